@@ -48,7 +48,7 @@ export const emailOperations = {
   sendEmail: {
     summary: "Send an email",
     description:
-      "Accepts one message to one recipient. 202 means that it is durably in the log. The same Idempotency-Key with the same content gets the first answer again, with `Idempotent-Replayed: true`. A message to a suppressed recipient is accepted as `suppressed` and not delivered.",
+      "Accepts one message to one recipient. 202 means that it is durably in the log. The same Idempotency-Key with the same content gets the first answer again, with `Idempotent-Replayed: true`. A message to a suppressed recipient is accepted as `suppressed` and not delivered. With a test key nothing leaves the service.",
     tag,
     headers: IdempotencyKeyHeader,
     body: SendEmailBody,
@@ -79,7 +79,8 @@ export const emailOperations = {
   },
   listEmails: {
     summary: "List emails",
-    description: "Newest first. With `idempotency_key` it looks up the one message accepted under that key.",
+    description:
+      "Newest first. With `idempotency_key` it looks up the one message accepted under that key. A test key reaches test mail alone, every other key live mail alone.",
     tag,
     ...answersPage(EmailSummary, filters),
   },

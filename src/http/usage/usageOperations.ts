@@ -69,7 +69,7 @@ export const usageOperations = {
     summary: "Count messages by hour or day",
     description:
       "Newest first. A message counts as accepted in the bucket of its acceptance and once more for its end, in the " +
-      `bucket in which that was recorded, so rows add up over any range. ${FRESH}`,
+      `bucket in which that was recorded, so rows add up over any range. A test key counts test mail, every other key live mail. ${FRESH}`,
     tag,
     ...answersPage(Usage, usageFilters),
   },

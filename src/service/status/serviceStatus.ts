@@ -105,11 +105,12 @@ function submissionChecks({ config, submission }: StatusOptions): readonly Check
 }
 
 /** What has come back since the start. */
-function returnedMailChecks({ inbound }: StatusOptions): readonly Check[] {
+function returnedMailChecks({ inbound, config }: StatusOptions): readonly Check[] {
   if (inbound === null) return [];
   const read = [...inbound.counts].map(([kind, count]) => `${count} ${RETURNED[kind] ?? kind}`);
   const what = read.length === 0 ? "nothing came back yet" : `read as ${read.join(", ")}`;
-  return [ok("returned mail", `taken on port ${inbound.port}; ${what}`)];
+  const tls = config.inbound?.tls ? ", with STARTTLS" : "";
+  return [ok("returned mail", `taken on port ${inbound.port}${tls}; ${what}`)];
 }
 
 /** A store that does not answer is all that there is to say of the log. */
