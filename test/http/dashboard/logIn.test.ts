@@ -2,7 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { LOG_IN_LINK_MS, newLogInToken } from "../../../src/commands/apiKey/redeemLogInLink.ts";
 import { revokeKey } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { SESSION_IDLE_MS_MAX, SESSION_MS_MAX } from "../../../src/http/dashboard/frame/sessions.ts";
-import { FAILURES_PER_CLIENT_MAX } from "../../../src/http/dashboard/login/logInAttempts.ts";
+import {
+  FAILURES_MAX,
+  FAILURES_PER_CLIENT_MAX,
+  makeLogInAttempts,
+} from "../../../src/http/dashboard/login/logInAttempts.ts";
 import { apiKeyId, newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { askDashboard, logIn, submitLogIn } from "../../support/dashboard.ts";
@@ -187,6 +191,20 @@ describe("log-ins that fail", () => {
       await service.remove();
     }
   });
+});
+
+test("one client that fails without end keeps nobody else out", async () => {
+  const attempts = makeLogInAttempts();
+  for (let nth = 0; nth < FAILURES_MAX + 10; nth += 1) await attempts.begin("192.0.2.1");
+  expect(await attempts.begin("192.0.2.1")).toBeGreaterThan(0);
+  expect(await attempts.begin("198.51.100.7")).toBeNull();
+});
+
+test("very many clients that fail are all told to wait", async () => {
+  const attempts = makeLogInAttempts();
+  for (let nth = 0; nth < FAILURES_MAX; nth += 1)
+    expect(await attempts.begin(`192.0.${nth >> 8}.${nth & 255}`)).toBeNull();
+  expect(await attempts.begin("198.51.100.7")).toBeGreaterThan(0);
 });
 
 describe("what stands behind the # of an address", () => {

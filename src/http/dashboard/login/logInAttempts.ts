@@ -6,7 +6,7 @@ const WINDOW_SECONDS = 60;
 /** Log-ins that one client may fail at in a minute. */
 export const FAILURES_PER_CLIENT_MAX = 10;
 /** Log-ins that all clients together may fail at in a minute. It also bounds how many clients are remembered. */
-const FAILURES_MAX = 1_000;
+export const FAILURES_MAX = 1_000;
 
 const ALL = "all";
 
@@ -24,10 +24,13 @@ export function makeLogInAttempts(): LogInAttempts {
   const keyOf = (client: string | null) => (client === null ? "unknown" : addressGroup(client));
   return {
     async begin(client) {
-      const total = await all.penalty(ALL);
-      if (total.consumedPoints > FAILURES_MAX) return wholeSeconds(total.msBeforeNext);
+      const total = await all.get(ALL);
+      if (total !== null && total.consumedPoints >= FAILURES_MAX) return wholeSeconds(total.msBeforeNext);
       const own = await clients.penalty(keyOf(client));
-      return own.consumedPoints > FAILURES_PER_CLIENT_MAX ? wholeSeconds(own.msBeforeNext) : null;
+      // What one client is refused counts for nobody else: else it could keep all of them out.
+      if (own.consumedPoints > FAILURES_PER_CLIENT_MAX) return wholeSeconds(own.msBeforeNext);
+      await all.penalty(ALL);
+      return null;
     },
     async succeed(client) {
       await Promise.all([clients.reward(keyOf(client)), all.reward(ALL)]);
