@@ -77,6 +77,24 @@ export function bodyWithoutKey(request: Request, owner: string): IncomingBody {
   return opened.body;
 }
 
+/**
+ * Does work on so many bytes that are read for a request, in the room of its workspace's bodies: a short request may ask
+ * for a message of 10 MB. Throws a 503 when there is no room.
+ */
+export async function withRoomFor<Result>(
+  request: Request,
+  bytes: number,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const room = requestContextOf(request).server.bodies.open(principalOf(request).workspaceId);
+  room.admit(bytes);
+  try {
+    return await work();
+  } finally {
+    room.release();
+  }
+}
+
 /** Lets a request that stands in for another one have the same context. */
 export function shareRequestContext(request: Request, shared: RequestContext): void {
   (request as Opened)[CONTEXT] = shared;

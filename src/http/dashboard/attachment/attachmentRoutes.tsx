@@ -13,7 +13,7 @@ import { openFilePart } from "../../body/multipartFile.ts";
 import { catchUpIfInTime, findPage, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { decodeCursor, encodeCursor } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
-import { bodyOf } from "../../server/requestContext.ts";
+import { bodyOf, withRoomFor } from "../../server/requestContext.ts";
 import { Confirmation } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
@@ -198,7 +198,8 @@ async function fileOf(options: Options, visit: Visit): Promise<Response> {
   const { id, upload } = await uploadOf(options, visit);
   const { sha256, filename, contentType } = upload;
   const isThere = !isSpent(upload) && sha256 !== null && filename !== null;
-  const bytes = isThere ? await options.deps.content.get(uploadFolder(visit.workspaceId, id), sha256) : null;
+  const read = (sha: string) => options.deps.content.get(uploadFolder(visit.workspaceId, id), sha);
+  const bytes = isThere ? await withRoomFor(visit.request, upload.bytes, () => read(sha256)) : null;
   if (bytes === null || filename === null) throw new Problem("NOT_FOUND", { detail: "the file is gone" });
   return downloadResponse(new Uint8Array(bytes), filename, contentType);
 }

@@ -111,7 +111,7 @@ async function doSendAgain({ deps }: Options, visit: Visit): Promise<Page | Resp
     throw new Problem("INVALID_REQUEST", { detail: "the form is not whole: load the page again" });
   const parsed = parseAddress(to);
   if ("invalid" in parsed) return askSendAgain(visit, view, { to, nonce, toFault: `It ${parsed.invalid}.` });
-  const outcome = await sendAgain(deps, { view, to, nonce }, visit.commandContext());
+  const outcome = await sendAgain(deps, { view, to, nonce }, visit);
   if (outcome.kind !== "accepted") {
     // Another nonce where this one was used for another recipient.
     const fresh = outcome.kind === "conflict" ? {} : { nonce };

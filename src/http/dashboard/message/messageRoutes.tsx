@@ -4,12 +4,14 @@ import { openAttachments } from "../../../commands/email/storedContent.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import { Problem } from "../../server/problem.ts";
+import { withRoomFor } from "../../server/requestContext.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { type InlineImage, referredImages, withInlineImages } from "./inlineImages.ts";
 import { bodyResponse, downloadResponse, fileAt } from "./messageFileResponses.ts";
 import { MessagePage, PARTS, type Part } from "./messagePage.tsx";
 import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./messageParts.tsx";
+import { fileBytesOf } from "./sendAgain.ts";
 import { type StoryEntry, storyOf } from "./story.ts";
 import { Timeline } from "./timeline.tsx";
 
@@ -28,7 +30,9 @@ export function messageRoutes(options: Options): readonly DashboardRoute[] {
       async answer(visit) {
         const view = await messageOf(options, visit);
         if (view.content?.html === undefined) throw new Problem("NOT_FOUND");
-        return bodyResponse(await htmlWithImages(options, view, view.content.html));
+        const { html } = view.content;
+        const whole = () => htmlWithImages(options, view, html);
+        return bodyResponse(await withRoomFor(visit.request, fileBytesOf(view), whole));
       },
     },
     {
@@ -36,7 +40,8 @@ export function messageRoutes(options: Options): readonly DashboardRoute[] {
       path: "/messages/:id/source.eml",
       async answer(visit) {
         const view = await messageOf(options, visit);
-        return downloadResponse(await mimeOf(options, view), `${view.id}.eml`, "message/rfc822");
+        const mime = await withRoomFor(visit.request, fileBytesOf(view), () => mimeOf(options, view));
+        return downloadResponse(mime, `${view.id}.eml`, "message/rfc822");
       },
     },
     { ...read, path: "/messages/:id/files/:place", answer: (visit) => fileOf(options, visit) },
@@ -141,8 +146,9 @@ async function htmlWithImages({ deps }: Options, view: EmailView, html: string):
 async function fileOf({ deps }: Options, visit: Visit): Promise<Response> {
   const view = await messageOf({ deps }, visit);
   const file = fileAt(view, visit.params.place ?? "");
-  const bytes =
-    file === undefined ? null : await deps.content.get(folderOf(view.id, view.email), file.sha256);
+  const read = ({ sha256 }: { readonly sha256: string }) =>
+    deps.content.get(folderOf(view.id, view.email), sha256);
+  const bytes = file === undefined ? null : await withRoomFor(visit.request, file.bytes, () => read(file));
   if (file === undefined || bytes === null) throw new Problem("NOT_FOUND", { detail: "the file is gone" });
   return downloadResponse(new Uint8Array(bytes), file.filename, file.contentType);
 }

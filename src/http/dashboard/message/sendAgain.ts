@@ -4,8 +4,9 @@ import { sendEmail } from "../../../commands/email/sendEmail.ts";
 import type { SendOutcome } from "../../../commands/email/sendOutcome.ts";
 import { openAttachments } from "../../../commands/email/storedContent.ts";
 import { definedMembers } from "../../../kernel/definedMembers.ts";
-import type { WorkspaceCommandContext } from "../../../kernel/event/eventMetadata.ts";
 import { type SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
+import { withRoomFor } from "../../server/requestContext.ts";
+import type { Visit } from "../frame/dashboardRoute.ts";
 
 /** One more message with the content of an earlier one. */
 export interface SendAgain {
@@ -21,18 +22,26 @@ export type SendAgainOutcome = SendOutcome | { readonly kind: "noContent" };
 
 /**
  * Sends a message's content as a new message, whose Idempotency-Key names the old one. It passes every check of a send:
- * sender, suppression, limits, pause. Throws `Problem` when the recipient is no address.
+ * sender, suppression, limits, pause. Throws `Problem` when the recipient is no address, and where there is no room now.
  */
-export async function sendAgain(
+export function sendAgain(
   deps: Dependencies,
   { view, to, nonce }: SendAgain,
-  context: WorkspaceCommandContext,
+  visit: Visit,
 ): Promise<SendAgainOutcome> {
-  const body = await bodyOf(deps, view, to);
-  if (body === null) return { kind: "noContent" };
-  const { workspaceId } = context;
-  const idempotencyKey = `again:${view.id}:${nonce}`;
-  return sendEmail(deps, { ...sendRequest(body), workspaceId, idempotencyKey, context });
+  const context = visit.commandContext();
+  return withRoomFor(visit.request, fileBytesOf(view), async () => {
+    const body = await bodyOf(deps, view, to);
+    if (body === null) return { kind: "noContent" };
+    const { workspaceId } = context;
+    const idempotencyKey = `again:${view.id}:${nonce}`;
+    return sendEmail(deps, { ...sendRequest(body), workspaceId, idempotencyKey, context });
+  });
+}
+
+/** How long all files of a message are. */
+export function fileBytesOf({ content }: EmailView): number {
+  return (content?.attachments ?? []).reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): Promise<SendEmailBody | null> {

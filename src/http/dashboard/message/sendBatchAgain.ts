@@ -60,7 +60,7 @@ async function refusalOf({ deps }: MessageSource, visit: Visit, id: string, nonc
   if (view === null || from === undefined) return { text: "its content was erased", isForAll: false };
   if (!coversSender(visit.principal, from))
     return { text: "the key is bound to other senders", isForAll: false };
-  const outcome = await sendAgain(deps, { view, to: null, nonce }, visit.commandContext());
+  const outcome = await sendAgain(deps, { view, to: null, nonce }, visit);
   if (outcome.kind === "accepted") return null;
   const isForAll = outcome.kind === "refused" && REFUSED_FOR_ALL.includes(outcome.code);
   return { text: refusalInWords(outcome), isForAll };
