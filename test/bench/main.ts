@@ -7,6 +7,7 @@ import { nodes } from "./eventStoreNodes.ts";
 import { follow } from "./follow.ts";
 import { growth } from "./growth.ts";
 import { guard } from "./guard.ts";
+import { live } from "./livePages.ts";
 import { queries } from "./queries.ts";
 import { newReport } from "./report.ts";
 import { steps } from "./sendSteps.ts";
@@ -27,6 +28,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   growth,
   queries,
   dashboard,
+  live,
   nodes,
   steps,
   guard,
@@ -37,6 +39,7 @@ const ONLY_BY_NAME: ReadonlySet<string> = new Set([
   "growth",
   "queries",
   "dashboard",
+  "live",
   "nodes",
   "steps",
   "guard",
@@ -47,7 +50,7 @@ const TURNS_DEFAULT = "5";
 /**
  * `bun run bench [name…] [--json] [--store NAME] [--messages N] [--turns N]`: with `--json` the last line is one JSON
  * object; `--store` names the only store to measure; `--messages` is for `growth`, `queries` and `dashboard`, `--turns`
- * for `send`, `webhooks`, `steps` and `guard`. A run in which `guard` finds a fault ends with status 1.
+ * for `send`, `live`, `webhooks`, `steps` and `guard`. A run in which `guard` finds a fault ends with status 1.
  */
 async function main(words: readonly string[]): Promise<number> {
   const { values, positionals: names } = parseArgs({

@@ -21,7 +21,7 @@ const SEND_BESIDE = "send beside replays of another instance's";
 const OTHERS_REPLAY = "replay of another instance's";
 
 /** Work of one kind in one turn. Latencies in ms; processor time of one request in µs. */
-interface Pace extends Pick<LoadResult, "perSecond"> {
+export interface Pace extends Pick<LoadResult, "perSecond"> {
   readonly cpuUs: number;
   readonly p50?: number;
   readonly p99?: number;
@@ -65,7 +65,7 @@ async function paced(
 }
 
 /** Of the service's process alone, with all its threads, until its read models have followed what was sent. */
-function serviceLoad({ url, apiKey, pid }: TestProcess): Measure {
+export function serviceLoad({ url, apiKey, pid }: TestProcess): Measure {
   const { call } = callerOf(url, apiKey);
   const followed = () => call("GET", "/api/v1/emails?limit=1");
   return (keyPrefix, requests) => paced({ url, apiKey, keyPrefix, requests }, () => cpuUsOf(pid), followed);

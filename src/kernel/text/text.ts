@@ -24,6 +24,7 @@ const BYTE_UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
 /** A number of bytes as people read it: "512 bytes", "1.5 KiB", "78 GiB". Rounded down: there is that much at least. */
 export function bytesText(bytes: number): string {
+  if (bytes === 1) return "1 byte";
   let [value, unit] = [bytes, "bytes"];
   for (const larger of BYTE_UNITS) {
     if (value < 1_024) break;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { revokeKey } from "../../../src/commands/workspace/manageWorkspace.ts";
-import { STREAMS_PER_SESSION_MAX } from "../../../src/http/dashboard/live/liveStreams.ts";
+import { makeLiveStreams, STREAMS_PER_SESSION_MAX } from "../../../src/http/dashboard/live/liveStreams.ts";
+import { HOUR_MS } from "../../../src/kernel/time.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -122,4 +123,22 @@ describe.each(await testStores())("pages that are live on $name", (store) => {
     await here.service.restart();
     await until(() => stream.hasEnded(), "the end of the stream");
   });
+});
+
+test("a page whose subject changes all the time is told of it no sooner than it has rested", async () => {
+  const session = { id: "s", keyId: "k", hasOwnKey: false, startedAt: 0, seenAt: 0 };
+  const streams = makeLiveStreams({ isAlive: async () => true });
+  let changes = 0;
+  const version = async () => String(++changes);
+  const heardOf = (subject: string, restMs: number) => {
+    const watch = { session, workspaceId: "w", subject, version, restMs, shown: "" };
+    const reading = streams.open(watch)?.text();
+    return async () => ((await reading) ?? "").split("event: changed").length - 1;
+  };
+  const rested = heardOf("rested", HOUR_MS);
+  const told = heardOf("told", 0);
+  await until(() => changes >= 6, "three looks");
+  streams.stop();
+  expect(await rested()).toBe(1);
+  expect(await told()).toBeGreaterThan(1);
 });

@@ -145,7 +145,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     const { json } = await tenant.send(newKey(), message({ scheduled_at: `${day(2)}:00Z` }));
     const at = `/messages/${json.id}`;
     const shown = (await visitor.get(at)).html;
-    for (const text of ["Scheduled for", "Send now", "Reschedule…", "Accepted and scheduled"])
+    for (const text of ["Scheduled", "Send now", "Reschedule…", "Accepted and scheduled"])
       expect(shown).toContain(text);
     expect((await visitor.get(`${at}/reschedule`)).html).toContain(`value="${day(2)}"`);
     const late = await visitor.post(`${at}/reschedule`, { scheduled_at: day(31) });

@@ -67,6 +67,7 @@ export const NewApiKeyPage: FC<NewApiKeyPageProps> = ({ visit, issuer, form }) =
         name="expires_at"
         label="Expires (UTC)"
         type="datetime-local"
+        isUtc
         value={form.expiresAt}
         hint={
           issuer.expires_at === null ? "Empty: never." : "No later than the key that you are logged in with."

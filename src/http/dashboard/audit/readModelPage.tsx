@@ -124,7 +124,7 @@ const Verified: FC<{ readonly model: ReadModelState; readonly now: EpochMs }> = 
   model: { verified },
   now,
 }) => {
-  if (verified === null) return <span class="soft">never</span>;
+  if (verified === null) return <span class="soft">not verified yet</span>;
   const { failure, differences, rows, finishedAt } = verified;
   return (
     <>

@@ -4,26 +4,33 @@ import { isOwnEmail, readEmailState } from "../../../commands/email/readEmail.ts
 import { emailStream } from "../../../domain/email/events.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
-import { rfc3339 } from "../../../kernel/time.ts";
+import { rfc3339, SECOND_MS } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import { Problem } from "../../server/problem.ts";
 import { requestContextOf } from "../../server/requestContext.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Visit } from "../frame/dashboardRoute.ts";
-import type { LiveStreams } from "./liveStreams.ts";
+import type { LiveStreams, Watch } from "./liveStreams.ts";
 
 type LiveOptions = Pick<DashboardOptions, "deps" | "readModel">;
+type Watched = Pick<Watch, "subject" | "version" | "restMs">;
+
+/**
+ * Of a workspace that sends all the time a page is asked for anew so often, in ms: each time its rows are read again,
+ * beside the sends.
+ */
+const MESSAGES_REST_MS = 5 * SECOND_MS;
 
 /**
  * Streams that say when a page is no longer what it was: that of one message, of all of the workspace, or of the long
  * work on the installation.
  */
 export function liveRoutes(options: DashboardOptions, streams: LiveStreams): readonly DashboardRoute[] {
-  const open = (visit: Visit, subject: string, version: () => Promise<string>) => {
+  const open = (visit: Visit, watched: Watched) => {
     const { session, workspaceId, request, query } = visit;
     // A stream that comes back says where it was; a new one where its page was.
     const shown = request.headers.get("last-event-id") ?? query.get("shown") ?? "";
-    const response = streams.open({ session, workspaceId, subject, version, shown });
+    const response = streams.open({ session, workspaceId, ...watched, shown });
     if (response === null)
       throw new Problem("INTERNAL_ERROR", { unavailable: true, detail: "the service stops" });
     requestContextOf(request).isStreamed = true;
@@ -37,7 +44,8 @@ export function liveRoutes(options: DashboardOptions, streams: LiveStreams): rea
       isBackground: true,
       async answer(visit) {
         const ownerId = mailOwnerId(visit.principal);
-        return open(visit, ownerId, () => versionOfMessages(options, ownerId));
+        const version = () => versionOfMessages(options, ownerId);
+        return open(visit, { subject: ownerId, version, restMs: MESSAGES_REST_MS });
       },
     },
     {
@@ -51,7 +59,8 @@ export function liveRoutes(options: DashboardOptions, streams: LiveStreams): rea
         const state = isUuid(id) ? await readEmailState(store, id.toLowerCase()) : null;
         if (state === null || !isOwnEmail(state, visit.principal)) throw new Problem("NOT_FOUND");
         const stream = emailStream(id.toLowerCase());
-        return open(visit, stream, async () => String(await store.lastRevision(stream)));
+        const version = async () => String(await store.lastRevision(stream));
+        return open(visit, { subject: stream, version, restMs: 0 });
       },
     },
     {
@@ -59,7 +68,10 @@ export function liveRoutes(options: DashboardOptions, streams: LiveStreams): rea
       path: "/live/maintenance",
       scope: "workspace:manage",
       isBackground: true,
-      answer: async (visit) => open(visit, "maintenance", async () => options.maintenance.version()),
+      async answer(visit) {
+        const version = async () => options.maintenance.version();
+        return open(visit, { subject: "maintenance", version, restMs: 0 });
+      },
     },
   ];
 }

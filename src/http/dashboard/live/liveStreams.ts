@@ -20,6 +20,11 @@ export interface Watch {
   readonly subject: string;
   /** What a change of the subject changes. */
   readonly version: () => Promise<string>;
+  /**
+   * After a change was told, the next one is told no sooner than this, in ms: where a page is asked for anew because of
+   * it, and there is something new all the time.
+   */
+  readonly restMs: number;
   /** The version that the page shows: whatever happened since is told at once. */
   readonly shown: string;
 }
@@ -92,6 +97,7 @@ class Stream {
   private version: string;
   private readonly giveBack: () => void;
   private spokeAt = performance.now();
+  private toldAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     readonly watch: Watch,
@@ -117,10 +123,12 @@ class Stream {
 
   /** Says that something is new when the version is another one; else now and then that the stream is alive. */
   tell(version: string | null): void {
-    const isNew = version !== null && version !== this.version;
-    this.version = version ?? this.version;
-    if (isNew) this.say(`event: changed\nid: ${version}\ndata: \n\n`);
-    else if (performance.now() - this.spokeAt > HEARTBEAT_MS) this.say(": still here\n\n");
+    const now = performance.now();
+    if (version !== null && version !== this.version && now - this.toldAt >= this.watch.restMs) {
+      this.version = version;
+      this.toldAt = now;
+      this.say(`event: changed\nid: ${version}\ndata: \n\n`);
+    } else if (now - this.spokeAt > HEARTBEAT_MS) this.say(": still here\n\n");
   }
 
   close(): void {

@@ -155,7 +155,7 @@ const Standing: FC<MessagePageProps> = (props) => {
     <section class="standing waiting" aria-label="Why it waits">
       <div>
         <h2>{WAITING_TITLES[waiting.reason]}</h2>
-        <p>{waitingDetail(waiting)}</p>
+        {waiting.reason === "scheduled" ? null : <p>{waitingDetail(waiting)}</p>}
         {waiting.until === null ? null : (
           <p>
             {UNTIL_WORDS[waiting.reason] ?? "Next:"} <Ago at={waiting.until} now={now} />,{" "}
@@ -240,7 +240,7 @@ function factsOf({ visit, view }: MessagePageProps): readonly (readonly [string,
       ? []
       : [["Reply to", named(content.replyToName, content.replyTo)] as const]),
     ["Accepted", <Time at={email.acceptedAt} />],
-    ...(email.scheduledAt === null ? [] : [["Scheduled for", <Time at={email.scheduledAt} />] as const]),
+    ...(email.scheduledAt === null ? [] : [["Scheduled", <Time at={email.scheduledAt} />] as const]),
     ["Attempts", String(email.attempts)],
     ...(email.templateId === null ? [] : [["Template", search("template", email.templateId)] as const]),
     ...(content?.tags === undefined

@@ -12,13 +12,16 @@ import type { Tone } from "../components/status.tsx";
 import { lengthOfTime } from "../components/time.tsx";
 import { reasonInWords } from "./reasonWords.ts";
 
+/** A sentence, or one that ends in a time (RFC 3339). */
+export type StoryLine = string | { readonly words: string; readonly at: string };
+
 /** One thing that happened to a message. */
 export interface StoryEntry {
   /** RFC 3339. */
   readonly at: string;
   readonly title: string;
   /** What else there is to know, a sentence each. */
-  readonly lines: readonly string[];
+  readonly lines: readonly StoryLine[];
   /** What a relay or an endpoint has said, as it was said. */
   readonly said: string | null;
   readonly tone: Tone;
@@ -102,7 +105,7 @@ function webhookEntry(
 /** What happened, in words. */
 interface Told {
   readonly title: string;
-  readonly lines?: readonly string[];
+  readonly lines?: readonly StoryLine[];
   readonly said?: string | undefined;
   readonly tone?: Tone;
 }
@@ -118,16 +121,12 @@ function actorInWords(actor: string): string | null {
   return actor === "cli" ? "the command line" : null;
 }
 
-function timeInWords(at: string): string {
-  return `${at.slice(0, 19).replace("T", " ")} UTC`;
-}
-
 function acceptedInWords(event: Extract<EmailEvent, { type: "EmailQueued" | "EmailScheduled" }>): Told {
   const { templateId } = event.data;
   const lines = templateId === undefined ? [] : [`Made from the template ${templateId}.`];
   if (event.type === "EmailQueued") return { title: "Accepted", tone: "busy", lines };
-  const at = timeInWords(event.data.scheduledAt);
-  return { title: "Accepted and scheduled", tone: "waiting", lines: [`To be sent at ${at}.`, ...lines] };
+  const due = { words: "To be sent at", at: event.data.scheduledAt };
+  return { title: "Accepted and scheduled", tone: "waiting", lines: [due, ...lines] };
 }
 
 function givenUpInWords({ type, data }: Extract<EmailEvent, { type: "EmailBounced" | "EmailFailed" }>): Told {
@@ -147,7 +146,7 @@ function toldOf(event: EmailEvent): Told {
       return {
         title: "Rescheduled",
         tone: "waiting",
-        lines: [`To be sent at ${timeInWords(event.data.scheduledAt)}.`],
+        lines: [{ words: "To be sent at", at: event.data.scheduledAt }],
       };
     case "EmailSuppressed":
       return { title: "Not sent", tone: "quiet", lines: [reasonInWords(event.data.reason)] };
@@ -241,7 +240,7 @@ function deferralInWords(data: Extract<EmailEvent, { type: "EmailDeferred" }>["d
     ...(attemptBurnt || reason === "resumed"
       ? []
       : ["It was not the message's fault: the attempt does not count."]),
-    `Due again at ${timeInWords(nextAttemptAt)}.`,
+    { words: "Due again at", at: nextAttemptAt },
   ];
   const title = reason === "resumed" ? "Due at once" : `Put off after attempt ${attempt}`;
   return { title, tone: "waiting", lines, said: reply };

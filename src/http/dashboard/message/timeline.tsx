@@ -73,7 +73,15 @@ const Entry: FC<{ readonly entry: StoryEntry }> = ({ entry: { at, title, lines, 
       <strong>{title}</strong> <Time at={at} />
     </p>
     {lines.map((line) => (
-      <p class="soft">{line}</p>
+      <p class="soft">
+        {typeof line === "string" ? (
+          line
+        ) : (
+          <>
+            {line.words} <Time at={line.at} />.
+          </>
+        )}
+      </p>
     ))}
     {actor === null ? null : <p class="soft">By {actor}.</p>}
     {said === null ? null : <pre class="said">{said}</pre>}

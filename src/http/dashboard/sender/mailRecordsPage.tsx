@@ -53,11 +53,9 @@ export const MailRecordsPage: FC<MailRecordsProps> = ({ domain, findings }) => (
       <dl class="facts">
         {findings.map(({ kind, name, status, detail }) => (
           <div>
-            <dt>
-              {kind} <Status status={status} {...STATES[status]} />
-            </dt>
+            <dt>{kind}</dt>
             <dd>
-              <code>{name}</code>
+              <Status status={status} {...STATES[status]} /> <code class="soft">{name}</code>
               <p class="soft details">{sentenceOf(status, detail)}</p>
             </dd>
           </div>

@@ -1,7 +1,7 @@
 import type { FC } from "hono/jsx";
 import type { TemplateRow } from "../../../../projections/templates.ts";
 import { type Template, type TemplateVersion, templateStatus } from "../../../domain/template/state.ts";
-import { grouped } from "../../../kernel/text/text.ts";
+import { bytesText } from "../../../kernel/text/text.ts";
 import type { Page } from "../../lists/cursorPaging.ts";
 import { TEMPLATE_NAME_CHARACTERS_MAX } from "../../template/templateOperations.ts";
 import { EntryForm, Field, Select } from "../components/form.tsx";
@@ -181,7 +181,7 @@ const Versions: FC<VersionsProps> = ({ visit, at, template, versions: { shown, n
             cell: ({ publishedAt }) => (publishedAt === null ? "" : <Time at={publishedAt} />),
             isMinor: true,
           },
-          { title: "Bytes", cell: ({ bytes }) => grouped(bytes), isNumber: true },
+          { title: "Size", cell: ({ bytes }) => bytesText(bytes), isNumber: true },
         ]}
         rows={shown}
         idOf={({ id }) => id}
