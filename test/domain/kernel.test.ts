@@ -541,6 +541,7 @@ test("numbers for people are grouped, and what is counted agrees with them", () 
 
 test.each([
   [0, "0 bytes"],
+  [1, "1 byte"],
   [1_023, "1023 bytes"],
   [1_024, "1 KiB"],
   [1_587, "1.5 KiB"],

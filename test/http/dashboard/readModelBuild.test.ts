@@ -1,41 +1,21 @@
 import { afterEach, expect, setSystemTime, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { growLog } from "../../bench/growthLog.ts";
+import { rm } from "node:fs/promises";
 import { logIn } from "../../support/dashboard.ts";
 import { startTestApp } from "../../support/service.ts";
-import { openLog } from "../../support/tenants.ts";
+import { unreadLog } from "../../support/unreadLog.ts";
 import { until } from "../../support/until.ts";
 
 const TEST_MS_MAX = 180_000;
 const HOUR_MS = 3_600_000;
 /** Read models of so many are made in seconds, and the first page is asked for in milliseconds. */
 const MESSAGES = 12_000;
-const CALLERS = 32;
 
 afterEach(() => void setSystemTime());
-
-/** A log that no read model was made from yet, as after a restore: its directory, and a key. */
-async function grownLog(): Promise<{ readonly dataDir: string; readonly apiKey: string }> {
-  const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
-  const app = await startTestApp({ dataDir, env: { DELIVERY: "off" } });
-  const { json: workspace } = await app.call("GET", "/api/v1/workspace");
-  const { json: senders } = await app.call("GET", "/api/v1/senders");
-  const { apiKey } = app;
-  await app.remove();
-  const log = await openLog({ DATA_DIR: dataDir });
-  const senderIds = senders.data.map(({ id }: { readonly id: string }) => id);
-  await growLog(log.store, CALLERS, { workspaceId: workspace.id, senderIds }, MESSAGES);
-  await log.store.close();
-  await rm(join(dataDir, "projections"), { recursive: true });
-  return { dataDir, apiKey };
-}
 
 test(
   "while read models are being built after a start, pages say how far that is, and show what there is",
   async () => {
-    const { dataDir, apiKey } = await grownLog();
+    const { dataDir, apiKey } = await unreadLog(MESSAGES);
     // All of the log is older than what a service that keeps up may lack.
     setSystemTime(new Date(Date.now() + HOUR_MS));
     const app = await startTestApp({ dataDir, env: { DELIVERY: "off" } });
@@ -49,6 +29,8 @@ test(
         expect(page?.html).toMatch(/of which \d+% is read/);
         expect(page?.html).not.toContain("No message has been sent yet");
       }
+      expect(overview?.html).toContain("The figures are being counted");
+      expect(overview?.html).not.toContain("caught up");
       for (const page of [overview, messages, inbox]) expect(page?.status).toBe(200);
       // What must be whole to be shown is there when it is whole.
       expect(suppressions?.status).toBe(503);

@@ -1,7 +1,7 @@
 import type { Child, FC } from "hono/jsx";
 import type { Checks } from "../../health/healthRoutes.ts";
 import { Heading } from "../components/heading.tsx";
-import { Facts } from "../components/list.tsx";
+import { Empty, Facts } from "../components/list.tsx";
 import { Status, type Tone } from "../components/status.tsx";
 import { Ago, lengthOfTime, Time } from "../components/time.tsx";
 import type { RelayState, UpkeepCheck } from "../frame/dashboardOptions.ts";
@@ -72,6 +72,10 @@ export const Overview: FC<OverviewProps> = (props) => {
       >
         {messages === null ? (
           <p class="soft">This key may not read messages: only how the service is can be shown.</p>
+        ) : visit.readModelBuild !== null ? (
+          <Empty title="The figures are being counted">
+            <p>The log is read from its beginning: what happened lately is counted last.</p>
+          </Empty>
         ) : (
           <Messages {...props} messages={messages} />
         )}
@@ -226,6 +230,8 @@ const Health: FC<OverviewProps> = ({ visit, now, checks, relays, upkeep }) => (
     <Facts
       facts={[
         ...Object.entries(checks).map(([name, { ok, detail }]) => {
+          if (name === "read_models" && visit.readModelBuild !== null)
+            return [CHECK_NAMES[name] ?? name, <Status status="pending" label="being built" />] as const;
           const value: Child = (
             <>
               <Status status={ok ? "ok" : "failed"} /> <span class="soft">{detailInWords(name, detail)}</span>
