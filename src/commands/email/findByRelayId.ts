@@ -1,5 +1,7 @@
+import { ACCEPTANCE_REVISION, emailCodec, emailStream } from "../../domain/email/events.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { readEmailHistory } from "./emailHistory.ts";
+
+const PAGE_EVENTS = 500;
 
 /** The first of the messages that a relay has taken under this id; null when none of them was. Throws `StoreError`. */
 export async function findByRelayId(
@@ -8,8 +10,18 @@ export async function findByRelayId(
   relayId: string,
 ): Promise<string | null> {
   for (const id of emailIds) {
-    const { events } = await readEmailHistory(store, id);
-    if (events.some(({ event }) => event.type === "EmailSent" && event.data.relayId === relayId)) return id;
+    if (await wasTakenAs(store, id, relayId)) return id;
   }
   return null;
+}
+
+/** Reads from behind the content, which may be large: a short request has many messages looked at. */
+async function wasTakenAs(store: EventStore, id: string, relayId: string): Promise<boolean> {
+  for (let revision = ACCEPTANCE_REVISION; ; ) {
+    const page = await store.read(emailStream(id), revision, PAGE_EVENTS);
+    const events = page.map((recorded) => emailCodec.decode(recorded));
+    if (events.some((event) => event.type === "EmailSent" && event.data.relayId === relayId)) return true;
+    if (page.length < PAGE_EVENTS) return false;
+    revision = (page.at(-1)?.revision ?? revision) + 1;
+  }
 }
