@@ -17,7 +17,7 @@ import {
   requireNoBody,
 } from "../body/jsonBody.ts";
 import { invalid, Problem, refusedFor } from "./problem.ts";
-import { bodyOf, clientOf, requestContextOf } from "./requestContext.ts";
+import { beginRead, bodyOf, clientOf, requestContextOf } from "./requestContext.ts";
 import type { Route } from "./routes.ts";
 
 /**
@@ -42,7 +42,9 @@ export function authorize(deps: Dependencies, route: Route) {
     }
     if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
     context.principal = principal;
-    if (request.method === "GET") refuseBodyOfGet(request.headers);
+    if (request.method !== "GET") return;
+    beginRead(request, workspaceId);
+    refuseBodyOfGet(request.headers);
   };
 }
 

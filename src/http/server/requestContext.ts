@@ -6,6 +6,7 @@ import { type AddressRange, clientAddress } from "../../kernel/network/clientIp.
 import type { BodyAdmissionControl, IncomingBody } from "../body/bodyAdmission.ts";
 import { PRIVATE_HEADERS, type Problem } from "./problem.ts";
 import type { RateLimits } from "./rateLimits.ts";
+import type { ReadsInFlight } from "./readsInFlight.ts";
 
 /** What is known of a request beside what it says: filled in while it is answered. */
 export interface RequestContext {
@@ -23,6 +24,8 @@ export interface RequestContext {
   readonly answerHeaders: Record<string, string>;
   /** The body, once somebody reads it. */
   body: IncomingBody | null;
+  /** Ends the count of what is asked to be seen; null where it is not counted. */
+  endRead: (() => void) | null;
   /** Whether the answer comes in pieces for as long as its client likes: nobody waits for its end. */
   isStreamed: boolean;
   /** How a log line names the path, where `routes` does not know it. */
@@ -35,6 +38,7 @@ export interface RequestContext {
 export interface ServerContext {
   readonly rateLimits: RateLimits;
   readonly bodies: BodyAdmissionControl;
+  readonly reads: ReadsInFlight;
   readonly trustedProxies: readonly AddressRange[];
 }
 
@@ -57,6 +61,7 @@ export function openRequestContext(
     peer,
     answerHeaders: { "x-request-id": requestId, ...PRIVATE_HEADERS },
     body: null,
+    endRead: null,
     isStreamed: false,
     route: null,
     problemPage: null,
@@ -93,6 +98,17 @@ export async function withRoomFor<Result>(
   } finally {
     room.release();
   }
+}
+
+/** Counts a request that asks to see something of a workspace, until it is answered. Throws RATE_LIMITED. */
+export function beginRead(request: Request, workspaceId: string): void {
+  const context = requestContextOf(request);
+  context.endRead = context.server.reads.begin(workspaceId);
+}
+
+/** Counts a file that is read as its client takes it; answers what ends that. Throws RATE_LIMITED. */
+export function beginStream(request: Request): () => void {
+  return requestContextOf(request).server.reads.begin(principalOf(request).workspaceId);
 }
 
 /** Lets a request that stands in for another one have the same context. */

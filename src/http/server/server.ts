@@ -9,6 +9,7 @@ import { AnswerRoom } from "./answerRoom.ts";
 import { Problem, problemResponse } from "./problem.ts";
 import { problemOf } from "./problemOfError.ts";
 import type { RateLimits } from "./rateLimits.ts";
+import { ReadsInFlight } from "./readsInFlight.ts";
 import {
   openRequestContext,
   type RequestContext,
@@ -121,6 +122,7 @@ export function makeFetch(
   const shared: ServerContext = {
     rateLimits: options.rateLimits,
     bodies: options.bodies,
+    reads: new ReadsInFlight(),
     trustedProxies: options.trustedProxies,
   };
   const answer = async (request: Request, context: RequestContext): Promise<Response> => {
@@ -137,6 +139,7 @@ export function makeFetch(
     } finally {
       // Not before the work is over, be it long after a 503: until then the bytes are in memory.
       context.body?.release();
+      context.endRead?.();
       options.requests.end();
     }
   };

@@ -353,9 +353,13 @@ describe("a file of CSV", () => {
   const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
   test("goes on past pages on which nothing is found", async () => {
+    let ended = 0;
     const pages = [[], ["a"], [], [], ["b"], []];
     const stream = csvStream<string>({
       columns: { name: (row) => row },
+      onEnd() {
+        ended += 1;
+      },
       isAllowed: async () => true,
       async page(cursor) {
         const at = Number(cursor ?? 0);
@@ -363,13 +367,18 @@ describe("a file of CSV", () => {
       },
     });
     expect(await new Response(stream).text()).toBe("name\r\na\r\nb\r\n");
+    expect(ended).toBe(1);
   });
 
   test("ends when nobody takes it any more, also where nothing is found", async () => {
     let asked = 0;
+    let ended = 0;
     const left = Promise.withResolvers<void>();
     const stream = csvStream<string>({
       columns: { name: (row) => row },
+      onEnd() {
+        ended += 1;
+      },
       isAllowed: async () => true,
       async page() {
         asked += 1;
@@ -386,5 +395,6 @@ describe("a file of CSV", () => {
     const then = asked;
     for (let turns = 0; turns < 10; turns += 1) await nextTurn();
     expect(asked).toBeLessThanOrEqual(then + 1);
+    expect(ended).toBe(1);
   });
 });

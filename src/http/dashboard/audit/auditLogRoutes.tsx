@@ -8,6 +8,7 @@ import { withSenderName } from "../../audit/auditLogRoutes.ts";
 import { findPage } from "../../lists/caughtUpReads.ts";
 import { decodeCursor, type Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
+import { beginStream } from "../../server/requestContext.ts";
 import { type CsvColumns, csvResponse, csvStream } from "../components/csvStream.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
@@ -132,6 +133,7 @@ async function csv(options: Options, visit: Visit): Promise<Response> {
   await options.readModel("audit-log").whenCaughtUp(FILE_WAIT_MS);
   const stream = csvStream({
     columns: COLUMNS,
+    onEnd: beginStream(visit.request),
     isAllowed: async () => (await principalOfKey(options.deps, visit.principal.keyId)) !== null,
     page: async (cursor) => {
       const { shown: rows, nextCursor } = await entries(options, { ...query, limit: ROWS_AT_ONCE }, cursor);

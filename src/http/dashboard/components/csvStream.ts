@@ -12,6 +12,8 @@ interface CsvSource<Row> {
   }>;
   /** Whether whoever takes it still may. */
   readonly isAllowed: () => Promise<boolean>;
+  /** Called when nothing more is taken or to be had; once or more. */
+  readonly onEnd: () => void;
 }
 
 /** What a spreadsheet takes for the beginning of a formula, in full width too. */
@@ -36,35 +38,42 @@ function csvLine(cells: readonly (string | null)[]): string {
 }
 
 /** A file of all rows, page by page as the client takes them; breaks off when the client may no longer have them. */
-export function csvStream<Row>({ columns, page, isAllowed }: CsvSource<Row>): ReadableStream<Uint8Array> {
+export function csvStream<Row>(source: CsvSource<Row>): ReadableStream<Uint8Array> {
+  const { columns, page, isAllowed, onEnd } = source;
   const encoder = new TextEncoder();
   let cursor: string | null = null;
   let isLeft = false;
+  /** The lines of the next page. */
+  const next = async () => {
+    if (!(await isAllowed())) throw new Error("the key was revoked");
+    const { rows, nextCursor } = await page(cursor);
+    cursor = nextCursor;
+    return rows.map((row) => csvLine(Object.values(columns).map((cell) => cell(row)))).join("");
+  };
   return new ReadableStream<Uint8Array>({
     start(controller) {
       controller.enqueue(encoder.encode(csvLine(Object.keys(columns))));
     },
     async pull(controller) {
-      // A pull that brings nothing is not followed by another one, so pages without rows are passed over here.
-      for (let hasRows = false; !hasRows; ) {
-        if (!(await isAllowed())) {
-          controller.error(new Error("the key was revoked"));
-          return;
-        }
-        const { rows, nextCursor } = await page(cursor);
-        const lines = rows.map((row) => csvLine(Object.values(columns).map((cell) => cell(row))));
-        hasRows = lines.length > 0;
-        if (isLeft) return;
-        if (hasRows) controller.enqueue(encoder.encode(lines.join("")));
-        cursor = nextCursor;
-        if (cursor === null) {
+      try {
+        // A pull that brings nothing is not followed by another one, so pages without rows are passed over here.
+        for (let lines = ""; lines === ""; ) {
+          lines = await next();
+          if (isLeft) return;
+          if (lines !== "") controller.enqueue(encoder.encode(lines));
+          if (cursor !== null) continue;
           controller.close();
+          onEnd();
           return;
         }
+      } catch (error) {
+        onEnd();
+        throw error;
       }
     },
     cancel() {
       isLeft = true;
+      onEnd();
     },
   });
 }

@@ -5,7 +5,13 @@ import { equalInConstantTime } from "../../../kernel/crypto/derivedKeys.ts";
 import { isClientIn } from "../../../kernel/network/clientIp.ts";
 import { healthStatus } from "../../health/healthRoutes.ts";
 import { Problem } from "../../server/problem.ts";
-import { bodyOf, clientOf, commandContextOf, requestContextOf } from "../../server/requestContext.ts";
+import {
+  beginRead,
+  bodyOf,
+  clientOf,
+  commandContextOf,
+  requestContextOf,
+} from "../../server/requestContext.ts";
 import { TOKEN_FIELD } from "../components/form.tsx";
 import { Layout } from "../components/layout.tsx";
 import { makeLiveStreams } from "../live/liveStreams.ts";
@@ -237,6 +243,7 @@ async function admit(frame: Frame, request: Request, visit: Visit, route: Dashbo
   if (retryAfterSeconds !== null) {
     throw new Problem("RATE_LIMITED", { headers: { "retry-after": String(retryAfterSeconds) } });
   }
+  if (request.method === "GET") beginRead(request, workspaceId);
 }
 
 interface Answering {

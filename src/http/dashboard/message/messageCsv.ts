@@ -24,10 +24,11 @@ const COLUMNS: CsvColumns<MessageRow> = {
 export function messageCsv(
   source: MessageSource,
   query: Omit<EmailQuery, "limit">,
-  keyId: string,
+  { keyId, onEnd }: { readonly keyId: string; readonly onEnd: () => void },
 ): ReadableStream<Uint8Array> {
   return csvStream({
     columns: COLUMNS,
+    onEnd,
     isAllowed: async () => (await principalOfKey(source.deps, keyId)) !== null,
     page: (cursor) => {
       const after = cursor === null ? {} : { after: decodeCursor(cursor) };

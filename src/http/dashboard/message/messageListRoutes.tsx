@@ -3,6 +3,7 @@ import type { MailOwner } from "../../../kernel/mail/mailOwner.ts";
 import { epochMs, rfc3339 } from "../../../kernel/time.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
+import { beginStream } from "../../server/requestContext.ts";
 import { csvResponse } from "../components/csvStream.ts";
 import { Confirmation, PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
@@ -171,7 +172,11 @@ function queryOf(source: MessageSource, visit: Visit, text: string) {
 function csvOf(source: MessageSource, visit: Visit): Response {
   const query = queryOf(source, visit, visit.query.get("q") ?? "");
   const day = rfc3339(source.deps.clock.now()).slice(0, 10);
-  return csvResponse(visit.request, messageCsv(source, query, visit.principal.keyId), `messages-${day}.csv`);
+  return csvResponse(
+    visit.request,
+    messageCsv(source, query, { keyId: visit.principal.keyId, onEnd: beginStream(visit.request) }),
+    `messages-${day}.csv`,
+  );
 }
 
 function confirmSendAgain(source: MessageSource, visit: Visit): Page {

@@ -1,0 +1,47 @@
+import { describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { READS_OF_WORKSPACE_MAX, ReadsInFlight } from "../../src/http/server/readsInFlight.ts";
+import { sqliteStore } from "../support/stores/stores.ts";
+import { visitedDashboard } from "../support/visitedDashboard.ts";
+
+/** More than may wait for their turn, of all workspaces. */
+const ASKED = 2_500;
+
+describe("lists of one workspace that are asked for faster than they are answered", () => {
+  const here = visitedDashboard(sqliteStore);
+
+  test("are refused in time, and another one's are answered meanwhile", async () => {
+    const other = await here.service.tenant();
+    const { hostname, port } = new URL(here.service.url);
+    const ask = `GET /api/v1/emails HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${here.tenant.apiKey}\r\n\r\n`;
+    // By sockets of their own: `fetch` asks for 256 at once at most.
+    const flood = Array.from({ length: ASKED }, () => {
+      const answered = Promise.withResolvers<string>();
+      const socket = connect({ host: hostname, port: Number(port) }, () => socket.write(ask));
+      socket.once("error", answered.reject);
+      socket.once("data", (bytes) => {
+        answered.resolve(bytes.toString("latin1").slice("HTTP/1.1 ".length, "HTTP/1.1 200".length));
+        socket.destroy();
+      });
+      return answered.promise;
+    });
+    const others = await Promise.all(
+      Array.from({ length: 20 }, async () => (await other.call("GET", "/api/v1/emails")).status),
+    );
+    const statuses = new Set(await Promise.all(flood));
+    expect(new Set(others)).toEqual(new Set([200]));
+    expect([...statuses].sort()).toEqual(["200", "429"]);
+    expect((await here.tenant.call("GET", "/api/v1/emails")).status).toBe(200);
+  });
+});
+
+test("what has been answered makes room, however often its end is told", () => {
+  const reads = new ReadsInFlight();
+  const ends = Array.from({ length: READS_OF_WORKSPACE_MAX }, () => reads.begin("a"));
+  expect(() => reads.begin("a")).toThrow("too many lists and pages");
+  reads.begin("b")();
+  ends[0]?.();
+  ends[0]?.();
+  reads.begin("a");
+  expect(() => reads.begin("a")).toThrow("too many lists and pages");
+});
