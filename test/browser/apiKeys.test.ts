@@ -19,7 +19,7 @@ describeInBrowser("API keys and the workspace", (browser) => {
       await page.getByRole("link", { name: "API keys" }).click();
       await page.getByRole("link", { name: "Create a key" }).click();
       await page.getByLabel("Name").fill("Shop");
-      await page.getByLabel("email:send").check();
+      await page.getByRole("checkbox", { name: /^email:send/ }).check();
       await page.getByRole("button", { name: "Create" }).click();
       await page.getByText("This page alone shows it.").waitFor();
       await page.getByRole("link", { name: "I have copied it" }).click();
