@@ -59,7 +59,9 @@ function limitsJson(limits: WorkspaceLimits): AnswerOf<typeof Limits> {
 }
 
 const Usage = Closed({
-  messages_today: Count("Messages accepted on this UTC day, suppressed ones as well. May be a moment old."),
+  messages_today: Count(
+    "Messages accepted on this UTC day, suppressed ones and mail to the simulator as well, which takes nothing from the limit; no test mail. May be a moment old.",
+  ),
   storage_bytes: Count("Bytes that temporary files hold now."),
   content_bytes: Count("Bytes that content of messages and sources of templates hold. May be a moment old."),
 });

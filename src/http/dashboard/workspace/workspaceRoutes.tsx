@@ -52,16 +52,14 @@ async function workspacePage(options: DashboardOptions, visit: Visit): Promise<P
 }
 
 /** The days on which anything happened, newest first, and the tags of their messages. */
-async function usageOf(
-  { deps, readModel }: DashboardOptions,
-  { workspaceId, principal }: Visit,
-): Promise<ShownUsage> {
+async function usageOf({ deps, readModel }: DashboardOptions, { principal }: Visit): Promise<ShownUsage> {
   const emails = readModel("emails");
   const tomorrow = (Math.floor(deps.clock.now() / DAY_MS) + 1) * DAY_MS;
   const range = { from: rfc3339(tomorrow - USAGE_DAYS * DAY_MS), before: rfc3339(tomorrow) };
-  const query = { ownerId: workspaceId, ...range, by: "day", limit: USAGE_DAYS } as const;
+  const ownerId = mailOwnerId(principal);
+  const query = { ownerId, ...range, by: "day", limit: USAGE_DAYS } as const;
   const { rows: days } = await readInSteps(emails, (db) => listUsage(db, query));
-  return { days, tags: await usageByTag({ deps, emails }, { ownerId: mailOwnerId(principal), ...range }) };
+  return { days, tags: await usageByTag({ deps, emails }, { ownerId, ...range }) };
 }
 
 function pausePage(visit: Visit): Page {
