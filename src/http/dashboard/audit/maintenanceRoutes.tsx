@@ -3,9 +3,9 @@ import { Problem } from "../../server/problem.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
-import type { EndedTask, MaintenanceKind, MaintenanceTask } from "./maintenance.ts";
+import type { EndedTask, MaintenanceKind, MaintenanceTask, ReadModelState } from "./maintenance.ts";
 import { maintenanceStream } from "./maintenancePart.tsx";
-import { requireOperator } from "./operator.ts";
+import { isOperator, requireOperator } from "./operator.ts";
 import { ReadModelPage } from "./readModelPage.tsx";
 import { SealPage, type ShownSeal } from "./sealPage.tsx";
 
@@ -95,12 +95,22 @@ async function readModelPage({ deps, maintenance, readModelStates }: Options, vi
       <ReadModelPage
         visit={visit}
         now={deps.clock.now()}
-        states={await readModelStates()}
+        states={(await readModelStates()).map((state) => (isOperator(visit) ? state : withoutReasons(state)))}
         running={maintenance.running()}
         ended={ended}
         stream={maintenanceStream(visit, maintenance)}
       />
     ),
+  };
+}
+
+/** Why a read model stopped may name messages of any workspace, and files of the machine. */
+function withoutReasons({ failure, verified, ...state }: ReadModelState): ReadModelState {
+  const hidden = (reason: string | null) => reason && "the service's log says why";
+  return {
+    ...state,
+    failure: hidden(failure),
+    verified: verified && { ...verified, failure: hidden(verified.failure) },
   };
 }
 

@@ -1,0 +1,32 @@
+import { expect, test } from "bun:test";
+import { maintenanceRoutes } from "../../../src/http/dashboard/audit/maintenanceRoutes.tsx";
+import type { Page, Visit } from "../../../src/http/dashboard/frame/dashboardRoute.ts";
+
+const REASON = "stopped at EmailQueued, stream email-of-another-workspace, revision 1";
+const STATE = { name: "emails", state: "failed", isCaughtUp: true, behindSince: null, failure: REASON };
+const VERIFIED = {
+  name: "emails",
+  rows: 1,
+  differences: 0,
+  failure: REASON,
+  finishedAt: "2026-11-22T00:00:00Z",
+};
+
+test("why a read model stopped is for the operator: it may name another workspace's messages", async () => {
+  const parts = {
+    deps: { clock: { now: () => Date.parse("2026-11-22T01:00:00Z") } },
+    maintenance: { running: () => null, last: () => null, version: () => "1" },
+    readModelStates: async () => [{ ...STATE, verified: VERIFIED }],
+  };
+  const routes = maintenanceRoutes(parts as unknown as Parameters<typeof maintenanceRoutes>[0]);
+  const route = routes.find(({ method, path }) => method === "GET" && path === "/audit/read-models");
+  const shownTo = async (hasOwnKey: boolean) => {
+    const visit = { session: { hasOwnKey }, formToken: "t", to: (path: string) => path, may: () => true };
+    const page = (await route?.answer(visit as unknown as Visit)) as Page;
+    return String(page.body);
+  };
+  expect(await shownTo(true)).toContain("email-of-another-workspace");
+  const tenants = await shownTo(false);
+  expect(tenants).not.toContain("email-of-another-workspace");
+  expect(tenants).toContain("log says why");
+});
