@@ -39,7 +39,9 @@ describe.each(await testStores())("test mail in the dashboard on $name", (store)
         expect(html).not.toContain(SUBJECTS[other]);
       }
       expect((await by.get(`/messages/${ids[mail]}`)).status).toBe(200);
-      expect((await by.get(`/messages/${ids[other]}`)).status).toBe(404);
+      const elsewhere = await by.get(`/messages/${ids[other]}`);
+      expect(elsewhere.status).toBe(404);
+      expect(elsewhere.html).toContain(`It is ${other} mail`);
       expect((await by.get("/")).html.includes("Test mail:")).toBe(mail === "test");
     };
     await shows(here.visitor, "live");

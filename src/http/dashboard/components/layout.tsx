@@ -125,7 +125,8 @@ const SideBar: FC<{ readonly visit: Visit; readonly path: string }> = ({ visit, 
     <div class="side-end">
       {visit.mail === "testOnly" || !visit.may("email:read") ? null : (
         <PostForm action={visit.to("/mail")} token={visit.formToken}>
-          <button type="submit" class="plain" name="show" value={visit.mail === "test" ? "live" : "test"}>
+          <input type="hidden" name="show" value={visit.mail === "test" ? "live" : "test"} />
+          <button type="submit" class="plain">
             {visit.mail === "test" ? "Show live mail" : "Show test mail"}
           </button>
         </PostForm>
