@@ -88,6 +88,13 @@ async function storeCheck({ store }: Dependencies): Promise<Check> {
   }
 }
 
+const ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
+
+/** Anybody may ask, so whose message it was is for `doctor` and the service's log. */
+function withoutIds(reason: string): string {
+  return reason.replace(ID, "…");
+}
+
 /** Not ready when one has failed, or none has been level with the log for a while. */
 function readModelCheck({ readers, deps }: ReadinessOptions): () => Check {
   const { clock } = deps;
@@ -98,7 +105,9 @@ function readModelCheck({ readers, deps }: ReadinessOptions): () => Check {
       if (isCaughtUp || !levelAt.has(name)) levelAt.set(name, now);
       return state === "failed" || now - (levelAt.get(name) ?? now) > LAG_MS_MAX;
     });
-    const detail = wrong.map(({ name, state, failure }) => `${name}: ${failure ?? state}`).join("; ");
+    const detail = wrong
+      .map(({ name, state, failure }) => `${name}: ${withoutIds(failure ?? state)}`)
+      .join("; ");
     return { ok: wrong.length === 0, required: true, detail: detail || "caught up" };
   };
 }
