@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { startWarnings } from "../../src/cli/service/startupWarnings.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { directoryError } from "../../src/service/startupErrors.ts";
+import { type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
 import { COMMAND_LINE, runCommand } from "../support/process/runCommand.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
 import { ROOT, startTestApp, startTestProcess } from "../support/service.ts";
@@ -139,16 +140,30 @@ describe("a service that cannot start", () => {
     "PORT that is no number": () => ({ env: { PORT: "http" }, says: [/PORT must be a whole number/] }),
   };
 
-  test.each(Object.entries(cases))(
+  let ends: readonly CommandCallEnd[];
+  beforeAll(async () => {
+    const settings = { HOST: "127.0.0.1", PORT: "0", DATA_DIR: join(directory, "data"), LOG_LEVEL: "silent" };
+    const calls = Object.values(cases).map((of) => ({ words: ["serve"], env: { ...settings, ...of().env } }));
+    ends = await endsOfCalls(calls);
+  }, START_MS);
+  test.each(Object.entries(cases).map(([name, of], index) => [name, of, index] as const))(
     "for its %s says so, and what to do, in a line",
-    async (_name, of) => {
-      const { env, says, status = 2 } = of();
-      const dataDir = join(directory, "data");
-      const { exitCode, out, err } = await runCommand(["serve"], dataDir, { PORT: "0", ...env });
-      expect({ exitCode, out }).toEqual({ exitCode: status, out: "" });
+    (_name, of, index) => {
+      const { says, status: expected = 2 } = of();
+      const { status, out, err } = ends[index] as CommandCallEnd;
+      expect({ status, out }).toEqual({ status: expected, out: "" });
       expect(err.trim().split("\n")).toHaveLength(1);
       for (const pattern of says) expect(err).toMatch(pattern);
       expect(err).not.toContain("s3cret");
+    },
+  );
+
+  test(
+    "for its settings ends as a process, too",
+    async () => {
+      const { exitCode, out, err } = await runCommand(["serve"], join(directory, "data"), { PORT: "http" });
+      expect({ exitCode, out }).toEqual({ exitCode: 2, out: "" });
+      expect(err).toMatch(/^postledger: PORT must be a whole number[^\n]*\n$/);
     },
     START_MS,
   );
