@@ -296,3 +296,10 @@ export function countWaiting(db: ReadDatabase, ownerId: string, now: EpochMs, li
     WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? LIMIT ?)`;
   return Number(db.get(sql, ownerId, rfc3339(now), limit)?.waiting ?? 0);
 }
+
+/** How many messages of a mail owner are to begin later than now; `limit` stands for that many and more. */
+export function countScheduled(db: ReadDatabase, ownerId: string, now: EpochMs, limit: number): number {
+  const sql = `SELECT count(*) AS scheduled FROM (SELECT 1 FROM emails INDEXED BY mail_queue_by_age
+    WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} > ? LIMIT ?)`;
+  return Number(db.get(sql, ownerId, rfc3339(now), limit)?.scheduled ?? 0);
+}

@@ -33,6 +33,26 @@ describe.each(await testStores())("the overview in the dashboard on $name", (sto
   });
 });
 
+describe("the overview of what is scheduled", () => {
+  const here = visitedDashboard(sqliteStore);
+
+  test("counts what is to begin later beside what waits, and leads to it", async () => {
+    const later = new Date(Date.now() + 3_600_000).toISOString();
+    for (let nth = 0; nth < 2; nth += 1) await here.tenant.send(newKey(), message({ scheduled_at: later }));
+    let html = "";
+    const isCounted = async () => {
+      html = (await here.visitor.get("/")).html;
+      return html.includes("2 scheduled");
+    };
+    await until(isCounted, "the count");
+    expect(figureOf(html, "waiting")).toBe("0");
+    expect(html).toContain('href="/dashboard/messages?q=status%3Ascheduled"');
+    await here.tenant.send(newKey(), message());
+    await until(async () => figureOf((await here.visitor.get("/")).html, "waiting") === "1", "the other");
+    expect((await here.visitor.get("/")).html).toContain("</time>, 2 scheduled");
+  });
+});
+
 describe("the overview with several relays", () => {
   // Nobody listens on ports 1 and 2.
   const here = visitedDashboard(sqliteStore, {

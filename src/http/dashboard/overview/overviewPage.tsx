@@ -20,11 +20,18 @@ import {
   type Range,
 } from "./counts.ts";
 
+interface BoundedCount {
+  readonly count: number;
+  /** Whether there are more. */
+  readonly hasMore: boolean;
+}
+
 /** What waits for its delivery. */
 export interface Queue {
-  readonly waiting: number;
-  /** Whether there are more than `waiting`. */
-  readonly hasMore: boolean;
+  /** What is due. */
+  readonly waiting: BoundedCount;
+  /** What is to begin later. */
+  readonly scheduled: BoundedCount;
   /** The message that waits longest; null when none waits. */
   readonly oldest: { readonly id: string; readonly since: number } | null;
 }
@@ -156,21 +163,35 @@ function shareOf(buckets: readonly Bucket[], name: Counted): string {
 
 const QueueFigure: FC<{ readonly visit: Visit; readonly queue: Queue; readonly now: number }> = ({
   visit,
-  queue: { waiting, hasMore, oldest },
+  queue: { waiting, scheduled, oldest },
   now,
 }) => {
   const figure = (
     <>
       <Status status="waiting" tone={oldest === null ? "quiet" : "waiting"} label="waiting" />
-      <strong>
-        {waiting.toLocaleString("en")}
-        {hasMore ? "+" : ""}
-      </strong>
-      <span class="soft">{oldest === null ? "" : <>oldest {<Ago at={oldest.since} now={now} />}</>}</span>
+      <strong>{countText(waiting)}</strong>
+      <span class="soft">
+        {oldest === null ? null : (
+          <>
+            oldest <Ago at={oldest.since} now={now} />
+          </>
+        )}
+        {oldest === null || scheduled.count === 0 ? "" : ", "}
+        {scheduled.count === 0 ? "" : `${countText(scheduled)} scheduled`}
+      </span>
     </>
   );
-  return oldest === null ? <div>{figure}</div> : <a href={visit.to(`/messages/${oldest.id}`)}>{figure}</a>;
+  if (oldest !== null) return <a href={visit.to(`/messages/${oldest.id}`)}>{figure}</a>;
+  return scheduled.count === 0 ? (
+    <div>{figure}</div>
+  ) : (
+    <a href={listAddress(visit, "status:scheduled")}>{figure}</a>
+  );
 };
+
+function countText({ count, hasMore }: BoundedCount): string {
+  return `${count.toLocaleString("en")}${hasMore ? "+" : ""}`;
+}
 
 /** The curves, and beside them the same as a table: for who does not see them, and for whoever wants the figures. */
 const Plot: FC<{ readonly range: Range; readonly buckets: readonly Bucket[] }> = ({ range, buckets }) => (

@@ -1,4 +1,4 @@
-import { countWaiting, oldestWaiting } from "../../../../projections/mailQueue.ts";
+import { countScheduled, countWaiting, oldestWaiting } from "../../../../projections/mailQueue.ts";
 import { mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
@@ -66,9 +66,14 @@ async function messagesOf(
 function queueOf({ readModel }: DashboardOptions, ownerId: string, now: EpochMs): Promise<Queue> {
   return scheduledRead(readModel("emails"), (db) => {
     const waiting = countWaiting(db, ownerId, now, WAITING_MAX + 1);
-    const hasMore = waiting > WAITING_MAX;
-    return { waiting: Math.min(waiting, WAITING_MAX), hasMore, oldest: oldestWaiting(db, ownerId, now) };
+    const scheduled = countScheduled(db, ownerId, now, WAITING_MAX + 1);
+    const oldest = oldestWaiting(db, ownerId, now);
+    return { waiting: countedTo(waiting), scheduled: countedTo(scheduled), oldest };
   });
+}
+
+function countedTo(count: number): Queue["waiting"] {
+  return { count: Math.min(count, WAITING_MAX), hasMore: count > WAITING_MAX };
 }
 
 /** The newest messages that something went wrong with. */
