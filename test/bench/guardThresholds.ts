@@ -12,7 +12,7 @@ export interface Threshold {
 export const GUARD_THRESHOLDS: Readonly<Record<string, Threshold>> = {
   send_vs_append_sqlite: { least: 0.2 },
   send_cpu_vs_append_cpu_sqlite: { most: 6 },
-  send_cpu_vs_outbox_cpu_sqlite: { most: 1.4 },
+  send_cpu_vs_outbox_cpu_sqlite: { most: 1.6 },
   replay_vs_send_sqlite: { least: 1 },
   replay_of_another_vs_send_sqlite: { least: 1 },
   project_vs_read_sqlite: { least: 0.07 },
