@@ -8,6 +8,7 @@ import {
 import {
   expireAttempt,
   recordAttempt,
+  requestRecovery,
   requestRedelivery,
   skipDelivery,
   startAttempt,
@@ -213,6 +214,16 @@ describe("a delivery that was missed", () => {
     given(requested, started(1), delivered(1))
       .when((state) => requestRedelivery(state, missed, NOW))
       .then("requested", requested);
+  });
+
+  test("is recovered once: whoever asks with a list that is older than its delivery repeats nothing", () => {
+    given()
+      .when((state) => requestRecovery(state, missed, NOW))
+      .then("requested", requested)
+      .again("underWay");
+    given(requested, started(1), delivered(1))
+      .when((state) => requestRecovery(state, missed, NOW))
+      .then("delivered");
   });
 });
 

@@ -2,7 +2,7 @@ import type { RedeliveryRequest } from "../../domain/webhookDelivery/decisions.t
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { ChangeRateError } from "../changesPerDay.ts";
-import { redeliverWebhook } from "./webhookAttempts.ts";
+import { recoverWebhook } from "./webhookAttempts.ts";
 
 /** Deliveries that are asked for again at once. */
 const PARALLEL_MAX = 16;
@@ -12,14 +12,14 @@ export interface FailedWebhook extends RedeliveryRequest {
   readonly id: string;
 }
 
-/** As {@link redeliverWebhook}; one that was asked for too often is left alone, and takes the others nothing. */
-async function redeliver(
+/** As {@link recoverWebhook}; one that was asked for too often is left alone, and takes the others nothing. */
+async function recover(
   store: EventStore,
   { id, ...request }: FailedWebhook,
   context: WorkspaceCommandContext,
 ): Promise<"requested" | "leftAlone"> {
   try {
-    const outcome = await redeliverWebhook(store, id, request, context);
+    const outcome = await recoverWebhook(store, id, request, context);
     return outcome === "requested" ? "requested" : "leftAlone";
   } catch (error) {
     if (error instanceof ChangeRateError) return "leftAlone";
@@ -27,7 +27,10 @@ async function redeliver(
   }
 }
 
-/** Asks for each of these deliveries once more; what waits or is under way meanwhile is left alone. Answers how many. */
+/**
+ * Asks for each of these deliveries once more. What was delivered, waits or is under way meanwhile is left alone, also
+ * where two ask at once. Answers how many.
+ */
 export async function recoverWebhooks(
   store: EventStore,
   failed: Iterable<FailedWebhook>,
@@ -37,7 +40,7 @@ export async function recoverWebhooks(
   let requested = 0;
   const work = async () => {
     for (let next = remaining.next(); !next.done; next = remaining.next()) {
-      if ((await redeliver(store, next.value, context)) === "requested") requested += 1;
+      if ((await recover(store, next.value, context)) === "requested") requested += 1;
     }
   };
   await Promise.all(Array.from({ length: PARALLEL_MAX }, work));

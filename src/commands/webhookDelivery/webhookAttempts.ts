@@ -5,6 +5,7 @@ import {
   expireAttempt,
   type RedeliveryRequest,
   recordAttempt,
+  requestRecovery,
   requestRedelivery,
   skipDelivery,
   startAttempt,
@@ -134,17 +135,32 @@ export function expireWebhookLease(store: EventStore, id: string, attempt: numbe
 /** How often callers may ask for one delivery again in a day: all of its attempts are read for each. */
 const REDELIVERIES_PER_DAY_MAX = 20;
 
-/** Asks for a delivery once more. */
+/** Asks for a delivery once more. Throws `ChangeRateError` when that was done too often. */
 export function redeliverWebhook(
   store: EventStore,
   id: string,
   request: RedeliveryRequest,
   context: WorkspaceCommandContext,
 ) {
-  const aggregate = {
+  const decide = (state: WebhookDeliveryState) => requestRedelivery(state, request, context.at);
+  return transact(store, redeliveryAggregate(id), decide, context);
+}
+
+/** As {@link redeliverWebhook}, unless it has been delivered meanwhile. */
+export function recoverWebhook(
+  store: EventStore,
+  id: string,
+  request: RedeliveryRequest,
+  context: WorkspaceCommandContext,
+) {
+  const decide = (state: WebhookDeliveryState) => requestRecovery(state, request, context.at);
+  return transact(store, redeliveryAggregate(id), decide, context);
+}
+
+function redeliveryAggregate(id: string) {
+  return {
     ...webhookDeliveryAggregate,
     stream: webhookDeliveryStream(id),
     changesPerDayMax: REDELIVERIES_PER_DAY_MAX,
   };
-  return transact(store, aggregate, (state) => requestRedelivery(state, request, context.at), context);
 }

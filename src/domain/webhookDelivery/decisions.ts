@@ -136,3 +136,13 @@ export function requestRedelivery(
   const data = { origin, at: rfc3339(now) };
   return { outcome: "requested", events: [{ type: "WebhookRedeliveryRequested", data }] };
 }
+
+/** As {@link requestRedelivery}, for what failed or was missed: what has been delivered meanwhile stays as it is. */
+export function requestRecovery(
+  state: WebhookDeliveryState,
+  request: RedeliveryRequest,
+  now: EpochMs,
+): Decision<"requested" | "underWay" | "delivered", WebhookDeliveryEvent> {
+  if (state?.status === "delivered") return { outcome: "delivered", events: [] };
+  return requestRedelivery(state, request, now);
+}
