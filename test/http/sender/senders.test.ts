@@ -397,9 +397,10 @@ describe.each(await testStores())("senders on $name", (store) => {
       expect(verified.status).toBe(200);
       expect(verified.json).toMatchObject({ status: "verified", verified_by: "dns", dns_record });
       // What is verified is not looked for again.
-      const asked = dns.questions.length;
+      const asked = () => dns.questions.filter((question) => question.endsWith(dns_record.name)).length;
+      const before = asked();
       expect((await verifyByDns(id, own)).json).toEqual(verified.json);
-      expect(dns.questions).toHaveLength(asked);
+      expect(asked()).toBe(before);
       expect((await sendFrom("Any@Shop.example", own)).status).toBe(202);
       for (const from of ["any@sub.shop.example", "any@op.example", "any@xshop.example", "any@example"]) {
         expect((await sendFrom(from, own)).status).not.toBe(202);
