@@ -6,7 +6,7 @@ import type { Session } from "../frame/sessions.ts";
 export const STREAMS_PER_SESSION_MAX = 6;
 /** Streams that all sessions together may have open: of the workspace with the most of them the oldest makes room. */
 export const STREAMS_MAX = 500;
-/** How often it is looked for changes, in ms: so old is what a page shows at most. */
+/** How often subjects are looked at for changes, in ms. A page is told at the next look, or when its rest is over. */
 const LOOK_MS = SECOND_MS;
 /** A proxy or a client that hears nothing takes the connection for dead, so something is said this often, in ms. */
 const HEARTBEAT_MS = 15 * SECOND_MS;
