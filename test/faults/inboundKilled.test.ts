@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { smtpClient } from "../support/mail/smtpClient.ts";
 import { type Sink, startSmtpSink } from "../support/mail/smtpSink.ts";
+import { statusReport } from "../support/mail/statusReport.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
 import { message, newKey } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
@@ -14,25 +15,11 @@ const MESSAGES_PER_ROUND = 60;
 /** After so many replies of 250 in a round the service is killed, with other reports in every stage. */
 const REPLIES_BEFORE_KILL = 20;
 
-const REPORT = [
-  "From: MAILER-DAEMON@relay.example",
-  "Subject: Undelivered Mail Returned to Sender",
-  "MIME-Version: 1.0",
-  'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
-  "",
-  "--b",
-  "Content-Type: message/delivery-status",
-  "",
-  "Reporting-MTA: dns; relay.example",
-  "",
-  "Final-Recipient: rfc822; gone@example.org",
-  "Action: failed",
-  "Status: 5.1.1",
-  "Diagnostic-Code: smtp; 550 5.1.1 user unknown",
-  "",
-  "--b--",
-  "",
-].join("\r\n");
+const REPORT = statusReport({
+  recipient: "gone@example.org",
+  status: "5.1.1",
+  reply: "550 5.1.1 user unknown",
+});
 
 /** A message, the sender of its envelope, and whether a report of it was taken. */
 interface Returned {

@@ -3,10 +3,11 @@ import { COMPLAINTS_AND_REPLIES } from "../contract/returnedMail/complaintsAndRe
 import { mutatedMail } from "../contract/returnedMail/mutatedMail.ts";
 import { STATUS_REPORTS } from "../contract/returnedMail/statusReports.ts";
 import { TEXT_REPORTS } from "../contract/returnedMail/textReports.ts";
-import { type SmtpClient, smtpClient } from "../support/mail/smtpClient.ts";
+import type { SmtpClient } from "../support/mail/smtpClient.ts";
 import { message, newKey, type Tenant, type TestService } from "../support/tenants.ts";
 import { strangeMail } from "./hostileMail.ts";
-import { makeRandom, type Random } from "./random.ts";
+import type { Random } from "./random.ts";
+import { runSmtpSessions, sayLine } from "./smtpSessions.ts";
 
 /** The domain that mail comes back to in a run. */
 export const RETURN_PATH_DOMAIN = "bounce.fuzz.example";
@@ -66,13 +67,9 @@ export async function fuzzInbound(
     return `${localPart}@${RETURN_PATH_DOMAIN}`;
   });
   const seen: Seen = { mails: 0, taken: 0, faults: [] };
-  const lane = async (first: number) => {
-    for (let number = first; number < sessions; number += LANES) {
-      const random = makeRandom(seed * 1_000_003 + number);
-      await new Session(await smtpClient(inbound.port), addresses, random, seen).run();
-    }
-  };
-  await Promise.all(Array.from({ length: LANES }, (_, first) => lane(first)));
+  await runSmtpSessions({ port: inbound.port, sessions, seed, lanes: LANES }, (client, random) =>
+    new Session(client, addresses, random, seen).run(),
+  );
   for (const id of others) {
     const { json } = await tenant.call("GET", `/api/v1/emails/${id}`);
     if (json.status !== "sent") seen.faults.push(`${id} is ${json.status}, and nobody had its address`);
@@ -115,12 +112,8 @@ class Session {
   }
 
   /** A command and its reply. */
-  private async say(line: string): Promise<string> {
-    const reply = await this.client.command(line);
-    const isReply = reply === "" ? this.client.isClosed() : /^(\d{3}[ -][^\n]*(\n|$))+$/.test(reply);
-    if (!isReply) this.seen.faults.push(`${line.slice(0, 80)} was answered ${JSON.stringify(reply)}`);
-    if (reply.startsWith("451")) this.seen.faults.push(`${line.slice(0, 80)} was answered ${reply}`);
-    return reply;
+  private say(line: string): Promise<string> {
+    return sayLine(this.client, line, { ownFault: "451", faults: this.seen.faults });
   }
 
   /** An address, and whether mail to it is to be taken. */

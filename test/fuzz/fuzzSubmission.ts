@@ -1,7 +1,8 @@
-import { type SmtpClient, smtpClient } from "../support/mail/smtpClient.ts";
+import type { SmtpClient } from "../support/mail/smtpClient.ts";
 import type { Tenant, TestService } from "../support/tenants.ts";
 import { soundMail, strangeMail } from "./hostileMail.ts";
-import { makeRandom, type Random } from "./random.ts";
+import type { Random } from "./random.ts";
+import { runSmtpSessions, sayLine } from "./smtpSessions.ts";
 
 /** Sessions under way at once; fewer than one client may have without a log-in. */
 const LANES = 8;
@@ -58,16 +59,11 @@ export async function fuzzSubmission(
 ): Promise<SubmissionResult> {
   const { submission } = service.app.app;
   if (submission === null) throw new Error("the service takes no mail over SMTP");
-  const { port } = submission;
   const tenant = await service.tenant();
   const seen: Seen = { mails: 0, accepted: new Set(), faults: [] };
-  const lane = async (first: number) => {
-    for (let number = first; number < sessions; number += LANES) {
-      const random = makeRandom(seed * 1_000_003 + number);
-      await new Session(await smtpClient(port), tenant, random, seen).run();
-    }
-  };
-  await Promise.all(Array.from({ length: LANES }, (_, first) => lane(first)));
+  await runSmtpSessions({ port: submission.port, sessions, seed, lanes: LANES }, (client, random) =>
+    new Session(client, tenant, random, seen).run(),
+  );
   const stored = await storedIds(service, tenant);
   for (const id of seen.accepted)
     if (!stored.has(id)) seen.faults.push(`${id} was promised and is not there`);
@@ -114,10 +110,8 @@ class Session {
 
   /** A command and its reply. */
   private async say(line: string): Promise<string> {
-    const reply = await this.client.command(line);
-    const isReply = reply === "" ? this.client.isClosed() : /^(\d{3}[ -][^\n]*(\n|$))+$/.test(reply);
-    if (!isReply) this.seen.faults.push(`${line.slice(0, 80)} was answered ${JSON.stringify(reply)}`);
-    if (reply.startsWith("451 4.3.0")) this.seen.faults.push(`${line.slice(0, 80)} was answered ${reply}`);
+    const { faults } = this.seen;
+    const reply = await sayLine(this.client, line, { ownFault: "451 4.3.0", faults });
     if (reply.startsWith("334")) await this.say("*");
     return reply;
   }

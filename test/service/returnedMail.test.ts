@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createServer } from "node:net";
 import nodemailer from "nodemailer";
 import { type Sink, startSmtpSink } from "../support/mail/smtpSink.ts";
+import { statusReport } from "../support/mail/statusReport.ts";
+import { freePort } from "../support/stores/eventstoredb.ts";
 import { type TestStore, testStores } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
@@ -9,34 +10,8 @@ import { until } from "../support/until.ts";
 const DOMAIN = "bounce.shop.example";
 const COMPLAINTS = `complaints@${DOMAIN}`;
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 function report(status: string, reply: string): string {
-  return [
-    "From: MAILER-DAEMON@relay.example",
-    "Subject: Undelivered Mail Returned to Sender",
-    "MIME-Version: 1.0",
-    'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
-    "",
-    "--b",
-    "Content-Type: message/delivery-status",
-    "",
-    "Reporting-MTA: dns; relay.example",
-    "",
-    "Final-Recipient: rfc822; somebody.else@example.org",
-    "Action: failed",
-    `Status: ${status}`,
-    `Diagnostic-Code: smtp; ${reply}`,
-    "",
-    "--b--",
-    "",
-  ].join("\r\n");
+  return statusReport({ recipient: "somebody.else@example.org", status, reply });
 }
 
 function complaint(mailFrom: string): string {

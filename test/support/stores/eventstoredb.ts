@@ -181,9 +181,14 @@ function isStopped(pid: number): boolean {
       .stdout.toString()
       .trim()
       .startsWith("T");
-  return readdirSync(tasks).every((task) =>
-    /^State:\s+T/m.test(readFileSync(join(tasks, task, "status"), "utf8")),
-  );
+  try {
+    return readdirSync(tasks).every((task) =>
+      /^State:\s+T/m.test(readFileSync(join(tasks, task, "status"), "utf8")),
+    );
+  } catch {
+    // A thread has ended since it was listed, so not all stand still.
+    return false;
+  }
 }
 
 /**
