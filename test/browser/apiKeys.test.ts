@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startTestApp, type TestApp } from "../support/service.ts";
-import { describeInBrowser, expectGoodLooks, logInByKey } from "./browserFixture.ts";
+import { describeInBrowser, expectGoodPage, logInByKey } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 120_000;
 
@@ -39,14 +39,8 @@ describeInBrowser("API keys and the workspace", (browser) => {
   ])(
     "%s looks right",
     async (name, path) => {
-      await expectGoodLooks(
-        browser,
-        name,
-        async (page) => {
-          await page.goto(`${app.url}/dashboard${path}`);
-          await page.getByRole("heading", { level: 1 }).waitFor();
-        },
-        (page) => logInByKey(page, app.url, app.apiKey),
+      await expectGoodPage(browser, name, `${app.url}/dashboard${path}`, (page) =>
+        logInByKey(page, app.url, app.apiKey),
       );
     },
     TEST_MS_MAX,

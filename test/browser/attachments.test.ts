@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
-import { describeInBrowser, expectGoodLooks, logInByKey, waitForPageWith } from "./browserFixture.ts";
+import { describeInBrowser, expectGoodPage, logInByKey, waitForPageWith } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 90_000;
 
@@ -39,14 +39,8 @@ describeInBrowser("attachments", (browser) => {
   test.each(looks)(
     "%s looks well",
     (name, path) =>
-      expectGoodLooks(
-        browser,
-        name,
-        async (page) => {
-          await page.goto(`${service.url}/dashboard${path()}`);
-          await page.locator("main h1").waitFor();
-        },
-        (page) => logInByKey(page, service.url, tenant.apiKey),
+      expectGoodPage(browser, name, `${service.url}/dashboard${path()}`, (page) =>
+        logInByKey(page, service.url, tenant.apiKey),
       ),
     TEST_MS_MAX,
   );

@@ -5,7 +5,7 @@ import { sendSamples } from "../support/sampleMessages.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
-import { describeInBrowser, expectGoodLooks, logInByLink } from "./browserFixture.ts";
+import { describeInBrowser, expectGoodPage, logInByLink } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 120_000;
 const HOSTILE = `<script>document.title="run"</script>"><img src=x onerror="document.title='run'">`;
@@ -110,14 +110,8 @@ describeInBrowser("the audit", (browser) => {
   test.each(looks)(
     "%s looks well",
     (name, path) =>
-      expectGoodLooks(
-        browser,
-        name,
-        async (page) => {
-          await page.goto(`${service.url}/dashboard${path()}`);
-          await page.locator("main h1").waitFor();
-        },
-        (page) => logInByLink(page, service.app, tenant.workspaceId),
+      expectGoodPage(browser, name, `${service.url}/dashboard${path()}`, (page) =>
+        logInByLink(page, service.app, tenant.workspaceId),
       ),
     TEST_MS_MAX,
   );

@@ -158,6 +158,20 @@ export async function keepScreenshot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(directory, `${name}.png`), fullPage: true });
 }
 
+/** {@link expectGoodLooks} of the page at an address, for whoever has logged in. */
+export function expectGoodPage(
+  browser: TestBrowser,
+  name: string,
+  address: string,
+  logIn: (page: Page) => Promise<unknown>,
+): Promise<void> {
+  const visit = async (page: Page) => {
+    await page.goto(address);
+    await page.locator("main h1").waitFor();
+  };
+  return expectGoodLooks(browser, name, visit, logIn);
+}
+
 /**
  * Looks at a page in light, in dark and on phones: that it is accessible, that nothing stands out at the side, and that
  * the browser had nothing to complain of. `name` is what its pictures are called. `visit` loads the page anew for each

@@ -3,7 +3,7 @@ import { type Samples, sendSamples } from "../support/sampleMessages.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
-import { describeInBrowser, expectGoodLooks, logInByKey, waitForPageWith } from "./browserFixture.ts";
+import { describeInBrowser, expectGoodPage, logInByKey, waitForPageWith } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 90_000;
 
@@ -179,14 +179,8 @@ describeInBrowser("messages", (browser) => {
   test.each(looks)(
     "%s looks well",
     (name, path) =>
-      expectGoodLooks(
-        browser,
-        name,
-        async (page) => {
-          await page.goto(`${service.url}/dashboard${path()}`);
-          await page.locator("main").waitFor();
-        },
-        (page) => logInByKey(page, service.url, tenant.apiKey),
+      expectGoodPage(browser, name, `${service.url}/dashboard${path()}`, (page) =>
+        logInByKey(page, service.url, tenant.apiKey),
       ),
     TEST_MS_MAX,
   );

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startTestApp, type TestApp } from "../support/service.ts";
-import { describeInBrowser, expectGoodLooks, logInByLink } from "./browserFixture.ts";
+import { describeInBrowser, expectGoodPage, logInByLink } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 120_000;
 
@@ -47,15 +47,7 @@ describeInBrowser("senders", (browser) => {
         ["sender-address", `/senders/${box}`],
         ["sender-domain", `/senders/${domain}`],
       ] as const)
-        await expectGoodLooks(
-          browser,
-          name,
-          async (page) => {
-            await page.goto(`${app.url}/dashboard${path}`);
-            await page.getByRole("heading", { level: 1 }).waitFor();
-          },
-          (page) => logInByLink(page, app),
-        );
+        await expectGoodPage(browser, name, `${app.url}/dashboard${path}`, (page) => logInByLink(page, app));
     },
     TEST_MS_MAX,
   );
