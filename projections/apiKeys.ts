@@ -1,7 +1,7 @@
 import { apiKeyCodec } from "../src/domain/apiKey/events.ts";
 import { apiKeyUseCodec } from "../src/domain/apiKeyUse/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { type ListPlace, NEWEST_FIRST, olderThan } from "./keysetList.ts";
+import { type KeysetCursor, NEWEST_FIRST, olderThan } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO api_keys (id, workspace_id, name, scopes, expires_at, issuer_id, rotated_from, senders,
@@ -101,7 +101,7 @@ export function apiKeyDescendants(db: ReadDatabase, id: string): readonly string
 interface ApiKeyQuery {
   readonly workspaceId: string;
   /** The last row of the page before. */
-  readonly after?: ListPlace;
+  readonly after?: KeysetCursor;
   readonly limit: number;
 }
 

@@ -2,7 +2,7 @@ import { type EmailEvent, emailCodec } from "../src/domain/email/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
 import type { WorkRow } from "./attachments.ts";
-import { type ListPlace, NEWEST_FIRST, olderThan, placeOf } from "./keysetList.ts";
+import { cursorOf, type KeysetCursor, NEWEST_FIRST, olderThan } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = "INSERT INTO message_files (id, workspace_id, until, has_ended) VALUES (?, ?, ?, ?)";
@@ -122,7 +122,7 @@ export function uploadsSentTo(
 export interface UploadMessagesQuery {
   readonly uploadId: string;
   /** The last row of the page before. */
-  readonly after?: ListPlace;
+  readonly after?: KeysetCursor;
   readonly limit: number;
 }
 
@@ -130,9 +130,9 @@ export interface UploadMessagesQuery {
 export function messagesWithUpload(
   db: ReadDatabase,
   { uploadId, after, limit }: UploadMessagesQuery,
-): readonly ListPlace[] {
+): readonly KeysetCursor[] {
   const page = after && olderThan({ table: "upload_messages", of: "upload_id", owner: uploadId }, after);
   const sql = `SELECT id, created_at FROM upload_messages WHERE upload_id = ? ${page ? `AND ${page.sql}` : ""}
     ${NEWEST_FIRST} LIMIT ?`;
-  return db.all(sql, uploadId, ...(page?.values ?? []), limit).map(placeOf);
+  return db.all(sql, uploadId, ...(page?.values ?? []), limit).map(cursorOf);
 }

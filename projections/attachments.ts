@@ -5,7 +5,7 @@ import {
 } from "../src/domain/attachment/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { equals, findRows, type ListPlace, placeOf, type RowPage } from "./keysetList.ts";
+import { cursorOf, equals, findRows, type KeysetCursor, type RowPage } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes)
@@ -80,7 +80,7 @@ export interface AttachmentQuery {
   readonly workspaceId: string;
   readonly status?: AttachmentStatus;
   /** The last row of the page before. */
-  readonly after?: ListPlace;
+  readonly after?: KeysetCursor;
   readonly limit: number;
 }
 
@@ -102,7 +102,7 @@ export function listAttachments(db: ReadDatabase, query: AttachmentQuery): RowPa
     limit,
     ...(after === undefined ? {} : { after }),
   });
-  return { rows: rows.map(placeOf), next };
+  return { rows: rows.map(cursorOf), next };
 }
 
 /** Something to be done about an upload or a message. */

@@ -10,13 +10,13 @@ import { epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ProjectedRows, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 import {
   createdIn,
+  cursorOf,
   equals,
   findRows,
-  type ListPlace,
+  type KeysetCursor,
   NEWEST_FIRST,
   newerThan,
   OLDEST_FIRST,
-  placeOf,
   type RowPage,
 } from "./keysetList.ts";
 import {
@@ -298,7 +298,7 @@ export interface EmailQuery {
   readonly createdFrom?: string;
   readonly createdBefore?: string;
   /** The last row of the page before. */
-  readonly after?: ListPlace;
+  readonly after?: KeysetCursor;
   readonly limit: number;
 }
 
@@ -435,9 +435,9 @@ export function oldContent(
 export function emailsToRecipient(
   db: ReadDatabase,
   { workspaceId, recipientHash }: { readonly workspaceId: string; readonly recipientHash: string },
-  after: ListPlace | null,
+  after: KeysetCursor | null,
   limit: number,
-): { readonly found: readonly ListPlace[]; readonly next: ListPlace | null } {
+): { readonly found: readonly KeysetCursor[]; readonly next: KeysetCursor | null } {
   const list = { table: "emails", of: "recipient_hash", owner: recipientHash };
   const page = after && newerThan(list, after);
   const sql = `SELECT id, created_at FROM emails INDEXED BY emails_by_recipient
@@ -445,7 +445,7 @@ export function emailsToRecipient(
     ${OLDEST_FIRST} LIMIT ?`;
   const owners = mailOwnerIdsOf(workspaceId);
   const values = [recipientKey(recipientHash), ...(page?.values ?? []), recipientHash, ...owners];
-  const found = db.all(sql, ...values, limit).map(placeOf);
+  const found = db.all(sql, ...values, limit).map(cursorOf);
   return { found, next: found.length < limit ? null : (found.at(-1) ?? null) };
 }
 
@@ -453,12 +453,12 @@ export function emailsToRecipient(
 export function newestEmail(
   db: ReadDatabase,
   ownerId: string,
-): (ListPlace & { readonly status: string }) | null {
+): (KeysetCursor & { readonly status: string }) | null {
   const row = db.get(
     `SELECT id, created_at, status FROM emails INDEXED BY emails_by_time WHERE workspace_id = ? ${NEWEST_FIRST} LIMIT 1`,
     ownerId,
   );
-  return row === undefined ? null : { ...placeOf(row), status: String(row.status) };
+  return row === undefined ? null : { ...cursorOf(row), status: String(row.status) };
 }
 
 /** How many messages of one minute have come to one status. */

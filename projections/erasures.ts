@@ -1,7 +1,7 @@
 import { erasureCodec, erasureId } from "../src/domain/erasure/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 import type { WorkRow } from "./attachments.ts";
-import { type ListPlace, NEWEST_FIRST, olderThan } from "./keysetList.ts";
+import { type KeysetCursor, NEWEST_FIRST, olderThan } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = "INSERT INTO erasures (id, workspace_id, status, created_at) VALUES (?, ?, 'requested', ?)";
@@ -99,7 +99,7 @@ export function areOthersWaiting(db: ReadDatabase, id: string): boolean {
 export interface ErasureQuery {
   readonly workspaceId: string;
   /** The last row of the page before. */
-  readonly after?: ListPlace;
+  readonly after?: KeysetCursor;
   readonly limit: number;
 }
 

@@ -10,7 +10,7 @@ export const NEWEST_FIRST = "ORDER BY created_at DESC, rowid DESC";
 export const OLDEST_FIRST = "ORDER BY created_at, rowid";
 
 /** A row of a list that a further page begins after. */
-export interface ListPlace {
+export interface KeysetCursor {
   /** RFC 3339 in UTC. */
   readonly createdAt: string;
   readonly id: string;
@@ -36,18 +36,18 @@ export interface Condition {
  * What comes after `place`, newest first. Where that row is gone meanwhile, what has its time is listed once more rather
  * than left out.
  */
-export function olderThan(list: List, place: ListPlace): Condition {
+export function olderThan(list: List, place: KeysetCursor): Condition {
   return beyond(list, place, "<", ROWID_MAX);
 }
 
 /** What comes after `place`, oldest first. */
-export function newerThan(list: List, place: ListPlace): Condition {
+export function newerThan(list: List, place: KeysetCursor): Condition {
   return beyond(list, place, ">", "0");
 }
 
 function beyond(
   { table, of, owner }: List,
-  { createdAt, id }: ListPlace,
+  { createdAt, id }: KeysetCursor,
   sign: "<" | ">",
   gone: string,
 ): Condition {
@@ -62,13 +62,13 @@ function beyond(
  * Rows that one query looks at. A filter that hardly matches would else look at all of a workspace's, and nobody
  * else is answered meanwhile.
  */
-export const ROWS_LOOKED_AT_MAX = 1_000;
+export const ROWS_SCANNED_MAX = 1_000;
 
 /** What one query has found. */
 export interface RowPage<Row> {
   readonly rows: readonly Row[];
   /** Where to go on; null when nothing comes after. There may be more though no row, or too few, was found. */
-  readonly next: ListPlace | null;
+  readonly next: KeysetCursor | null;
 }
 
 /** A list of which only some rows are wanted. */
@@ -81,19 +81,19 @@ export interface FilteredList extends List {
   /** Which of the rows on the way are wanted. */
   readonly wanted: readonly Condition[];
   /** The last row of the page before. */
-  readonly after?: ListPlace;
+  readonly after?: KeysetCursor;
   /** How many rows are wanted at most. */
   readonly limit: number;
 }
 
-/** The rows that are wanted, newest first, among the next {@link ROWS_LOOKED_AT_MAX} of the list. */
+/** The rows that are wanted, newest first, among the next {@link ROWS_SCANNED_MAX} of the list. */
 export function findRows(db: ReadDatabase, list: FilteredList): RowPage<SqlRow> {
   const { table, index, columns, wanted, after, limit } = list;
   const along = [...list.along, ...(after ? [olderThan(list, after)] : [])];
   const from = `FROM ${table} INDEXED BY ${index}`;
   const way = allOf(along);
   const lastLooked = db.get(
-    `SELECT id, created_at, rowid AS number ${from} WHERE ${way.sql} ${NEWEST_FIRST} LIMIT 1 OFFSET ${ROWS_LOOKED_AT_MAX - 1}`,
+    `SELECT id, created_at, rowid AS number ${from} WHERE ${way.sql} ${NEWEST_FIRST} LIMIT 1 OFFSET ${ROWS_SCANNED_MAX - 1}`,
     ...way.values,
   );
   const looked = lastLooked && [
@@ -107,8 +107,8 @@ export function findRows(db: ReadDatabase, list: FilteredList): RowPage<SqlRow> 
     limit + 1,
   );
   const last = rows[limit - 1];
-  if (rows.length > limit && last) return { rows: rows.slice(0, limit), next: placeOf(last) };
-  return { rows, next: lastLooked ? placeOf(lastLooked) : null };
+  if (rows.length > limit && last) return { rows: rows.slice(0, limit), next: cursorOf(last) };
+  return { rows, next: lastLooked ? cursorOf(lastLooked) : null };
 }
 
 function allOf(conditions: readonly Condition[]): Condition {
@@ -119,7 +119,7 @@ function allOf(conditions: readonly Condition[]): Condition {
 }
 
 /** Where a row with `id` and `created_at` stands. */
-export function placeOf(row: SqlRow): ListPlace {
+export function cursorOf(row: SqlRow): KeysetCursor {
   return { id: String(row.id), createdAt: String(row.created_at) };
 }
 

@@ -68,7 +68,7 @@ export function releaseAll(db: ReadDatabase): void {
 }
 
 /** How one message follows another in an index by time: rows that are due at once follow in the order of the log. */
-interface QueuePlace {
+interface QueueCursor {
   readonly dueAt: EpochMs;
   readonly row: number;
 }
@@ -160,13 +160,13 @@ export function nextSenderQueue(
 }
 
 /** A message of a queue, and its position there. */
-export interface QueuedEmail extends DueEmail, QueuePlace {}
+export interface QueuedEmail extends DueEmail, QueueCursor {}
 
 /** The messages of a queue that have been ready longest, behind `after` where it is given. Looks at `limit` rows. */
 export function readyEmailsOf(
   db: ReadDatabase,
   { lane, ownerId, authorityId, senderId }: SenderQueue,
-  page: { readonly now: EpochMs; readonly after: QueuePlace | null; readonly limit: number },
+  page: { readonly now: EpochMs; readonly after: QueueCursor | null; readonly limit: number },
 ): readonly QueuedEmail[] {
   const { dueAt, row } = page.after ?? { dueAt: Number.MIN_SAFE_INTEGER, row: 0 };
   const sql = `SELECT rowid, id, workspace_id, sender_id, authority_id, revision, due_at
@@ -239,7 +239,7 @@ export function leasedEmails(db: ReadDatabase, limit: number): readonly LeasedEm
 }
 
 /** A message that waits, whose it is, and its position among those that wait. */
-export interface WaitingEmail extends QueuePlace {
+export interface WaitingEmail extends QueueCursor {
   readonly id: string;
   readonly workspaceId: string;
 }
@@ -248,7 +248,7 @@ export interface WaitingEmail extends QueuePlace {
  * Messages that wait for a time after `after`, deferred or held: a page in the order of their times. Looks at `limit`
  * rows of each kind and queue, and at those that were claimed when the log was restored.
  */
-export function waitingEmails(db: ReadDatabase, after: QueuePlace, limit: number): readonly WaitingEmail[] {
+export function waitingEmails(db: ReadDatabase, after: QueueCursor, limit: number): readonly WaitingEmail[] {
   const page = (where: string) => `SELECT * FROM (SELECT rowid AS place, id, workspace_id, due_at FROM emails
     WHERE ${where} AND (due_at, rowid) > (?1, ?2) ORDER BY due_at, rowid LIMIT ?3)`;
   const sql = `${page("queue = 'ready' AND simulated = 0")} UNION ALL ${page("queue = 'ready' AND simulated = 1")}
@@ -263,7 +263,7 @@ export function waitingEmails(db: ReadDatabase, after: QueuePlace, limit: number
 }
 
 /** Behind every message that is due at `now`. */
-export function allDueAt(now: EpochMs): QueuePlace {
+export function allDueAt(now: EpochMs): QueueCursor {
   return { dueAt: now, row: Number.MAX_SAFE_INTEGER };
 }
 

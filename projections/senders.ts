@@ -2,7 +2,7 @@ import { HOLD_EVENTS } from "../src/domain/instance/events.ts";
 import { senderCodec } from "../src/domain/sender/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { type ListPlace, NEWEST_FIRST, olderThan } from "./keysetList.ts";
+import { type KeysetCursor, NEWEST_FIRST, olderThan } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
@@ -99,7 +99,7 @@ export const senders: Projection = {
 export interface SenderQuery {
   readonly workspaceId: string;
   /** The last row of the page before. */
-  readonly after?: ListPlace;
+  readonly after?: KeysetCursor;
   readonly limit: number;
 }
 

@@ -1,6 +1,6 @@
 import { suppressionCodec } from "../src/domain/suppression/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { createdIn, equals, findRows, type ListPlace, type RowPage } from "./keysetList.ts";
+import { createdIn, equals, findRows, type KeysetCursor, type RowPage } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO suppressions
@@ -59,7 +59,7 @@ export interface SuppressionQuery {
   readonly createdFrom?: string;
   readonly createdBefore?: string;
   /** The last row of the page before. */
-  readonly after?: ListPlace;
+  readonly after?: KeysetCursor;
   readonly limit: number;
 }
 

@@ -1,7 +1,7 @@
 import { type WebhookEvent, webhookCodec } from "../src/domain/webhook/events.ts";
 import { never } from "../src/kernel/assert.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
-import { type ListPlace, NEWEST_FIRST, olderThan } from "./keysetList.ts";
+import { type KeysetCursor, NEWEST_FIRST, olderThan } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO webhook_endpoints
@@ -117,7 +117,7 @@ function endpointRow(row: SqlRow): WebhookEndpointRow {
 export function listWebhookEndpoints(
   db: ReadDatabase,
   workspaceId: string,
-  { after, limit }: { readonly after?: ListPlace; readonly limit: number },
+  { after, limit }: { readonly after?: KeysetCursor; readonly limit: number },
 ): readonly WebhookEndpointRow[] {
   const page =
     after && olderThan({ table: "webhook_endpoints", of: "workspace_id", owner: workspaceId }, after);

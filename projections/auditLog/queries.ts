@@ -4,7 +4,7 @@ import {
   createdIn,
   equals,
   findRows,
-  type ListPlace,
+  type KeysetCursor,
   type RowPage,
 } from "../keysetList.ts";
 import { isKey, NO_WORKSPACE } from "./actors.ts";
@@ -20,7 +20,7 @@ export interface AuditQuery extends CreatedRange {
   readonly targetType?: string;
   readonly targetId?: string;
   /** The last row of the page before. */
-  readonly after?: ListPlace;
+  readonly after?: KeysetCursor;
   readonly limit: number;
 }
 

@@ -1,6 +1,6 @@
 import { DAY_MS, epochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow, SqlValue } from "../../src/ports/readDatabase.ts";
-import { ROWS_LOOKED_AT_MAX } from "../keysetList.ts";
+import { ROWS_SCANNED_MAX } from "../keysetList.ts";
 import { NONE } from "./tables.ts";
 import { utcDay, utcHour } from "./utcHour.ts";
 
@@ -11,12 +11,12 @@ export interface UsageRange {
   readonly before: string;
   readonly by: "hour" | "day";
   /** The last row of the page before. */
-  readonly after?: UsagePlace;
+  readonly after?: UsageCursor;
   readonly limit: number;
 }
 
 /** Where a row stands. `group` is the sender, the template or the domain; "" for none, or where nothing is grouped. */
-export interface UsagePlace {
+export interface UsageCursor {
   /** When the bucket begins. */
   readonly start: string;
   readonly group: string;
@@ -25,11 +25,11 @@ export interface UsagePlace {
 /** One page, and where the next one begins: null when nothing comes after. */
 export interface UsagePage<Row> {
   readonly rows: readonly Row[];
-  readonly next: UsagePlace | null;
+  readonly next: UsageCursor | null;
 }
 
 /** What is done in steps, between which others have their turn: each makes one query. */
-export type InSteps<Result> = Generator<void, Result, void>;
+export type SteppedRead<Result> = Generator<void, Result, void>;
 
 /** A table of counts by hour, and which of its rows are wanted by which name. */
 export interface CountSource {
@@ -48,12 +48,12 @@ interface Bucket {
 }
 
 /** The counts of one bucket and group, in the order of the source's `counts`. */
-export interface Counted extends UsagePlace {
+export interface CountedRow extends UsageCursor {
   readonly counts: readonly number[];
 }
 
 /** Rows that a page looks at, before it ends with the bucket that it is in. */
-const PAGE_ROWS_LOOKED_AT_MAX = 10 * ROWS_LOOKED_AT_MAX;
+const PAGE_ROWS_SCANNED_MAX = 10 * ROWS_SCANNED_MAX;
 /** Comes after the names of all groups, which are ASCII. */
 const BEHIND_ALL_GROUPS = "~";
 
@@ -62,7 +62,7 @@ export function* countedRows(
   db: ReadDatabase,
   source: CountSource,
   range: UsageRange,
-): InSteps<UsagePage<Counted>> {
+): SteppedRead<UsagePage<CountedRow>> {
   const counting = new PageCount(source, range);
   let rows: readonly SqlRow[] = [];
   do {
@@ -72,7 +72,7 @@ export function* countedRows(
       if (page !== null) return page;
     }
     yield;
-  } while (rows.length === ROWS_LOOKED_AT_MAX);
+  } while (rows.length === ROWS_SCANNED_MAX);
   return counting.end();
 }
 
@@ -81,7 +81,7 @@ export function* countedRows(
  * that it is in; else it looks at a bounded number of rows.
  */
 class PageCount {
-  readonly #found: Counted[] = [];
+  readonly #found: CountedRow[] = [];
   #bucket: Bucket | null = null;
   #looked = 0;
 
@@ -91,7 +91,7 @@ class PageCount {
   ) {}
 
   /** The page, when it ends before this row. */
-  take(row: SqlRow): UsagePage<Counted> | null {
+  take(row: SqlRow): UsagePage<CountedRow> | null {
     const start = startOf(row, this.range.by);
     if (this.#bucket !== null && this.#bucket.start !== start) {
       const page = this.#endedWith(this.#bucket);
@@ -105,7 +105,7 @@ class PageCount {
   }
 
   /** The page, when there are no rows any more. */
-  end(): UsagePage<Counted> {
+  end(): UsagePage<CountedRow> {
     if (this.#bucket) this.#found.push(...countedIn(this.#bucket));
     return pageOf(this.#found, this.range.limit);
   }
@@ -116,16 +116,16 @@ class PageCount {
     return new LeastGroups(after?.start === start ? after.group : null, limit + 1);
   }
 
-  #endedWith(bucket: Bucket): UsagePage<Counted> | null {
+  #endedWith(bucket: Bucket): UsagePage<CountedRow> | null {
     const found = this.#found;
     found.push(...countedIn(bucket));
     if (found.length > this.range.limit) return pageOf(found, this.range.limit);
-    if (this.#looked < PAGE_ROWS_LOOKED_AT_MAX) return null;
+    if (this.#looked < PAGE_ROWS_SCANNED_MAX) return null;
     return { rows: found, next: { start: bucket.start, group: BEHIND_ALL_GROUPS } };
   }
 }
 
-function pageOf(found: readonly Counted[], limit: number): UsagePage<Counted> {
+function pageOf(found: readonly CountedRow[], limit: number): UsagePage<CountedRow> {
   const rows = found.slice(0, limit);
   const last = rows.at(-1);
   return { rows, next: found.length > limit && last ? { start: last.start, group: last.group } : null };
@@ -172,7 +172,7 @@ class LeastGroups {
   }
 }
 
-function countedIn({ start, groups }: Bucket): readonly Counted[] {
+function countedIn({ start, groups }: Bucket): readonly CountedRow[] {
   return groups.all().map(([group, counts]) => ({ start, group, counts }));
 }
 
@@ -190,7 +190,7 @@ function rowsBelow(
     : [utcDay(end), utcHour(end), ...key.map(() => NONE)];
   const sql = `SELECT ${[...columns, ...counts].join(", ")} FROM ${table}
     WHERE workspace_id = ? AND (day, hour) >= (?, ?) AND (${columns.join(", ")}) < (${columns.map(() => "?").join(", ")})
-    ORDER BY ${columns.map((column) => `${column} DESC`).join(", ")} LIMIT ${ROWS_LOOKED_AT_MAX}`;
+    ORDER BY ${columns.map((column) => `${column} DESC`).join(", ")} LIMIT ${ROWS_SCANNED_MAX}`;
   return db.all(sql, range.ownerId, utcDay(range.from), utcHour(range.from), ...below);
 }
 

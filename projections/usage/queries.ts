@@ -1,11 +1,11 @@
 import type { ReadDatabase } from "../../src/ports/readDatabase.ts";
 import {
-  type Counted,
+  type CountedRow,
   type CountSource,
   countedRows,
-  type InSteps,
+  type SteppedRead,
+  type UsageCursor,
   type UsagePage,
-  type UsagePlace,
   type UsageRange,
 } from "./countedRows.ts";
 import { COUNTS, type Counts, NONE } from "./tables.ts";
@@ -28,12 +28,12 @@ export interface UsageQuery extends UsageRange {
 }
 
 /** What became of messages in one hour or day. */
-export interface UsageRow extends UsagePlace, Counts {}
+export interface UsageRow extends UsageCursor, Counts {}
 
 const GROUPS = { sender: "sender_id", template: "template_id" } as const;
 
 /** Counts by hour or day, newest first. Buckets and groups in which nothing happened are left out. */
-export function* listUsage(db: ReadDatabase, query: UsageQuery): InSteps<UsagePage<UsageRow>> {
+export function* listUsage(db: ReadDatabase, query: UsageQuery): SteppedRead<UsagePage<UsageRow>> {
   const { senderId, templateId, tag, groupBy } = query;
   if (tag !== undefined || groupBy === "tag") return yield* usageByTag(db, query);
   const isOfAll = senderId === undefined && templateId === undefined && groupBy === undefined;
@@ -50,7 +50,7 @@ export function* listUsage(db: ReadDatabase, query: UsageQuery): InSteps<UsagePa
   return { rows: rows.map(usageRow), next };
 }
 
-function* usageByTag(db: ReadDatabase, query: UsageQuery): InSteps<UsagePage<UsageRow>> {
+function* usageByTag(db: ReadDatabase, query: UsageQuery): SteppedRead<UsagePage<UsageRow>> {
   const { tag, groupBy } = query;
   const source: CountSource = {
     table: "usage_tags",
@@ -63,7 +63,7 @@ function* usageByTag(db: ReadDatabase, query: UsageQuery): InSteps<UsagePage<Usa
   return { rows: rows.map(usageRow), next };
 }
 
-function usageRow({ start, group, counts }: Counted): UsageRow {
+function usageRow({ start, group, counts }: CountedRow): UsageRow {
   const numbers = Object.fromEntries(COUNTS.map((name, index) => [name, counts[index] ?? 0]));
   return { start, group, ...(numbers as Counts) };
 }
@@ -74,12 +74,12 @@ export interface BouncesQuery extends UsageRange {
 }
 
 /** How many messages bounced at a domain (`group`; "": it is not known) in one hour or day. */
-export interface BouncesRow extends UsagePlace {
+export interface BouncesRow extends UsageCursor {
   readonly bounced: number;
 }
 
 /** Bounces by domain and hour or day, newest first. */
-export function* listBounces(db: ReadDatabase, query: BouncesQuery): InSteps<UsagePage<BouncesRow>> {
+export function* listBounces(db: ReadDatabase, query: BouncesQuery): SteppedRead<UsagePage<BouncesRow>> {
   const { domain } = query;
   const source: CountSource = {
     table: "bounces",

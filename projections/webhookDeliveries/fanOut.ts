@@ -69,7 +69,7 @@ interface Subscriber {
   readonly types: readonly string[] | null;
 }
 
-/** Workspaces whose subscribers are cached for one database. Past it the cache is emptied. */
+/** Workspaces whose subscribers are cached for one database. Beyond it the cache is emptied. */
 const CACHED_WORKSPACES_MAX = 1_000;
 /**
  * The subscribers of each workspace. Nearly every event needs them and hardly any changes them, so they are read once

@@ -4,7 +4,7 @@ import {
   createdIn,
   equals,
   findRows,
-  type ListPlace,
+  type KeysetCursor,
   newerThan,
   OLDEST_FIRST,
   type RowPage,
@@ -128,7 +128,7 @@ export interface WebhookDeliveryQuery {
   readonly createdFrom?: string;
   readonly createdBefore?: string;
   /** The last row of the page before. */
-  readonly after?: ListPlace;
+  readonly after?: KeysetCursor;
   readonly limit: number;
 }
 
@@ -163,7 +163,7 @@ function listOf(endpointId: string) {
 export function failedWebhooks(
   db: ReadDatabase,
   { endpointId, since }: { readonly endpointId: string; readonly since: string },
-  after: ListPlace | null,
+  after: KeysetCursor | null,
   limit: number,
 ): readonly WebhookDeliveryRow[] {
   const page = after && newerThan(listOf(endpointId), after);

@@ -4,7 +4,7 @@ import { type EventStore, LOG_START } from "../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { feedToHead, makeApplier } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
-import type { ReadModelPlace } from "./generations.ts";
+import type { ReadModelStorage } from "./generations.ts";
 import { leastPosition, meter, type ReadingProgress } from "./rebuildReadModels.ts";
 import {
   makeTemporaryDatabase,
@@ -12,7 +12,7 @@ import {
   type TemporaryDatabase,
 } from "./temporaryDatabase.ts";
 
-export interface AsOfOptions extends ReadModelPlace {
+export interface AsOfOptions extends ReadModelStorage {
   readonly store: EventStore;
   readonly projection: Projection;
   readonly onProgress?: (progress: ReadingProgress) => void;
@@ -20,7 +20,7 @@ export interface AsOfOptions extends ReadModelPlace {
 }
 
 /** A read model as it was, for as long as the work with it lasts. */
-export interface Past {
+export interface PastReadModel {
   readonly projection: Projection;
   readonly db: ReadDatabaseFile;
 }
@@ -54,7 +54,7 @@ function upTo(projection: Projection, at: EpochMs): Projection {
 export async function withReadModelAsOf<Result>(
   options: AsOfOptions,
   moments: readonly EpochMs[],
-  work: (pasts: readonly Past[]) => Promise<Result>,
+  work: (pasts: readonly PastReadModel[]) => Promise<Result>,
 ): Promise<Result> {
   const { store, projection, signal } = options;
   const scratches: TemporaryDatabase[] = [];
@@ -97,7 +97,7 @@ export interface Change {
 }
 
 /** What changed from one time to the other, table by table in the order of the keys. Holds one row at a time. */
-export function* changesBetween(from: Past, to: Past): Iterable<Change> {
+export function* changesBetween(from: PastReadModel, to: PastReadModel): Iterable<Change> {
   for (const table of from.projection.tables) {
     for (const difference of compareTable(from.db, to.db, table)) {
       if (!difference) continue;

@@ -21,7 +21,7 @@ import {
   type OpenGeneration,
   openCurrent,
   openGeneration,
-  type ReadModelPlace,
+  type ReadModelStorage,
   retireOutdated,
 } from "./generations.ts";
 import type { FollowEvent, OnFollowEvent } from "./threadMessages.ts";
@@ -42,7 +42,7 @@ const BUSY_REST_MS = 25;
 /** A round of catching up that is not at least this much shorter than the one before won't be outrun. */
 const CATCH_UP_SHRINKING = 0.8;
 
-export interface FollowOptions extends ReadModelPlace {
+export interface FollowOptions extends ReadModelStorage {
   readonly store: EventStore;
   readonly projections: readonly Projection[];
   readonly onEvent: OnFollowEvent;

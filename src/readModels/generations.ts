@@ -13,7 +13,7 @@ import { type Catalog, databaseFileOf, type GenerationEntry } from "./generation
 import { updateIndexes } from "./updateIndexes.ts";
 
 /** Where read models live and of which log they speak. */
-export interface ReadModelPlace {
+export interface ReadModelStorage {
   readonly databases: ReadDatabases;
   /** `<DATA_DIR>/projections`. */
   readonly directory: string;
@@ -84,7 +84,7 @@ function isUsable(meta: GenerationMeta, projection: Projection, logId: string, h
  * version, further than the log itself (which was restored from an older copy), missing or damaged.
  */
 export function openGeneration(
-  place: ReadModelPlace,
+  place: ReadModelStorage,
   entry: GenerationEntry,
   projection: Projection,
   head: Position,
@@ -97,7 +97,7 @@ export function openGeneration(
 
 /** The generation, with its indexes, if it can be continued. Else its file is closed, also when this throws. */
 function usableGeneration(
-  { logId }: ReadModelPlace,
+  { logId }: ReadModelStorage,
   { entry, db }: Pick<OpenGeneration, "entry" | "db">,
   projection: Projection,
   head: Position,
@@ -128,7 +128,7 @@ function unlessUnusable<Result>(work: () => Result): Result | undefined {
 
 /** Enters and creates an empty generation. */
 export function createGeneration(
-  place: ReadModelPlace,
+  place: ReadModelStorage,
   catalog: Catalog,
   projection: Projection,
   mode: "write" | "build",
@@ -161,7 +161,7 @@ export interface OpenedCurrent {
  * or an empty one. Only for the owner of the directory.
  */
 export function openCurrent(
-  place: ReadModelPlace,
+  place: ReadModelStorage,
   catalog: Catalog,
   projection: Projection,
   head: Position,
@@ -175,7 +175,7 @@ export function openCurrent(
 }
 
 function openReady(
-  place: ReadModelPlace,
+  place: ReadModelStorage,
   catalog: Catalog,
   projection: Projection,
   head: Position,
@@ -209,7 +209,7 @@ const SAVED_BUILD_MS_MAX = DAY_MS;
  * there is none. One that can't be gone on with is removed.
  */
 export function resumeGeneration(
-  place: ReadModelPlace,
+  place: ReadModelStorage,
   catalog: Catalog,
   projection: Projection,
   head: Position,
@@ -234,7 +234,7 @@ export function discardBuilds(catalog: Catalog, { name }: Projection): void {
 }
 
 /** The builds that somebody may yet go on with: for each projection and version the newest that was saved lately. */
-function resumable(place: ReadModelPlace, catalog: Catalog): ReadonlySet<number> {
+function resumable(place: ReadModelStorage, catalog: Catalog): ReadonlySet<number> {
   const numbers = new Map<string, number>();
   for (const { name, version, file, number, status } of catalog.generations()) {
     const key = `${name}.${version}`;
@@ -246,7 +246,7 @@ function resumable(place: ReadModelPlace, catalog: Catalog): ReadonlySet<number>
 }
 
 /** Removes the builds that nobody is at any more and nobody will go on with. Only for the owner of the directory. */
-export function clearBuilds(place: ReadModelPlace, catalog: Catalog): void {
+export function clearBuilds(place: ReadModelStorage, catalog: Catalog): void {
   const kept = resumable(place, catalog);
   for (const entry of catalog.generations()) {
     if (entry.status === "building" && !kept.has(entry.number)) catalog.remove(entry);
@@ -257,7 +257,7 @@ export function clearBuilds(place: ReadModelPlace, catalog: Catalog): void {
  * Removes what dead runs and earlier switches left behind: generations that nobody builds any more, retired
  * ones, and files that the catalog doesn't know. Only for the owner of the directory. What is open stays.
  */
-export function clearAway(place: ReadModelPlace, catalog: Catalog): void {
+export function clearAway(place: ReadModelStorage, catalog: Catalog): void {
   clearBuilds(place, catalog);
   for (const entry of catalog.generations()) if (entry.status === "retired") catalog.remove(entry);
   const known = new Set(catalog.generations().map(({ file }) => file));

@@ -9,7 +9,7 @@ import {
   createGeneration,
   discardBuilds,
   type OpenGeneration,
-  type ReadModelPlace,
+  type ReadModelStorage,
   resumeGeneration,
 } from "./generations.ts";
 
@@ -33,7 +33,7 @@ export interface ReadingProgress {
   readonly eventsPerSecond: number;
 }
 
-export interface RebuildOptions extends ReadModelPlace {
+export interface RebuildOptions extends ReadModelStorage {
   readonly store: EventStore;
   /** Those to be rebuilt. */
   readonly projections: readonly Projection[];

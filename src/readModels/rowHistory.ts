@@ -3,7 +3,7 @@ import type { ProjectedEvent, ReadDatabaseFile, SqlRow, SqlValue } from "../port
 import { differingColumns } from "./compareTables.ts";
 
 /** Where an event stands, for whoever wants to look it up. */
-export interface EventPlace {
+export interface EventLocation {
   readonly stream: string;
   readonly revision: number;
   readonly type: string;
@@ -22,7 +22,7 @@ export interface WatchedRow {
 interface Watch extends WatchedRow {
   readonly select: string;
   row: SqlRow | undefined;
-  cause: EventPlace | null;
+  cause: EventLocation | null;
 }
 
 /** A read model that is built while some of its rows are watched. */
@@ -33,7 +33,7 @@ export interface Watching {
    * The last event so far that put the row there, took it away or changed one of its columns of interest; null
    * when none did. By the index of the row among those that are watched.
    */
-  cause(index: number): EventPlace | null;
+  cause(index: number): EventLocation | null;
 }
 
 const HITS = "watched_hits";

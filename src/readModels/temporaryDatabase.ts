@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
 import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
-import { createTables, type ReadModelPlace } from "./generations.ts";
+import { createTables, type ReadModelStorage } from "./generations.ts";
 
 /** A database beside the read models that one piece of work makes and removes. A service clears dead ones away. */
 export interface TemporaryDatabase {
@@ -11,12 +11,12 @@ export interface TemporaryDatabase {
 }
 
 /** A path that nobody else uses. */
-export function temporaryPath({ directory }: ReadModelPlace, name: string): string {
+export function temporaryPath({ directory }: ReadModelStorage, name: string): string {
   return join(directory, `scratch-${name}-${crypto.randomUUID()}.db`);
 }
 
 /** The empty tables of a read model, with a checkpoint before the log's first event. */
-export function makeTemporaryDatabase(place: ReadModelPlace, projection: Projection): TemporaryDatabase {
+export function makeTemporaryDatabase(place: ReadModelStorage, projection: Projection): TemporaryDatabase {
   mkdirSync(place.directory, { recursive: true, mode: 0o700 });
   const path = temporaryPath(place, projection.name);
   const db = place.databases.open(path, "build");
@@ -30,7 +30,7 @@ export function makeTemporaryDatabase(place: ReadModelPlace, projection: Project
 }
 
 export function removeTemporaryDatabase(
-  { databases }: ReadModelPlace,
+  { databases }: ReadModelStorage,
   { path, db }: TemporaryDatabase,
 ): void {
   db.close();

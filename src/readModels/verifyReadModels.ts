@@ -6,9 +6,9 @@ import { ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.
 import { type Applier, feedToHead, makeApplier, yieldToTimers } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
 import { type Catalog, type GenerationEntry, hasCatalog, openCatalog } from "./generationCatalog.ts";
-import { type ReadModelPlace, readMeta } from "./generations.ts";
+import { type ReadModelStorage, readMeta } from "./generations.ts";
 import { leastPosition, meter, type ReadingProgress } from "./rebuildReadModels.ts";
-import { type EventPlace, watchRows } from "./rowHistory.ts";
+import { type EventLocation, watchRows } from "./rowHistory.ts";
 import {
   makeTemporaryDatabase,
   removeTemporaryDatabase,
@@ -26,10 +26,10 @@ const ROWS_PER_TURN = 10_000;
 export interface Difference extends RowDifference {
   readonly projection: string;
   /** The event that should have made the row what the log says, or taken it away; null: no event ever did. */
-  readonly event: EventPlace | null;
+  readonly event: EventLocation | null;
 }
 
-export interface VerifyOptions extends ReadModelPlace {
+export interface VerifyOptions extends ReadModelStorage {
   readonly store: EventStore;
   readonly projections: readonly Projection[];
   /** Called for the first hundred of each read model; all are counted. */

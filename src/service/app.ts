@@ -32,9 +32,9 @@ import { type BackgroundJobs, makeBackgroundJobs } from "./backgroundJobs.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
-import { type Doors, openDoors } from "./doors.ts";
 import { bootstrap, hasBootstrapKey, hasWorkspace } from "./firstRun.ts";
 import { makeControllers } from "./httpControllers.ts";
+import { type Listeners, openListeners } from "./listeners.ts";
 import { openLocalControl } from "./localControlServer.ts";
 import { openLogInstance } from "./openInstanceFromConfig.ts";
 import { requireDkimKeys } from "./requireDkimKeys.ts";
@@ -76,9 +76,9 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   await using undo = new AsyncDisposableStack();
   await requireDkimKeys(config);
   // Before anything is made: a HOST or PORT that cannot be had leaves no data behind.
-  const doors = await openDoors(config, logger);
-  undo.defer(() => doors.kill());
-  const reached = { ...config, baseUrl: withPort(config.baseUrl, doors.url.port) };
+  const listeners = await openListeners(config, logger);
+  undo.defer(() => listeners.kill());
+  const reached = { ...config, baseUrl: withPort(config.baseUrl, listeners.url.port) };
   const lock = lockData(config.dataDir);
   undo.defer(() => lock.release());
   const store = await openStore(config, { cacheKib: config.storeCacheKib });
@@ -90,7 +90,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   // The reason why it cannot start is reported, and not that it could not be recorded.
   undo.defer(() => membership.leave().catch(() => {}));
   const app = await runOn(reached, logger, {
-    doors,
+    listeners,
     lock,
     store,
     content,
@@ -102,7 +102,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
 }
 
 /** Where the ports for mail are. */
-function smtpPlaces({ submission, inbound }: Doors): Pick<RunningApp, "submission" | "inbound"> {
+function smtpPorts({ submission, inbound }: Listeners): Pick<RunningApp, "submission" | "inbound"> {
   return {
     submission: submission && { host: submission.host, port: submission.port },
     inbound: inbound && { host: inbound.host, port: inbound.port },
@@ -124,7 +124,7 @@ function lockData(dataDir: string): DirectoryLock {
 
 /** What a service runs on. */
 interface Ground {
-  readonly doors: Doors;
+  readonly listeners: Listeners;
   readonly lock: DirectoryLock;
   readonly store: EventStore;
   readonly content: ContentStore;
@@ -133,7 +133,7 @@ interface Ground {
 }
 
 async function runOn(config: Config, logger: Logger, ground: Ground): Promise<RunningApp> {
-  const { store, content, opened, doors } = ground;
+  const { store, content, opened, listeners } = ground;
   const { logId, incarnation } = opened;
   const directory = join(config.dataDir, "projections");
   const readers = openReaders({ databases: sqliteReadDatabases, directory, projections });
@@ -162,11 +162,11 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   const served = { deps, readers, freezeWatch, maintenance, ...workers };
   const { controllers, dashboard } = await makeControllers(config, served);
   const isClosed = () => freezeWatch.isFrozen();
-  doors.answer({ deps, controllers, requests, isClosed });
-  const inFlight = () => ({ requests: doors.inFlightCount(), deliveries: workers.inFlightCount() });
+  listeners.answer({ deps, controllers, requests, isClosed });
+  const inFlight = () => ({ requests: listeners.inFlightCount(), deliveries: workers.inFlightCount() });
   const { delivery } = workers;
-  const { url } = doors;
-  const status = serviceStatus({ ...doors, config, deps, readers, delivery, logId, inFlight });
+  const { url } = listeners;
+  const status = serviceStatus({ ...listeners, config, deps, readers, delivery, logId, inFlight });
   const settled = async () => (await freezeWatch.isFrozen()) && isSettled;
   const makeLink = (workspaceId: string | null) => dashboardLink(deps, config, workspaceId);
   const control = await openLocalControl(config.dataDir, { status, settled, dashboardLink: makeLink });
@@ -175,7 +175,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   const verifying = verifyOnSchedule(config, logger, copyOf(config, incarnation));
   return {
     url,
-    ...smtpPlaces(doors),
+    ...smtpPorts(listeners),
     isWithoutWorkspace,
     held,
     hasBootstrapKey: hasBootstrapKey(config.dataDir),
@@ -184,9 +184,9 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
     async stop() {
       await control.close();
       dashboard.stop();
-      const drained = Promise.all([doors.stop(), stopWorkers()]);
+      const drained = Promise.all([listeners.stop(), stopWorkers()]);
       freezeWatch.stop();
-      const timer = setTimeout(() => doors.kill(), config.drainTimeoutMs);
+      const timer = setTimeout(() => listeners.kill(), config.drainTimeoutMs);
       await drained;
       clearTimeout(timer);
       deps.htmlToText.close();

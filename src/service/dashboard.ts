@@ -3,7 +3,7 @@ import { buildMime } from "../adapters/nodemailer/mimeMessage.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { findMailRecords } from "../commands/sender/mailRecords.ts";
 import type { Maintenance } from "../http/dashboard/audit/maintenance.ts";
-import type { DashboardOptions, UpkeepCheck } from "../http/dashboard/frame/dashboardOptions.ts";
+import type { DashboardOptions, MaintenanceCheck } from "../http/dashboard/frame/dashboardOptions.ts";
 import { type Dashboard, makeDashboard } from "../http/dashboard/frame/makeDashboard.tsx";
 import type { Checks } from "../http/health/healthRoutes.ts";
 import { notUpToDate, type ReadModel } from "../http/lists/caughtUpReads.ts";
@@ -90,8 +90,11 @@ function withoutWaiting(
 }
 
 /** Asks once for all who want to know at the same time. */
-function upkeepOf(config: Config, { store, clock }: Dependencies): () => Promise<readonly UpkeepCheck[]> {
-  let known: Promise<readonly UpkeepCheck[]> | null = null;
+function upkeepOf(
+  config: Config,
+  { store, clock }: Dependencies,
+): () => Promise<readonly MaintenanceCheck[]> {
+  let known: Promise<readonly MaintenanceCheck[]> | null = null;
   let until = 0;
   return () => {
     if (known !== null && clock.monotonicMs() < until) return known;

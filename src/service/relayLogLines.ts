@@ -5,7 +5,7 @@ import { systemClock } from "../adapters/system/systemClock.ts";
 import type { RelayTrouble } from "../kernel/outcome/mailOutcome.ts";
 import { SECOND_MS } from "../kernel/time.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
-import type { MendableReason, Refusal, RefusalReport } from "../reactors/email/refusalReports.ts";
+import type { CorrectableReason, Refusal, RefusalReport } from "../reactors/email/refusalReports.ts";
 import type { RelayReport } from "../reactors/email/relayOutageReports.ts";
 import { mailDestination } from "./adapters/openMailTransport.ts";
 import type { Config } from "./config/config.ts";
@@ -37,7 +37,7 @@ export function relayRemedy(trouble: RelayTrouble): string {
 }
 
 /** What to do about mail that the relay refuses for good. */
-const REFUSALS: Readonly<Record<MendableReason, string>> = {
+const REFUSALS: Readonly<Record<CorrectableReason, string>> = {
   sender_rejected: "verify the sender's address or domain at the relay too, or let this log-in send from it",
   relay_refused:
     "check user and password in SMTP_URL, and to where the relay passes mail on for this machine",

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { StoreError } from "../ports/eventStore.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
-import type { InboundPlace } from "./config/inboundConfig.ts";
+import type { InboundMailConfig } from "./config/inboundConfig.ts";
 import type { SubmissionConfig } from "./config/submissionConfig.ts";
 
 /** What the operating system says, for somebody who reads it for the first time. */
@@ -39,7 +39,7 @@ export function directoryError(variable: string, directory: string, error: unkno
 }
 
 /** Where something listens, and the settings that say so. */
-interface Place {
+interface ListenAddress {
   readonly host: string;
   readonly port: number;
   readonly settings: { readonly host: string; readonly port: string };
@@ -47,20 +47,23 @@ interface Place {
 
 /** Why nothing can listen where HOST and PORT say; what is no matter of the two is given back as it is. */
 export function listenError({ host, port }: Pick<Config, "host" | "port">, error: unknown): unknown {
-  return placeError({ host, port, settings: { host: "HOST", port: "PORT" } }, error);
+  return listenAddressError({ host, port, settings: { host: "HOST", port: "PORT" } }, error);
 }
 
 /** As {@link listenError}, of where mail is taken over SMTP. */
 export function submissionListenError({ host, port }: SubmissionConfig, error: unknown): unknown {
-  return placeError({ host, port, settings: { host: "SUBMISSION_HOST", port: "SUBMISSION_PORT" } }, error);
+  return listenAddressError(
+    { host, port, settings: { host: "SUBMISSION_HOST", port: "SUBMISSION_PORT" } },
+    error,
+  );
 }
 
 /** As {@link listenError}, of where mail that comes back is taken. */
-export function inboundListenError({ host, port }: InboundPlace, error: unknown): unknown {
-  return placeError({ host, port, settings: { host: "INBOUND_HOST", port: "INBOUND_PORT" } }, error);
+export function inboundListenError({ host, port }: InboundMailConfig, error: unknown): unknown {
+  return listenAddressError({ host, port, settings: { host: "INBOUND_HOST", port: "INBOUND_PORT" } }, error);
 }
 
-function placeError({ host, port, settings }: Place, error: unknown): unknown {
+function listenAddressError({ host, port, settings }: ListenAddress, error: unknown): unknown {
   const told = (text: string) => new ConfigError([text]);
   const noAddress = () =>
     told(

@@ -104,7 +104,7 @@ async function logIn(
 class MailRecord {
   readonly requestId = newRequestId();
   private readonly startedAt = performance.now();
-  private isTold = false;
+  private isLogged = false;
 
   constructor(
     private readonly log: RequestLog,
@@ -125,8 +125,8 @@ class MailRecord {
   }
 
   private tell(status: number, code: Problem["code"] | null): void {
-    if (this.isTold) return;
-    this.isTold = true;
+    if (this.isLogged) return;
+    this.isLogged = true;
     const { requestId, workspaceId } = this;
     const durationMs = Math.round(performance.now() - this.startedAt);
     const line = { requestId, method: "SMTP", path: "submission", status, code, workspaceId, durationMs };

@@ -8,7 +8,7 @@ import {
   settleCheck,
 } from "../../src/domain/attachment/decisions.ts";
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
-import { attachmentDecider, isSpent } from "../../src/domain/attachment/state.ts";
+import { attachmentDecider, isRejectedOrExpired } from "../../src/domain/attachment/state.ts";
 import { expireAttachments } from "../../src/domain/email/contentRemoval.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { base64Bytes, decodeBase64 } from "../../src/kernel/text/base64.ts";
@@ -124,7 +124,7 @@ describe("an upload", () => {
           if (before === null || state === null) throw new Error("it is gone");
           const isLater = order[state.status] > order[before.status];
           expect(isLater || state.status === before.status).toBeTrue();
-          if (state.bytesRemoved) expect(isSpent(state)).toBeTrue();
+          if (state.bytesRemoved) expect(isRejectedOrExpired(state)).toBeTrue();
         }
       }),
     );

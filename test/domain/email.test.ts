@@ -12,13 +12,13 @@ import {
 } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { nextAction } from "../../src/domain/email/nextAction.ts";
-import type { LastingVerdict } from "../../src/domain/email/recordedVerdict.ts";
+import type { RecordedVerdict } from "../../src/domain/email/recordedVerdict.ts";
 import { redactRelayReply } from "../../src/domain/email/redactRelayReply.ts";
 import {
   DELIVERY_POLICY,
+  type DecisionInput,
   type DeliveryPolicy,
   expiresAt,
-  type Moment,
 } from "../../src/domain/email/retrySchedule.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../src/kernel/time.ts";
 import { ACCEPTED_AT, acceptance } from "../support/emailHistories.ts";
@@ -28,7 +28,7 @@ const given = givenWhenThen(emailAggregate);
 const policy = DELIVERY_POLICY;
 const hold: DeliveryPolicy = { ...policy, onAmbiguous: "hold" };
 const NOW = ACCEPTED_AT + HOUR_MS;
-const moment: Moment = { now: NOW, random: 0, pausedMs: 0 };
+const moment: DecisionInput = { now: NOW, random: 0, pausedMs: 0 };
 const on = { policy, moment, transport: "smtp" };
 const END = ACCEPTED_AT + policy.lifetimeMs;
 
@@ -129,11 +129,11 @@ describe("startDelivery", () => {
 
 describe("recordOutcome", () => {
   const record =
-    (verdict: LastingVerdict, attempt = 1, settings = on) =>
+    (verdict: RecordedVerdict, attempt = 1, settings = on) =>
     (state: Parameters<typeof recordOutcome>[0]) =>
       recordOutcome(state, attempt, verdict, settings);
-  const sentVerdict: LastingVerdict = { kind: "sent", codes: "250" };
-  const busy: LastingVerdict = {
+  const sentVerdict: RecordedVerdict = { kind: "sent", codes: "250" };
+  const busy: RecordedVerdict = {
     kind: "deferred",
     reason: "recipient_deferred",
     attemptBurnt: true,
@@ -144,7 +144,7 @@ describe("recordOutcome", () => {
   };
   const busyEvent = (attempt: number, delayMs: number) =>
     deferred(attempt, { code: 450, sealedReply: "sealed 450 busy", nextAttemptAt: rfc3339(NOW + delayMs) });
-  const unknown: LastingVerdict = {
+  const unknown: RecordedVerdict = {
     ...busy,
     reason: "no_answer_to_final_dot",
     ambiguous: true,
@@ -159,7 +159,7 @@ describe("recordOutcome", () => {
   });
 
   test("a bounce", () => {
-    const verdict: LastingVerdict = {
+    const verdict: RecordedVerdict = {
       kind: "bounced",
       reason: "recipient_refused",
       code: 550,
@@ -213,7 +213,7 @@ describe("recordOutcome", () => {
   });
 
   test("the relay's fault waits for the relay and burns nothing", () => {
-    const verdict: LastingVerdict = {
+    const verdict: RecordedVerdict = {
       ...busy,
       reason: "relay_unreachable",
       attemptBurnt: false,
@@ -422,8 +422,8 @@ describe("resumeHeld", () => {
 });
 
 describe("nextAction", () => {
-  const at = (now: number, paused = 0): Moment => ({ now, random: 0, pausedMs: paused });
-  const action = (events: readonly EmailEvent[], when: Moment, settings = policy) =>
+  const at = (now: number, paused = 0): DecisionInput => ({ now, random: 0, pausedMs: paused });
+  const action = (events: readonly EmailEvent[], when: DecisionInput, settings = policy) =>
     nextAction(foldOf(emailAggregate, events), when, settings);
 
   test("delivers what is due and waits for what is not", () => {

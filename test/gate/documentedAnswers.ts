@@ -2,7 +2,7 @@ import type { ErrorObject, ValidateFunction } from "ajv";
 import Ajv2020 from "ajv/dist/2020";
 import { operations } from "../../src/http/reference/allOperations.ts";
 import { documentPath, openApiDocument } from "../../src/http/reference/openApiDocument.ts";
-import type { DocumentAnswer, DocumentOperation } from "../../src/http/reference/openApiTypes.ts";
+import type { OpenApiOperation, OpenApiResponse } from "../../src/http/reference/openApiTypes.ts";
 import { methodsOf, pathPattern } from "../../src/http/server/routeMatching.ts";
 import { type Route, type RouteName, routes } from "../../src/http/server/routes.ts";
 import { isUuid } from "../../src/kernel/ids.ts";
@@ -28,7 +28,7 @@ export interface Described {
   /** As the document writes it: `/api/v1/emails/{id}`. */
   readonly path: string;
   readonly pattern: RegExp;
-  readonly operation: DocumentOperation;
+  readonly operation: OpenApiOperation;
 }
 
 const DATE_TIME = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?Z$/;
@@ -65,7 +65,7 @@ export function describedOf(method: string, path: string): Described | undefined
 }
 
 /** The codes that an answer can carry by the document; none where it is no problem. */
-export function codesOf(answer: DocumentAnswer): readonly string[] {
+export function codesOf(answer: OpenApiResponse): readonly string[] {
   const parts = answer.content?.["application/problem+json"]?.schema.allOf as
     | readonly { readonly properties?: { readonly code: { readonly enum: readonly string[] } } }[]
     | undefined;
@@ -98,7 +98,7 @@ function pointer(...parts: readonly string[]): string {
   return `/${escaped.map(encodeURIComponent).join("/")}`;
 }
 
-function headersFault({ headers }: DocumentAnswer, seen: Headers): string | null {
+function headersFault({ headers }: OpenApiResponse, seen: Headers): string | null {
   for (const [name, { required, schema }] of Object.entries(headers)) {
     const value = seen.get(name);
     if (value === null && required) return `has no ${name} header`;
@@ -109,7 +109,7 @@ function headersFault({ headers }: DocumentAnswer, seen: Headers): string | null
   return null;
 }
 
-function bodyFault(method: string, at: string, content: DocumentAnswer["content"], seen: SeenAnswer) {
+function bodyFault(method: string, at: string, content: OpenApiResponse["content"], seen: SeenAnswer) {
   const mediaType = (seen.headers.get("content-type") ?? "").split(";", 1)[0] as string;
   if (method === "HEAD" || content === undefined) return seen.text === "" ? null : "has a body";
   if (content[mediaType] === undefined) return `has the undocumented media type "${mediaType}"`;

@@ -5,7 +5,7 @@ import { attachmentUse, messagesWithOldFiles } from "../../projections/attachmen
 import type { Projection } from "../../projections/projection.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
-import { attachmentDecider, isSpent } from "../../src/domain/attachment/state.ts";
+import { attachmentDecider, isRejectedOrExpired } from "../../src/domain/attachment/state.ts";
 import { canLoseAttachments, expireAttachments } from "../../src/domain/email/contentRemoval.ts";
 import { ACCEPTANCE_REVISION, type EmailEvent } from "../../src/domain/email/events.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/retrySchedule.ts";
@@ -75,7 +75,7 @@ describe("attachments", () => {
         expect(pending.includes(id)).toBe(status === "pending");
         const ended = endedUploads(db, ACCEPTED_AT, [], 1_000).filter((found) => found.id === id);
         const isOver = isOverdue && status !== "expired";
-        expect(ended).toHaveLength(isOver || (isSpent(state) && !state.bytesRemoved) ? 1 : 0);
+        expect(ended).toHaveLength(isOver || (isRejectedOrExpired(state) && !state.bytesRemoved) ? 1 : 0);
       }),
     );
   });

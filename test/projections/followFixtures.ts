@@ -6,7 +6,7 @@ import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase
 import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
 import type { ReadDatabases, SqlRow } from "../../src/ports/readDatabase.ts";
 import { followReadModels } from "../../src/readModels/followLog.ts";
-import type { ReadModelPlace } from "../../src/readModels/generations.ts";
+import type { ReadModelStorage } from "../../src/readModels/generations.ts";
 import { openReaders, type Readers } from "../../src/readModels/readers.ts";
 import type { FollowEvent } from "../../src/readModels/threadMessages.ts";
 import { until } from "../support/until.ts";
@@ -107,7 +107,7 @@ export const unsynced: ReadDatabases = {
 };
 
 /** A place of its own for one test. */
-export function newPlace(): ReadModelPlace & { readonly remove: () => void } {
+export function newPlace(): ReadModelStorage & { readonly remove: () => void } {
   const directory = mkdtempSync(join(tmpdir(), "read-models-"));
   const remove = () => rmSync(directory, { recursive: true, force: true });
   return { databases: sqliteReadDatabases, directory, logId: "log-1", remove };
@@ -122,7 +122,7 @@ export interface Following {
 }
 
 /** Follows with the given projections until stopped. */
-export function follow(place: ReadModelPlace, store: EventStore, projections: Projection[]): Following {
+export function follow(place: ReadModelStorage, store: EventStore, projections: Projection[]): Following {
   const { databases, directory, logId } = place;
   const readers = openReaders({ databases, directory, projections });
   const events: FollowEvent[] = [];
@@ -159,7 +159,7 @@ export function follow(place: ReadModelPlace, store: EventStore, projections: Pr
 }
 
 /** Follows to the head and stops. */
-export async function followOnce(place: ReadModelPlace, store: EventStore, projections: Projection[]) {
+export async function followOnce(place: ReadModelStorage, store: EventStore, projections: Projection[]) {
   const following = follow(place, store, projections);
   await following.caughtUp();
   await following.stop();
@@ -167,7 +167,7 @@ export async function followOnce(place: ReadModelPlace, store: EventStore, proje
 }
 
 /** The file of a projection's current generation. */
-export function currentFile(place: ReadModelPlace, name: string): string {
+export function currentFile(place: ReadModelStorage, name: string): string {
   const catalog = place.databases.open(join(place.directory, "catalog.db"), "read");
   const row = catalog.get("SELECT file FROM generations WHERE name = ? AND status = 'current'", name);
   catalog.close();
@@ -175,7 +175,7 @@ export function currentFile(place: ReadModelPlace, name: string): string {
 }
 
 /** All rows of the current generation, table by table. */
-export function rowsOf(place: ReadModelPlace, projection: Projection): Record<string, readonly SqlRow[]> {
+export function rowsOf(place: ReadModelStorage, projection: Projection): Record<string, readonly SqlRow[]> {
   const db = place.databases.open(join(place.directory, currentFile(place, projection.name)), "read");
   const tables = projection.tables.map(({ name, key }) => {
     const rows = db.all(`SELECT * FROM ${name} ORDER BY ${key.join(", ")}`);
@@ -186,7 +186,7 @@ export function rowsOf(place: ReadModelPlace, projection: Projection): Record<st
 }
 
 /** The database files of generations that are there. */
-export function databaseFiles(place: ReadModelPlace): string[] {
+export function databaseFiles(place: ReadModelStorage): string[] {
   return readdirSync(place.directory)
     .filter((file) => file.endsWith(".db") && file !== "catalog.db")
     .sort();

@@ -4,7 +4,7 @@ import { apiKeys, listApiKeys } from "../../projections/apiKeys.ts";
 import { attachments, listAttachments } from "../../projections/attachments.ts";
 import { emails, emailsToRecipient, listEmails } from "../../projections/emails.ts";
 import { erasures, listErasures } from "../../projections/erasures.ts";
-import type { ListPlace } from "../../projections/keysetList.ts";
+import type { KeysetCursor } from "../../projections/keysetList.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSenders, senders } from "../../projections/senders.ts";
 import { listSuppressions, suppressions } from "../../projections/suppressions.ts";
@@ -27,7 +27,7 @@ interface Item {
   readonly at: string;
 }
 
-type Page = { readonly after?: ListPlace; readonly limit: number };
+type Page = { readonly after?: KeysetCursor; readonly limit: number };
 type Event = Pick<ProjectedEvent, "type" | "stream" | "data"> & Partial<ProjectedEvent>;
 
 interface ListCase {
@@ -36,7 +36,7 @@ interface ListCase {
   /** Told first. */
   readonly given?: readonly Event[];
   made(item: Item): Event;
-  list(db: ReadDatabase, page: Page): readonly ListPlace[];
+  list(db: ReadDatabase, page: Page): readonly KeysetCursor[];
   /** What takes an item away, in lists that lose some. */
   gone?(item: Item): Event;
 }
@@ -200,7 +200,7 @@ function tell(db: ReadDatabaseFile, { projection }: ListCase, event: Event, at: 
 }
 
 /** The id that the test gave: a delivery has one of its own, made of its event's. */
-function given(row: ListPlace): string {
+function given(row: KeysetCursor): string {
   return "shown" in row ? String(row.shown) : row.id;
 }
 
@@ -209,7 +209,7 @@ describe.each(cases)("a list of $name", (list) => {
     fc.assert(
       fc.property(items, fc.integer({ min: 1, max: 5 }), (made, limit) => {
         withRows(list, made, (db) => {
-          const found: ListPlace[] = [];
+          const found: KeysetCursor[] = [];
           for (;;) {
             const last = found.at(-1);
             const page = list.list(db, { limit, ...(last ? { after: last } : {}) });
@@ -266,7 +266,7 @@ test("a walk through messages goes by the same order, the oldest first", () => {
     fc.property(items, (made) => {
       withRows(list, made, (db) => {
         const found: string[] = [];
-        let after: ListPlace | null = null;
+        let after: KeysetCursor | null = null;
         do {
           const page = emailsToRecipient(db, { workspaceId: "w", recipientHash: "r" }, after, 2);
           found.push(...page.found.map(({ id }) => id));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { attachments, listAttachments } from "../../projections/attachments.ts";
 import { emails, emailsToRecipient, listEmails } from "../../projections/emails.ts";
-import { type ListPlace, ROWS_LOOKED_AT_MAX, type RowPage } from "../../projections/keysetList.ts";
+import { type KeysetCursor, ROWS_SCANNED_MAX, type RowPage } from "../../projections/keysetList.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, suppressions } from "../../projections/suppressions.ts";
 import { failedWebhooks, listWebhookDeliveries } from "../../projections/webhookDeliveries/queries.ts";
@@ -12,7 +12,7 @@ import type { ReadDatabase, ReadDatabaseFile, SqlValue } from "../../src/ports/r
 import { createTables } from "../../src/readModels/generations.ts";
 
 /** More than one query looks at, and not a multiple of it. */
-const ROWS = 2 * ROWS_LOOKED_AT_MAX + 300;
+const ROWS = 2 * ROWS_SCANNED_MAX + 300;
 const START = Date.parse("2030-01-01T12:00:00Z");
 const LIMIT = 25;
 
@@ -41,14 +41,14 @@ function fill(
 const email = `INSERT INTO emails (id, workspace_id, status, sender_id, recipient_hash, created_at, updated_at, attempts,
   is_retained, content_bytes, revision, lease_ms, held, simulated) VALUES (?, ?, ?, ?, ?, ?, ?, 1, 0, 0, 1, 0, 0, 0)`;
 
-type Page = { readonly after?: ListPlace; readonly limit: number };
+type Page = { readonly after?: KeysetCursor; readonly limit: number };
 
 /** A list that is asked for what hardly any row is. The row with number 0, which is the oldest, is it. */
 interface Case {
   readonly name: string;
   readonly projection: Projection;
   readonly fill: (db: ReadDatabaseFile) => void;
-  readonly list: (db: ReadDatabase, page: Page) => RowPage<ListPlace>;
+  readonly list: (db: ReadDatabase, page: Page) => RowPage<KeysetCursor>;
 }
 
 const cases: readonly Case[] = [
@@ -138,19 +138,19 @@ describe.each(cases)("a list of $name", ({ projection, fill: fillTable, list }) 
   test("looks at a bounded number of rows a query, and says where to go on", () => {
     withTables(projection, (db) => {
       fillTable(db);
-      const found: ListPlace[] = [];
+      const found: KeysetCursor[] = [];
       let queries = 0;
-      let after: ListPlace | null = null;
+      let after: KeysetCursor | null = null;
       do {
-        const page: RowPage<ListPlace> = list(db, { limit: LIMIT, ...(after ? { after } : {}) });
+        const page: RowPage<KeysetCursor> = list(db, { limit: LIMIT, ...(after ? { after } : {}) });
         queries += 1;
         found.push(...page.rows);
         // Between two queries lie as many rows as one looks at, none of them twice.
         const looked = (page.next ? Date.parse(page.next.createdAt) : START) - START;
-        if (page.next) expect(looked).toBe((ROWS - queries * ROWS_LOOKED_AT_MAX) * 1_000);
+        if (page.next) expect(looked).toBe((ROWS - queries * ROWS_SCANNED_MAX) * 1_000);
         after = page.next;
       } while (after !== null);
-      expect(queries).toBe(Math.ceil(ROWS / ROWS_LOOKED_AT_MAX));
+      expect(queries).toBe(Math.ceil(ROWS / ROWS_SCANNED_MAX));
       expect(found.map(({ createdAt }) => createdAt)).toEqual([rfc3339(START)]);
     });
   });
@@ -205,7 +205,7 @@ test("deliveries that failed are gone through in parts, each once", () => {
   withTables(webhookDeliveries, (db) => {
     fillDeliveries(db, (n) => [n % 2 === 0 ? "skipped" : "delivered", "email.sent"]);
     const endpoint = { endpointId: "p", since: rfc3339(START) };
-    const found: ListPlace[] = [];
+    const found: KeysetCursor[] = [];
     for (;;) {
       const page = failedWebhooks(db, endpoint, found.at(-1) ?? null, LIMIT);
       found.push(...page);

@@ -6,7 +6,7 @@ import {
   listEmails,
   workspacesRetaining,
 } from "../../projections/emails.ts";
-import type { ListPlace } from "../../projections/keysetList.ts";
+import type { KeysetCursor } from "../../projections/keysetList.ts";
 import { countReady, nextReadyAt, readyEmails } from "../../projections/mailQueue.ts";
 import { emailsOfDay } from "../../projections/usage/queries.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
@@ -63,7 +63,7 @@ test("what stays inside is in another queue than what waits for the relay, under
 test("a person's messages are all found, page after page, whatever they share a moment with", () => {
   const db = built();
   const found: string[] = [];
-  let after: ListPlace | null = null;
+  let after: KeysetCursor | null = null;
   do {
     const page = emailsToRecipient(db, { workspaceId: "w", recipientHash: "h" }, after, 1);
     found.push(...page.found.map(({ id }) => id));

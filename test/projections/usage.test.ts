@@ -1,9 +1,9 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { contentBytesOf, emails } from "../../projections/emails.ts";
-import { ROWS_LOOKED_AT_MAX } from "../../projections/keysetList.ts";
+import { ROWS_SCANNED_MAX } from "../../projections/keysetList.ts";
 import { countAccepted } from "../../projections/usage/apply.ts";
-import type { InSteps, UsagePage, UsagePlace } from "../../projections/usage/countedRows.ts";
+import type { SteppedRead, UsageCursor, UsagePage } from "../../projections/usage/countedRows.ts";
 import {
   type BouncesQuery,
   type BouncesRow,
@@ -128,7 +128,7 @@ function groupsOf({ groupBy, tag }: UsageQuery, { accepting }: Told): readonly s
 }
 
 function expectedUsage(messages: readonly Told[], query: UsageQuery): readonly UsageRow[] {
-  const rows = new Map<string, Record<string, number> & UsagePlace>();
+  const rows = new Map<string, Record<string, number> & UsageCursor>();
   for (const { what, at, message } of messages.flatMap(countsOf)) {
     const { workspaceId, senderId, templateId = "", tagHashes } = message.accepting;
     const start = startOf(at, query.by);
@@ -144,15 +144,15 @@ function expectedUsage(messages: readonly Told[], query: UsageQuery): readonly U
     const none = Object.fromEntries(["accepted", ...ENDINGS, ...FEEDBACK_STATUSES].map((name) => [name, 0]));
     for (const group of groupsOf(query, message)) {
       const row =
-        rows.get(start + group) ?? ({ ...none, start, group } as Record<string, number> & UsagePlace);
+        rows.get(start + group) ?? ({ ...none, start, group } as Record<string, number> & UsageCursor);
       rows.set(start + group, { ...row, [what]: Number(row[what]) + 1 } as Record<string, number> &
-        UsagePlace);
+        UsageCursor);
     }
   }
   return [...rows.values()].sort(newestFirst) as unknown as readonly UsageRow[];
 }
 
-function newestFirst(one: UsagePlace, other: UsagePlace): number {
+function newestFirst(one: UsageCursor, other: UsageCursor): number {
   if (one.start !== other.start) return one.start < other.start ? 1 : -1;
   return one.group < other.group ? -1 : 1;
 }
@@ -171,11 +171,11 @@ function expectedBounces(messages: readonly Told[], query: BouncesQuery): readon
 }
 
 /** All rows of a list, fetched a page at a time. */
-function inPages<Row extends UsagePlace>(
-  page: (after: UsagePlace | undefined) => InSteps<UsagePage<Row>>,
+function inPages<Row extends UsageCursor>(
+  page: (after: UsageCursor | undefined) => SteppedRead<UsagePage<Row>>,
 ): readonly Row[] {
   const rows: Row[] = [];
-  let after: UsagePlace | undefined;
+  let after: UsageCursor | undefined;
   for (;;) {
     const { result } = run(page(after));
     rows.push(...result.rows);
@@ -185,7 +185,7 @@ function inPages<Row extends UsagePlace>(
 }
 
 /** What steps come to, and how many there were. */
-function run<Result>(steps: InSteps<Result>): { readonly result: Result; readonly taken: number } {
+function run<Result>(steps: SteppedRead<Result>): { readonly result: Result; readonly taken: number } {
   for (let taken = 0; ; taken += 1) {
     const step = steps.next();
     if (step.done) return { result: step.value, taken };
@@ -297,7 +297,7 @@ test("the content of a workspace is that of its messages which was not erased", 
 describe("a workspace with very many senders and templates", () => {
   const DAYS = 3;
   /** Of one hour; more than one query looks at, and in all more than a page does. */
-  const PAIRS = 4 * ROWS_LOOKED_AT_MAX + 100;
+  const PAIRS = 4 * ROWS_SCANNED_MAX + 100;
   const FROM = rfc3339(ACCEPTED_AT);
   const BEFORE = rfc3339(ACCEPTED_AT + DAYS * DAY_MS);
   const range = { ownerId: "w", from: FROM, before: BEFORE, by: "day", limit: 2 } as const;
@@ -329,7 +329,7 @@ describe("a workspace with very many senders and templates", () => {
     withMany((db) => {
       const nothing = { ...range, templateId: "t-none" };
       const { result, taken } = run(listUsage(db, nothing));
-      expect(taken).toBe(Math.ceil((DAYS * PAIRS) / ROWS_LOOKED_AT_MAX));
+      expect(taken).toBe(Math.ceil((DAYS * PAIRS) / ROWS_SCANNED_MAX));
       expect(result).toEqual({ rows: [], next: null });
       const first = run(listUsage(db, { ...range, groupBy: "sender", limit: 100 })).result;
       expect(first.rows).toHaveLength(7 * DAYS);
@@ -390,7 +390,7 @@ test("a page that has looked at enough ends with a bucket, and the next one goes
   const HOURS = 15;
   withRows([], (db) => {
     db.begin();
-    for (let row = 0; row < HOURS * ROWS_LOOKED_AT_MAX; row += 1) {
+    for (let row = 0; row < HOURS * ROWS_SCANNED_MAX; row += 1) {
       const acceptedAt = rfc3339(ACCEPTED_AT + (row % HOURS) * HOUR_MS);
       const names = { ownerId: "w", senderId: `s${row}`, templateId: row < HOURS ? "t" : null, tags: [] };
       countAccepted(db, names, acceptedAt, false);

@@ -12,8 +12,8 @@ import {
 } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../src/domain/email/feedback/recordFeedback.ts";
-import { lastingVerdict } from "../../src/domain/email/recordedVerdict.ts";
-import type { DeliveryPolicy, Moment } from "../../src/domain/email/retrySchedule.ts";
+import { toRecordedVerdict } from "../../src/domain/email/recordedVerdict.ts";
+import type { DecisionInput, DeliveryPolicy } from "../../src/domain/email/retrySchedule.ts";
 import { reschedule } from "../../src/domain/email/schedule.ts";
 import { deliverFrom, type EmailState, emailDecider } from "../../src/domain/email/state.ts";
 import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
@@ -33,11 +33,11 @@ export type Happening =
   | { readonly kind: "claim"; readonly worker: string }
   | { readonly kind: "outcome"; readonly attemptsAgo: number; readonly outcome: MailOutcome }
   | { readonly kind: "leaseExpires"; readonly attemptsAgo: number }
-  | { readonly kind: "giveBack"; readonly attemptsAgo: number; readonly why: GiveBackReason }
+  | { readonly kind: "giveBack"; readonly attemptsAgo: number; readonly why: LeaseReleaseReason }
   | { readonly kind: "reschedule"; readonly inMs: number }
   | { readonly kind: "expire" | "cancel" | "resumeHeld" | "pause" | "unpause" | "erase" };
 
-export type GiveBackReason = Parameters<typeof releaseLease>[2];
+export type LeaseReleaseReason = Parameters<typeof releaseLease>[2];
 
 /** A happening, how long after the one before, and with what luck. */
 export interface Step {
@@ -50,7 +50,7 @@ export interface Step {
 export interface StepTaken {
   readonly step: Step;
   readonly now: EpochMs;
-  readonly moment: Moment;
+  readonly moment: DecisionInput;
   readonly before: EmailState;
   readonly after: EmailState;
   readonly outcome: unknown;
@@ -96,7 +96,7 @@ export const mailOutcomes: fc.Arbitrary<MailOutcome> = fc.oneof(
 );
 
 const attemptsAgo = fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(3) });
-const whys = fc.constantFrom<GiveBackReason>(
+const whys = fc.constantFrom<LeaseReleaseReason>(
   "sending_paused",
   "sender_unavailable",
   "content_unavailable",
@@ -201,7 +201,7 @@ interface Decided {
 
 interface DecideOn {
   readonly policy: DeliveryPolicy;
-  readonly moment: Moment;
+  readonly moment: DecisionInput;
 }
 
 /** What the message decides of a happening, always on its newest state: the expected revision sees to that. */
@@ -216,7 +216,7 @@ function decideOn(state: EmailState, happening: Happening, on: DecideOn): Decide
       return { attempt: attempt + 1, decision: startDelivery(state, request) };
     }
     case "outcome": {
-      const verdict = lastingVerdict(classifyOutcome(happening.outcome), () => "sealed", []);
+      const verdict = toRecordedVerdict(classifyOutcome(happening.outcome), () => "sealed", []);
       return { attempt, decision: recordOutcome(state, attempt, verdict, { ...on, transport: "smtp" }) };
     }
     case "leaseExpires":

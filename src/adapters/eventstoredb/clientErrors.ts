@@ -12,7 +12,7 @@ import { AttemptTimedOutError } from "./deadline.ts";
  * What a failed attempt means: `refused` will be refused again, `notDone` did nothing and may succeed later,
  * and after `unknown` the attempt may have been carried out or not.
  */
-export type FailureNature = "tooLarge" | "refused" | "notDone" | "unknown";
+export type FailureKind = "tooLarge" | "refused" | "notDone" | "unknown";
 
 /** Codes of a call that the server will refuse again. */
 const REFUSALS: ReadonlySet<unknown> = new Set([
@@ -39,7 +39,7 @@ export class NotSentError extends Error {
 export class AppendFailedError extends Error {
   override readonly name = "AppendFailedError";
   constructor(
-    readonly nature: FailureNature,
+    readonly nature: FailureKind,
     message: string,
   ) {
     super(message);
@@ -47,10 +47,10 @@ export class AppendFailedError extends Error {
 }
 
 /** Sorts what a call of the vendor's client threw. Whatever is not known to be harmless is `unknown`. */
-export function natureOf(error: unknown): FailureNature {
+export function failureKindOf(error: unknown): FailureKind {
   if (error instanceof AppendFailedError) return error.nature;
   if (error instanceof AppendStreamLostError) return "unknown";
-  if (error instanceof NotSentError) return natureOf(error.cause) === "refused" ? "refused" : "notDone";
+  if (error instanceof NotSentError) return failureKindOf(error.cause) === "refused" ? "refused" : "notDone";
   if (error instanceof NotLeaderError) return "notDone";
   if (error instanceof AccessDeniedError || error instanceof StreamDeletedError) return "refused";
   if (error instanceof InvalidArgumentError) return "refused";
@@ -60,9 +60,9 @@ export function natureOf(error: unknown): FailureNature {
 }
 
 /** Whether a read that failed with `error` may succeed later. A bug of ours never does, nor does a refusal. */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   const isBug = error instanceof TypeError || error instanceof RangeError || error instanceof StoreError;
-  return !isBug && natureOf(error) !== "refused";
+  return !isBug && failureKindOf(error) !== "refused";
 }
 
 /** Which of two failures says more of what is wrong: the later one, unless that is mere silence. */

@@ -4,7 +4,7 @@ import { type LogReading, readLog } from "./logReads.ts";
 import { METADATA_STREAM, membersOf, ownStream } from "./truncate.ts";
 
 /** Faults that are reported one by one. */
-const FAULTS_TOLD_MAX = 1_000;
+const FAULTS_REPORTED_MAX = 1_000;
 /** What points at an event of another stream: it takes a revision, and readers of the log do not come past it. */
 const LINK = "$>";
 /** Holds the server's default access rights; the last event counts, of whatever type it is. */
@@ -35,13 +35,13 @@ export async function integrityFaults(
   }
   for await (const { events } of read({ types: [LINK] })) {
     for (const { stream, revision } of events)
-      if (others.length < FAULTS_TOLD_MAX) others.push(...linkFaults(stream, revision));
+      if (others.length < FAULTS_REPORTED_MAX) others.push(...linkFaults(stream, revision));
   }
   const bounds = [...metadata].map(([stream, members]): StoreFault => {
     const detail = `the server was told ${members} of it, which Postledger never does`;
     return { kind: "changed", stream: null, revision: null, object: `metadata of ${stream}`, detail };
   });
-  return [...bounds, ...others].slice(0, FAULTS_TOLD_MAX);
+  return [...bounds, ...others].slice(0, FAULTS_REPORTED_MAX);
 }
 
 /** The last word counts, so that what was put right is no fault any more. */
@@ -49,7 +49,7 @@ function noteMetadata(metadata: Map<string, string>, stream: string | null, data
   if (stream === null) return;
   const members = Object.keys(membersOf(data)).filter((name) => name !== TRUNCATE_BEFORE);
   if (members.length === 0) metadata.delete(stream);
-  else if (metadata.size < FAULTS_TOLD_MAX)
+  else if (metadata.size < FAULTS_REPORTED_MAX)
     metadata.set(stream, members.join(", ").slice(0, DETAIL_CHARS_MAX));
 }
 

@@ -1,6 +1,6 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
 import type { LogBatch, LogFilter, Position } from "../../ports/eventStore.ts";
-import { isPassing, unavailable } from "./clientErrors.ts";
+import { isTransient, unavailable } from "./clientErrors.ts";
 import { AttemptTimedOutError, backoffMs, deadlineIn, leftMs, pause } from "./deadline.ts";
 import { LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
 import { readHead, readHeadOnce } from "./readHead.ts";
@@ -48,7 +48,7 @@ export async function* readLog(
     } catch (error) {
       const waitMs = backoffMs(attempt);
       const isOver = reading.signal.aborted || leftMs(deadline) <= waitMs;
-      if (isOver || !isPassing(error)) throw unavailable("cannot read the log", error);
+      if (isOver || !isTransient(error)) throw unavailable("cannot read the log", error);
       await pause(waitMs, reading.signal);
     }
   }
@@ -72,12 +72,12 @@ export async function* followLog(
     try {
       for await (const batch of catchUpThenFollow(client, { ...reading, from: last.position }, idleMs)) {
         waitMs = RESUBSCRIBE_MS_MIN;
-        const isWorthTelling = isNews(batch, last);
+        const hasProgressed = isNews(batch, last);
         last = batch;
-        if (isWorthTelling) yield batch;
+        if (hasProgressed) yield batch;
       }
     } catch (error) {
-      if (!signal.aborted && !isPassing(error)) throw unavailable("cannot follow the log", error);
+      if (!signal.aborted && !isTransient(error)) throw unavailable("cannot follow the log", error);
     }
     await pause(waitMs, signal);
     waitMs = Math.min(RESUBSCRIBE_MS_MAX, waitMs * 2);

@@ -7,7 +7,7 @@ import { readLog } from "./logReads.ts";
 import { readHeadOnce } from "./readHead.ts";
 
 /** How long to leave a server alone that is at a scavenge. */
-const LOOK_MS = 250;
+const POLL_INTERVAL_MS = 250;
 const READ_MS_MAX = 2_500;
 const ALREADY_RUNNING = 400;
 const NOT_ALLOWED = 401;
@@ -86,7 +86,7 @@ async function begin({ api, deadline, signal }: Scavenging, node: string): Promi
   while (leftMs(deadline) > 0 && !signal.aborted) {
     const answer = await api.ask(node, "POST", "/admin/scavenge", deadline);
     if (answer.status !== ALREADY_RUNNING) return scavengeIdOf(answer);
-    await pause(Math.min(LOOK_MS, leftMs(deadline)), signal);
+    await pause(Math.min(POLL_INTERVAL_MS, leftMs(deadline)), signal);
   }
   return null;
 }
@@ -119,7 +119,7 @@ async function resultOf(
     } catch (error) {
       if (leftMs(deadline) > 0) throw error;
     }
-    await pause(Math.min(LOOK_MS, backoffMs(attempt), leftMs(deadline)), signal);
+    await pause(Math.min(POLL_INTERVAL_MS, backoffMs(attempt), leftMs(deadline)), signal);
   }
   return null;
 }

@@ -9,7 +9,7 @@ import {
   StreamNotFoundError,
 } from "@eventstore/db-client";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
-import { isPassing, moreInformative, unavailable } from "./clientErrors.ts";
+import { isTransient, moreInformative, unavailable } from "./clientErrors.ts";
 import { backoffMs, type Deadline, leftMs, pause, settleWithin } from "./deadline.ts";
 import { decodeEvent, eventOf } from "./decodeEvent.ts";
 
@@ -35,7 +35,7 @@ export async function untilRead<Result>(
     } catch (error) {
       failure = moreInformative(failure, error);
       const waitMs = backoffMs(attempt);
-      if (!isPassing(error) || leftMs(deadline) <= waitMs) throw unavailable(what, failure);
+      if (!isTransient(error) || leftMs(deadline) <= waitMs) throw unavailable(what, failure);
       await pause(waitMs);
     }
   }

@@ -1,5 +1,5 @@
 import { SECOND_MS } from "../../kernel/time.ts";
-import type { HtmlReading, HtmlToText } from "../../ports/mail/htmlToText.ts";
+import type { HtmlToText, HtmlToTextResult } from "../../ports/mail/htmlToText.ts";
 import type { ConversionAnswer, ConversionRequest } from "./conversionThread.ts";
 
 /** The longest html that a message can have takes some tens of ms. */
@@ -9,7 +9,7 @@ const WAITING_MAX = 256;
 
 interface Conversion {
   readonly html: string;
-  readonly answer: (reading: HtmlReading) => void;
+  readonly answer: (reading: HtmlToTextResult) => void;
 }
 
 /**
@@ -23,7 +23,7 @@ export function threadedHtmlToText(conversionMsMax = CONVERSION_MS_MAX): HtmlToT
   let timer: Timer | undefined;
   let isClosed = false;
 
-  function settle(reading: HtmlReading): void {
+  function settle(reading: HtmlToTextResult): void {
     clearTimeout(timer);
     current?.answer(reading);
     current = null;

@@ -11,7 +11,7 @@ const REPLY_CHARS_MAX = 1_000;
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /** A message as it goes over the wire. */
-export interface Outgoing {
+export interface OutgoingMail {
   readonly from: string;
   readonly to: string;
   readonly bytes: Buffer;
@@ -20,7 +20,7 @@ export interface Outgoing {
 }
 
 /** How long one transmission may take, and by which clock. */
-export interface Patience {
+export interface TransmissionTimeouts {
   readonly clock: Clock;
   /** Content is never begun at or after this time; at this time the connection is destroyed. */
   readonly deadline: EpochMs;
@@ -71,13 +71,13 @@ class Content extends Readable {
  */
 export function transmit(
   connection: RelayConnection,
-  outgoing: Outgoing,
-  patience: Patience,
+  outgoing: OutgoingMail,
+  timeouts: TransmissionTimeouts,
 ): Promise<MailOutcome> {
   const refusal = refusalBeforeSending(connection, outgoing);
   if (refusal) return Promise.resolve(refusal);
   const { smtp, transcript } = connection;
-  const { clock, deadline } = patience;
+  const { clock, deadline } = timeouts;
   return new Promise((resolve) => {
     const settle = (outcome: MailOutcome): void => {
       clearTimeout(timer);
@@ -90,7 +90,7 @@ export function transmit(
       content.begun ? lost("the deadline passed while the content was sent") : settle({ kind: "outOfTime" });
     const content = new Content(outgoing.bytes, () => {
       const inTime = clock.now() < deadline;
-      if (inTime) setSilenceMax(connection, patience.finalReplyTimeoutMs);
+      if (inTime) setSilenceMax(connection, timeouts.finalReplyTimeoutMs);
       else outOfTime();
       return inTime;
     });
@@ -100,7 +100,7 @@ export function transmit(
     transcript.replies = 0;
     connection.messages += 1;
     smtp.once("end", onEnd);
-    setSilenceMax(connection, patience.commandTimeoutMs);
+    setSilenceMax(connection, timeouts.commandTimeoutMs);
     const { from, to, bytes, wantsReports } = outgoing;
     // RFC 3461, said to relays that offer it.
     const dsn = wantsReports ? { dsn: { ret: "HDRS" as const, notify: "FAILURE" as const } } : {};
@@ -173,7 +173,7 @@ function oneLine(reply: string): string {
  * What a relay would refuse, or what cannot be said to it at all: found here, and reported in the words of the
  * RFC that a relay would use. nodemailer sends a non-ASCII address to any relay, SMTPUTF8 or not.
  */
-function refusalBeforeSending(connection: RelayConnection, outgoing: Outgoing): MailOutcome | undefined {
+function refusalBeforeSending(connection: RelayConnection, outgoing: OutgoingMail): MailOutcome | undefined {
   for (const [stage, address] of [
     ["mail", outgoing.from],
     ["rcpt", outgoing.to],

@@ -15,7 +15,7 @@ import {
 } from "./relayConnection.ts";
 import { createSemaphore, type Semaphore } from "./semaphore.ts";
 import { type RelayProvider, SMTP_DEFAULTS, type SmtpOptions } from "./smtpOptions.ts";
-import { type Outgoing, timerMs, transmit } from "./smtpTransaction.ts";
+import { type OutgoingMail, timerMs, transmit } from "./smtpTransaction.ts";
 
 /** What all sessions of one transport share. */
 interface Pool {
@@ -92,7 +92,7 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
     return openRelayConnection(settings, signal);
   }
 
-  async function attempt(outgoing: Outgoing, deadline: EpochMs): Promise<MailOutcome> {
+  async function attempt(outgoing: OutgoingMail, deadline: EpochMs): Promise<MailOutcome> {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), timerMs(deadline - clock.now()));
     const prepared = await prepare(late.signal);
@@ -158,7 +158,7 @@ function leftToProvider(message: MailMessage, provider: RelayProvider): MailMess
   return { ...message, headers: Object.fromEntries(kept) };
 }
 
-async function outgoingOf(message: MailMessage, settings: RelaySettings): Promise<Outgoing> {
+async function outgoingOf(message: MailMessage, settings: RelaySettings): Promise<OutgoingMail> {
   const { from, to, returnPath } = message;
   const { replacesReturnPath, isUnsigned, signer, provider } = settings;
   const built = buildMime(provider === undefined ? message : leftToProvider(message, provider));

@@ -9,10 +9,10 @@ import {
 import type { ContentFolder, ContentStore, ContentWriter } from "../../ports/contentStore.ts";
 import { type CallOptions, StoreError } from "../../ports/eventStore.ts";
 import { foldersAmong, objectsBelow } from "./s3Listing.ts";
-import { type S3Place, type S3Requests, s3Requests } from "./s3Requests.ts";
+import { type S3Location, type S3Requests, s3Requests } from "./s3Requests.ts";
 import { PART_BYTES, type S3Upload, s3Upload } from "./s3Upload.ts";
 
-export interface S3ContentStoreOptions extends S3Place {
+export interface S3ContentStoreOptions extends S3Location {
   /** Within this time a call settles, or each request of a call that makes many. */
   readonly timeoutMs: number;
   /** How long a first start waits for others that may have begun at the same time; see `settled`. */
@@ -184,7 +184,7 @@ function objectWriter(bucket: Bucket, folder: ContentFolder): ContentWriter {
   let bytes = 0;
   let held: Uint8Array[] = [];
   let upload: S3Upload | null = null;
-  const letGo = () => removeObject(bucket, temporary, deadline()).catch(() => {});
+  const removeTemporaryObject = () => removeObject(bucket, temporary, deadline()).catch(() => {});
 
   const write = async (chunk: Uint8Array) => {
     hasher.update(chunk);
@@ -211,7 +211,7 @@ function objectWriter(bucket: Bucket, folder: ContentFolder): ContentWriter {
       const parts = Math.ceil(bytes / PART_BYTES);
       await copyObject(bucket, { from: temporary, to: key, sha256, parts });
     } finally {
-      await letGo();
+      await removeTemporaryObject();
     }
     return { sha256, bytes };
   };
@@ -223,7 +223,7 @@ function objectWriter(bucket: Bucket, folder: ContentFolder): ContentWriter {
         held = [];
         if (upload === null) return;
         await upload.end().catch(() => {});
-        await letGo();
+        await removeTemporaryObject();
       }),
   };
 }

@@ -1,7 +1,7 @@
 import { S3Client } from "bun";
 
 /** A bucket, or the part of it below `prefix`. */
-export interface S3Place {
+export interface S3Location {
   /** `https://host[:port]`; the bucket is the first part of the path (path style). */
   readonly endpoint: string;
   readonly region: string;
@@ -60,7 +60,7 @@ function codeIn(bytes: Uint8Array): string {
  * Requests to one bucket. Bun's client signs them (SigV4 in the query); we send those that we must be able to
  * end, because its own calls know no time-out.
  */
-export function s3Requests(place: S3Place, now: () => number): S3Requests {
+export function s3Requests(place: S3Location, now: () => number): S3Requests {
   const { endpoint, region, bucket, accessKeyId, secretAccessKey } = place;
   const client = new S3Client({ endpoint, region, bucket, accessKeyId, secretAccessKey });
   const left = (deadline: number) => Math.max(1, Math.ceil(deadline - now()));

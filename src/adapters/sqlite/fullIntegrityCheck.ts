@@ -3,7 +3,7 @@ import { reasonOf } from "../../kernel/text/errorReason.ts";
 import { APPEND_BYTES_MAX, type StoreFault } from "../../ports/eventStore.ts";
 import {
   areTablesOurs,
-  FAULTS_TOLD_MAX,
+  FAULTS_REPORTED_MAX,
   fileFaultOf,
   quickIntegrityCheck,
   rowsOf,
@@ -53,25 +53,25 @@ const EVENT_RULES: readonly (readonly [where: string, kind: Kind, detail: string
 const BY_EVENT_RULES = `SELECT * FROM (
     SELECT e.position, e.revision, s.name, CASE ${EVENT_RULES.map(([where], at) => `WHEN ${where} THEN ${at}`).join(" ")} END AS rule
     FROM events e NOT INDEXED LEFT JOIN streams s NOT INDEXED ON s.id = e.stream
-  ) WHERE rule IS NOT NULL LIMIT ${FAULTS_TOLD_MAX}`;
+  ) WHERE rule IS NOT NULL LIMIT ${FAULTS_REPORTED_MAX}`;
 
 /** Gaps between positions: `first` to `last` are missing. The ends are looked at by {@link quickIntegrityCheck}. */
 const GAPS = `SELECT before + 1 AS first, position - 1 AS last FROM (
     SELECT position, lag(position) OVER (ORDER BY position) AS before FROM events NOT INDEXED WHERE position > 0
-  ) WHERE position > before + 1 LIMIT ${FAULTS_TOLD_MAX}`;
+  ) WHERE position > before + 1 LIMIT ${FAULTS_REPORTED_MAX}`;
 
 /** Streams whose row does not say what their events do. */
 const STREAMS = `SELECT s.id, s.name, s.revision, count(e.position) AS events FROM streams s NOT INDEXED
   LEFT JOIN events e INDEXED BY events_by_stream ON e.stream = s.id GROUP BY s.id
   HAVING typeof(s.name) <> 'text' OR typeof(s.revision) <> 'integer' OR typeof(s.truncate_before) <> 'integer'
     OR s.truncate_before NOT BETWEEN 0 AND s.revision + 1 OR events <> s.revision + 1 OR max(e.revision) IS NOT s.revision
-  LIMIT ${FAULTS_TOLD_MAX}`;
+  LIMIT ${FAULTS_REPORTED_MAX}`;
 
 /** Events that carry the id of an earlier one: ids are fresh for each append. */
 const REPEATED_IDS = `SELECT name, revision, position FROM (
     SELECT s.name, e.revision, e.position, row_number() OVER (PARTITION BY e.id ORDER BY e.position) AS copy
     FROM events e NOT INDEXED LEFT JOIN streams s NOT INDEXED ON s.id = e.stream WHERE e.id <> ''
-  ) WHERE copy > 1 LIMIT ${FAULTS_TOLD_MAX}`;
+  ) WHERE copy > 1 LIMIT ${FAULTS_REPORTED_MAX}`;
 
 /** Rows that an index does not show, and what it shows that is no row: named only where SQLite finds it unsound. */
 const INDEX_RULES: readonly (readonly [sql: string, kind: Kind, detail: string])[] = [
@@ -139,7 +139,7 @@ function attempt(db: DatabaseSync, rule: (db: DatabaseSync) => readonly StoreFau
 function integrityFaults(db: DatabaseSync): readonly StoreFault[] {
   return attempt(db, () =>
     db
-      .prepare(`PRAGMA integrity_check(${FAULTS_TOLD_MAX})`)
+      .prepare(`PRAGMA integrity_check(${FAULTS_REPORTED_MAX})`)
       .all()
       .map((row) => String(Object.values(row)[0]))
       .filter((verdict) => verdict !== SOUND)
@@ -191,7 +191,7 @@ function missingOf(db: DatabaseSync, { id, stream, last }: StreamRow): readonly 
   const found = new Set<unknown>();
   for (const { revision } of rows) found.add(revision);
   const faults: StoreFault[] = [];
-  for (let revision = 0; revision <= last && faults.length < FAULTS_TOLD_MAX; revision += 1) {
+  for (let revision = 0; revision <= last && faults.length < FAULTS_REPORTED_MAX; revision += 1) {
     if (found.has(revision)) continue;
     faults.push({
       kind: "removed",
@@ -212,7 +212,7 @@ function repeatedIdFaults(db: DatabaseSync): readonly StoreFault[] {
 function indexFaults(db: DatabaseSync): readonly StoreFault[] {
   return INDEX_RULES.flatMap(([sql, kind, detail]) =>
     attempt(db, () =>
-      rowsOf(db, `${sql} LIMIT ${FAULTS_TOLD_MAX}`).map((row) =>
+      rowsOf(db, `${sql} LIMIT ${FAULTS_REPORTED_MAX}`).map((row) =>
         "position" in row ? eventFault(row, kind, detail) : fileFaultOf(kind, `stream ${row.name}`, detail),
       ),
     ),

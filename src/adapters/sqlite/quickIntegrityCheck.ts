@@ -3,7 +3,7 @@ import type { StoreFault } from "../../ports/eventStore.ts";
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from "./logSchema.ts";
 
 /** Faults of one kind that are reported one by one. */
-export const FAULTS_TOLD_MAX = 1_000;
+export const FAULTS_REPORTED_MAX = 1_000;
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -83,7 +83,7 @@ export function schemaFaults(db: DatabaseSync): readonly StoreFault[] {
     else if (expected !== sql) faults.push(fileFaultOf("changed", object, "it is not defined as it was"));
   }
   for (const object of missing.keys()) faults.push(fileFaultOf("removed", object, "it is missing"));
-  return faults.slice(0, FAULTS_TOLD_MAX);
+  return faults.slice(0, FAULTS_REPORTED_MAX);
 }
 
 /** Positions run from 1 to the head: what lies outside is read by nobody, and somebody has put it there. */

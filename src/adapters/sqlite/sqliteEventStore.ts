@@ -174,7 +174,7 @@ class SqliteEventStore implements EventStore {
 
   async faults(depth: "quick" | "whole", options?: CallOptions): Promise<readonly StoreFault[]> {
     const look = depth === "quick" ? quickIntegrityCheck : fullIntegrityCheck;
-    const faults = await this.whenUnlocked(() => inOneMoment(this.db, look), options);
+    const faults = await this.whenUnlocked(() => inOneTransaction(this.db, look), options);
     return fileAt(this.path) === this.file ? faults : [SWAPPED, ...faults];
   }
 
@@ -289,7 +289,7 @@ function prepare(event: NewEvent): PreparedEvent & { bytes: number } {
 }
 
 /** What `look` sees in one snapshot, whatever others commit meanwhile. */
-function inOneMoment<Result>(db: DatabaseSync, look: (db: DatabaseSync) => Result): Result {
+function inOneTransaction<Result>(db: DatabaseSync, look: (db: DatabaseSync) => Result): Result {
   db.exec("BEGIN");
   try {
     return look(db);

@@ -1,6 +1,6 @@
 import { auditLog } from "../../../projections/auditLog/auditLog.ts";
 import { type AuditRow, listAuditLog } from "../../../projections/auditLog/queries.ts";
-import type { ListPlace } from "../../../projections/keysetList.ts";
+import type { KeysetCursor } from "../../../projections/keysetList.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
 import { readSender } from "../../commands/sender/readSender.ts";
 import { workspaceStream } from "../../domain/workspace/events.ts";
@@ -20,7 +20,7 @@ const ENTRIES_DEFAULT = 1_000;
 const ENTRIES_MAX = 100_000;
 
 /** What was asked for. */
-interface Asked {
+interface AuditLogArguments {
   /** Null: of the whole installation. */
   readonly workspaceId: string | null;
   readonly createdFrom?: string;
@@ -29,13 +29,13 @@ interface Asked {
   readonly entries: number;
 }
 
-function entriesAsked(text: string | undefined): number {
+function entriesMax(text: string | undefined): number {
   const entries = Number(text ?? ENTRIES_DEFAULT);
   if (Number.isSafeInteger(entries) && entries >= 1 && entries <= ENTRIES_MAX) return entries;
   throw new UsageError(`--limit takes a whole number from 1 to ${ENTRIES_MAX}`);
 }
 
-function askedOf({ option }: Invocation): Asked {
+function argumentsOf({ option }: Invocation): AuditLogArguments {
   const workspaceId = option("workspace") ?? null;
   const since = option("since");
   const action = option("action");
@@ -45,7 +45,7 @@ function askedOf({ option }: Invocation): Asked {
   }
   return {
     workspaceId,
-    entries: entriesAsked(option("limit")),
+    entries: entriesMax(option("limit")),
     ...(at === null ? {} : { createdFrom: rfc3339(at) }),
     ...(action === undefined ? {} : { action }),
   };
@@ -70,9 +70,9 @@ async function withRows<Result>(
   }
 }
 
-function entriesOf(db: ReadDatabase, { entries: wanted, ...asked }: Asked): readonly AuditRow[] {
+function entriesOf(db: ReadDatabase, { entries: wanted, ...asked }: AuditLogArguments): readonly AuditRow[] {
   const found: AuditRow[] = [];
-  let after: ListPlace | null = null;
+  let after: KeysetCursor | null = null;
   do {
     const limit = Math.min(PAGE_ENTRIES, wanted - found.length);
     const page = listAuditLog(db, { ...asked, limit, ...(after ? { after } : {}) });
@@ -90,7 +90,7 @@ async function withSender(store: EventStore, workspaceId: string | null, row: Au
   return { ...row, target: { type, id, label } };
 }
 
-async function entries(config: Config, asked: Asked): Promise<readonly AuditRow[]> {
+async function entries(config: Config, asked: AuditLogArguments): Promise<readonly AuditRow[]> {
   const { workspaceId } = asked;
   return withStore(config, async (store) => {
     if (workspaceId !== null) {
@@ -139,7 +139,7 @@ export const auditLogCommand: Command = {
   ],
   async run(invocation) {
     const { config, print } = invocation;
-    const found = await entries(config, askedOf(invocation));
+    const found = await entries(config, argumentsOf(invocation));
     print(found, found.length === 0 ? ["there is nothing"] : found.map(lineOf));
     return 0;
   },

@@ -47,7 +47,7 @@ function restoringDirectory(config: Config): string {
 }
 
 /** Whether an interrupted restore of this backup left off here. Throws {@link BackupError} when anything else is there. */
-function requireRoom(config: Config, { backupId }: BackupFacts): void {
+function requireDiskSpace(config: Config, { backupId }: BackupFacts): void {
   const marker = join(restoringDirectory(config), RESTORED_BACKUP);
   if (existsSync(marker) && readFileSync(marker, "utf8") === backupId) return;
   if (existsSync(marker))
@@ -134,7 +134,7 @@ async function restore(config: Config, from: string): Promise<Restored> {
   const checked = await checkBackup(from, (files, bytes) => bar.show(0, `${files} files, ${bytes} bytes`));
   bar.end();
   const { facts } = checked;
-  requireRoom(config, facts);
+  requireDiskSpace(config, facts);
   const hasKey = await keyFits(config, facts);
   const directory = await begin(config, facts);
   const ownKey = join(config.dataDir, BACKUP_KEY);

@@ -2,7 +2,7 @@ import { accessSync, constants } from "node:fs";
 import { dirname } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import type { Projection } from "../../../projections/projection.ts";
-import { AsOfError, type Past, withReadModelAsOf } from "../../readModels/asOf.ts";
+import { AsOfError, type PastReadModel, withReadModelAsOf } from "../../readModels/asOf.ts";
 import { fileOutput, type RowOutput, standardOutput } from "../output/jsonAndCsvRows.ts";
 import { type Invocation, type Operand, type Option, UsageError } from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";
@@ -66,7 +66,7 @@ export async function writeAllOrNothing<Result>(
 export async function withReadModelsAsOf(
   invocation: Invocation,
   { projection, moments }: { readonly projection: Projection; readonly moments: readonly number[] },
-  work: (pasts: readonly Past[], signal: AbortSignal) => Promise<void>,
+  work: (pasts: readonly PastReadModel[], signal: AbortSignal) => Promise<void>,
 ): Promise<number> {
   const bar = readingBar(moments.length === 1 ? "as of" : "diff");
   return interruptible(LEFT, async (signal) => {

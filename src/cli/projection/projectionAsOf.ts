@@ -2,7 +2,7 @@ import { join, parse } from "node:path";
 import type { Projection, ProjectionTable } from "../../../projections/projection.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { SqlRow, SqlValue } from "../../ports/readDatabase.ts";
-import type { Past } from "../../readModels/asOf.ts";
+import type { PastReadModel } from "../../readModels/asOf.ts";
 import { rowsByKey } from "../../readModels/compareTables.ts";
 import { csvRecord, jsonRow, type RowOutput } from "../output/jsonAndCsvRows.ts";
 import { type Command, type Invocation, type Option, UsageError } from "../program/command.ts";
@@ -36,7 +36,7 @@ function tablesOf(invocation: Invocation, { name, tables }: Projection): readonl
 }
 
 async function writeTable(
-  { db }: Past,
+  { db }: PastReadModel,
   table: ProjectionTable,
   format: Format,
   { output, signal }: { readonly output: RowOutput; readonly signal: AbortSignal },

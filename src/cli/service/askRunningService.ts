@@ -9,7 +9,7 @@ const ANSWER_CHARS_MAX = 1_000_000;
  * What a service said. `silent`: it has left its address and does not answer. `busy`: there is no address, and something
  * holds the data directory all the same. `none`: nothing holds it.
  */
-export type Asked =
+export type ServiceAnswer =
   | { readonly kind: "answered"; readonly body: unknown }
   | { readonly kind: "silent" | "busy" | "none" };
 
@@ -17,7 +17,11 @@ export type Asked =
 type ControlPath = "/status" | "/settled" | `/dashboard-link${string}`;
 
 /** Asks the service that runs on a data directory. */
-export async function askService(dataDir: string, path: ControlPath, timeoutMs: number): Promise<Asked> {
+export async function askService(
+  dataDir: string,
+  path: ControlPath,
+  timeoutMs: number,
+): Promise<ServiceAnswer> {
   const address = await serviceAddress(dataDir);
   const body = address && (await answerOf(address, path, timeoutMs));
   if (body !== null) return { kind: "answered", body };

@@ -23,8 +23,8 @@ export function greeting(config: Config, started: Started): string {
   const facts = [
     ["Dashboard", dashboardUrl(config)],
     ["Reference", `${url}/docs`],
-    ["Data", dataPlace(config)],
-    ["Mail", mailPlace(config)],
+    ["Data", dataLocation(config)],
+    ["Mail", mailDestinationText(config)],
     ...(started.hasBootstrapKey ? [["API key", bootstrapKeyPath(config.dataDir)]] : []),
     ["Stop", "Ctrl-C, which finishes what was begun"],
   ];
@@ -95,13 +95,13 @@ function isLogElsewhere(config: Config): boolean {
   return isEmbedded(config) && logDirectory(config) !== config.dataDir;
 }
 
-function dataPlace(config: Config): string {
+function dataLocation(config: Config): string {
   if (!isEmbedded(config)) return `${config.dataDir} (the log is on EventStoreDB)`;
   if (isLogElsewhere(config)) return `${config.dataDir} (the log is in ${logDirectory(config)})`;
   return `${config.dataDir} (the log is a file in it)`;
 }
 
-function mailPlace(config: Config): string {
+function mailDestinationText(config: Config): string {
   if (!config.deliveryEnabled) return "is accepted and not delivered here (DELIVERY=off)";
   const place = mailDestination(config);
   if (!isOutbox(config)) return `goes to the relay ${place}`;

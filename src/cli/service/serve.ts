@@ -20,7 +20,7 @@ export async function serve(config: Config): Promise<void> {
   if (app.inbound !== null) logger.info(app.inbound, "taking mail that comes back");
   for (const warning of startWarnings(config, { ...app, isGreeted })) logger.warn(warning);
   const signal = await stopAsked;
-  tellOfDrain(config, logger, { app, signal });
+  logDrain(config, logger, { app, signal });
   await app.stop();
   const { deliveries } = app.inFlight();
   if (deliveries > 0)
@@ -62,7 +62,7 @@ interface Draining {
 }
 
 /** Says what is waited for: in a sentence on a terminal, elsewhere as a line of the log. */
-function tellOfDrain({ drainTimeoutMs }: Config, logger: Logger, { app, signal }: Draining): void {
+function logDrain({ drainTimeoutMs }: Config, logger: Logger, { app, signal }: Draining): void {
   const { requests, deliveries } = app.inFlight();
   if (process.stdout.isTTY) process.stdout.write(drainSentence(requests, deliveries));
   // One of the two is enough for whoever reads both on one screen.

@@ -1,6 +1,6 @@
 import { noteBytesRemoved } from "../../domain/attachment/decisions.ts";
 import { attachmentStream } from "../../domain/attachment/events.ts";
-import { isSpent } from "../../domain/attachment/state.ts";
+import { isRejectedOrExpired } from "../../domain/attachment/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { attachmentAggregate } from "../aggregates.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -17,7 +17,7 @@ export async function deleteUploadFiles(
 ): Promise<void> {
   const stream = attachmentStream(id);
   const { state } = await load(deps.store, attachmentAggregate, stream);
-  if (state === null || !isSpent(state) || state.bytesRemoved) return;
+  if (state === null || !isRejectedOrExpired(state) || state.bytesRemoved) return;
   await deps.content.removeOwner({ workspaceId: state.workspaceId, ownerId: id });
   await deps.storage.release(state.workspaceId, stream, context);
   await transact(deps.store, { ...attachmentAggregate, stream }, noteBytesRemoved, context);

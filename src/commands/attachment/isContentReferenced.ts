@@ -1,5 +1,5 @@
 import { attachmentStream } from "../../domain/attachment/events.ts";
-import { isSpent } from "../../domain/attachment/state.ts";
+import { isRejectedOrExpired } from "../../domain/attachment/state.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { attachmentAggregate } from "../aggregates.ts";
@@ -18,5 +18,5 @@ export async function isContentReferenced(
   const email = await readEmailState(store, ownerId);
   if (email !== null) return email.contentEventId === folderId && !email.contentErased;
   const { state: upload } = await load(store, attachmentAggregate, attachmentStream(ownerId));
-  return upload !== null && !isSpent(upload) && folderId === ownerId;
+  return upload !== null && !isRejectedOrExpired(upload) && folderId === ownerId;
 }

@@ -1,16 +1,16 @@
 import { AUDIT_STREAM, auditCodec, type Seal } from "../../domain/audit/events.ts";
-import { type Place, placesOf, signerOf } from "../../domain/audit/seal.ts";
+import { type SealedEvent, sealedEventsOf, signerOf } from "../../domain/audit/seal.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 import type { FindingKind, Findings } from "./auditFindings.ts";
 
 /** Missing seals in a row that are reported one by one: more are reported as one. */
-const MISSING_TOLD_MAX = 1_000;
+const MISSING_REPORTED_MAX = 1_000;
 
 /** A seal whose events can be compared. */
 export interface ReadSeal {
   readonly revision: number;
-  readonly places: readonly Place[];
+  readonly places: readonly SealedEvent[];
   /** The seals before it were all there and sound: so what it covers begins where the one before ended. */
   readonly isNext: boolean;
 }
@@ -62,7 +62,7 @@ export class AuditSealChain {
     const isGap = revision > this.next;
     this.reportMissing(revision - 1);
     const seal = decoded(event);
-    const places = seal && placesOf(seal);
+    const places = seal && sealedEventsOf(seal);
     const isNext = !isGap && this.covered !== null;
     if (seal) this.check(seal, revision, isGap);
     if (!seal || !places) this.report("changed", revision, "the seal is damaged");
@@ -125,7 +125,7 @@ export class AuditSealChain {
 
   /** Whatever somebody has made of the revisions: as many are reported as can be. */
   private reportMissing(last: number): void {
-    const isMany = last - this.next >= MISSING_TOLD_MAX;
+    const isMany = last - this.next >= MISSING_REPORTED_MAX;
     const detail = `the seal is missing${isMany ? `; so are the ones up to ${last}` : ""}`;
     for (let revision = this.next; revision <= (isMany ? this.next : last); revision += 1)
       this.report("removed", revision, detail);

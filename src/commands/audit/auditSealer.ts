@@ -2,9 +2,9 @@ import { AUDIT_STREAM, auditCodec, type Seal } from "../../domain/audit/events.t
 import {
   type ChainEnd,
   NO_SEAL,
-  type Place,
-  placesOf,
   SEAL_EVENTS_MAX,
+  type SealedEvent,
+  sealedEventsOf,
   sealOf,
 } from "../../domain/audit/seal.ts";
 import { invariant } from "../../kernel/assert.ts";
@@ -58,7 +58,7 @@ export class AuditSealer {
   private end: ChainEnd = NO_SEAL;
   private position: Position = LOG_START;
   private named = new Set<string>();
-  private places: Place[] = [];
+  private places: SealedEvent[] = [];
   private isResumed = false;
 
   constructor(private readonly options: AuditSealerOptions) {}
@@ -157,7 +157,7 @@ export class AuditSealer {
   }
 }
 
-function nameOf({ stream, revision }: Pick<Place, "stream" | "revision">): string {
+function nameOf({ stream, revision }: Pick<SealedEvent, "stream" | "revision">): string {
   return `${stream}@${revision}`;
 }
 
@@ -190,7 +190,7 @@ async function resumption(store: EventStore): Promise<Resumption> {
   const named = new Set<string>();
   for (let revision = end.revision ?? -1; revision >= 0; revision -= 1) {
     const read = revision === end.revision ? last : await readSeal(store, revision);
-    const places = (read && placesOf(read.seal)) ?? [];
+    const places = (read && sealedEventsOf(read.seal)) ?? [];
     for (const place of places.toReversed()) {
       const [event] = await store.read(place.stream, place.revision, 1);
       if (event?.revision === place.revision) return { end, position: event.position, named };

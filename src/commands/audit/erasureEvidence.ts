@@ -1,7 +1,7 @@
 import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 
 /** What an erasure of a message is judged by. */
-export interface MessageFacts {
+export interface MessageEvidence {
   readonly workspaceId: string;
   readonly recipientHash: string;
   readonly acceptedAt: string;
@@ -23,8 +23,8 @@ const MESSAGES_IN_MEMORY_MAX = 20_000;
  * What the log has said so far that an erasure can be founded on: messages, keys, requests, whom uploads were sent to,
  * and where recipients were suppressed. Memory does not grow with the log.
  */
-export class ErasureFacts {
-  private readonly recent = new Map<string, MessageFacts>();
+export class ErasureEvidence {
+  private readonly recent = new Map<string, MessageEvidence>();
 
   constructor(private readonly db: ReadDatabaseFile) {
     db.run("CREATE TABLE messages (stream TEXT PRIMARY KEY, facts TEXT NOT NULL) WITHOUT ROWID");
@@ -37,16 +37,16 @@ export class ErasureFacts {
       PRIMARY KEY (stream, revision)) WITHOUT ROWID`);
   }
 
-  noteMessage(stream: string, facts: MessageFacts): void {
+  noteMessage(stream: string, facts: MessageEvidence): void {
     if (this.recent.size >= MESSAGES_IN_MEMORY_MAX) this.spill();
     this.recent.set(stream, facts);
   }
 
-  message(stream: string): MessageFacts | null {
+  message(stream: string): MessageEvidence | null {
     const known = this.recent.get(stream);
     if (known) return known;
     const row = this.db.get("SELECT facts FROM messages WHERE stream = ?", stream);
-    return row === undefined ? null : (JSON.parse(String(row.facts)) as MessageFacts);
+    return row === undefined ? null : (JSON.parse(String(row.facts)) as MessageEvidence);
   }
 
   noteKey(stream: string, workspaceId: string): void {

@@ -16,7 +16,7 @@ import { type ErasedEventHash, erasedEventHashes } from "../../kernel/event/even
 import { DAY_MS, epochMs } from "../../kernel/time.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
-import { ErasureFacts, type MessageFacts } from "./erasureEvidence.ts";
+import { ErasureEvidence, type MessageEvidence } from "./erasureEvidence.ts";
 
 /** What an event lets go of in its own stream. */
 export interface PermittedGap {
@@ -87,7 +87,7 @@ export class PermittedErasures {
   private readonly facts;
 
   constructor(db: ReadDatabaseFile) {
-    this.facts = new ErasureFacts(db);
+    this.facts = new ErasureEvidence(db);
   }
 
   /** Takes the next event of the log. */
@@ -136,7 +136,7 @@ export class PermittedErasures {
     for (const uploadId of uploadIds) this.facts.noteSent(uploadId, recipientHash);
   }
 
-  private contentErasureFault(event: RecordedEvent, message: MessageFacts): string | null {
+  private contentErasureFault(event: RecordedEvent, message: MessageEvidence): string | null {
     const erasure = decoded(emailCodec, event, "EmailContentErased")?.data;
     if (!erasure) return "it cannot be read";
     if (erasedEventHashes(event).length > 0) return "it names events that no erasure of content takes";
@@ -227,7 +227,7 @@ export class PermittedErasures {
 
   private requestFault(
     erasureId: string | undefined,
-    { workspaceId, recipientHash }: Pick<MessageFacts, "workspaceId" | "recipientHash">,
+    { workspaceId, recipientHash }: Pick<MessageEvidence, "workspaceId" | "recipientHash">,
   ): string | null {
     const request = erasureId === undefined ? null : this.facts.request(erasureStream(erasureId));
     const isTheirs = request?.workspaceId === workspaceId && request.recipientHash === recipientHash;
@@ -255,6 +255,6 @@ function isOf({ metadata }: RecordedEvent, workspaceId: string): boolean {
   return metadata.workspaceId === workspaceId;
 }
 
-function isAged({ metadata }: RecordedEvent, { acceptedAt }: MessageFacts): boolean {
+function isAged({ metadata }: RecordedEvent, { acceptedAt }: MessageEvidence): boolean {
   return epochMs(String(metadata.at)) - epochMs(acceptedAt) >= RETENTION_MS_MIN;
 }

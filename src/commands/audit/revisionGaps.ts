@@ -29,7 +29,7 @@ const PAGE_STREAMS = 1_000;
 /** Streams whose progress is in memory; the others are on disk. */
 const STREAMS_IN_MEMORY_MAX = 20_000;
 /** A gap that is longer is reported as one. */
-const GAP_TOLD_MAX = 1_000;
+const GAP_REPORTED_MAX = 1_000;
 
 /**
  * Follows the revisions of every stream through the log: they come in order and without a gap, but for what the log
@@ -152,7 +152,7 @@ export class RevisionGaps {
   }
 
   private report(kind: FindingKind, { stream, from, upto, why }: Revisions): void {
-    const isLong = upto - from > GAP_TOLD_MAX;
+    const isLong = upto - from > GAP_REPORTED_MAX;
     const detail = isLong ? `${why}; so are the revisions up to ${upto - 1}` : why;
     for (let revision = from; revision < (isLong ? from + 1 : upto); revision += 1) {
       this.findings.add({ kind, stream, revision, seal: null, detail });

@@ -1,4 +1,4 @@
-import { type Place, SEAL_EVENTS_MAX } from "../../domain/audit/seal.ts";
+import { SEAL_EVENTS_MAX, type SealedEvent } from "../../domain/audit/seal.ts";
 import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import type { FindingKind, Findings } from "./auditFindings.ts";
 import type { ReadSeal } from "./auditSealChain.ts";
@@ -6,7 +6,7 @@ import { losesEventHashes } from "./permittedErasures.ts";
 import type { RevisionGaps } from "./revisionGaps.ts";
 
 /** An event that was read, as it waits for the seal that names it. */
-interface Waiting extends Place {
+interface Waiting extends SealedEvent {
   readonly seq: number;
   /** False when only its leaf is left, in what a later event says. */
   readonly isThere: boolean;
@@ -50,12 +50,12 @@ export class SealMatcher {
   }
 
   /** Takes the next event of the log. */
-  wait({ stream, revision, leaf }: Place, isThere: boolean): void {
+  wait({ stream, revision, leaf }: SealedEvent, isThere: boolean): void {
     this.db.run("INSERT INTO waiting VALUES (NULL, ?, ?, ?, ?)", stream, revision, leaf, isThere ? 1 : 0);
   }
 
   /** A later event says what the leaf of an erased one was. */
-  carry({ stream, revision, leaf }: Place): void {
+  carry({ stream, revision, leaf }: SealedEvent): void {
     this.db.run("INSERT OR IGNORE INTO carried VALUES (?, ?, ?)", stream, revision, leaf);
   }
 
@@ -88,7 +88,7 @@ export class SealMatcher {
     }
     if (found.length > 0) this.areSealsLost = false;
     this.compareFound(found, places, seal);
-    for (const index of open.values()) this.miss(places[index] as Place, seal);
+    for (const index of open.values()) this.miss(places[index] as SealedEvent, seal);
     this.db.run("DELETE FROM waiting WHERE seq <= ?", found.at(-1)?.row.seq ?? 0);
   }
 
@@ -98,13 +98,13 @@ export class SealMatcher {
       this.db.run("CREATE INDEX waiting_by_name ON waiting (stream, revision)");
     }
     for (const row of this.db.rows("SELECT * FROM absent"))
-      this.settleAbsent(row as unknown as Place & { seal: number });
+      this.settleAbsent(row as unknown as SealedEvent & { seal: number });
     for (const row of this.db.rows(
       "SELECT * FROM surplus s WHERE NOT EXISTS (SELECT 1 FROM carried c WHERE c.stream = s.stream AND c.revision = s.revision AND c.leaf = s.leaf)",
     )) {
       this.report(
         "inserted",
-        row as unknown as Place,
+        row as unknown as SealedEvent,
         Number(row.seal),
         "it was not there when the log was sealed",
       );
@@ -125,7 +125,7 @@ export class SealMatcher {
     }
   }
 
-  private compareFound(found: readonly RowPage[], places: readonly Place[], seal: number): void {
+  private compareFound(found: readonly RowPage[], places: readonly SealedEvent[], seal: number): void {
     const inOrder = found.map(({ index }) => index).sort((a, b) => a - b);
     found.forEach(({ row, index }, at) => {
       if (row.leaf !== places[index]?.leaf) {
@@ -151,11 +151,11 @@ export class SealMatcher {
     }
   }
 
-  private miss({ stream, revision, leaf }: Place, seal: number): void {
+  private miss({ stream, revision, leaf }: SealedEvent, seal: number): void {
     this.db.run("INSERT OR IGNORE INTO absent VALUES (?, ?, ?, ?)", stream, revision, leaf, seal);
   }
 
-  private settleAbsent(place: Place & { readonly seal: number }): void {
+  private settleAbsent(place: SealedEvent & { readonly seal: number }): void {
     const { stream, revision, leaf, seal } = place;
     const elsewhere =
       this.db.get(
@@ -194,7 +194,7 @@ export class SealMatcher {
 
   private report(
     kind: FindingKind,
-    { stream, revision }: Pick<Place, "stream" | "revision">,
+    { stream, revision }: Pick<SealedEvent, "stream" | "revision">,
     seal: number,
     detail: string,
   ): void {
@@ -202,6 +202,6 @@ export class SealMatcher {
   }
 }
 
-function nameOf({ stream, revision }: Pick<Place, "stream" | "revision">): string {
+function nameOf({ stream, revision }: Pick<SealedEvent, "stream" | "revision">): string {
   return `${stream}@${revision}`;
 }

@@ -9,8 +9,8 @@ import {
 } from "../../domain/email/decisions.ts";
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../domain/email/feedback/recordFeedback.ts";
-import type { LastingReply, LastingVerdict } from "../../domain/email/recordedVerdict.ts";
-import type { DeliveryPolicy, Moment } from "../../domain/email/retrySchedule.ts";
+import type { RecordedReply, RecordedVerdict } from "../../domain/email/recordedVerdict.ts";
+import type { DecisionInput, DeliveryPolicy } from "../../domain/email/retrySchedule.ts";
 import { type EmailState, emailDecider } from "../../domain/email/state.ts";
 import { suppress } from "../../domain/suppression/decisions.ts";
 import { suppressionStream } from "../../domain/suppression/events.ts";
@@ -21,14 +21,14 @@ import { emailAggregate, suppressionAggregate } from "../aggregates.ts";
 import { toNewEvents, transact } from "../transact.ts";
 
 /** A message at a known revision. */
-export interface EmailAt {
+export interface EmailAtRevision {
   readonly id: string;
   readonly state: EmailState;
   readonly revision: number;
 }
 
 /** A message that this worker alone may deliver, for as long as its lease lasts. */
-export interface ClaimedEmail extends EmailAt {
+export interface ClaimedEmail extends EmailAtRevision {
   readonly attempt: number;
   /** Where in the log the claim stands. */
   readonly position: Position;
@@ -37,7 +37,7 @@ export interface ClaimedEmail extends EmailAt {
 /** Claims a message as it was read. Null: somebody else was first, or it no longer waits. Throws `StoreError`. */
 export async function claimEmail(
   store: EventStore,
-  email: EmailAt,
+  email: EmailAtRevision,
   request: ClaimRequest,
   context: WorkspaceCommandContext,
 ): Promise<ClaimedEmail | null> {
@@ -57,7 +57,7 @@ type Decide = (state: EmailState) => Decision<unknown, EmailEvent>;
  */
 async function record(
   store: EventStore,
-  email: EmailAt,
+  email: EmailAtRevision,
   decide: Decide,
   context: WorkspaceCommandContext,
 ): Promise<void> {
@@ -71,7 +71,7 @@ async function record(
 
 interface Recording {
   readonly policy: DeliveryPolicy;
-  readonly moment: Moment;
+  readonly moment: DecisionInput;
   readonly transport: string;
   readonly context: WorkspaceCommandContext;
 }
@@ -80,7 +80,7 @@ interface Recording {
 export function recordMailAttempt(
   store: EventStore,
   email: ClaimedEmail,
-  verdict: LastingVerdict,
+  verdict: RecordedVerdict,
   on: Recording,
 ): Promise<void> {
   return record(store, email, (state) => recordOutcome(state, email.attempt, verdict, on), on.context);
@@ -93,7 +93,7 @@ export function recordMailAttempt(
 export function recordSimulatedAttempt(
   store: EventStore,
   email: ClaimedEmail,
-  { verdict, told }: { readonly verdict: LastingVerdict; readonly told: Feedback | null },
+  { verdict, told }: { readonly verdict: RecordedVerdict; readonly told: Feedback | null },
   on: Recording,
 ): Promise<void> {
   const decide = (state: EmailState) => {
@@ -105,13 +105,13 @@ export function recordSimulatedAttempt(
   return record(store, email, decide, on.context);
 }
 
-type GiveBackReason = Parameters<typeof releaseLease>[2];
+type LeaseReleaseReason = Parameters<typeof releaseLease>[2];
 
 /** Ends a claim that the log does not allow after all. */
 export function releaseEmailLease(
   store: EventStore,
   email: ClaimedEmail,
-  why: GiveBackReason,
+  why: LeaseReleaseReason,
   on: Recording,
 ): Promise<void> {
   return record(store, email, (state) => releaseLease(state, email.attempt, why, on), on.context);
@@ -131,7 +131,7 @@ export function expireEmailLease(
 /** Ends a message whose time is over. */
 export function expireEmail(
   store: EventStore,
-  email: EmailAt,
+  email: EmailAtRevision,
   context: WorkspaceCommandContext,
 ): Promise<void> {
   return record(store, email, expire, context);
@@ -151,7 +151,7 @@ export function resumeEmail(store: EventStore, id: string, context: WorkspaceCom
 }
 
 /** What a bounce or a complaint says about its recipient. */
-export interface UnwillingRecipient extends LastingReply {
+export interface RecipientToSuppress extends RecordedReply {
   readonly workspaceId: string;
   readonly recipientHash: string;
   /** Null once it was erased with the message. */
@@ -164,7 +164,7 @@ export interface UnwillingRecipient extends LastingReply {
 /** Suppresses the recipient of a message that bounced or was reported. A repeat gives no events. */
 export function suppressRecipient(
   store: EventStore,
-  recipient: UnwillingRecipient,
+  recipient: RecipientToSuppress,
   context: WorkspaceCommandContext,
 ) {
   const { address, ...facts } = recipient;

@@ -6,7 +6,7 @@ import { newRequestId } from "../../kernel/ids.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
-import { type FeedbackContext, recordEmailFeedback, type ToldOfEmail } from "./recordEmailFeedback.ts";
+import { type FeedbackContext, type FeedbackReport, recordEmailFeedback } from "./recordEmailFeedback.ts";
 
 /** Which addresses take mail, and what it is read with. */
 export interface ReturnedMailContext extends FeedbackContext {
@@ -47,13 +47,13 @@ export function returnAddress(
 }
 
 /** What became of a mail that came in: what it was read as, and whether it changed anything. */
-export interface Received {
+export interface ReturnedMailResult {
   readonly reading: ReturnedMail["kind"];
   readonly recorded: number;
 }
 
 /** What the mail tells of the message whose envelope it was sent back to; null when nothing. */
-function toldBy(reading: ReturnedMail): ToldOfEmail | null {
+function feedbackReportOf(reading: ReturnedMail): FeedbackReport | null {
   switch (reading.kind) {
     case "bounced":
       return { kind: "bounced", bounce: reading.bounce, diagnostic: reading.diagnostic };
@@ -87,10 +87,10 @@ export async function receiveReturnedMail(
   context: ReturnedMailContext,
   addresses: readonly ReturnAddress[],
   bytes: Uint8Array,
-): Promise<Received> {
+): Promise<ReturnedMailResult> {
   const parsed = await context.parser.parse(bytes);
   const reading: ReturnedMail = parsed === null ? { kind: "unknown" } : readReturnedMail(parsed);
-  const told = toldBy(reading);
+  const told = feedbackReportOf(reading);
   if (told === null) return { reading: reading.kind, recorded: 0 };
   const sources = new Map<string, FeedbackSource>();
   for (const address of addresses) {

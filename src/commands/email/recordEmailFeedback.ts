@@ -20,7 +20,7 @@ import { suppressRecipient } from "./mailAttempts.ts";
 import { contentOf } from "./readEmail.ts";
 
 /** What somebody tells of a message after a relay had taken it. */
-export type ToldOfEmail =
+export type FeedbackReport =
   | { readonly kind: "delivered" }
   | { readonly kind: "complained"; readonly feedbackType: string }
   /** `diagnostic` is the server's answer, "" where it is not told. It may name people: it is redacted and encrypted. */
@@ -65,7 +65,7 @@ async function known(context: FeedbackContext, id: string, story: EmailHistory):
   };
 }
 
-function feedbackOf(told: ToldOfEmail, { domain, encrypt }: Known): Feedback {
+function feedbackOf(told: FeedbackReport, { domain, encrypt }: Known): Feedback {
   if (told.kind !== "bounced") return told;
   const { reason, code, enhancedCode } = told.bounce;
   return {
@@ -79,7 +79,7 @@ function feedbackOf(told: ToldOfEmail, { domain, encrypt }: Known): Feedback {
 }
 
 /** The suppression that follows: for what is the address's fault, and for complaints. */
-function suppressionOf(told: ToldOfEmail, feedback: Feedback) {
+function suppressionOf(told: FeedbackReport, feedback: Feedback) {
   if (told.kind === "complained") return { reason: "complaint" as const };
   if (told.kind !== "bounced" || told.bounce.kind !== "hard" || feedback.kind !== "bounced") return null;
   const { kind: _, reason: bounceReason, recipientDomain: __, ...reply } = feedback;
@@ -93,7 +93,7 @@ function suppressionOf(told: ToldOfEmail, feedback: Feedback) {
 export async function recordEmailFeedback(
   context: FeedbackContext,
   id: string,
-  told: ToldOfEmail,
+  told: FeedbackReport,
   origin: FeedbackOrigin,
 ): Promise<FeedbackOutcome> {
   const { source, workspaceId: only, ...on } = origin;

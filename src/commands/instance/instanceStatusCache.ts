@@ -13,9 +13,9 @@ export interface InstanceStatus {
 }
 
 /** An event of the instance, and where in the log it is. */
-type PlacedEvent = InstanceEvent & { readonly position: Position };
+type PositionedEvent = InstanceEvent & { readonly position: Position };
 
-const instanceStatusAggregate: Aggregate<InstanceStatus, PlacedEvent> = {
+const instanceStatusAggregate: Aggregate<InstanceStatus, PositionedEvent> = {
   decider: {
     initialState: { instance: null, restoredPosition: null },
     evolve: ({ instance, restoredPosition }, event) => ({

@@ -22,7 +22,7 @@ export const instanceAggregate = { decider: instanceDecider, codec: instanceCode
 export const logImportAggregate = { decider: logImportDecider, codec: logImportCodec };
 
 /** What an instance needs to prove that it belongs to its log. */
-export interface InstanceClaims {
+export interface InstanceCredentials {
   readonly masterKey: Uint8Array;
   /** The key before a rotation; null when there was none. */
   readonly masterKeyPrevious: Uint8Array | null;
@@ -63,7 +63,7 @@ export interface OpenInstance {
  */
 export async function openInstance(
   store: EventStore,
-  claims: InstanceClaims,
+  claims: InstanceCredentials,
   context: CommandContext,
 ): Promise<OpenInstance> {
   await requireWhole(store);
@@ -98,7 +98,11 @@ export function requireNotFrozen({ frozenAt }: Pick<OpenInstance, "frozenAt">): 
   );
 }
 
-async function begin(store: EventStore, claims: InstanceClaims, context: CommandContext): Promise<boolean> {
+async function begin(
+  store: EventStore,
+  claims: InstanceCredentials,
+  context: CommandContext,
+): Promise<boolean> {
   const { masterKey, contentStoreId } = claims;
   const data = { logId: newId(), sealedDataKey: encrypt(masterKey, newDataKey()), contentStoreId };
   const events = toNewEvents([{ type: "InstanceCreated", data }], context);
@@ -108,7 +112,7 @@ async function begin(store: EventStore, claims: InstanceClaims, context: Command
 async function openDataKey(
   store: EventStore,
   instance: Instance,
-  { masterKey, masterKeyPrevious }: InstanceClaims,
+  { masterKey, masterKeyPrevious }: InstanceCredentials,
   context: CommandContext,
 ): Promise<Uint8Array> {
   const dataKey = decrypt(masterKey, instance.sealedDataKey);

@@ -1,7 +1,7 @@
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { type ServiceRegisterEvent, serviceRegisterCodec } from "../../domain/serviceRegister/events.ts";
 import {
-  type ServicePlace,
+  type ServiceLocation,
   type ServiceRegisterState,
   serviceRegisterDecider,
 } from "../../domain/serviceRegister/state.ts";
@@ -33,7 +33,7 @@ async function note(store: EventStore, event: ServiceRegisterEvent, context: Com
 
 /** Where a service joins from. */
 export interface JoiningService {
-  readonly place: ServicePlace;
+  readonly place: ServiceLocation;
   /** Of its data directory, whose lock it holds. */
   readonly memory: ServiceMemory;
 }
@@ -86,7 +86,7 @@ export async function registerService(
 }
 
 /** The services that have joined and not left, each time as the log has it then: only what is new is read. */
-export function registeredServices(store: EventStore): () => Promise<readonly ServicePlace[]> {
+export function registeredServices(store: EventStore): () => Promise<readonly ServiceLocation[]> {
   let loaded: Loaded<ServiceRegisterState> | undefined;
   return async () => {
     loaded = await load(store, register, SERVICES_STREAM, loaded);

@@ -1,5 +1,5 @@
 import { emailStream } from "../../domain/email/events.ts";
-import { reserveBlock, returnUnused, type Taken } from "../../domain/quota/decisions.ts";
+import { type QuotaReservation, reserveBlock, returnUnused } from "../../domain/quota/decisions.ts";
 import { type QuotaEvent, quotaCodec } from "../../domain/quota/events.ts";
 import { HELD_FOR_MAX, type Quota, quotaDecider } from "../../domain/quota/state.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
@@ -134,7 +134,7 @@ export class ReservedQuotaBlock {
     return this.alone(work);
   }
 
-  private async refill(limit: number, messageId: string): Promise<Taken["kind"]> {
+  private async refill(limit: number, messageId: string): Promise<QuotaReservation["kind"]> {
     // Left over under a higher limit: it goes back first, so that the log decides under the limit of now.
     await this.returnLeft();
     const { instance } = this.options;

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import {
   confirmLink,
-  type LinkStanding,
-  linkStanding,
+  type LinkStatus,
+  linkStatus,
   type PresentedLink,
 } from "../../domain/sender/decisions.ts";
 import { senderStream } from "../../domain/sender/events.ts";
@@ -79,11 +79,11 @@ export async function verificationRequester(
 export async function readVerificationLink(
   deps: Dependencies,
   text: string,
-): Promise<{ readonly instanceStatus: LinkStanding; readonly requester: VerificationRequester | null }> {
+): Promise<{ readonly instanceStatus: LinkStatus; readonly requester: VerificationRequester | null }> {
   const token = openToken(deps, text);
   if (token === null) return { instanceStatus: "unknown", requester: null };
   const { state } = await load(deps.store, senderAggregate, senderStream(token.senderId));
-  const instanceStatus = linkStanding(state, presented(token, deps.clock.now()));
+  const instanceStatus = linkStatus(state, presented(token, deps.clock.now()));
   if (state === null || instanceStatus !== "open") return { instanceStatus, requester: null };
   return { instanceStatus, requester: await verificationRequester(deps, state.workspaceId, token) };
 }
@@ -93,7 +93,7 @@ export async function confirmVerificationLink(
   deps: Dependencies,
   text: string,
   context: Omit<CommandContext, "workspaceId">,
-): Promise<"verified" | Exclude<LinkStanding, "open">> {
+): Promise<"verified" | Exclude<LinkStatus, "open">> {
   const token = openToken(deps, text);
   if (token === null) return "unknown";
   const sender = await deps.senders.get(token.senderId);

@@ -73,7 +73,7 @@ export type DraftOutcome =
   | "drafted"
   | "limitReached"
   /** The workspace's allowance for content is used up. */
-  | "noRoom"
+  | "allowanceExceeded"
   | TemplateRefusal;
 
 /** Adds a version to a template; it is not sent before it is published. */
@@ -85,7 +85,8 @@ export async function draftTemplateVersion(
 ): Promise<{ readonly outcome: DraftOutcome; readonly versionId: string }> {
   const versionId = newId();
   const { contentBytes } = await workspaceLimits(deps, workspaceId);
-  if (deps.contentAllowance.isUsedUp(workspaceId, contentBytes)) return { outcome: "noRoom", versionId };
+  if (deps.contentAllowance.isUsedUp(workspaceId, contentBytes))
+    return { outcome: "allowanceExceeded", versionId };
   const draft = { versionId, ...parts, variables: [...variables], at: rfc3339(context.at) };
   const decide = (state: State) => draftVersion(state, workspaceId, draft);
   const outcome = await change(deps, templateId, decide, context);

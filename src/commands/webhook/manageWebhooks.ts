@@ -98,16 +98,16 @@ export async function disableFailedEndpoint(
   reason: FailureReason,
   context: WorkspaceCommandContext,
 ): Promise<boolean> {
-  let isNews = false;
+  let hasChanged = false;
   const decide = (state: WebhooksState): ReturnType<typeof disableEndpoint> => {
     const hasMoved = url !== undefined && state.endpoints.get(endpointId)?.url !== url;
     if (hasMoved) return { outcome: "notFound", events: [] };
     const decision = disableEndpoint(state, endpointId, reason);
-    isNews = decision.events.length > 0;
+    hasChanged = decision.events.length > 0;
     return decision;
   };
   await change(deps, workspaceId, decide, context);
-  return isNews;
+  return hasChanged;
 }
 
 /** Enables an endpoint: for what happens from here on. What it missed can be recovered. */

@@ -16,7 +16,7 @@ import {
   webhookDeliveryCodec,
   webhookDeliveryStream,
 } from "../../domain/webhookDelivery/events.ts";
-import type { Moment, WebhookPolicy } from "../../domain/webhookDelivery/retrySchedule.ts";
+import type { DecisionInput, WebhookPolicy } from "../../domain/webhookDelivery/retrySchedule.ts";
 import { type WebhookDeliveryState, webhookDeliveryDecider } from "../../domain/webhookDelivery/state.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
@@ -28,19 +28,19 @@ import { load, toNewEvents, transact } from "../transact.ts";
 const STORY_EVENTS_MAX = 1_000;
 
 /** A delivery at a known revision; null: its stream was never written. */
-export interface WebhookAt {
+export interface WebhookDeliveryAtRevision {
   readonly id: string;
   readonly state: WebhookDeliveryState;
   readonly revision: number | null;
 }
 
 /** A delivery that this worker alone may attempt, for as long as its lease lasts. */
-export interface ClaimedWebhook extends WebhookAt {
+export interface ClaimedWebhook extends WebhookDeliveryAtRevision {
   readonly attempt: number;
 }
 
 /** A delivery as the log has it now. Throws `StoreError`. */
-export async function readWebhookDelivery(store: EventStore, id: string): Promise<WebhookAt> {
+export async function readWebhookDelivery(store: EventStore, id: string): Promise<WebhookDeliveryAtRevision> {
   return { id, ...(await load(store, webhookDeliveryAggregate, webhookDeliveryStream(id))) };
 }
 
@@ -64,7 +64,7 @@ export async function readWebhookHistory(
 /** Claims a delivery as it was read. Null: somebody else was first, or it is not due. Throws `StoreError`. */
 export async function claimWebhook(
   store: EventStore,
-  delivery: WebhookAt,
+  delivery: WebhookDeliveryAtRevision,
   request: AttemptRequest,
   context: WorkspaceCommandContext,
 ): Promise<ClaimedWebhook | null> {
@@ -83,7 +83,7 @@ type Decide = (state: WebhookDeliveryState) => Decision<unknown, WebhookDelivery
 /** Appends what `decide` says at the known revision, and otherwise at whatever the stream has become. */
 async function record(
   store: EventStore,
-  at: WebhookAt,
+  at: WebhookDeliveryAtRevision,
   decide: Decide,
   context: WorkspaceCommandContext,
 ): Promise<void> {
@@ -98,7 +98,7 @@ async function record(
 /** How outcomes are recorded. */
 export interface WebhookRecording {
   readonly policy: WebhookPolicy;
-  readonly moment: Moment;
+  readonly moment: DecisionInput;
   readonly context: WorkspaceCommandContext;
 }
 
@@ -116,7 +116,7 @@ export function recordWebhookAttempt(
 /** Ends a delivery whose endpoint is no longer there to take it. */
 export function skipWebhook(
   store: EventStore,
-  delivery: WebhookAt,
+  delivery: WebhookDeliveryAtRevision,
   {
     origin,
     reason,

@@ -43,7 +43,7 @@ type Reader = Pick<Dependencies, "store" | "content" | "webhooks" | "keys">;
 export function mapToWebhookEvent(deps: Reader, origin: DeliveryOrigin): Promise<MappedEvent> {
   if (origin.eventStream.startsWith("email-")) return mapEmailEvent(deps, origin);
   return origin.eventStream.startsWith("suppression-")
-    ? toldOfSuppression(deps, origin)
+    ? mapSuppressionEvent(deps, origin)
     : mapEndpointEvent(deps, origin);
 }
 
@@ -142,7 +142,7 @@ async function readEvent({ store }: Reader, stream: string, revision: number): P
 /** A suppression and its end: the address, the suppression, and the end, each in an event of its own, in this order. */
 const SUPPRESSION_EVENTS = 3;
 
-async function toldOfSuppression({ store }: Reader, origin: DeliveryOrigin): Promise<MappedEvent> {
+async function mapSuppressionEvent({ store }: Reader, origin: DeliveryOrigin): Promise<MappedEvent> {
   const { eventStream, eventRevision } = origin;
   const from = Math.max(0, eventRevision - SUPPRESSION_EVENTS + 1);
   const story = (await store.read(eventStream, from, SUPPRESSION_EVENTS))

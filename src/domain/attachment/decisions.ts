@@ -2,7 +2,7 @@ import type { Decision } from "../../kernel/event/decider.ts";
 import type { ErasedEvents } from "../../kernel/event/erasedEvents.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { AttachmentEvent } from "./events.ts";
-import { type AttachmentState, isSpent } from "./state.ts";
+import { type AttachmentState, isRejectedOrExpired } from "./state.ts";
 
 /** What a look into the file has shown. */
 export type CheckResult =
@@ -59,6 +59,7 @@ export function eraseUpload(
 
 /** Notes that the bytes are gone. Comes after their removal, so that what a crash left undone is seen. */
 export function noteBytesRemoved(state: AttachmentState): Decision<"noted" | "notDue", AttachmentEvent> {
-  if (state === null || !isSpent(state) || state.bytesRemoved) return { outcome: "notDue", events: [] };
+  if (state === null || !isRejectedOrExpired(state) || state.bytesRemoved)
+    return { outcome: "notDue", events: [] };
   return { outcome: "noted", events: [{ type: "AttachmentBytesRemoved", data: {} }] };
 }

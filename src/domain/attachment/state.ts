@@ -80,6 +80,6 @@ function evolve(state: AttachmentState, event: AttachmentEvent): AttachmentState
 export const attachmentDecider: Decider<AttachmentState, AttachmentEvent> = { initialState: null, evolve };
 
 /** Whether nothing will be sent from it any more: its bytes can go. */
-export function isSpent({ status }: Attachment): boolean {
+export function isRejectedOrExpired({ status }: Attachment): boolean {
   return status === "rejected" || status === "expired";
 }

@@ -4,7 +4,7 @@ import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { Seal } from "./events.ts";
 
 /** An event as a seal names it. */
-export interface Place {
+export interface SealedEvent {
   readonly stream: string;
   readonly revision: number;
   /** 64 hex digits. */
@@ -32,7 +32,7 @@ const LEAF_BYTES = 32;
 /** The seal that goes on from `end` and covers `places`, which are in the order of the log. */
 export function sealOf(
   end: ChainEnd,
-  places: readonly Place[],
+  places: readonly SealedEvent[],
   at: EpochMs,
   signingKey: SigningKey | null,
 ): Seal {
@@ -53,7 +53,7 @@ export function sealOf(
 }
 
 /** The events that a seal names, in the order of the log; null when its parts do not agree. */
-export function placesOf({ streams, order, revisions, leaves }: Seal): readonly Place[] | null {
+export function sealedEventsOf({ streams, order, revisions, leaves }: Seal): readonly SealedEvent[] | null {
   const bytes = Buffer.from(leaves, "base64");
   const isSound =
     order.length > 0 &&

@@ -2,8 +2,14 @@ import type { Decision } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { withErasure } from "./contentRemoval.ts";
 import type { EmailEvent } from "./events.ts";
-import type { LastingVerdict } from "./recordedVerdict.ts";
-import { type DeliveryPolicy, expiresAt, type Moment, nextAttemptAt, retryAfter } from "./retrySchedule.ts";
+import type { RecordedVerdict } from "./recordedVerdict.ts";
+import {
+  type DecisionInput,
+  type DeliveryPolicy,
+  expiresAt,
+  nextAttemptAt,
+  retryAfter,
+} from "./retrySchedule.ts";
 import { type Email, type EmailState, EXPIRED, isWaiting, LEASE_EXPIRED, RESUMED } from "./state.ts";
 
 type CancelOutcome = "canceled" | "alreadyCanceled" | "notCancelable" | "notFound";
@@ -32,8 +38,8 @@ export function startDelivery(state: EmailState, request: ClaimRequest): Decisio
 function outcomeEvent(
   email: Email,
   attempt: number,
-  verdict: LastingVerdict,
-  on: { policy: DeliveryPolicy; moment: Moment; transport: string },
+  verdict: RecordedVerdict,
+  on: { policy: DeliveryPolicy; moment: DecisionInput; transport: string },
 ): EmailEvent {
   switch (verdict.kind) {
     case "sent": {
@@ -63,8 +69,8 @@ function outcomeEvent(
 export function recordOutcome(
   state: EmailState,
   attempt: number,
-  verdict: LastingVerdict,
-  on: { policy: DeliveryPolicy; moment: Moment; transport: string },
+  verdict: RecordedVerdict,
+  on: { policy: DeliveryPolicy; moment: DecisionInput; transport: string },
 ): Decision<"recorded" | "alreadyRecorded", EmailEvent> {
   if (state === null || state.settledAttempts.includes(attempt))
     return { outcome: "alreadyRecorded", events: [] };
@@ -79,7 +85,7 @@ export function expireLease(
   state: EmailState,
   attempt: number,
   policy: DeliveryPolicy,
-  moment: Moment,
+  moment: DecisionInput,
 ): Decision<"expired" | "notClaimed", EmailEvent> {
   if (state === null || state.claim?.attempt !== attempt) return { outcome: "notClaimed", events: [] };
   const hold = policy.onAmbiguous === "hold";
@@ -101,7 +107,7 @@ export function releaseLease(
   state: EmailState,
   attempt: number,
   why: Held | "content_unavailable" | "store_unavailable" | "suppressed",
-  on: { policy: DeliveryPolicy; moment: Moment },
+  on: { policy: DeliveryPolicy; moment: DecisionInput },
 ): Decision<"released" | "notClaimed", EmailEvent> {
   if (state === null || state.claim?.attempt !== attempt) return { outcome: "notClaimed", events: [] };
   if (why === "suppressed") {

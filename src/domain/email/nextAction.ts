@@ -1,5 +1,5 @@
 import type { EpochMs } from "../../kernel/time.ts";
-import { type DeliveryPolicy, expiresAt, type Moment } from "./retrySchedule.ts";
+import { type DecisionInput, type DeliveryPolicy, expiresAt } from "./retrySchedule.ts";
 import { type EmailState, isTerminal } from "./state.ts";
 
 export type NextAction =
@@ -14,7 +14,7 @@ export type NextAction =
   | { readonly kind: "none" };
 
 /** What mail delivery has to do with a message now, from its state alone. */
-export function nextAction(state: EmailState, moment: Moment, policy: DeliveryPolicy): NextAction {
+export function nextAction(state: EmailState, moment: DecisionInput, policy: DeliveryPolicy): NextAction {
   if (state === null || isTerminal(state.status)) return { kind: "none" };
   if (state.claim) return { kind: "watchLease", attempt: state.claim.attempt, leaseMs: state.claim.leaseMs };
   const expiry = expiresAt(state, policy, moment.pausedMs);

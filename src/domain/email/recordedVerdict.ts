@@ -2,7 +2,7 @@ import type { Verdict } from "./classifyMailOutcome.ts";
 import { enhancedCode } from "./refusalReasons.ts";
 
 /** What stays of a reply in the log: its codes, and its words under a key that goes with the message's content. */
-export interface LastingReply {
+export interface RecordedReply {
   readonly code?: number;
   readonly enhancedCode?: string;
   readonly sealedReply?: string;
@@ -10,10 +10,10 @@ export interface LastingReply {
   readonly reply?: never;
 }
 
-type Kept<V> = V extends { readonly reply?: string } ? Omit<V, "reply" | "code"> & LastingReply : V;
+type Kept<V> = V extends { readonly reply?: string } ? Omit<V, "reply" | "code"> & RecordedReply : V;
 
 /** A verdict as it is recorded. `relay`: which one it is of, where there are several. */
-export type LastingVerdict = { readonly relay?: string } & (
+export type RecordedVerdict = { readonly relay?: string } & (
   | Kept<Exclude<Verdict, { readonly kind: "sent" }>>
   | {
       readonly kind: "sent";
@@ -54,11 +54,11 @@ export function relayIdOf(reply: string, addresses: readonly string[]): string |
  * A verdict without the relay's words, which may name a person in any spelling: those are encrypted. `addresses` are the
  * message's.
  */
-export function lastingVerdict(
+export function toRecordedVerdict(
   verdict: Verdict,
   encrypt: (text: string) => string,
   addresses: readonly string[],
-): LastingVerdict {
+): RecordedVerdict {
   const { reply, ...facts } = verdict;
   if (reply === undefined || reply === "") return withoutReply(verdict);
   const sealedReply = encrypt(reply);
@@ -70,6 +70,6 @@ export function lastingVerdict(
   return { ...facts, sealedReply, ...(enhanced === "" ? {} : { enhancedCode: enhanced }) };
 }
 
-function withoutReply({ reply: _, ...facts }: Verdict): LastingVerdict {
+function withoutReply({ reply: _, ...facts }: Verdict): RecordedVerdict {
   return facts.kind === "sent" ? { ...facts, codes: "" } : facts;
 }

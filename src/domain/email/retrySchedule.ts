@@ -1,5 +1,5 @@
 import { type EpochMs, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
-import type { LastingVerdict } from "./recordedVerdict.ts";
+import type { RecordedVerdict } from "./recordedVerdict.ts";
 import { deliverFrom, type Email } from "./state.ts";
 
 /** The rules of delivery that an operator can set; times in ms. */
@@ -24,7 +24,7 @@ export const DELIVERY_POLICY: DeliveryPolicy = {
 };
 
 /** The input of a decision that is not in the log. */
-export interface Moment {
+export interface DecisionInput {
   readonly now: EpochMs;
   /** In [0, 1). */
   readonly random: number;
@@ -38,25 +38,30 @@ export function expiresAt(email: Email, policy: DeliveryPolicy, pausedMs: number
 }
 
 /** Exponential backoff: 1 min, 2 min, 4 min and so on, capped. */
-function backoffAt(email: Email, policy: DeliveryPolicy, moment: Moment): EpochMs {
+function backoffAt(email: Email, policy: DeliveryPolicy, moment: DecisionInput): EpochMs {
   const backoffMs = Math.min(policy.retryMaxMs, policy.retryBaseMs * 2 ** email.countedAttempts);
   return retryAfter(email, policy, moment, backoffMs);
 }
 
 /** `delayMs` from now, with up to 20% of jitter added, but never after the end of the lifetime. */
-export function retryAfter(email: Email, policy: DeliveryPolicy, moment: Moment, delayMs: number): EpochMs {
+export function retryAfter(
+  email: Email,
+  policy: DeliveryPolicy,
+  moment: DecisionInput,
+  delayMs: number,
+): EpochMs {
   const at = moment.now + Math.ceil(delayMs * (1 + 0.2 * moment.random));
   return Math.min(at, expiresAt(email, policy, moment.pausedMs));
 }
 
-type DeferredVerdict = Extract<LastingVerdict, { kind: "deferred" }>;
+type DeferredVerdict = Extract<RecordedVerdict, { kind: "deferred" }>;
 
 /** When a deferred message is tried again. */
 export function nextAttemptAt(
   email: Email,
   verdict: DeferredVerdict,
   policy: DeliveryPolicy,
-  moment: Moment,
+  moment: DecisionInput,
 ): EpochMs {
   if (verdict.ambiguous && policy.onAmbiguous === "hold") return expiresAt(email, policy, moment.pausedMs);
   if (verdict.attemptBurnt) return backoffAt(email, policy, moment);

@@ -163,23 +163,23 @@ function end(state: Email, status: EmailStatus, attempt?: number): Email {
 }
 
 /** The statuses that feedback supersedes: those that say less than it. */
-const TOLD_FROM: Readonly<Record<"delivered" | "bounced" | "complained", ReadonlySet<EmailStatus>>> = {
+const SUPERSEDED_BY: Readonly<Record<"delivered" | "bounced" | "complained", ReadonlySet<EmailStatus>>> = {
   delivered: new Set(["sending", "deferred", "sent"]),
   bounced: new Set(["sending", "deferred", "sent", "delivered"]),
   complained: new Set(["sending", "deferred", "sent", "delivered"]),
 };
 
 /** Whether feedback changes a message's status. Only a message that a relay may have has feedback. */
-export function isNews({ status, ambiguous }: Email, told: keyof typeof TOLD_FROM): boolean {
-  return TOLD_FROM[told].has(status) && (status !== "deferred" || ambiguous);
+export function changesStatus({ status, ambiguous }: Email, told: keyof typeof SUPERSEDED_BY): boolean {
+  return SUPERSEDED_BY[told].has(status) && (status !== "deferred" || ambiguous);
 }
 
 /**
  * What became of a message after a relay had it. It may come before the outcome of the attempt does, which then is still
  * recorded: so no attempt is settled here.
  */
-function tell(state: Email, told: keyof typeof TOLD_FROM): Email {
-  return isNews(state, told) ? { ...state, status: told, claim: null } : state;
+function tell(state: Email, told: keyof typeof SUPERSEDED_BY): Email {
+  return changesStatus(state, told) ? { ...state, status: told, claim: null } : state;
 }
 
 function settle(state: Email, attempt: number): Email {

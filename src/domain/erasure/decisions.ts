@@ -25,7 +25,7 @@ export function noteApplied(
 }
 
 /** What a request has not reached. */
-export interface NotReached {
+export interface ErasureResidue {
   /** What the service's own disks may still hold, a sentence each. */
   readonly remains: readonly string[];
   /** Copies of the log that were taken before. */
@@ -35,7 +35,7 @@ export interface NotReached {
 /** Ends a request. */
 export function completeErasure(
   state: ErasureState,
-  { remains, copies }: NotReached,
+  { remains, copies }: ErasureResidue,
 ): Decision<"completed" | "notDue", ErasureEvent> {
   if (state?.status !== "applied") return { outcome: "notDue", events: [] };
   const data = { remains: [...remains], copies: [...copies] };

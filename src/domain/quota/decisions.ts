@@ -16,7 +16,9 @@ export interface BlockRequest {
 }
 
 /** What was taken: so many for any message, or one for the message that asked. */
-export type Taken = { readonly kind: "block"; readonly count: number } | { readonly kind: "single" | "none" };
+export type QuotaReservation =
+  | { readonly kind: "block"; readonly count: number }
+  | { readonly kind: "single" | "none" };
 
 /**
  * Takes the next block in hand: min(256, max(1, remaining / 16)). A block of one is its message's own, and says so.
@@ -26,7 +28,7 @@ export type Taken = { readonly kind: "block"; readonly count: number } | { reado
 export function reserveBlock(
   { reserved, heldFor }: Quota,
   { limit, instance, messageId }: BlockRequest,
-): Decision<Taken, QuotaEvent> {
+): Decision<QuotaReservation, QuotaEvent> {
   const remaining = limit - reserved;
   if (remaining <= 0 && !heldFor.includes(messageId)) return { outcome: { kind: "none" }, events: [] };
   const count = Math.min(BLOCK_MAX, Math.max(1, Math.floor(remaining / BLOCKS_OF_REST)));

@@ -94,7 +94,7 @@ export function requestVerification(
 }
 
 /** What a link is good for: `used` once its sender is verified, by whatever means. */
-export type LinkStanding = "open" | "used" | "expired" | "unknown";
+export type LinkStatus = "open" | "used" | "expired" | "unknown";
 
 /** A link as somebody presents it. */
 export interface PresentedLink {
@@ -103,10 +103,7 @@ export interface PresentedLink {
   readonly now: EpochMs;
 }
 
-export function linkStanding(
-  state: SenderState,
-  { requestId, secretHash, now }: PresentedLink,
-): LinkStanding {
+export function linkStatus(state: SenderState, { requestId, secretHash, now }: PresentedLink): LinkStatus {
   const request = state?.requests.find(({ id }) => id === requestId);
   if (!state || !request || !equalInConstantTime(request.secretHash, secretHash)) return "unknown";
   if (state.verifiedBy !== null) return "used";
@@ -117,8 +114,8 @@ export function linkStanding(
 export function confirmLink(
   state: SenderState,
   link: PresentedLink,
-): Decision<"verified" | Exclude<LinkStanding, "open">, SenderEvent> {
-  const instanceStatus = linkStanding(state, link);
+): Decision<"verified" | Exclude<LinkStatus, "open">, SenderEvent> {
+  const instanceStatus = linkStatus(state, link);
   if (instanceStatus !== "open") return { outcome: instanceStatus, events: [] };
   return { outcome: "verified", events: [{ type: "SenderVerified", data: { method: "email" } }] };
 }

@@ -3,13 +3,13 @@ import type { Decider } from "../../kernel/event/decider.ts";
 import type { ServiceRegisterEvent } from "./events.ts";
 
 /** Where a service runs. */
-export interface ServicePlace {
+export interface ServiceLocation {
   readonly host: string;
   readonly dataDir: string;
 }
 
 /** The services that have joined and not left, by id: those that run, and those that died. */
-export type ServiceRegisterState = ReadonlyMap<string, ServicePlace>;
+export type ServiceRegisterState = ReadonlyMap<string, ServiceLocation>;
 
 function evolve(state: ServiceRegisterState, event: ServiceRegisterEvent): ServiceRegisterState {
   const services = new Map(state);

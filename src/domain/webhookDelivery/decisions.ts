@@ -2,7 +2,7 @@ import type { Decision } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { WebhookVerdict } from "./classifyWebhookOutcome.ts";
 import type { DeliveryOrigin, WebhookDeliveryEvent } from "./events.ts";
-import { type Moment, retryDelayMs, type WebhookPolicy } from "./retrySchedule.ts";
+import { type DecisionInput, retryDelayMs, type WebhookPolicy } from "./retrySchedule.ts";
 import { LEASE_EXPIRED, type WebhookDeliveryState } from "./state.ts";
 
 export interface AttemptRequest {
@@ -37,7 +37,11 @@ type Claimed = NonNullable<WebhookDeliveryState>;
 function failure(
   state: Claimed,
   facts: AttemptFacts & { readonly attempt: number; readonly reason: string },
-  on: { readonly policy: WebhookPolicy; readonly moment: Moment; readonly retryAfterMs: number | null },
+  on: {
+    readonly policy: WebhookPolicy;
+    readonly moment: DecisionInput;
+    readonly retryAfterMs: number | null;
+  },
 ): readonly WebhookDeliveryEvent[] {
   const { policy, moment, retryAfterMs } = on;
   const wait = retryDelayMs(policy, state.countedAttempts + 1, moment.random, retryAfterMs);
@@ -53,7 +57,7 @@ function failure(
 
 interface Recording {
   readonly policy: WebhookPolicy;
-  readonly moment: Moment;
+  readonly moment: DecisionInput;
   readonly facts: AttemptFacts;
 }
 

@@ -4,7 +4,7 @@ import { excerpt } from "../../kernel/text/text.ts";
 /** How much of an endpoint's answer the log keeps, in characters. */
 const EXCERPT_CHARACTERS_MAX = 1_000;
 /** How much of it is looked at. The endpoint chooses the answer, and its owner what is looked for in it. */
-const LOOKED_AT_CHARACTERS_MAX = 4_096;
+const CHARACTERS_SCANNED_MAX = 4_096;
 
 /** What of a payload's metadata an answer may repeat. */
 function textsOf(metadata: unknown): readonly string[] {
@@ -20,7 +20,7 @@ function textsOf(metadata: unknown): readonly string[] {
  */
 export function redactResponse(body: string, metadata: unknown): string {
   const texts = textsOf(metadata);
-  const beginning = excerpt(body, LOOKED_AT_CHARACTERS_MAX);
+  const beginning = excerpt(body, CHARACTERS_SCANNED_MAX);
   const decoded = withoutEncoded(beginning, texts, "<encoded>");
   const redacted = withoutAddresses(withoutTexts(decoded, texts, "<metadata>"), "<address>");
   // Where it was cut may stand the beginning of a text, which nobody recognises. Then most of it was repeated anyway.

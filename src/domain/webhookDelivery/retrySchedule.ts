@@ -33,7 +33,7 @@ const JITTER_MAX = 0.1;
 const RETRY_AFTER_FACTOR_MAX = 2;
 
 /** The input of a decision that is not in the log. */
-export interface Moment {
+export interface DecisionInput {
   readonly now: EpochMs;
   /** In [0, 1). */
   readonly random: number;

@@ -39,7 +39,7 @@ export async function issueOnRequest(
   context: WorkspaceCommandContext,
 ): Promise<NewKey> {
   const wanted = wantedKey(body, context.at);
-  requireRoom({ deps, apiKeys }, issuer);
+  requireKeysBelowMax({ deps, apiKeys }, issuer);
   const outcome = await issueFurtherKey(deps, issuer, wanted, context);
   if (outcome.kind !== "issued") throw refusal(outcome);
   return outcome;
@@ -53,7 +53,7 @@ export async function rotateOnRequest(
   context: WorkspaceCommandContext,
 ): Promise<NewKey> {
   if (!isApiKeyId(id)) throw new Problem("NOT_FOUND");
-  requireRoom({ deps, apiKeys }, issuer);
+  requireKeysBelowMax({ deps, apiKeys }, issuer);
   const rotation = { id, overlapMs: overlapSeconds * SECOND_MS };
   const outcome = await rotateKey(deps, issuer, rotation, context);
   if (outcome.kind === "notFound") throw new Problem("NOT_FOUND");
@@ -73,7 +73,7 @@ export async function revokeOnRequest(
   if (withChildren) await revokeChildren({ deps, apiKeys }, id, context);
 }
 
-function requireRoom({ deps, apiKeys }: KeysOptions, { workspaceId }: Principal): void {
+function requireKeysBelowMax({ deps, apiKeys }: KeysOptions, { workspaceId }: Principal): void {
   const now = rfc3339(deps.clock.now());
   if (activeApiKeys(apiKeys.db, workspaceId, now) < ACTIVE_KEYS_MAX) return;
   throw new Problem("API_KEY_LIMIT_REACHED", { detail: "revoke keys that are no longer used" });

@@ -4,7 +4,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { SCOPES } from "../../domain/apiKey/scopes.ts";
 import { keyStatus } from "../../domain/apiKey/state.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
-import { type AnswerOf, Closed, DateTime, Nullable, OneOf, Time } from "../body/commonSchemas.ts";
+import { Closed, DateTime, Nullable, OneOf, type ResponseOf, Time } from "../body/commonSchemas.ts";
 
 export const Scope = OneOf(SCOPES);
 export const ApiKeyId = Type.String({ pattern: "^[0-9A-Za-z]{12}$", examples: ["4fQ9sXb2LmZk"] });
@@ -52,7 +52,7 @@ function lastUseOf({ apiKeyLastUse }: Dependencies, { id, lastUsedAt }: ApiKeyRo
   return rfc3339(seen);
 }
 
-export function apiKeyJson(deps: Dependencies, row: ApiKeyRow): AnswerOf<typeof ApiKey> {
+export function apiKeyJson(deps: Dependencies, row: ApiKeyRow): ResponseOf<typeof ApiKey> {
   const expiresAt = row.expiresAt === null ? null : epochMs(row.expiresAt);
   return {
     id: row.id,

@@ -3,7 +3,7 @@ import { ATTACHMENT_STATUSES } from "../../domain/attachment/events.ts";
 import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import type { Attachment as AttachmentState } from "../../domain/attachment/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { type AnswerOf, Closed, DateTime, Nullable, OneOf, Time, Uuid } from "../body/commonSchemas.ts";
+import { Closed, DateTime, Nullable, OneOf, type ResponseOf, Time, Uuid } from "../body/commonSchemas.ts";
 
 export const AttachmentStatus = OneOf(ATTACHMENT_STATUSES);
 
@@ -32,7 +32,7 @@ export const Attachment = Closed(
   { $id: "Attachment" },
 );
 
-export function attachmentJson(id: string, attachment: AttachmentState): AnswerOf<typeof Attachment> {
+export function attachmentJson(id: string, attachment: AttachmentState): ResponseOf<typeof Attachment> {
   return {
     id,
     object: "attachment",

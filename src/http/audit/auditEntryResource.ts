@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { AUDIT_ACTORS } from "../../../projections/auditLog/actors.ts";
 import { AUDIT_TARGETS } from "../../../projections/auditLog/auditActions.ts";
 import type { AuditRow } from "../../../projections/auditLog/queries.ts";
-import { type AnswerOf, AnyName, Closed, DateTime, Nullable, OneOf } from "../body/commonSchemas.ts";
+import { AnyName, Closed, DateTime, Nullable, OneOf, type ResponseOf } from "../body/commonSchemas.ts";
 
 export const AuditTarget = OneOf(AUDIT_TARGETS);
 
@@ -42,7 +42,7 @@ export const AuditEntry = Closed(
   },
 );
 
-export function auditEntryJson(row: AuditRow): AnswerOf<typeof AuditEntry> {
+export function auditEntryJson(row: AuditRow): ResponseOf<typeof AuditEntry> {
   const { id, action, actor, target, requestId, details, createdAt } = row;
   return {
     id,

@@ -89,7 +89,7 @@ export class BodyAdmissionControl {
   }
 
   /** The answer to who finds no room. Says to come again in 1 to 4 seconds, in turn: not all come back together. */
-  noRoom(): Problem {
+  overload(): Problem {
     this.refused = (this.refused + 1) % RETRY_AFTER_SECONDS_MAX;
     return cutOff("too many requests with large bodies are on their way in; try again", this.refused + 1);
   }
@@ -111,7 +111,7 @@ export class BodyAdmissionControl {
     for (const body of bodies) {
       if (freed >= bytes) break;
       freed += body.bytes;
-      body.cutOff(this.noRoom());
+      body.cutOff(this.overload());
     }
     return true;
   }
@@ -154,7 +154,7 @@ class Body implements IncomingBody {
   ) {}
 
   admit(bytes: number): void {
-    if (!this.bodies.hasRoom(this, bytes)) throw this.bodies.noRoom();
+    if (!this.bodies.hasRoom(this, bytes)) throw this.bodies.overload();
     this.bodies.count(this, bytes);
     this.bytes += bytes;
     this.received += bytes;

@@ -117,4 +117,4 @@ type Widened<Value> = Value extends string
  * What an answer of a schema is made as: the same members, each of its type. Which one of its names a text is, no type
  * can tell where it comes from a row; tests check every answer against its schema.
  */
-export type AnswerOf<Schema extends TSchema> = Widened<Static<Schema>>;
+export type ResponseOf<Schema extends TSchema> = Widened<Static<Schema>>;

@@ -9,13 +9,13 @@ import { WAITING_REASONS, type Waiting as WaitingView } from "../../domain/email
 import { never } from "../../kernel/assert.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import {
-  type AnswerOf,
   AnyName,
   Closed,
   Count,
   DateTime,
   Nullable,
   OneOf,
+  type ResponseOf,
   Time,
   Uuid,
 } from "../body/commonSchemas.ts";
@@ -34,7 +34,7 @@ export const EmailReceipt = Closed(
 );
 
 /** The answer to a send. */
-export function receiptJson({ id, status, acceptedAt }: Receipt): AnswerOf<typeof EmailReceipt> {
+export function receiptJson({ id, status, acceptedAt }: Receipt): ResponseOf<typeof EmailReceipt> {
   return { id, object: "email", status, created_at: acceptedAt };
 }
 
@@ -59,7 +59,7 @@ export const EmailSummary = Closed(summaryFields, {
 });
 
 /** A message in a list: who, what about, and how it stands. Null where the content was erased. */
-export function emailSummaryJson({ id, email, content, events }: EmailView): AnswerOf<typeof EmailSummary> {
+export function emailSummaryJson({ id, email, content, events }: EmailView): ResponseOf<typeof EmailSummary> {
   return {
     id,
     object: "email",
@@ -80,7 +80,7 @@ export function rowSummaryJson({
   createdAt,
   updatedAt,
   attempts,
-}: EmailRow): AnswerOf<typeof EmailSummary> {
+}: EmailRow): ResponseOf<typeof EmailSummary> {
   const unknown = { from: null, to: null, subject: null };
   return { id, object: "email", status, created_at: createdAt, updated_at: updatedAt, ...unknown, attempts };
 }
@@ -257,7 +257,7 @@ const Waiting = Closed(
   },
 );
 
-function waitingJson({ reason, until, detail }: WaitingView): AnswerOf<typeof Waiting> {
+function waitingJson({ reason, until, detail }: WaitingView): ResponseOf<typeof Waiting> {
   return { reason, until: until === null ? null : rfc3339(until), detail };
 }
 
@@ -310,7 +310,7 @@ export const Email = Closed(
 );
 
 /** One message whole, with its timeline: the log itself, in order. */
-export function emailJson(view: EmailView, waiting: WaitingView | null): AnswerOf<typeof Email> {
+export function emailJson(view: EmailView, waiting: WaitingView | null): ResponseOf<typeof Email> {
   const { email, content } = view;
   return {
     ...emailSummaryJson(view),

@@ -152,7 +152,7 @@ function acceptedEmails(options: EmailsOptions) {
     .get(
       routes.getEmail.path,
       async ({ params, query, request }) => {
-        const at = momentOf(query.as_of);
+        const at = decisionInputOf(query.as_of);
         if (at === null) return now(request, params.id);
         // What stood in its way then is not known any more.
         return emailJson(await existing(deps, request, params.id, at), null);
@@ -200,7 +200,7 @@ function messageId(text: string): string {
   return text.toLowerCase();
 }
 
-function momentOf(asOf: string | undefined): EpochMs | null {
+function decisionInputOf(asOf: string | undefined): EpochMs | null {
   return asOf === undefined ? null : epochMs(dateTime("/as_of", asOf));
 }
 

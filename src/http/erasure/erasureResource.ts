@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { ErasureView } from "../../commands/erasure/erasureRequests.ts";
 import { ERASURE_STATUSES } from "../../domain/erasure/events.ts";
 import type { Erasure as ErasureState } from "../../domain/erasure/state.ts";
-import { type AnswerOf, Closed, Count, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+import { Closed, Count, DateTime, Nullable, OneOf, type ResponseOf, Uuid } from "../body/commonSchemas.ts";
 
 /** What no request can reach, and why it is so. */
 const NOT_REACHED = [
@@ -55,7 +55,7 @@ const Report = Closed({
   }),
 });
 
-function reportJson({ counts, remains, copies }: ErasureState): AnswerOf<typeof Report> | null {
+function reportJson({ counts, remains, copies }: ErasureState): ResponseOf<typeof Report> | null {
   if (counts === null) return null;
   return {
     messages_erased: counts.messagesErased,
@@ -93,7 +93,7 @@ export function erasureJson({
   erasure,
   requestedAt,
   completedAt,
-}: ErasureView): AnswerOf<typeof Erasure> {
+}: ErasureView): ResponseOf<typeof Erasure> {
   return {
     id,
     object: "erasure",

@@ -3,7 +3,7 @@ import { listEmails } from "../../../projections/emails.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { findByRelayId } from "../../commands/email/findByRelayId.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
-import { recordEmailFeedback, type ToldOfEmail } from "../../commands/email/recordEmailFeedback.ts";
+import { type FeedbackReport, recordEmailFeedback } from "../../commands/email/recordEmailFeedback.ts";
 import { bounceReason } from "../../domain/email/feedback/bounceReason.ts";
 import { readPostmarkEvent } from "../../domain/email/feedback/postmarkEvent.ts";
 import type { FeedbackSource } from "../../domain/email/feedback/recordFeedback.ts";
@@ -19,7 +19,7 @@ import { routes } from "../server/routes.ts";
 import { feedbackOperations, type TellFeedback, TellFeedbackBody } from "./feedbackOperations.ts";
 
 /** So many messages to one address are looked at for a relay's id: events come within days. */
-const MESSAGES_LOOKED_AT_MAX = 50;
+const MESSAGES_SCANNED_MAX = 50;
 
 interface FeedbackOptions extends Dependencies {
   /** Whether a bounce says for good at which domain it was. */
@@ -38,7 +38,7 @@ export function feedbackController(deps: FeedbackOptions) {
         checkRules(TellFeedbackBody, body);
         const id = await messageIdOf(deps, principalOf(request).workspaceId, body);
         if (id === null) throw new Problem("NOT_FOUND");
-        const outcome = await record(deps, request, { id, told: toldBy(body), source: "api" });
+        const outcome = await record(deps, request, { id, told: feedbackReportOf(body), source: "api" });
         if (outcome === "notFound") throw new Problem("NOT_FOUND");
         return { object: "feedback", email_id: id, outcome } as const;
       },
@@ -57,7 +57,7 @@ export function feedbackController(deps: FeedbackOptions) {
 
 interface Told {
   readonly id: string;
-  readonly told: ToldOfEmail;
+  readonly told: FeedbackReport;
   readonly source: FeedbackSource;
 }
 
@@ -89,7 +89,7 @@ async function sentAs(deps: FeedbackOptions, workspaceId: string, recipient: str
   if ("invalid" in address) return null;
   const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
   await whenCaughtUp(deps.emails);
-  const wanted = { ownerId: workspaceId, recipientHash, limit: MESSAGES_LOOKED_AT_MAX };
+  const wanted = { ownerId: workspaceId, recipientHash, limit: MESSAGES_SCANNED_MAX };
   const { rows } = await scheduledRead(deps.emails, (db) => listEmails(db, wanted));
   return findByRelayId(
     deps.store,
@@ -98,12 +98,12 @@ async function sentAs(deps: FeedbackOptions, workspaceId: string, recipient: str
   );
 }
 
-function toldBy({
+function feedbackReportOf({
   type,
   status = "",
   reply = "",
   feedback_type: feedbackType = "abuse",
-}: TellFeedback): ToldOfEmail {
+}: TellFeedback): FeedbackReport {
   if (type === "delivered") return { kind: "delivered" };
   if (type === "complained") return { kind: "complained", feedbackType };
   return { kind: "bounced", bounce: bounceReason({ status, diagnostic: reply }), diagnostic: reply };

@@ -1,10 +1,10 @@
 import type { Json } from "../../kernel/text/json.ts";
 import type {
-  DocumentAnswer,
-  DocumentContent,
-  DocumentMedia,
-  DocumentOperation,
+  OpenApiContent,
   OpenApiDocument,
+  OpenApiMediaType,
+  OpenApiOperation,
+  OpenApiResponse,
 } from "./openApiTypes.ts";
 
 /** Any object of the document: its interfaces say no index signature, so this is what they have in common. */
@@ -61,12 +61,12 @@ function mapValues<Value>(
 }
 
 /** The codes of a problem name its component; what succeeds is of its operation alone and stays where it is. */
-function problemName(content: DocumentContent): string | null {
+function problemName(content: OpenApiContent): string | null {
   const examples = content["application/problem+json"]?.examples;
   return examples === undefined ? null : Object.keys(examples).join(".");
 }
 
-function compactAnswer(answer: DocumentAnswer, status: string, names: ComponentNames): unknown {
+function compactAnswer(answer: OpenApiResponse, status: string, names: ComponentNames): unknown {
   const { headers, content = {} } = answer;
   const compact = {
     ...answer,
@@ -79,7 +79,7 @@ function compactAnswer(answer: DocumentAnswer, status: string, names: ComponentN
   return name === null ? compact : names.share("responses", `${status}.${name}`, compact);
 }
 
-function compactMedia(media: DocumentMedia, status: string, names: ComponentNames): unknown {
+function compactMedia(media: OpenApiMediaType, status: string, names: ComponentNames): unknown {
   if (media.examples === undefined) return media;
   const examples = mapValues(media.examples, (example, code) =>
     names.share("examples", `${status}.${code}`, example),
@@ -87,7 +87,7 @@ function compactMedia(media: DocumentMedia, status: string, names: ComponentName
   return { ...media, examples };
 }
 
-function compactOperation(operation: DocumentOperation, names: ComponentNames): unknown {
+function compactOperation(operation: OpenApiOperation, names: ComponentNames): unknown {
   const { parameters, responses } = operation;
   return {
     ...operation,

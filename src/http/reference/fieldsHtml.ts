@@ -1,5 +1,5 @@
 import { escapeHtml, inline } from "../server/html.ts";
-import type { DocumentContent, DocumentOperation } from "./openApiTypes.ts";
+import type { OpenApiContent, OpenApiOperation } from "./openApiTypes.ts";
 import { type Field, fieldsOf, type Schemas, typeText } from "./schemaFields.ts";
 import type { JsonSchema } from "./typeboxToJsonSchema.ts";
 
@@ -27,7 +27,7 @@ const PLACES = { path: "Path parameters", query: "Query parameters", header: "He
 
 /** The parameters of an operation, or the headers of a call that the service makes. */
 export function parametersHtml(
-  { parameters = [] }: Pick<DocumentOperation, "parameters">,
+  { parameters = [] }: Pick<OpenApiOperation, "parameters">,
   schemas: Schemas,
 ): string {
   return Object.entries(PLACES)
@@ -51,7 +51,7 @@ export function fieldsHtml(schema: JsonSchema, schemas: Schemas, direction: Dire
 }
 
 /** The fields of a body, in each of its media types. */
-export function bodiesHtml(content: DocumentContent, schemas: Schemas, direction: Direction): string {
+export function bodiesHtml(content: OpenApiContent, schemas: Schemas, direction: Direction): string {
   return Object.entries(content)
     .map(
       ([type, { schema }]) =>

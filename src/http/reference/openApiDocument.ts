@@ -3,7 +3,7 @@ import { ProblemBody } from "../server/problem.ts";
 import { type Route, type RouteName, routes } from "../server/routes.ts";
 import { requestOf } from "./openApiRequests.ts";
 import { answersOf } from "./openApiResponses.ts";
-import type { DocumentOperation, OpenApiDocument } from "./openApiTypes.ts";
+import type { OpenApiDocument, OpenApiOperation } from "./openApiTypes.ts";
 import { documentWebhooks, WEBHOOK_EVENTS_TAG, webhookEventsText } from "./openApiWebhooks.ts";
 import { type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
 
@@ -29,7 +29,7 @@ export function documentPath(path: string): string {
   return path.replace(/:([a-z_]+)/g, "{$1}");
 }
 
-function documentOperation(name: RouteName, operation: Operation, components: Components): DocumentOperation {
+function documentOperation(name: RouteName, operation: Operation, components: Components): OpenApiOperation {
   const route: Route = routes[name];
   const { summary, description, tag } = operation;
   return {
@@ -48,7 +48,7 @@ function documentOperation(name: RouteName, operation: Operation, components: Co
 export function openApiDocument({ operations, baseUrl, version }: OpenApiOptions): OpenApiDocument {
   const components: Components = new Map();
   jsonSchema(ProblemBody, components);
-  const paths: Record<string, Record<string, DocumentOperation>> = {};
+  const paths: Record<string, Record<string, OpenApiOperation>> = {};
   const described = Object.entries(operations) as [RouteName, Operation][];
   for (const [name, operation] of described) {
     const { method, path } = routes[name];

@@ -2,14 +2,14 @@ import { type TObject, Type } from "@sinclair/typebox";
 import { Uuid } from "../body/commonSchemas.ts";
 import type { Operation } from "../server/operation.ts";
 import type { Route } from "../server/routes.ts";
-import type { DocumentContent, DocumentOperation, DocumentParameter } from "./openApiTypes.ts";
+import type { OpenApiContent, OpenApiOperation, OpenApiParameter } from "./openApiTypes.ts";
 import { type Components, jsonSchema } from "./typeboxToJsonSchema.ts";
 
 function parameters(
   schema: TObject | undefined,
-  place: DocumentParameter["in"],
+  place: OpenApiParameter["in"],
   components: Components,
-): readonly DocumentParameter[] {
+): readonly OpenApiParameter[] {
   if (schema === undefined) return [];
   return Object.entries(schema.properties).map(([name, property]) => {
     const { description, ...rest } = jsonSchema(property, components);
@@ -39,13 +39,13 @@ export function requestOf(
   route: Route,
   { params = paramsOf(route), query, headers, body, isBodyOptional, multipart }: Operation,
   components: Components,
-): Pick<DocumentOperation, "parameters" | "requestBody"> {
+): Pick<OpenApiOperation, "parameters" | "requestBody"> {
   const all = [
     ...parameters(params, "path", components),
     ...parameters(query, "query", components),
     ...parameters(headers, "header", components),
   ];
-  const content: DocumentContent = {
+  const content: OpenApiContent = {
     ...(body ? { "application/json": { schema: jsonSchema(body, components) } } : {}),
     ...(multipart ? { "multipart/form-data": { schema: jsonSchema(multipart, components) } } : {}),
   };

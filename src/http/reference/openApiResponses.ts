@@ -1,14 +1,14 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Json } from "../../kernel/text/json.ts";
-import type { Operation, OperationAnswer } from "../server/operation.ts";
+import type { Operation, OperationResponse } from "../server/operation.ts";
 import { Problem, problemBody } from "../server/problem.ts";
 import { type ProblemCode, problemFacts } from "../server/problemCodes.ts";
 import { type Route, routes } from "../server/routes.ts";
-import type { DocumentAnswer, DocumentHeader, DocumentMedia } from "./openApiTypes.ts";
+import type { OpenApiHeader, OpenApiMediaType, OpenApiResponse } from "./openApiTypes.ts";
 import { type Schemas, sample } from "./schemaFields.ts";
 import { type Components, jsonSchema } from "./typeboxToJsonSchema.ts";
 
-const TITLES: Readonly<Record<OperationAnswer["status"], string>> = {
+const TITLES: Readonly<Record<OperationResponse["status"], string>> = {
   200: "Done",
   201: "Created",
   202: "Accepted",
@@ -22,9 +22,9 @@ const TITLES: Readonly<Record<OperationAnswer["status"], string>> = {
 
 const UNAVAILABLE_TITLE = "The operation could not be completed; it may work a little later";
 
-type Headers = Record<string, DocumentHeader>;
+type Headers = Record<string, OpenApiHeader>;
 
-function header(required: boolean, description: string, pattern?: string): DocumentHeader {
+function header(required: boolean, description: string, pattern?: string): OpenApiHeader {
   return { required, description, schema: { type: "string", ...(pattern ? { pattern } : {}) } };
 }
 
@@ -62,9 +62,9 @@ function hasLocation({ path }: Route, status: number): boolean {
 function answer(
   route: Route,
   operation: Operation,
-  told: OperationAnswer,
+  told: OperationResponse,
   components: Components,
-): DocumentAnswer {
+): OpenApiResponse {
   const { status, schema, contentType = "application/json", description = TITLES[status] } = told;
   const isRepeatable = operation.headers?.properties["Idempotency-Key"] !== undefined;
   const mediaType = contentType.split(";", 1)[0] as string;
@@ -83,7 +83,7 @@ function answer(
 }
 
 /** What is JSON has an example. */
-function media(mediaType: string, schema: TSchema, components: Components): DocumentMedia {
+function media(mediaType: string, schema: TSchema, components: Components): OpenApiMediaType {
   const told = jsonSchema(schema, components);
   if (mediaType !== "application/json") return { schema: told };
   return { schema: told, example: sample(told, Object.fromEntries(components) as Schemas) };
@@ -124,7 +124,7 @@ function problemExample(code: ProblemCode, status: number): Json {
   );
 }
 
-function problemAnswer(route: Route, status: number, codes: readonly ProblemCode[]): DocumentAnswer {
+function problemAnswer(route: Route, status: number, codes: readonly ProblemCode[]): OpenApiResponse {
   const titles = codes.map(
     (code) => `${code}: ${status === 503 ? UNAVAILABLE_TITLE : problemFacts(code).title}`,
   );
@@ -150,12 +150,12 @@ export function answersOf(
   route: Route,
   operation: Operation,
   components: Components,
-): Readonly<Record<string, DocumentAnswer>> {
-  const answers: Record<string, DocumentAnswer> = {};
+): Readonly<Record<string, OpenApiResponse>> {
+  const answers: Record<string, OpenApiResponse> = {};
   for (const [status, codes] of problemsByStatus(codesOf(route, operation))) {
     answers[status] = problemAnswer(route, status, codes);
   }
-  const own: Record<string, DocumentAnswer> = {};
+  const own: Record<string, OpenApiResponse> = {};
   for (const told of [operation.success, ...(operation.also ?? [])]) {
     const one = answer(route, operation, told, components);
     // The same answer in another media type.

@@ -3,7 +3,7 @@ import type { RouteName } from "../server/routes.ts";
 import type { JsonSchema } from "./typeboxToJsonSchema.ts";
 
 /** A parameter of an operation, as the document names it. */
-export interface DocumentParameter {
+export interface OpenApiParameter {
   readonly name: string;
   readonly in: "path" | "query" | "header";
   readonly required: boolean;
@@ -11,52 +11,52 @@ export interface DocumentParameter {
   readonly schema: JsonSchema;
 }
 
-export interface DocumentHeader {
+export interface OpenApiHeader {
   readonly required: boolean;
   readonly description?: string;
   readonly schema: JsonSchema;
 }
 
 /** Bodies by their media type. */
-export type DocumentContent = Readonly<Record<string, DocumentMedia>>;
+export type OpenApiContent = Readonly<Record<string, OpenApiMediaType>>;
 
 /** One body: its schema, and what it may look like. `examples` are by the name of each. */
-export interface DocumentMedia {
+export interface OpenApiMediaType {
   readonly schema: JsonSchema;
   readonly example?: Json;
   readonly examples?: Readonly<Record<string, { readonly value: Json }>>;
 }
 
-export interface DocumentAnswer {
+export interface OpenApiResponse {
   readonly description: string;
-  readonly headers: Readonly<Record<string, DocumentHeader>>;
-  readonly content?: DocumentContent;
+  readonly headers: Readonly<Record<string, OpenApiHeader>>;
+  readonly content?: OpenApiContent;
 }
 
-export interface DocumentOperation {
+export interface OpenApiOperation {
   readonly operationId: RouteName;
   readonly summary: string;
   readonly description?: string;
   readonly tags: readonly [string];
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly parameters?: readonly DocumentParameter[];
+  readonly parameters?: readonly OpenApiParameter[];
   readonly requestBody?: {
     readonly description: string;
     readonly required: boolean;
-    readonly content: DocumentContent;
+    readonly content: OpenApiContent;
   };
   /** By status. */
-  readonly responses: Readonly<Record<string, DocumentAnswer>>;
+  readonly responses: Readonly<Record<string, OpenApiResponse>>;
 }
 
 /** A call that the service makes, as the document describes it: what it sends, and what its answers mean. */
-export interface DocumentWebhook {
+export interface OpenApiWebhook {
   readonly operationId: string;
   readonly summary: string;
   readonly tags: readonly [string];
   readonly security: readonly [];
-  readonly parameters: readonly DocumentParameter[];
-  readonly requestBody: { readonly required: true; readonly content: DocumentContent };
+  readonly parameters: readonly OpenApiParameter[];
+  readonly requestBody: { readonly required: true; readonly content: OpenApiContent };
   /** By status, or by a class of them. */
   readonly responses: Readonly<Record<string, { readonly description: string }>>;
 }
@@ -68,9 +68,9 @@ export interface OpenApiDocument {
   readonly jsonSchemaDialect: string;
   readonly servers: readonly { readonly url: string }[];
   readonly tags: readonly { readonly name: string; readonly description?: string }[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentOperation>>>>;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
   /** What the service calls endpoints with, by the type of event. */
-  readonly webhooks: Readonly<Record<string, { readonly post: DocumentWebhook }>>;
+  readonly webhooks: Readonly<Record<string, { readonly post: OpenApiWebhook }>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, JsonSchema>>;
     readonly securitySchemes: Json;
@@ -82,5 +82,5 @@ export interface AddressedOperation {
   /** In capitals. */
   readonly method: string;
   readonly path: string;
-  readonly operation: DocumentOperation;
+  readonly operation: OpenApiOperation;
 }

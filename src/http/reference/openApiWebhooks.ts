@@ -1,7 +1,7 @@
 import { WEBHOOK_POLICY } from "../../domain/webhookDelivery/retrySchedule.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import { webhookEvents } from "../webhook/webhookEventSchemas.ts";
-import type { DocumentParameter, DocumentWebhook } from "./openApiTypes.ts";
+import type { OpenApiParameter, OpenApiWebhook } from "./openApiTypes.ts";
 import { type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
 
 /** Groups the events on the reference page, and says what holds for all of them. */
@@ -25,7 +25,7 @@ const HEADERS: readonly (readonly [name: string, description: string, schema: Js
   ],
 ];
 
-const parameters = HEADERS.map(([name, description, schema]): DocumentParameter => {
+const parameters = HEADERS.map(([name, description, schema]): OpenApiParameter => {
   return { name, in: "header", required: true, description, schema };
 });
 
@@ -58,9 +58,7 @@ export function webhookEventsText(): string {
 }
 
 /** The `webhooks` section of the document (OpenAPI 3.1): one entry for each type of event. */
-export function documentWebhooks(
-  components: Components,
-): Readonly<Record<string, { post: DocumentWebhook }>> {
+export function documentWebhooks(components: Components): Readonly<Record<string, { post: OpenApiWebhook }>> {
   return Object.fromEntries(
     webhookEvents.map(({ type, summary, schema }) => [
       type,
@@ -77,7 +75,7 @@ export function documentWebhooks(
           },
           responses,
         },
-      } satisfies { post: DocumentWebhook },
+      } satisfies { post: OpenApiWebhook },
     ]),
   );
 }

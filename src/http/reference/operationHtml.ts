@@ -5,9 +5,9 @@ import { codeHtml } from "./codeHtml.ts";
 import { bodiesHtml, fieldList, fieldsHtml, parametersHtml } from "./fieldsHtml.ts";
 import type {
   AddressedOperation,
-  DocumentAnswer,
-  DocumentOperation,
   OpenApiDocument,
+  OpenApiOperation,
+  OpenApiResponse,
 } from "./openApiTypes.ts";
 import { requestSnippets, SNIPPET_LANGUAGES, type SnippetLanguage } from "./requestSnippets.ts";
 import { type Schemas, typeText } from "./schemaFields.ts";
@@ -34,7 +34,7 @@ function snippetsHtml(one: AddressedOperation, schemas: Schemas, base: string): 
   return `<figure class="sample request"><figcaption><span class="languages">${labels.join("")}</span>${COPY}</figcaption>${code.join("")}</figure>`;
 }
 
-function isProblem({ content = {} }: DocumentAnswer): boolean {
+function isProblem({ content = {} }: OpenApiResponse): boolean {
   return content[PROBLEM] !== undefined;
 }
 
@@ -42,35 +42,35 @@ function statusHtml(status: string): string {
   return `<span class="status s${escapeHtml(status.slice(0, 1))}">${escapeHtml(status)}</span>`;
 }
 
-function headerList({ headers }: DocumentAnswer): string {
+function headerList({ headers }: OpenApiResponse): string {
   const fields = Object.entries(headers).map(([name, { required, description = "", schema }]) => {
     return { name, depth: 0, type: typeText(schema, {}), required, description };
   });
   return fieldList(fields, "answer");
 }
 
-function answerHtml(status: string, told: DocumentAnswer, schemas: Schemas): string {
+function answerHtml(status: string, told: OpenApiResponse, schemas: Schemas): string {
   const content = Object.entries(told.content ?? {});
   const types = content.map(([type]) => `<code class="media">${escapeHtml(type)}</code>`).join(" ");
   const body = content.map(([, { schema }]) => fieldsHtml(schema, schemas, "answer")).join("");
   return `<details><summary>${statusHtml(status)} ${inline(told.description)} ${types}</summary>${body}<h5>Headers</h5>${headerList(told)}</details>`;
 }
 
-function answerExamples(status: string, { content = {} }: DocumentAnswer): readonly string[] {
+function answerExamples(status: string, { content = {} }: OpenApiResponse): readonly string[] {
   return Object.values(content).flatMap(({ example }) =>
     example === undefined ? [] : [exampleHtml(`Answer ${statusHtml(status)}`, example)],
   );
 }
 
 /** What a caller may well get wrong first: a field that is missing, or a parameter of a list. */
-function likelyFault({ requestBody, parameters = [] }: DocumentOperation) {
+function likelyFault({ requestBody, parameters = [] }: OpenApiOperation) {
   const [field] = (requestBody?.content["application/json"]?.schema.required ?? []) as readonly string[];
   if (field !== undefined) return { pointer: `/${field}`, message: "is required" };
   if (!parameters.some(({ name }) => name === "limit")) return null;
   return { pointer: "/limit", message: "must be a whole number from 1 to 100" };
 }
 
-function problemValue(code: string, value: Json, operation: DocumentOperation): Json {
+function problemValue(code: string, value: Json, operation: OpenApiOperation): Json {
   const fault = code === "INVALID_REQUEST" ? likelyFault(operation) : null;
   if (fault === null) return value;
   const body = value as { readonly [member: string]: Json };
@@ -78,7 +78,7 @@ function problemValue(code: string, value: Json, operation: DocumentOperation): 
 }
 
 /** Each problem with what it looks like. */
-function problemsHtml(operation: DocumentOperation): string {
+function problemsHtml(operation: OpenApiOperation): string {
   const problems = Object.entries(operation.responses).flatMap(([status, { content = {} }]) =>
     Object.entries(content[PROBLEM]?.examples ?? {}).map(([code, { value }]) => {
       const { title } = problemFacts(code as ProblemCode);

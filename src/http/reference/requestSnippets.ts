@@ -1,5 +1,5 @@
 import type { Json } from "../../kernel/text/json.ts";
-import type { AddressedOperation, DocumentParameter } from "./openApiTypes.ts";
+import type { AddressedOperation, OpenApiParameter } from "./openApiTypes.ts";
 import { type Schemas, sample } from "./schemaFields.ts";
 
 /** The languages that requests are shown in, by the name that the page knows them under. */
@@ -31,7 +31,7 @@ function indented(text: string, indent: string): string {
   return text.replaceAll("\n", `\n${indent}`);
 }
 
-function exampleOf({ name, schema }: DocumentParameter, schemas: Schemas): string {
+function exampleOf({ name, schema }: OpenApiParameter, schemas: Schemas): string {
   return String(sample(schema, schemas, name));
 }
 

@@ -1,11 +1,11 @@
 import { escapeHtml, inline } from "../server/html.ts";
 import { bodiesHtml, parametersHtml } from "./fieldsHtml.ts";
-import type { DocumentWebhook } from "./openApiTypes.ts";
+import type { OpenApiWebhook } from "./openApiTypes.ts";
 import { exampleHtml } from "./operationHtml.ts";
 import { type Schemas, sample } from "./schemaFields.ts";
 
 /** One type of event as a section of the reference page. */
-export function webhookHtml(type: string, webhook: DocumentWebhook, schemas: Schemas): string {
+export function webhookHtml(type: string, webhook: OpenApiWebhook, schemas: Schemas): string {
   const { operationId, summary, requestBody, responses } = webhook;
   const answers = Object.entries(responses).map(
     ([status, { description }]) =>

@@ -1,5 +1,5 @@
 import type { VerificationRequester } from "../../commands/sender/verificationLink.ts";
-import type { LinkStanding } from "../../domain/sender/decisions.ts";
+import type { LinkStatus } from "../../domain/sender/decisions.ts";
 import { escapeHtml } from "../server/html.ts";
 
 const STYLE =
@@ -53,7 +53,7 @@ function requesterHtml({ workspaceName, workspaceId, code }: VerificationRequest
 
 /** A page of the verification link. Nothing that a caller sent is in it. */
 export function senderPage(
-  of: LinkStanding | "verified",
+  of: LinkStatus | "verified",
   requestId: string,
   requester: VerificationRequester | null = null,
 ): Response {

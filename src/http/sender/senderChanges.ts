@@ -28,14 +28,14 @@ export async function addOrRenameSender(
   const added = isKnown
     ? await add()
     : await queueStreamWrite(deps.store, `senders of ${workspaceId}`, async () => {
-        await requireRoom(senders, workspaceId);
+        await requireSendersBelowMax(senders, workspaceId);
         return add();
       });
   invariant(added, "a key's workspace exists");
   return added;
 }
 
-async function requireRoom(senders: ReadModel, workspaceId: string): Promise<void> {
+async function requireSendersBelowMax(senders: ReadModel, workspaceId: string): Promise<void> {
   const count = countSenders(await caughtUpRowsIfInTime(senders), workspaceId, SENDERS_MAX);
   if (count < SENDERS_MAX) return;
   const detail = `the workspace has ${SENDERS_MAX} senders, disabled ones included: a domain counts as one, and sends from every address at it`;

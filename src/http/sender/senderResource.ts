@@ -4,7 +4,7 @@ import type { SenderView } from "../../commands/sender/readSender.ts";
 import { domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
 import { type Sender as SenderState, senderStatus } from "../../domain/sender/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { type AnswerOf, Closed, DateTime, Nullable, OneOf, Time } from "../body/commonSchemas.ts";
+import { Closed, DateTime, Nullable, OneOf, type ResponseOf, Time } from "../body/commonSchemas.ts";
 import { inWords } from "../body/validation.ts";
 
 export const SenderId = inWords(
@@ -63,7 +63,7 @@ function verificationJson(
   { keys, clock }: Dependencies,
   id: string,
   { verifiedBy, requests }: SenderState,
-): AnswerOf<typeof Verification> | null {
+): ResponseOf<typeof Verification> | null {
   const newest = requests.at(-1);
   if (verifiedBy !== null || newest === undefined || clock.now() >= newest.expiresAt) return null;
   return {
@@ -77,7 +77,7 @@ function verificationJson(
 export function senderJson(
   deps: Dependencies,
   { id, sender, createdAt, updatedAt }: SenderView,
-): AnswerOf<typeof Sender> {
+): ResponseOf<typeof Sender> {
   const { workspaceId, kind, name, displayName, verifiedBy } = sender;
   const isDomain = kind === "domain";
   return {

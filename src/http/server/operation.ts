@@ -4,7 +4,7 @@ import type { ProblemCode } from "./problemCodes.ts";
 import type { RouteName } from "./routes.ts";
 
 /** An answer other than the problems. `schema` is null where it has no body; `contentType` is JSON unless given. */
-export interface OperationAnswer {
+export interface OperationResponse {
   readonly status: 200 | 201 | 202 | 204 | 303 | 304 | 404 | 410 | 503;
   readonly schema: TSchema | null;
   readonly contentType?: string;
@@ -32,9 +32,9 @@ export interface Operation {
   /** The body as multipart/form-data, where that is taken too. */
   readonly multipart?: TSchema;
   /** The answer when all is well. */
-  readonly success: OperationAnswer;
+  readonly success: OperationResponse;
   /** Further answers: 304 to a conditional request, 200 to a repeat, a page for people instead of a problem. */
-  readonly also?: readonly OperationAnswer[];
+  readonly also?: readonly OperationResponse[];
   /**
    * Codes of its own. What every operation of its kind can answer is added by the document: INVALID_REQUEST, be it for
    * the framing of the request; UNAUTHORIZED, FORBIDDEN and RATE_LIMITED with a scope; PAYLOAD_TOO_LARGE with a body;
@@ -47,7 +47,7 @@ export interface Operation {
 export type Operations = { readonly [Name in RouteName]?: Operation };
 
 /** What most operations have in common: they answer one status, and take no query parameters unless they say so. */
-function answering<const Status extends OperationAnswer["status"]>(status: Status) {
+function answering<const Status extends OperationResponse["status"]>(status: Status) {
   return <Schema extends TSchema>(schema: Schema, ...problems: readonly ProblemCode[]) => {
     return { query: NoQuery, success: { status, schema }, problems };
   };

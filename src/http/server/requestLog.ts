@@ -77,17 +77,14 @@ export function requestLog({ isWhole, lines, after }: RequestLogOptions): Reques
 }
 
 /** Says whether one more line may be written; at the end of its time it says how many were not. */
-function lineBudget(
-  after: RequestLogOptions["after"],
-  tellOmitted: (omitted: number) => void,
-): () => boolean {
+function lineBudget(after: RequestLogOptions["after"], logOmitted: (omitted: number) => void): () => boolean {
   let taken = 0;
   return () => {
     if (taken === 0) {
       after(WINDOW_MS, () => {
         const omitted = taken - LINES_MAX;
         taken = 0;
-        if (omitted > 0) tellOmitted(omitted);
+        if (omitted > 0) logOmitted(omitted);
       });
     }
     taken += 1;

@@ -5,7 +5,6 @@ import { reasonOf } from "../../kernel/text/errorReason.ts";
 import type { BodyAdmissionControl } from "../body/bodyAdmission.ts";
 import { contentLengthOf } from "../body/jsonBody.ts";
 import { validationProblem } from "../body/validation.ts";
-import { AnswerRoom } from "./answerRoom.ts";
 import { Problem, problemResponse } from "./problem.ts";
 import { problemOf } from "./problemOfError.ts";
 import type { RateLimits } from "./rateLimits.ts";
@@ -20,6 +19,7 @@ import {
 import type { RequestLine, RequestLog } from "./requestLog.ts";
 import type { RequestsInFlight } from "./requestsInFlight.ts";
 import { makeRequestTimeouts } from "./requestTimeouts.ts";
+import { ResponseBuffer } from "./responseBuffer.ts";
 import { loggedPath, methodsOf, nearestPath } from "./routeMatching.ts";
 import { routes } from "./routes.ts";
 
@@ -118,7 +118,7 @@ export function makeFetch(
   for (const controller of controllers) app.use(controller);
   const handle = app.fetch;
   const timeouts = makeRequestTimeouts(options.requestTimeoutMs);
-  const room = new AnswerRoom();
+  const room = new ResponseBuffer();
   const shared: ServerContext = {
     rateLimits: options.rateLimits,
     bodies: options.bodies,

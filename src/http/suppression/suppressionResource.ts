@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { Suppression as SuppressionView } from "../../commands/suppression/manageSuppressions.ts";
-import { type AnswerOf, Closed, DateTime, Id, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+import { Closed, DateTime, Id, Nullable, OneOf, type ResponseOf, Uuid } from "../body/commonSchemas.ts";
 
 /** Why an address is suppressed. */
 export const SuppressionReason = OneOf(["bounce", "complaint", "manual"], {
@@ -25,7 +25,7 @@ export const Suppression = Closed(
   { $id: "Suppression" },
 );
 
-export function suppressionJson(view: SuppressionView): AnswerOf<typeof Suppression> {
+export function suppressionJson(view: SuppressionView): ResponseOf<typeof Suppression> {
   const { id, address, reason, note, emailId, createdAt } = view;
   return { id, object: "suppression", address, reason, note, email_id: emailId, created_at: createdAt };
 }

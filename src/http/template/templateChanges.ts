@@ -94,7 +94,7 @@ export async function draftOrRefuse(
 ): Promise<string> {
   const draft = draftRequest(deps.templateEngine, body);
   const { outcome, versionId } = await draftTemplateVersion(deps, place, draft, context);
-  if (outcome === "noRoom")
+  if (outcome === "allowanceExceeded")
     throw new Problem("STORAGE_LIMIT_EXCEEDED", { detail: CONTENT_ALLOWANCE_USED_UP });
   if (outcome !== "drafted") throw new Problem(REFUSALS[outcome]);
   return versionId;

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { TemplateRow } from "../../../projections/templates.ts";
 import type { TemplateLocation, VersionView } from "../../commands/template/manageTemplates.ts";
 import { VARIABLE_TYPES } from "../../domain/template/variables.ts";
-import { type AnswerOf, AnyName, Closed, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+import { AnyName, Closed, DateTime, Nullable, OneOf, type ResponseOf, Uuid } from "../body/commonSchemas.ts";
 import { inWords } from "../body/validation.ts";
 
 /** Any JSON value but null. */
@@ -47,7 +47,7 @@ export function templateJson({
   currentVersionId,
   createdAt,
   updatedAt,
-}: TemplateRow): AnswerOf<typeof Template> {
+}: TemplateRow): ResponseOf<typeof Template> {
   return {
     id,
     object: "template",
@@ -79,7 +79,7 @@ export const TemplateVersion = Closed(
 export function versionJson(
   { templateId }: TemplateLocation,
   { version, source }: VersionView,
-): AnswerOf<typeof TemplateVersion> {
+): ResponseOf<typeof TemplateVersion> {
   const { subject, html, text, variables } = source;
   return {
     id: version.id,

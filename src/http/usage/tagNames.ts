@@ -1,5 +1,5 @@
 import { newestTagged } from "../../../projections/emails.ts";
-import type { UsagePlace } from "../../../projections/usage/countedRows.ts";
+import type { UsageCursor } from "../../../projections/usage/countedRows.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
 import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
@@ -15,7 +15,7 @@ interface TagOptions {
 export async function tagNames(
   { deps, emails }: TagOptions,
   ownerId: string,
-  rows: readonly Pick<UsagePlace, "group">[],
+  rows: readonly Pick<UsageCursor, "group">[],
 ): Promise<ReadonlyMap<string, string>> {
   const hashes = [...new Set(rows.map(({ group }) => group))];
   const ids = await scheduledRead(emails, (db) => hashes.map((hash) => newestTagged(db, hash)));

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { BouncesRow, UsageRow } from "../../../projections/usage/queries.ts";
-import { type AnswerOf, Closed, Count, DateTime, Id, Nullable } from "../body/commonSchemas.ts";
+import { Closed, Count, DateTime, Id, Nullable, type ResponseOf } from "../body/commonSchemas.ts";
 import { SenderId } from "../sender/senderResource.ts";
 
 const Start = Type.Intersect([DateTime], { description: "When the hour or day begins." });
@@ -34,7 +34,7 @@ export function usageJson(
   { start, group, ...counts }: UsageRow,
   groupBy?: "sender" | "template" | "tag",
   tagNames: ReadonlyMap<string, string> = new Map(),
-): AnswerOf<typeof Usage> {
+): ResponseOf<typeof Usage> {
   return {
     object: "usage",
     start,
@@ -57,6 +57,6 @@ export const Bounces = Closed(
   { $id: "Bounces" },
 );
 
-export function bouncesJson({ start, group, bounced }: BouncesRow): AnswerOf<typeof Bounces> {
+export function bouncesJson({ start, group, bounced }: BouncesRow): ResponseOf<typeof Bounces> {
   return { object: "bounces", start, domain: group || null, bounced };
 }

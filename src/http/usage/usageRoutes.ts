@@ -1,6 +1,6 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { UsagePage, UsagePlace, UsageRange } from "../../../projections/usage/countedRows.ts";
+import type { UsageCursor, UsagePage, UsageRange } from "../../../projections/usage/countedRows.ts";
 import { listBounces, listUsage } from "../../../projections/usage/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
@@ -104,12 +104,12 @@ function rangeOf(ownerId: string, query: RangeQuery, now: EpochMs): UsageRange {
     before: nextStart(to, by),
     by,
     limit,
-    ...(cursor === undefined ? {} : { after: placeOf(cursor) }),
+    ...(cursor === undefined ? {} : { after: usageCursorOf(cursor) }),
   };
 }
 
 /** A cursor of these lists holds a row's start and group. */
-function placeOf(cursor: string): UsagePlace {
+function usageCursorOf(cursor: string): UsageCursor {
   const { createdAt: start, id: group } = decodeCursor(cursor, () => true);
   if (parseDateTime(start) === null) throw notACursor();
   return { start, group };

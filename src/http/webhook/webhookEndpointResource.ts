@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { WebhookEndpointRow } from "../../../projections/webhookEndpoints.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
 import { isUuid } from "../../kernel/ids.ts";
-import { type AnswerOf, Closed, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+import { Closed, DateTime, Nullable, OneOf, type ResponseOf, Uuid } from "../body/commonSchemas.ts";
 import { invalid } from "../server/problem.ts";
 
 export const WebhookEventName = OneOf(WEBHOOK_EVENT_TYPES);
@@ -42,7 +42,7 @@ export const NewWebhookEndpoint = Closed(
 );
 
 /** An endpoint as its owner sees it, without its secret. */
-export function endpointJson(row: WebhookEndpointRow): AnswerOf<typeof WebhookEndpoint> {
+export function endpointJson(row: WebhookEndpointRow): ResponseOf<typeof WebhookEndpoint> {
   return {
     id: row.id,
     object: "webhook_endpoint",

@@ -5,7 +5,16 @@ import type { AnswerKeeping } from "../../commands/webhookDelivery/webhookPayloa
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import { grouped } from "../../kernel/text/text.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { type AnswerOf, Closed, Count, DateTime, Id, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+import {
+  Closed,
+  Count,
+  DateTime,
+  Id,
+  Nullable,
+  OneOf,
+  type ResponseOf,
+  Uuid,
+} from "../body/commonSchemas.ts";
 import { WebhookEventName } from "../webhook/webhookEndpointResource.ts";
 import { WebhookEventBody } from "../webhook/webhookEventSchemas.ts";
 
@@ -33,7 +42,7 @@ export const WebhookDelivery = Closed(deliveryFields, {
 });
 
 /** A delivery as it stands. */
-export function deliveryJson(row: WebhookDeliveryRow): AnswerOf<typeof WebhookDelivery> {
+export function deliveryJson(row: WebhookDeliveryRow): ResponseOf<typeof WebhookDelivery> {
   return {
     id: row.id,
     object: "webhook_delivery",
@@ -67,7 +76,7 @@ const WebhookAttempt = Closed(
   { $id: "WebhookAttempt" },
 );
 
-type AttemptAnswer = AnswerOf<typeof WebhookAttempt>;
+type AttemptAnswer = ResponseOf<typeof WebhookAttempt>;
 
 export const WholeWebhookDelivery = Closed(
   {

@@ -3,12 +3,12 @@ import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import type { Workspace as WorkspaceState } from "../../domain/workspace/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import {
-  type AnswerOf,
   Closed,
   Count,
   DateTime,
   Nullable,
   OneOf,
+  type ResponseOf,
   Time,
   Uuid,
 } from "../body/commonSchemas.ts";
@@ -45,7 +45,7 @@ const Limits = Closed(
   { description: "Set by whoever runs the service." },
 );
 
-function limitsJson(limits: WorkspaceLimits): AnswerOf<typeof Limits> {
+function limitsJson(limits: WorkspaceLimits): ResponseOf<typeof Limits> {
   return {
     messages_per_day: limits.messagesPerDay,
     storage_bytes: limits.storageBytes,
@@ -81,14 +81,14 @@ export const Workspace = Closed(
 );
 
 /** What is used of a workspace's limits. */
-export type WorkspaceUsage = AnswerOf<typeof Usage>;
+export type WorkspaceUsage = ResponseOf<typeof Usage>;
 
 export function workspaceJson(
   id: string,
   { workspace, createdAt }: WorkspaceView,
   limits: WorkspaceLimits,
   usage: WorkspaceUsage,
-): AnswerOf<typeof Workspace> {
+): ResponseOf<typeof Workspace> {
   const pausedAt = pausedSince(workspace);
   return {
     id,

@@ -1,5 +1,5 @@
 /** What came of a reading. `unreadable`: not within the bounds on time. `busy`: not now, too many others wait. */
-export type HtmlReading =
+export type HtmlToTextResult =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "unreadable" }
   | { readonly kind: "busy" };
@@ -10,7 +10,7 @@ export interface HtmlToText {
    * What a person reads of the html, as lines of text: links with their addresses, no images. "" where there is nothing
    * to read. Never throws, and leaves the event loop free meanwhile.
    */
-  read(html: string): Promise<HtmlReading>;
+  read(html: string): Promise<HtmlToTextResult>;
   /** Lets go of what it holds: whoever waits gets `busy`. */
   close(): void;
 }

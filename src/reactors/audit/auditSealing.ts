@@ -16,7 +16,7 @@ export interface AuditSealingOptions {
 }
 
 /** How often it reads on. */
-const LOOK_MS = 5 * SECOND_MS;
+const POLL_INTERVAL_MS = 5 * SECOND_MS;
 /** It yields so many times as long as it has worked: under load sealing falls behind rather than slow others down. */
 const YIELD_FACTOR = 4;
 const YIELD_MS_MAX = SECOND_MS;
@@ -24,7 +24,7 @@ const YIELD_MS_MAX = SECOND_MS;
 /** Seals the log from time to time, for as long as the service runs. Every instance does: the first one wins. */
 export function auditSealing(options: AuditSealingOptions): PeriodicWorker {
   const { sealer, instanceStatus, clock, intervalMs, random, onTrouble } = options;
-  const lookMs = Math.min(LOOK_MS, intervalMs);
+  const lookMs = Math.min(POLL_INTERVAL_MS, intervalMs);
   /** Since when there is something to seal behind the seal of `lastRevision`; on the monotonic clock. */
   let waitsSince: number | null = null;
   let lastRevision: number | null = null;

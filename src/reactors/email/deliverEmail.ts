@@ -17,9 +17,9 @@ import { load } from "../../commands/transact.ts";
 import { classifyOutcome, type Verdict } from "../../domain/email/classifyMailOutcome.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
 import { nextAction } from "../../domain/email/nextAction.ts";
-import { type LastingVerdict, lastingVerdict } from "../../domain/email/recordedVerdict.ts";
+import { type RecordedVerdict, toRecordedVerdict } from "../../domain/email/recordedVerdict.ts";
 import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
-import type { DeliveryPolicy, Moment } from "../../domain/email/retrySchedule.ts";
+import type { DecisionInput, DeliveryPolicy } from "../../domain/email/retrySchedule.ts";
 import {
   type SimulatedEnd,
   simulatedEndOf,
@@ -47,7 +47,7 @@ import type { MailSession } from "../../ports/mailTransport.ts";
 import type { SuppressionList } from "../../ports/suppressionList.ts";
 import type { SendGate } from "../instance/sendGate.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
-import { MENDABLE_REASONS, type Refusal } from "./refusalReports.ts";
+import { CORRECTABLE_REASONS, type Refusal } from "./refusalReports.ts";
 import { singleFlightReads } from "./singleFlightReads.ts";
 
 /** What one delivery works with. */
@@ -124,7 +124,7 @@ export function emailDelivery(context: DeliveryContext) {
     const recent = context.recent?.take(due.id);
     // A claim on an older revision would lose, and nothing would make us look again.
     const story = recent?.revision === due.revision ? recent : await readEmailHistory(store, due.id);
-    const moment = momentOf(context, story.state, workspace);
+    const moment = decisionInputOf(context, story.state, workspace);
     const isAsKnown = story.revision === due.revision;
     if (isAsKnown && story.state && story.state.nextAttemptAt > moment.now) return { kind: "notYet" };
     if (!(await context.sendGate.ask()) || context.stopping.aborted) return { kind: "notYet" };
@@ -287,7 +287,7 @@ function returnPathOf({ keys, clock, returnPathDomain }: DeliveryContext, { due,
 /** A failure that is neither the message's nor its recipient's. */
 function refusalFor(emailId: string, verdict: Verdict): Refusal | null {
   if (verdict.kind !== "failed") return null;
-  const reason = MENDABLE_REASONS.find((mendable) => mendable === verdict.reason);
+  const reason = CORRECTABLE_REASONS.find((mendable) => mendable === verdict.reason);
   return reason === undefined ? null : { emailId, reason, code: verdict.code };
 }
 
@@ -325,7 +325,7 @@ function refusalOf(
 }
 
 /** What the message's own suppression says of the bounce that led to it. */
-function bounceOf(suppression: NonNullable<SuppressionState>): LastingVerdict {
+function bounceOf(suppression: NonNullable<SuppressionState>): RecordedVerdict {
   const { bounceReason = "recipient_address_rejected", code = 550, enhancedCode, sealedReply } = suppression;
   return {
     kind: "bounced",
@@ -343,21 +343,21 @@ function lasting(
   { story }: Attempt,
   verdict: Verdict,
   { from, to, toName = "", replyTo = "", replyToName = "", subject }: EmailContent,
-): LastingVerdict {
+): RecordedVerdict {
   const first = story.events[0]?.event;
   invariant(first?.type === "EmailContentStored", "a message with content begins with it");
   const { salt } = first.data;
   const encrypt = (reply: string) =>
     keys.encryptWithSalt(salt, redactRelayReply(reply, from, to, [replyTo, subject, toName, replyToName]));
-  return lastingVerdict(verdict, encrypt, [from, to, replyTo]);
+  return toRecordedVerdict(verdict, encrypt, [from, to, replyTo]);
 }
 
 /** A bounce with the domain that it was at, where that is to be kept and the content still shows it. */
 function placed(
   { bounceDomains }: DeliveryContext,
-  verdict: LastingVerdict,
+  verdict: RecordedVerdict,
   content: EmailContent | null,
-): LastingVerdict {
+): RecordedVerdict {
   if (verdict.kind !== "bounced" || !bounceDomains || content === null) return verdict;
   return { ...verdict, recipientDomain: domainOf(content.to) };
 }
@@ -365,7 +365,7 @@ function placed(
 interface Verdicted {
   readonly workspace: WorkspaceState;
   readonly content: EmailContent;
-  readonly verdict: LastingVerdict;
+  readonly verdict: RecordedVerdict;
 }
 
 async function recordVerdict(
@@ -399,7 +399,7 @@ function record(
   context: DeliveryContext,
   on: Attempt,
   workspace: WorkspaceState,
-  verdict: LastingVerdict,
+  verdict: RecordedVerdict,
 ): Promise<void> {
   return retryUntilRecorded(context, on.due.id, () =>
     recordMailAttempt(context.store, on.claimed, verdict, recording(context, on, workspace)),
@@ -409,15 +409,20 @@ function record(
 function recording(context: DeliveryContext, on: Attempt, workspace: WorkspaceState) {
   const { policy, transport } = context;
   const commandContext = commandContextOf(context, on.due);
-  return { policy, transport, context: commandContext, moment: momentOf(context, on.story.state, workspace) };
+  return {
+    policy,
+    transport,
+    context: commandContext,
+    moment: decisionInputOf(context, on.story.state, workspace),
+  };
 }
 
 /** What a decision about this message depends on beside its state: the time, and pauses. */
-export function momentOf(
+export function decisionInputOf(
   context: Pick<DeliveryContext, "clock" | "random" | "sendGate">,
   state: EmailState,
   workspace: WorkspaceState,
-): Moment {
+): DecisionInput {
   const now = context.clock.now();
   const paused =
     state === null ? 0 : pausedMs(workspace, deliverFrom(state), now, context.sendGate.downtimes);

@@ -15,7 +15,7 @@ import {
 import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
-import type { Look } from "../worker/claimScheduler.ts";
+import type { ReadyItems } from "../worker/claimScheduler.ts";
 
 /** Steps from sender to sender, or from workspace to workspace, that one look takes; each of them reads one row. */
 export const LOOK_STEPS_MAX = 256;
@@ -28,7 +28,7 @@ const PLACES_MAX = 10_000;
 const FIRST: MailQueueKey = { authorityId: "", senderId: "" };
 
 /** What to show, and what to leave out. */
-export interface LookRequest {
+export interface ReadyMailRequest {
   readonly now: EpochMs;
   /** Ids of messages, workspaces and senders that are left alone. */
   readonly held: ReadonlySet<string>;
@@ -36,7 +36,7 @@ export interface LookRequest {
 }
 
 /** What one look has seen so far. */
-interface Seen extends LookRequest {
+interface Seen extends ReadyMailRequest {
   readonly db: ReadDatabase;
   readonly items: DueEmail[];
   /** Queues with more to show, and the last message of each that was shown. */
@@ -55,11 +55,11 @@ export class FairMailQueue {
   /** The mail owner that had the last turn. */
   private ownerId = "";
   /** The sender that had the last turn, of owners with more senders than had one. */
-  private readonly places = new LRUCache<string, MailQueueKey>({ max: PLACES_MAX });
+  private readonly cursors = new LRUCache<string, MailQueueKey>({ max: PLACES_MAX });
 
   constructor(private readonly lane: MailLane) {}
 
-  look(db: ReadDatabase, request: LookRequest): Look<DueEmail> {
+  look(db: ReadDatabase, request: ReadyMailRequest): ReadyItems<DueEmail> {
     const { now, held, limit } = request;
     if (!hasMoreReadyThan(db, this.lane, now, limit)) {
       const items = readyEmails(db, this.lane, now, limit).filter((email) => !isHeld(email, held));
@@ -96,24 +96,24 @@ export class FairMailQueue {
 
   /** Goes round the senders of a mail owner once, or as far as it may. */
   private takeTurnOf(ownerId: string, seen: Seen): void {
-    const begun = this.places.get(ownerId) ?? FIRST;
+    const begun = this.cursors.get(ownerId) ?? FIRST;
     const itemsMax = Math.min(seen.limit, seen.items.length + OF_WORKSPACE_MAX);
-    let place = begun;
+    let cursor = begun;
     let isBehindEnd = false;
     while (mayGoOn(seen) && seen.items.length < itemsMax) {
       seen.steps += 1;
-      const queue = nextSenderQueue(seen.db, this.lane, ownerId, place);
+      const queue = nextSenderQueue(seen.db, this.lane, ownerId, cursor);
       if (queue === null) {
         if (isBehindEnd || begun === FIRST) return;
         isBehindEnd = true;
-        place = FIRST;
+        cursor = FIRST;
       } else {
         if (isBehindEnd && isBehind(queue, begun)) return;
-        place = takeFrom(queue, seen);
+        cursor = takeFrom(queue, seen);
       }
     }
     seen.isRound = false;
-    this.places.set(ownerId, place);
+    this.cursors.set(ownerId, cursor);
   }
 }
 

@@ -10,7 +10,7 @@ import type { EpochMs } from "../../kernel/time.ts";
 import type { MailTransport } from "../../ports/mailTransport.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
-import { ClaimScheduler, type Look, type WorkPermit } from "../worker/claimScheduler.ts";
+import { ClaimScheduler, type ReadyItems, type WorkPermit } from "../worker/claimScheduler.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
 import { readRows } from "../worker/readRows.ts";
 import { type DeliveryContext, type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
@@ -121,7 +121,7 @@ export class MailDelivery {
       random,
       stopping: this.stopping.signal,
       onTrouble,
-      ready: (now: EpochMs, held: ReadonlySet<string>, limit: number): Look<DueEmail> =>
+      ready: (now: EpochMs, held: ReadonlySet<string>, limit: number): ReadyItems<DueEmail> =>
         this.readDue((db) => queue.look(db, { now, held, limit })) ?? { items: [], more: "none" },
       nextReadyAt: (now: EpochMs) => this.readDue((db) => nextReadyAt(db, lane, now)),
       ownersOf: ({ workspaceId, senderId, authorityId }: DueEmail) => [workspaceId, senderId, authorityId],

@@ -15,7 +15,7 @@ import { forEachRow } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 import { readRows } from "../worker/readRows.ts";
 import { rowBackoff } from "../worker/rowBackoff.ts";
-import { commandContextOf, type DeliveryContext, momentOf } from "./deliverEmail.ts";
+import { commandContextOf, type DeliveryContext, decisionInputOf } from "./deliverEmail.ts";
 
 export interface MailHousekeepingOptions {
   readonly context: DeliveryContext;
@@ -57,7 +57,7 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
       if (isInFlight(id)) return;
       const { state } = await readEmailHistory(store, id);
       if (state === null) return;
-      const moment = momentOf(context, state, await workspaces.get(state.workspaceId));
+      const moment = decisionInputOf(context, state, await workspaces.get(state.workspaceId));
       await expireEmailLease(store, id, attempt, {
         // No relay can have what stays inside: there is nothing to hold it for.
         policy: state.isSimulated ? { ...policy, onAmbiguous: "retry" } : policy,
@@ -77,7 +77,7 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
     const aged = read((db) => agedEmailsOf(db, ownerId, acceptedBefore, limit)) ?? [];
     await forEachRow(aged, { backoff, onTrouble }, async (due) => {
       const history = await readEmailHistory(store, due.id);
-      const moment = momentOf(context, history.state, workspace);
+      const moment = decisionInputOf(context, history.state, workspace);
       if (nextAction(history.state, moment, policy).kind !== "expire") return;
       await expireEmail(store, { id: due.id, ...history }, commandContextOf(context, due));
     });

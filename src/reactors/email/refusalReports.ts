@@ -3,19 +3,19 @@ import { HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 /** Why a relay refuses mail for good though nothing is wrong with message or recipient: what its operator can mend. */
-export const MENDABLE_REASONS = [
+export const CORRECTABLE_REASONS = [
   "sender_rejected",
   "relay_refused",
   "authentication_required",
   "policy_rejected",
 ] as const satisfies readonly RefusalReason[];
 
-export type MendableReason = (typeof MENDABLE_REASONS)[number];
+export type CorrectableReason = (typeof CORRECTABLE_REASONS)[number];
 
 /** One message that failed so. The relay's words may name people, so the code alone is reported. */
 export interface Refusal {
   readonly emailId: string;
-  readonly reason: MendableReason;
+  readonly reason: CorrectableReason;
   readonly code: number;
 }
 
@@ -32,7 +32,7 @@ const RECENT_MS = HOUR_MS;
 /** Makes reports of mail that a relay refuses for good for our sake: such mail is lost, and nothing else would say so. */
 export class RefusalReports {
   private failed = 0;
-  private toldAt = Number.NEGATIVE_INFINITY;
+  private reportedAt = Number.NEGATIVE_INFINITY;
   private last: { readonly refusal: Refusal; readonly at: number } | null = null;
 
   constructor(
@@ -44,9 +44,9 @@ export class RefusalReports {
     const now = this.clock.monotonicMs();
     this.failed += 1;
     this.last = { refusal, at: now };
-    if (now - this.toldAt < REPEAT_MS) return;
+    if (now - this.reportedAt < REPEAT_MS) return;
     this.tell({ ...refusal, failed: this.failed });
-    this.toldAt = now;
+    this.reportedAt = now;
     this.failed = 0;
   }
 

@@ -24,7 +24,7 @@ export class RelayOutageReports {
   private attempts = 0;
   private beganAt = 0;
   /** When the last report was made, by the monotonic clock; null while there is nothing to report. */
-  private toldAt: number | null = null;
+  private reportedAt: number | null = null;
 
   constructor(
     private readonly clock: Pick<Clock, "monotonicMs">,
@@ -36,21 +36,21 @@ export class RelayOutageReports {
     if (this.attempts === 0) this.beganAt = now;
     this.attempts += 1;
     const forMs = now - this.beganAt;
-    if (this.toldAt === null) {
+    if (this.reportedAt === null) {
       if (isPassing(fault) && this.attempts < FAULTS_MIN && forMs < FAULTY_MS_MIN) return;
-      this.toldAt = now;
+      this.reportedAt = now;
       this.tell({ kind: "began", fault });
-    } else if (now - this.toldAt >= REPEAT_MS) {
-      this.toldAt = now;
+    } else if (now - this.reportedAt >= REPEAT_MS) {
+      this.reportedAt = now;
       this.tell({ kind: "lasts", fault, forMs, attempts: this.attempts });
     }
   }
 
   success(): void {
-    const { attempts, toldAt } = this;
+    const { attempts, reportedAt } = this;
     this.attempts = 0;
-    this.toldAt = null;
-    if (toldAt === null) return;
+    this.reportedAt = null;
+    if (reportedAt === null) return;
     this.tell({ kind: "ended", forMs: this.clock.monotonicMs() - this.beganAt, attempts });
   }
 }

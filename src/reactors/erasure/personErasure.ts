@@ -1,7 +1,7 @@
 import { uploadsSentTo } from "../../../projections/attachmentUse.ts";
 import { emailsToRecipient } from "../../../projections/emails.ts";
 import { areOthersWaiting, openErasures } from "../../../projections/erasures.ts";
-import type { ListPlace } from "../../../projections/keysetList.ts";
+import type { KeysetCursor } from "../../../projections/keysetList.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailState } from "../../commands/email/readEmail.ts";
 import { clearErasedEmail, eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
@@ -49,7 +49,7 @@ const KEPT_MAX = 1_000;
 /** A message accepted so long before the request is certainly covered, whatever the clocks of two instances say. */
 const CLOCKS_DIFFER_MS_MAX = HOUR_MS;
 /** So long the disks are gone over again when something remained; then the report says what. */
-const SCRUB_PATIENCE_MS = 15 * MINUTE_MS;
+const SCRUB_TIMEOUT_MS = 15 * MINUTE_MS;
 /** So long an applied request waits for others to share its purge: however many come, theirs is the next one. */
 const SCRUB_SHARED_MS = 10 * SECOND_MS;
 
@@ -80,7 +80,7 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
     const { remains } = await store.purge();
     const all = [...remains, ...(await options.truncateWriteAheadLogs())];
     if (all.length === 0) cleanSince = startedAt;
-    else if (clock.now() - epochMs(appliedAt ?? requestedAt) < SCRUB_PATIENCE_MS)
+    else if (clock.now() - epochMs(appliedAt ?? requestedAt) < SCRUB_TIMEOUT_MS)
       throw new NotYetError(all.join("; "));
     return all;
   };
@@ -149,7 +149,7 @@ async function eraseMessages(erasing: Erasing): Promise<MessageCounts> {
   const { emails, request, yieldToTimers } = erasing;
   let counts = NOTHING;
   let underWay = 0;
-  let after: ListPlace | null = null;
+  let after: KeysetCursor | null = null;
   do {
     const page = emailsToRecipient(emails, request.erasure, after, WALK_EMAILS);
     for (const message of page.found) {
@@ -167,7 +167,7 @@ async function eraseMessages(erasing: Erasing): Promise<MessageCounts> {
 /** The message once it is erased; null when the request does not cover it. */
 async function eraseMessage(
   { deps, request, context }: Erasing,
-  { id, createdAt }: ListPlace,
+  { id, createdAt }: KeysetCursor,
 ): Promise<Email | "underWay" | null> {
   if (!(await isCovered(deps, request, { id, createdAt }))) return null;
   const outcome = await eraseEmail(deps, id, { reason: "person", erasureId: request.id }, context);
@@ -181,7 +181,7 @@ async function eraseMessage(
 async function isCovered(
   { store }: Dependencies,
   { requestedAt, position }: ErasureView,
-  { id, createdAt }: ListPlace,
+  { id, createdAt }: KeysetCursor,
 ): Promise<boolean> {
   if (epochMs(createdAt) < epochMs(requestedAt) - CLOCKS_DIFFER_MS_MAX) return true;
   const [accepted] = await store.read(emailStream(id), ACCEPTANCE_REVISION, 1);

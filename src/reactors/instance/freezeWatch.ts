@@ -7,7 +7,7 @@ export interface FreezeWatch {
   stop(): void;
 }
 
-const LOOK_MS = 500;
+const POLL_INTERVAL_MS = 500;
 
 /**
  * Polls whether the log was frozen, and calls `onFrozen` once. A process does not come back from that: its caches are
@@ -27,7 +27,7 @@ export function watchFreeze(instanceStatus: InstanceStatusCache, onFrozen: () =>
     return wasFrozen;
   };
   // While the store is away nothing can be written here either.
-  const timer = setInterval(() => look().catch(() => {}), LOOK_MS);
+  const timer = setInterval(() => look().catch(() => {}), POLL_INTERVAL_MS);
   return {
     isFrozen() {
       if (wasFrozen) return true;

@@ -54,7 +54,7 @@ export interface VerificationMailWorkerOptions {
 /** Mails that one look finds, and how many of them are sent at once. */
 const MAILS_MAX = 64;
 const AT_ONCE_MAX = 4;
-const LOOK_MS = 250;
+const POLL_INTERVAL_MS = 250;
 /** How long the relay is left alone after a connection to it has failed. */
 const RELAY_REST_MS = 2_000;
 export const VERIFICATION_LEASE_MS = 2 * MINUTE_MS;
@@ -119,7 +119,7 @@ export class VerificationMailWorker {
   private async work(): Promise<void> {
     while (!this.stopping.signal.aborted) {
       const isRelayAway = await this.round();
-      await this.sleep.sleep(isRelayAway ? RELAY_REST_MS : LOOK_MS);
+      await this.sleep.sleep(isRelayAway ? RELAY_REST_MS : POLL_INTERVAL_MS);
     }
   }
 

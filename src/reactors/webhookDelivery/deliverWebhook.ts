@@ -7,7 +7,7 @@ import {
   readWebhookDelivery,
   recordWebhookAttempt,
   skipWebhook,
-  type WebhookAt,
+  type WebhookDeliveryAtRevision,
   type WebhookRecording,
 } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import type { MappedEvent, WebhookPayload } from "../../commands/webhookDelivery/webhookPayload.ts";
@@ -71,7 +71,7 @@ export async function deliverWebhook(
   const { store } = deps;
   if (!(await context.sendGate.ask())) return NOT_ACTED;
   // A delivery that was never attempted has no stream to read.
-  const at: WebhookAt =
+  const at: WebhookDeliveryAtRevision =
     row.revision === 0
       ? { id: row.id, state: null, revision: null }
       : await readWebhookDelivery(store, row.id);
@@ -111,7 +111,11 @@ async function endpointOf(
 }
 
 /** Whether nothing but time makes it due: a clock was set back. What others have done, the read model will show. */
-function isNotYetDue({ deps }: WebhookContext, row: WebhookDeliveryRow, { state, revision }: WebhookAt) {
+function isNotYetDue(
+  { deps }: WebhookContext,
+  row: WebhookDeliveryRow,
+  { state, revision }: WebhookDeliveryAtRevision,
+) {
   const isAsShown = revision === row.revision - 1;
   return isAsShown && state?.status === "pending" && state.nextAttemptAt > deps.clock.now();
 }
@@ -189,8 +193,8 @@ async function conclude(
     const gone = { workspaceId, endpointId, url };
     const commandContext = commandContextOf(context, workspaceId);
     await retryUntilRecorded(context, claimed.id, async () => {
-      const isNews = await disableFailedEndpoint(context.deps, gone, "gone", commandContext);
-      if (isNews) context.onDisabled({ workspaceId, endpointId, reason: "gone" });
+      const hasChanged = await disableFailedEndpoint(context.deps, gone, "gone", commandContext);
+      if (hasChanged) context.onDisabled({ workspaceId, endpointId, reason: "gone" });
     });
   }
   // The claim is what was acted on: the outcome may make the delivery due again, and that is news.

@@ -51,9 +51,9 @@ interface Semaphore {
 export class EndpointBulkhead {
   private readonly endpoints = new LRUCache<string, Health>({ max: ENDPOINTS_MAX });
   private readonly permits: Readonly<Record<RateLimiter, Semaphore>> = {
-    unknown: placesFor("unknown"),
-    quick: placesFor("quick"),
-    slow: placesFor("slow"),
+    unknown: semaphoreFor("unknown"),
+    quick: semaphoreFor("quick"),
+    slow: semaphoreFor("slow"),
   };
 
   constructor(private readonly clock: Clock) {}
@@ -128,7 +128,7 @@ export class EndpointBulkhead {
   }
 }
 
-function placesFor(pace: RateLimiter): Semaphore {
+function semaphoreFor(pace: RateLimiter): Semaphore {
   return { inFlight: 0, max: PACE_IN_FLIGHT_MAX[pace], waiting: new Set() };
 }
 

@@ -28,7 +28,7 @@ const FAILING_MAX = 1_000;
 /** Leases are looked at this often; a claim is given up at most this late. */
 const INTERVAL_MS = 250;
 /** Endpoints that nothing gets through to are looked for this often. */
-const FAILING_LOOK_MS = 60_000;
+const FAILING_CHECK_INTERVAL_MS = 60_000;
 
 /** Ends leases that ran out, and disables endpoints that nothing gets through to. */
 export function webhookHousekeeping(options: WebhookHousekeepingOptions): PeriodicWorker {
@@ -62,15 +62,15 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
     const failing = read((db) => failingEndpoints(db, before, FAILING_RULE.failuresMin, FAILING_MAX)) ?? [];
     for (const { workspaceId, endpointId } of failing) {
       const { context: command } = recordingOf(context, workspaceId);
-      const isNews = await disableFailedEndpoint(deps, { workspaceId, endpointId }, "failing", command);
-      if (isNews) context.onDisabled({ workspaceId, endpointId, reason: "failing" });
+      const hasChanged = await disableFailedEndpoint(deps, { workspaceId, endpointId }, "failing", command);
+      if (hasChanged) context.onDisabled({ workspaceId, endpointId, reason: "failing" });
     }
   };
 
   const round = async (): Promise<void> => {
     if (await sendGate.ask()) await endLeases();
     const now = clock.monotonicMs();
-    if (!sendGate.isOpen || now - lookedAt < FAILING_LOOK_MS) return;
+    if (!sendGate.isOpen || now - lookedAt < FAILING_CHECK_INTERVAL_MS) return;
     lookedAt = now;
     await disableFailing();
   };

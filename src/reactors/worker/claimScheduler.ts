@@ -29,7 +29,7 @@ export interface AdmissionControl<Item> {
 }
 
 /** What a look at the read model shows. */
-export interface Look<Item> {
+export interface ReadyItems<Item> {
   readonly items: readonly Item[];
   /** Whether more is due: shown once these are done, or shown by the next look, which goes on where this one ended. */
   readonly more: "none" | "afterThese" | "next";
@@ -43,7 +43,7 @@ export interface ClaimSchedulerOptions<Item extends ClaimableItem, Permit extend
   /** Aborts when nothing more is to be begun. */
   readonly stopping: AbortSignal;
   /** What is due, less the given items and what belongs to the given owners. */
-  readonly ready: (now: EpochMs, without: ReadonlySet<string>, limit: number) => Look<Item>;
+  readonly ready: (now: EpochMs, without: ReadonlySet<string>, limit: number) => ReadyItems<Item>;
   /** When the next item becomes due that is not so at `now`; null when none waits. */
   readonly nextReadyAt: (now: EpochMs) => EpochMs | null;
   /** Null: nothing can be worked on now. */
@@ -63,7 +63,7 @@ export interface ClaimSchedulerOptions<Item extends ClaimableItem, Permit extend
 /** Due items that are looked at in one go, and picked from at random, so that instances seldom collide. */
 const CANDIDATES_MAX = 512;
 /** A look is taken at least this often; when there is news, also while there is enough at hand. */
-const LOOK_MS = 250;
+const POLL_INTERVAL_MS = 250;
 /** Between two looks of which the first showed nothing new, and the second goes on where it ended. */
 const NEXT_LOOK_MS = 15;
 /** How long nothing more is begun instead of an item that met a fault of the store. */
@@ -247,7 +247,7 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
   }
 
   private isLookDue(): boolean {
-    return this.options.clock.monotonicMs() - this.refilledAt >= LOOK_MS;
+    return this.options.clock.monotonicMs() - this.refilledAt >= POLL_INTERVAL_MS;
   }
 
   private refill(): void {
@@ -285,7 +285,7 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
       return this.sleep.sleep(NEXT_LOOK_MS);
     }
     const dueInMs = Math.max(1, this.nextDueAt - clock.now());
-    await this.sleep.sleep(Math.min(dueInMs, LOOK_MS), { wakeable: true });
+    await this.sleep.sleep(Math.min(dueInMs, POLL_INTERVAL_MS), { wakeable: true });
     if (this.nextDueAt <= clock.now() || this.nextCooledAt <= clock.monotonicMs()) this.isStale = true;
   }
 }

@@ -42,7 +42,7 @@ export interface PollingWorker {
 /** Rows that are found in one go, and taken at random, so that instances seldom collide. */
 const CANDIDATES_MAX = 100;
 /** Rows are looked for this often, because time alone can make them due. */
-const LOOK_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 /** News of the read model bring a look forward, but not more often than this. */
 const LOOK_MS_MIN = 25;
 /** How long the worker itself rests after a fault, which may not be the row's own. */
@@ -94,7 +94,7 @@ export function pollingWorker(work: PollingWork): PollingWorker {
       if (row) await handle(row);
       else {
         await sleep(LOOK_MS_MIN);
-        if (!isStale) await sleep(LOOK_MS, { wakeable: true });
+        if (!isStale) await sleep(POLL_INTERVAL_MS, { wakeable: true });
         isStale = true;
       }
     }

@@ -11,13 +11,13 @@ export interface InboundConfig {
   /** The domain of envelope senders, in lower-case ASCII; null: envelopes have the message's own sender. */
   readonly returnPathDomain: string | null;
   /** Null: nothing that comes back is taken here. */
-  readonly inbound: InboundPlace | null;
+  readonly inbound: InboundMailConfig | null;
 }
 
 const TOPIC_ARN = /^arn:aws(?:-[a-z]+){0,2}:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$/;
 
 /** Where mail that comes back is taken. */
-export interface InboundPlace {
+export interface InboundMailConfig {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;

@@ -10,7 +10,7 @@ import type { ReaderStatus, Readers } from "../../readModels/readers.ts";
 /** Read models that lack nothing older than this keep up with the log, in ms. */
 const LAG_MS_MAX = 5 * SECOND_MS;
 /** How long a look is good for, in ms: it reads the log. */
-const LOOK_MS = SECOND_MS;
+const POLL_INTERVAL_MS = SECOND_MS;
 
 interface BuildOptions {
   readonly store: EventStore;
@@ -33,7 +33,7 @@ export function readModelBuild({
     const late = readers.status().filter(({ isCaughtUp, state }) => !isCaughtUp && state !== "failed");
     if (late.length === 0) return Promise.resolve(null);
     if (clock.monotonicMs() < goodUntil) return last;
-    goodUntil = clock.monotonicMs() + LOOK_MS;
+    goodUntil = clock.monotonicMs() + POLL_INTERVAL_MS;
     // A store that does not answer is told elsewhere.
     last = lookAt({ store, clock }, late).catch(() => null);
     return last;

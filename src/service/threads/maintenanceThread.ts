@@ -47,7 +47,7 @@ const WORK_SHARE = 1 / 4;
 /** Work shorter than this needs no rest yet. */
 const WORK_MS_MIN = 20;
 /** How often it is told how far the task is, in ms. */
-const TELL_EVERY_MS = 200;
+const REPORT_EVERY_MS = 200;
 
 /** A rest after some work, so long that work has no more than its share of the time. */
 function pacer(): () => Promise<void> {
@@ -64,18 +64,18 @@ const stopped = new AbortController();
 const post = (message: FromMaintenanceThread) => self.postMessage(message);
 
 /** Tells how far a reading is, now and then. */
-function teller(): (read: {
+function progressReporter(): (read: {
   readonly events: number;
   readonly from?: Position;
   readonly position: Position;
   readonly head: Position;
 }) => void {
   const began = performance.now();
-  let toldAt = Number.NEGATIVE_INFINITY;
+  let reportedAt = Number.NEGATIVE_INFINITY;
   return ({ events, ...reading }) => {
     const now = performance.now();
-    if (now - toldAt < TELL_EVERY_MS) return;
-    toldAt = now;
+    if (now - reportedAt < REPORT_EVERY_MS) return;
+    reportedAt = now;
     const eventsPerSecond = Math.round((events * SECOND_MS) / Math.max(1, now - began));
     post({ progress: { done: readingProgress(reading), events, eventsPerSecond } });
   };
@@ -85,7 +85,7 @@ async function work(store: EventStore, start: MaintenanceStart): Promise<Mainten
   const { dataDir, logId, task, isPaced } = start;
   const databases = sqliteReadDatabases;
   const { signal } = stopped;
-  const onProgress = teller();
+  const onProgress = progressReporter();
   const place = { databases, directory: join(dataDir, "projections"), logId };
   if (task.kind === "verifyLog") {
     // Beside the read models, where the next start clears away what an end by force has left.

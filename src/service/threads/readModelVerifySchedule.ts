@@ -11,7 +11,7 @@ import { type MaintenanceRun, runMaintenance } from "./maintenanceRun.ts";
 import type { LogCopy } from "./maintenanceThread.ts";
 
 /** How often it is asked whether it is time. */
-const LOOK_EVERY_MS = MINUTE_MS;
+const POLL_INTERVAL_MS = MINUTE_MS;
 /** After a run that failed the next one waits so long, or for the interval where that is shorter. */
 const RETRY_MS = 10 * MINUTE_MS;
 
@@ -75,7 +75,7 @@ export function scheduleVerify(options: ScheduledVerifyOptions): Scheduled {
       }
     });
   };
-  const timer = setInterval(look, Math.min(LOOK_EVERY_MS, intervalMs));
+  const timer = setInterval(look, Math.min(POLL_INTERVAL_MS, intervalMs));
   look();
   return {
     async stop() {

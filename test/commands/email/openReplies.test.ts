@@ -55,13 +55,13 @@ describe("a relay's reply", () => {
     const stored: EmailEvent = { type: "EmailContentStored", data: { salt: SALT } };
     const queued = { type: "EmailQueued", data: { acceptedAt: "2026-01-01T00:00:00.000Z" } } as EmailEvent;
     const erased: EmailEvent = { type: "EmailContentErased", data: { reason: "requested" } };
-    const storyOf = (...all: readonly EmailEvent[]) => ({
+    const timelineOf = (...all: readonly EmailEvent[]) => ({
       state: all.reduce(emailDecider.evolve, emailDecider.initialState),
       events: all.map((event, sequence) => ({ sequence, at: "", event })),
     });
-    expect(contentSaltOf(storyOf(stored, queued))).toBe(SALT);
-    expect(contentSaltOf(storyOf(stored, queued, erased))).toBeNull();
-    expect(contentSaltOf(storyOf(queued))).toBeNull();
-    expect(contentSaltOf(storyOf())).toBeNull();
+    expect(contentSaltOf(timelineOf(stored, queued))).toBe(SALT);
+    expect(contentSaltOf(timelineOf(stored, queued, erased))).toBeNull();
+    expect(contentSaltOf(timelineOf(queued))).toBeNull();
+    expect(contentSaltOf(timelineOf())).toBeNull();
   });
 });

@@ -29,7 +29,7 @@ export const RECIPIENT = "ana@mailbox.example";
 
 const ORIGINAL = [
   `Return-Path: <${RETURN_PATH}>`,
-  "Received: from shop.example (shop.example [192.0.2.7]) by relay.example; Sun, 22 Nov 2026 08:00:00 +0000",
+  "ReturnedMailResult: from shop.example (shop.example [192.0.2.7]) by relay.example; Sun, 22 Nov 2026 08:00:00 +0000",
   "From: shop@shop.example",
   `To: ${RECIPIENT}`,
   "Subject: Your order 550 5.1.1",

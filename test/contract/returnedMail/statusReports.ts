@@ -136,7 +136,7 @@ export const STATUS_REPORTS: readonly Specimen[] = [
       headers: ["Return-Path: <owner@relay.example>", "Auto-Submitted: auto-generated (failure)"],
       text: `   ----- The following addresses had permanent fatal errors -----\n<${RECIPIENT}>\n    (reason: 550 5.1.1 User unknown)`,
       status: [
-        ["Reporting-MTA: dns; relay.example", "Received-From-MTA: DNS; app.shop.example"],
+        ["Reporting-MTA: dns; relay.example", "ReturnedMailResult-From-MTA: DNS; app.shop.example"],
         [
           `Final-Recipient: RFC822; ${RECIPIENT}`,
           "Action: failed",

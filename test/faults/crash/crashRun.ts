@@ -202,16 +202,16 @@ class CrashRun {
     };
     load.start();
     await Bun.sleep(SIGTERM_LOAD_MS_MAX * (0.5 + Math.random() / 2));
-    const toldAt = Date.now();
+    const reportedAt = Date.now();
     const generation = await service.end("SIGTERM");
     await load.stop();
     sink.onStage = null;
     this.sigterms += 1;
-    this.checkStop(generation, toldAt);
+    this.checkStop(generation, reportedAt);
   }
 
-  private checkStop({ exitCode, endedAt }: Generation, toldAt: number): void {
-    const tookMs = endedAt - toldAt;
+  private checkStop({ exitCode, endedAt }: Generation, reportedAt: number): void {
+    const tookMs = endedAt - reportedAt;
     if (exitCode !== 0) this.problems.push(`SIGTERM ended the service with exit status ${exitCode}`);
     if (tookMs > DRAIN_MS_MAX + EXIT_MS_MAX) this.problems.push(`SIGTERM took ${tookMs} ms`);
   }

@@ -15,7 +15,7 @@ import { message, newKey, type Tenant, type TestService } from "../../support/te
 import { until } from "../../support/until.ts";
 
 const IN_AN_HOUR = rfc3339(Date.now() + 3_600_000);
-/** Past these the storage stream is counted anew and cut off. */
+/** Beyond these the storage stream is counted anew and cut off. */
 const RESERVATIONS = 1_600;
 
 const claim: EmailEvent = {

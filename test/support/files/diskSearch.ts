@@ -56,13 +56,13 @@ function zstdFrameBytes(bytes: Buffer, start: number): number | null {
   return end > bytes.length ? null : end - start;
 }
 
-function* placesOf(bytes: Buffer, magic: Buffer): Iterable<number> {
+function* sealedEventsOf(bytes: Buffer, magic: Buffer): Iterable<number> {
   for (let at = bytes.indexOf(magic); at >= 0; at = bytes.indexOf(magic, at + 1)) yield at;
 }
 
 /** Everything that some bytes hold in another form: compressed, encoded. */
 function* insides(bytes: Buffer): Iterable<Buffer> {
-  for (const at of placesOf(bytes, ZSTD)) {
+  for (const at of sealedEventsOf(bytes, ZSTD)) {
     const length = zstdFrameBytes(bytes, at);
     if (length === null) continue;
     try {
@@ -71,7 +71,7 @@ function* insides(bytes: Buffer): Iterable<Buffer> {
       // Four bytes that look like the beginning of a frame.
     }
   }
-  for (const at of placesOf(bytes, GZIP)) {
+  for (const at of sealedEventsOf(bytes, GZIP)) {
     try {
       yield gunzipSync(bytes.subarray(at));
     } catch {

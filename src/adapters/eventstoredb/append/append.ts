@@ -4,7 +4,13 @@ import {
   type NewEvent,
   StoreError,
 } from "../../../ports/eventStore.ts";
-import { AppendFailedError, messageOf, moreInformative, natureOf, unavailable } from "../clientErrors.ts";
+import {
+  AppendFailedError,
+  failureKindOf,
+  messageOf,
+  moreInformative,
+  unavailable,
+} from "../clientErrors.ts";
 import type { Connection } from "../connection.ts";
 import { backoffMs, type Deadline, leftMs, pause } from "../deadline.ts";
 import { positionText } from "../positions.ts";
@@ -92,7 +98,7 @@ async function settle({ batches }: Connection, request: Append, deadline: Deadli
       const timeMs = Math.min(ATTEMPT_MS_MAX, leftMs(deadline));
       return definite(await batches.attempt(encoded, timeMs));
     } catch (error) {
-      const nature = natureOf(error);
+      const nature = failureKindOf(error);
       if (nature === "tooLarge") throw new StoreError("tooLarge", messageOf(error), { cause: error });
       mayBeWritten ||= nature === "unknown";
       failure = moreInformative(failure, error);

@@ -5,7 +5,7 @@ import {
   type NewEvent,
   StoreError,
 } from "../../../ports/eventStore.ts";
-import type { FailureNature } from "../clientErrors.ts";
+import type { FailureKind } from "../clientErrors.ts";
 import {
   bytesField,
   concat,
@@ -35,7 +35,7 @@ export type AppendAnswer =
     }
   /** `actual` is the revision that stood in the way, null when there is no such stream. */
   | { readonly outcome: "lost"; readonly actual: number | null }
-  | { readonly outcome: "failed"; readonly nature: FailureNature; readonly message: string };
+  | { readonly outcome: "failed"; readonly nature: FailureKind; readonly message: string };
 
 const JSON_CONTENT = "application/json";
 const BINARY_CONTENT = "application/octet-stream";
@@ -104,7 +104,7 @@ function successOf(bytes: Uint8Array): AppendAnswer {
 }
 
 /** What each kind of error says of the append: the names are of messages in the server's `shared.proto`. */
-const NATURES: Readonly<Record<string, FailureNature>> = {
+const NATURES: Readonly<Record<string, FailureKind>> = {
   AccessDenied: "refused",
   BadRequest: "refused",
   StreamDeleted: "refused",

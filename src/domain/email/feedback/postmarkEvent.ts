@@ -1,6 +1,6 @@
 import { isUuid } from "../../../kernel/ids.ts";
 import { type BounceReason, bounceReason } from "./bounceReason.ts";
-import { asPassing, asPermanent, diagnosticOf, type ProviderReading, textOf } from "./providerReading.ts";
+import { asPermanent, asTransient, diagnosticOf, type ProviderFeedback, textOf } from "./providerFeedback.ts";
 
 /** The members that are read; Postmark sends many more. */
 export interface PostmarkEvent {
@@ -22,7 +22,7 @@ const PASSING = new Set(["SoftBounce", "DnsError", "Unknown"]);
 /** Postmark suppresses by itself: such a message was not tried. */
 const NOT_TRIED = new Set(["ManuallyDeactivated", "Unconfirmed"]);
 
-function bounceOf({ Type, Details }: PostmarkEvent): ProviderReading["told"] {
+function bounceOf({ Type, Details }: PostmarkEvent): ProviderFeedback["told"] {
   const type = textOf(Type);
   const diagnostic = diagnosticOf(Details);
   const bounced = (bounce: BounceReason) => ({ kind: "bounced", bounce, diagnostic }) as const;
@@ -34,13 +34,13 @@ function bounceOf({ Type, Details }: PostmarkEvent): ProviderReading["told"] {
     const reason = read.reason === "recipient_refused" ? "policy_rejected" : read.reason;
     return bounced({ ...read, kind: "policy", reason });
   }
-  if (PASSING.has(type)) return bounced(asPassing(read));
+  if (PASSING.has(type)) return bounced(asTransient(read));
   // `Transient` is still tried; `AutoResponder` and the like say nothing about the address.
   return null;
 }
 
 /** Reads a webhook call of Postmark. Pure and total. */
-export function readPostmarkEvent(event: PostmarkEvent): ProviderReading {
+export function readPostmarkEvent(event: PostmarkEvent): ProviderFeedback {
   const { Metadata } = event;
   const isObject = typeof Metadata === "object" && Metadata !== null;
   const id = isObject ? textOf((Metadata as Readonly<Record<string, unknown>>)[METADATA_NAME]) : "";

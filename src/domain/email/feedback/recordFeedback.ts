@@ -1,8 +1,8 @@
 import type { Decision } from "../../../kernel/event/decider.ts";
 import { withErasure } from "../contentRemoval.ts";
 import type { EmailEvent } from "../events.ts";
-import type { LastingReply } from "../recordedVerdict.ts";
-import { type Email, type EmailState, isNews } from "../state.ts";
+import type { RecordedReply } from "../recordedVerdict.ts";
+import { changesStatus, type Email, type EmailState } from "../state.ts";
 
 /** Who reports what became of a message. These names are kept for good. */
 export type FeedbackSource = "return_path" | "complaint_address" | "ses" | "postmark" | "api" | "simulator";
@@ -16,7 +16,7 @@ export type Feedback =
       readonly reason: string;
       /** For usage; absent where it is not known or not kept. */
       readonly recipientDomain?: string;
-    } & LastingReply);
+    } & RecordedReply);
 
 /** `superseded`: what is known already says more, or the message never left. */
 export type FeedbackOutcome = "recorded" | "superseded" | "notFound";
@@ -44,6 +44,6 @@ export function recordFeedback(
   source: FeedbackSource,
 ): Decision<FeedbackOutcome, EmailEvent> {
   if (state === null) return { outcome: "notFound", events: [] };
-  if (!isNews(state, told.kind)) return { outcome: "superseded", events: [] };
+  if (!changesStatus(state, told.kind)) return { outcome: "superseded", events: [] };
   return { outcome: "recorded", events: withErasure(state, [feedbackEvent(state, told, source)]) };
 }

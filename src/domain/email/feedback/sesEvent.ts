@@ -1,6 +1,6 @@
 import { isUuid } from "../../../kernel/ids.ts";
 import { bounceReason } from "./bounceReason.ts";
-import { asPassing, asPermanent, diagnosticOf, type ProviderReading, textOf } from "./providerReading.ts";
+import { asPermanent, asTransient, diagnosticOf, type ProviderFeedback, textOf } from "./providerFeedback.ts";
 
 /** The message tag that carries our id; names have letters, digits, hyphens and underscores. */
 export const SES_TAG = "postledger_id";
@@ -35,7 +35,7 @@ function emailIdOf(mail: Json): string | null {
 /** SES suppresses by itself: such a message was not tried, so nothing new is known of the address. */
 const NOT_TRIED = new Set(["Suppressed", "OnAccountSuppressionList"]);
 
-function bounceOf(bounce: Json): ProviderReading["told"] {
+function bounceOf(bounce: Json): ProviderFeedback["told"] {
   const { bounceType, bounceSubType } = bounce;
   const recipient = objectOf(listOf(bounce.bouncedRecipients)[0]);
   const status = textOf(recipient.status);
@@ -46,16 +46,16 @@ function bounceOf(bounce: Json): ProviderReading["told"] {
   if (bounceType === "Permanent") return { kind: "bounced", bounce: asPermanent(read), diagnostic };
   // People who are out of office are reported as transient bounces, without a word of any server's.
   if (textOf(recipient.action) !== "failed" && diagnostic === "") return null;
-  return { kind: "bounced", bounce: asPassing(read), diagnostic };
+  return { kind: "bounced", bounce: asTransient(read), diagnostic };
 }
 
-function complaintOf({ complaintSubType, complaintFeedbackType }: Json): ProviderReading["told"] {
+function complaintOf({ complaintSubType, complaintFeedbackType }: Json): ProviderFeedback["told"] {
   if (complaintSubType === "OnAccountSuppressionList" || complaintFeedbackType === "not-spam") return null;
   return { kind: "complained", feedbackType: textOf(complaintFeedbackType) || "abuse" };
 }
 
 /** Reads an event of Amazon SES, of an identity's notifications or of a configuration set. Pure and total. */
-export function readSesEvent(event: unknown): ProviderReading {
+export function readSesEvent(event: unknown): ProviderFeedback {
   const all = objectOf(event);
   const emailId = emailIdOf(objectOf(all.mail));
   switch (all.notificationType ?? all.eventType) {

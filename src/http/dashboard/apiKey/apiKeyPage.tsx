@@ -9,7 +9,7 @@ import { Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
 
 /** A key as the API shows it: without its secret. */
-export type ShownApiKey = ReturnType<typeof apiKeyJson>;
+export type ApiKeyJson = ReturnType<typeof apiKeyJson>;
 
 /** What each scope is for, as people say it. */
 export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
@@ -26,7 +26,7 @@ export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
 
 interface ApiKeyListProps {
   readonly visit: Visit;
-  readonly keys: readonly ShownApiKey[];
+  readonly keys: readonly ApiKeyJson[];
   readonly nextTo: string | null;
   readonly firstTo: string | null;
 }
@@ -70,7 +70,7 @@ export const ApiKeyList: FC<ApiKeyListProps> = ({ visit, keys, nextTo, firstTo }
 
 interface ApiKeyPageProps {
   readonly visit: Visit;
-  readonly apiKey: ShownApiKey;
+  readonly apiKey: ApiKeyJson;
   /** Why a form was refused. */
   readonly refusal: string | null;
 }

@@ -21,7 +21,7 @@ import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { formFaults } from "../frame/formFaults.ts";
 import { seeOther } from "../frame/notices.ts";
-import { ApiKeyList, ApiKeyPage, NewKeyPage, type ShownApiKey } from "./apiKeyPage.tsx";
+import { type ApiKeyJson, ApiKeyList, ApiKeyPage, NewKeyPage } from "./apiKeyPage.tsx";
 import { type NewApiKeyForm, NewApiKeyPage } from "./newApiKeyPage.tsx";
 
 const PAGE_ITEMS = 50;
@@ -49,7 +49,7 @@ function keysOf({ deps, readModel }: DashboardOptions) {
   return { deps, apiKeys: readModel("api-keys") };
 }
 
-function keyOf(options: DashboardOptions, { workspaceId, params }: Visit): Promise<ShownApiKey> {
+function keyOf(options: DashboardOptions, { workspaceId, params }: Visit): Promise<ApiKeyJson> {
   return existingKey(keysOf(options), workspaceId, params.id ?? "");
 }
 
@@ -118,7 +118,7 @@ async function listPage(options: DashboardOptions, visit: Visit): Promise<Page> 
 
 function keyPage(
   visit: Visit,
-  apiKey: ShownApiKey,
+  apiKey: ApiKeyJson,
   refused?: { readonly status: number; readonly text: string },
 ): Page {
   return {
@@ -139,7 +139,7 @@ async function newKeyPage(options: DashboardOptions, visit: Visit, { id, key }: 
 const FIELD_TIME_CHARACTERS = 16;
 
 /** A new key is bound as its issuer is: it may be bound to less, and not to more. */
-function emptyForm({ expires_at: expiresAt, senders, client_ranges: ranges }: ShownApiKey): NewApiKeyForm {
+function emptyForm({ expires_at: expiresAt, senders, client_ranges: ranges }: ApiKeyJson): NewApiKeyForm {
   return {
     name: "",
     scopes: [],
@@ -293,7 +293,7 @@ function revocationRoutes(options: DashboardOptions): readonly DashboardRoute[] 
   ];
 }
 
-function revocationPage(visit: Visit, { id, name }: ShownApiKey, children: number): Page {
+function revocationPage(visit: Visit, { id, name }: ApiKeyJson, children: number): Page {
   return {
     title: `Revoke ${name}`,
     above: [...ABOVE, { path: `${PATH}/${id}`, title: name }],

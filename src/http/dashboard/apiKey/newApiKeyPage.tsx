@@ -5,7 +5,7 @@ import { Heading } from "../components/heading.tsx";
 import { Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
-import { SCOPE_MEANINGS, type ShownApiKey } from "./apiKeyPage.tsx";
+import { type ApiKeyJson, SCOPE_MEANINGS } from "./apiKeyPage.tsx";
 
 /** The longest name of a key, in characters: as in the API. */
 const NAME_CHARACTERS_MAX = 200;
@@ -25,7 +25,7 @@ export interface NewApiKeyForm {
 interface NewApiKeyPageProps {
   readonly visit: Visit;
   /** The key of the session: a new one gets no more than it has. */
-  readonly issuer: ShownApiKey;
+  readonly issuer: ApiKeyJson;
   readonly form: NewApiKeyForm;
 }
 

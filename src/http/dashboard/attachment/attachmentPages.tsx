@@ -13,7 +13,7 @@ import { sentence } from "../frame/formFaults.ts";
 import type { MessageRow } from "../message/findMessages.ts";
 
 /** An upload as the API shows it. */
-export type ShownAttachment = ReturnType<typeof attachmentJson>;
+export type AttachmentJson = ReturnType<typeof attachmentJson>;
 
 export const ATTACHMENTS_PATH = "/attachments";
 
@@ -25,13 +25,13 @@ const STATES: Readonly<Record<string, string>> = {
   expired: "gone",
 };
 
-export const AttachmentStatus: FC<Pick<ShownAttachment, "status">> = ({ status }) => (
+export const AttachmentStatus: FC<Pick<AttachmentJson, "status">> = ({ status }) => (
   <Status status={status} label={STATES[status] ?? status} />
 );
 
 interface AttachmentListProps {
   readonly visit: Visit;
-  readonly attachments: readonly ShownAttachment[];
+  readonly attachments: readonly AttachmentJson[];
   /** The state that is asked for; "" for all. */
   readonly status: string;
   readonly nextTo: string | null;
@@ -125,7 +125,7 @@ const NothingFound: FC<AttachmentListProps> = ({ visit, status, nextTo, firstCom
 
 interface AttachmentPageProps {
   readonly visit: Visit;
-  readonly attachment: ShownAttachment;
+  readonly attachment: AttachmentJson;
   /** Whether its bytes can be had. */
   readonly hasBytes: boolean;
   /** The messages that were sent with it; null where the key may not read messages. */
@@ -169,7 +169,7 @@ export const AttachmentPage: FC<AttachmentPageProps> = (props) => {
   );
 };
 
-function factsOf(attachment: ShownAttachment) {
+function factsOf(attachment: AttachmentJson) {
   const { id, content_type: type, size_bytes: bytes, sha256 } = attachment;
   return [
     ["Id", <Copyable text={id} label="the id" />],

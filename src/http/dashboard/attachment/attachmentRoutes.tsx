@@ -5,7 +5,7 @@ import { readAttachment, uploadFolder } from "../../../commands/attachment/readA
 import { uploadAttachment } from "../../../commands/attachment/uploadAttachment.ts";
 import { workspaceLimits } from "../../../commands/workspace/workspaceLimits.ts";
 import { ATTACHMENT_STATUSES } from "../../../domain/attachment/events.ts";
-import { type Attachment, isSpent } from "../../../domain/attachment/state.ts";
+import { type Attachment, isRejectedOrExpired } from "../../../domain/attachment/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { attachmentJson } from "../../attachment/attachmentResource.ts";
 import { requireIdentity } from "../../body/jsonBody.ts";
@@ -160,7 +160,7 @@ async function attachmentPage(options: Options, visit: Visit): Promise<Page> {
       <AttachmentPage
         visit={visit}
         attachment={attachmentJson(id, upload)}
-        hasBytes={!isSpent(upload)}
+        hasBytes={!isRejectedOrExpired(upload)}
         messages={uses?.rows ?? null}
         nextTo={uses?.nextTo ?? null}
       />
@@ -197,7 +197,7 @@ async function messagesWith({ deps, readModel }: Options, visit: Visit, id: stri
 async function fileOf(options: Options, visit: Visit): Promise<Response> {
   const { id, upload } = await uploadOf(options, visit);
   const { sha256, filename, contentType } = upload;
-  const isThere = !isSpent(upload) && sha256 !== null && filename !== null;
+  const isThere = !isRejectedOrExpired(upload) && sha256 !== null && filename !== null;
   const read = (sha: string) => options.deps.content.get(uploadFolder(visit.workspaceId, id), sha);
   const bytes = isThere ? await withRoomFor(visit.request, upload.bytes, () => read(sha256)) : null;
   if (bytes === null || filename === null) throw new Problem("NOT_FOUND", { detail: "the file is gone" });

@@ -12,23 +12,23 @@ import type { Visit } from "../frame/dashboardRoute.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
 
 /** A request as the API shows it. */
-export type ShownErasure = ReturnType<typeof erasureJson>;
+export type ErasureJson = ReturnType<typeof erasureJson>;
 
 export const ERASURES_PATH = "/audit/erasures";
 
-const STATES: Readonly<Record<ShownErasure["status"], { readonly label: string; readonly tone: Tone }>> = {
+const STATES: Readonly<Record<ErasureJson["status"], { readonly label: string; readonly tone: Tone }>> = {
   requested: { label: "at work", tone: "busy" },
   applied: { label: "cannot be read any more", tone: "busy" },
   completed: { label: "completed", tone: "good" },
 };
 
-const ErasureStatus: FC<Pick<ShownErasure, "status">> = ({ status }) => (
+const ErasureStatus: FC<Pick<ErasureJson, "status">> = ({ status }) => (
   <Status status={status} {...STATES[status]} />
 );
 
 interface ErasureListProps {
   readonly visit: Visit;
-  readonly erasures: readonly ShownErasure[];
+  readonly erasures: readonly ErasureJson[];
   readonly nextTo: string | null;
   readonly firstTo: string | null;
 }
@@ -117,10 +117,10 @@ export const NewErasure: FC<NewErasureProps> = ({ visit, address, faults }) => (
   </>
 );
 
-type Report = NonNullable<ShownErasure["report"]>;
+type Report = NonNullable<ErasureJson["report"]>;
 
 /** One request and its report; it follows the work until that is done. */
-export const ErasurePage: FC<{ readonly visit: Visit; readonly erasure: ShownErasure }> = ({
+export const ErasurePage: FC<{ readonly visit: Visit; readonly erasure: ErasureJson }> = ({
   visit,
   erasure,
 }) => {

@@ -12,7 +12,7 @@ import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { seeOther } from "../frame/notices.ts";
 import { catchUp } from "../message/findMessages.ts";
-import { ERASURES_PATH, ErasureList, ErasurePage, NewErasure, type ShownErasure } from "./erasurePages.tsx";
+import { ERASURES_PATH, type ErasureJson, ErasureList, ErasurePage, NewErasure } from "./erasurePages.tsx";
 
 const PAGE_ITEMS = 50;
 const ABOVE = [{ path: ERASURES_PATH, title: "Erasures" }];
@@ -60,7 +60,7 @@ export function erasureRoutes(options: Options): readonly DashboardRoute[] {
 }
 
 /** A request of the workspace. Throws where it has none of the id. */
-async function erasureOf({ deps }: Options, workspaceId: string, id: string): Promise<ShownErasure> {
+async function erasureOf({ deps }: Options, workspaceId: string, id: string): Promise<ErasureJson> {
   const view = isUuid(id) ? await readErasure(deps.store, id.toLowerCase()) : null;
   if (view?.erasure.workspaceId !== workspaceId) throw new Problem("NOT_FOUND");
   return erasureJson(view);

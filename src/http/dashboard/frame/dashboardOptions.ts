@@ -11,7 +11,7 @@ import type { WebhooksOptions } from "../../webhook/webhookEndpointRoutes.ts";
 import type { Maintenance, ReadModelState } from "../audit/maintenance.ts";
 
 /** One thing that somebody looks after: the last seal of the log, say. */
-export interface UpkeepCheck {
+export interface MaintenanceCheck {
   readonly name: string;
   readonly status: "ok" | "warning" | "failed";
   readonly detail: string;
@@ -51,7 +51,7 @@ export interface DashboardOptions {
   /** The bytes of a message as a relay gets them (RFC 5322). */
   readonly buildMime: (message: MailMessage) => Uint8Array<ArrayBuffer>;
   /** What `doctor` says of the log and its read models beyond readiness: looked up anew when it is old. */
-  readonly upkeep: () => Promise<readonly UpkeepCheck[]>;
+  readonly upkeep: () => Promise<readonly MaintenanceCheck[]>;
   /** How the read models stand. */
   readonly readModelStates: () => Promise<readonly ReadModelState[]>;
   /** How far read models are that are being built; null while all keep up with the log. */

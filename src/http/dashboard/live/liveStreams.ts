@@ -7,7 +7,7 @@ export const STREAMS_PER_SESSION_MAX = 6;
 /** Streams that all sessions together may have open: of the workspace with the most of them the oldest makes room. */
 export const STREAMS_MAX = 500;
 /** How often subjects are looked at for changes, in ms. A page is told at the next look, or when its rest is over. */
-const LOOK_MS = SECOND_MS;
+const POLL_INTERVAL_MS = SECOND_MS;
 /** A proxy or a client that hears nothing takes the connection for dead, so something is said this often, in ms. */
 const HEARTBEAT_MS = 15 * SECOND_MS;
 
@@ -51,7 +51,7 @@ export function makeLiveStreams({ isAlive }: LiveOptions): LiveStreams {
   let isStopped = false;
   const look = async () => {
     await lookOnce(streams, isAlive);
-    timer = streams.size === 0 || isStopped ? null : setTimeout(look, LOOK_MS);
+    timer = streams.size === 0 || isStopped ? null : setTimeout(look, POLL_INTERVAL_MS);
   };
   return {
     open(watch) {
@@ -60,7 +60,7 @@ export function makeLiveStreams({ isAlive }: LiveOptions): LiveStreams {
       // A tab that was closed a moment ago may not have been noticed yet: the oldest makes room.
       if (own.length >= STREAMS_PER_SESSION_MAX) own[0]?.close();
       const stream = new Stream(watch, streams, room);
-      timer ??= setTimeout(look, LOOK_MS);
+      timer ??= setTimeout(look, POLL_INTERVAL_MS);
       return stream.response;
     },
     stop() {
@@ -97,7 +97,7 @@ class Stream {
   private version: string;
   private readonly giveBack: () => void;
   private spokeAt = performance.now();
-  private toldAt = Number.NEGATIVE_INFINITY;
+  private reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     readonly watch: Watch,
@@ -124,9 +124,9 @@ class Stream {
   /** Says that something is new when the version is another one; else now and then that the stream is alive. */
   tell(version: string | null): void {
     const now = performance.now();
-    if (version !== null && version !== this.version && now - this.toldAt >= this.watch.restMs) {
+    if (version !== null && version !== this.version && now - this.reportedAt >= this.watch.restMs) {
       this.version = version;
-      this.toldAt = now;
+      this.reportedAt = now;
       this.say(`event: changed\nid: ${version}\ndata: \n\n`);
     } else if (now - this.spokeAt > HEARTBEAT_MS) this.say(": still here\n\n");
   }

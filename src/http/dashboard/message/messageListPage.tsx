@@ -224,13 +224,13 @@ const columnsAt = (now: EpochMs) => [
   { title: "Accepted", cell: ({ createdAt }: MessageRow) => <Time at={createdAt} /> },
 ];
 
-const TOLD_STATUSES = ["deferred", "bounced", "failed"];
+const STATUSES_WITH_REASON = ["deferred", "bounced", "failed"];
 
 const RowStatus: FC<{ readonly row: MessageRow; readonly now: EpochMs }> = ({
   row: { status, reason, scheduledAt },
   now,
 }) => (
-  <span title={reason !== null && TOLD_STATUSES.includes(status) ? reasonInWords(reason) : undefined}>
+  <span title={reason !== null && STATUSES_WITH_REASON.includes(status) ? reasonInWords(reason) : undefined}>
     {status === "scheduled" && scheduledAt !== null && scheduledAt > now ? (
       <Status status={status} label={`in ${lengthOfTime(scheduledAt - now)}`} />
     ) : (

@@ -27,7 +27,7 @@ import {
   parseSearch,
   SEARCH_WORDS,
   type Search,
-  type Searched,
+  type SearchTerms,
   searchText,
 } from "./searchWords.ts";
 import { BATCH_MAX, type BatchResult, sendBatchAgain } from "./sendBatchAgain.ts";
@@ -73,7 +73,7 @@ export function messageListRoutes(options: DashboardOptions): readonly Dashboard
 }
 
 /** What the filters' form has said, as the words that the search box would hold. */
-function wordsOfForm(query: URLSearchParams): Searched {
+function wordsOfForm(query: URLSearchParams): SearchTerms {
   return Object.fromEntries(SEARCH_WORDS.map((name) => [name, query.get(name) ?? ""]));
 }
 

@@ -12,7 +12,7 @@ import { bodyResponse, downloadResponse, fileAt } from "./messageFileResponses.t
 import { MessagePage, PARTS, type Part } from "./messagePage.tsx";
 import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./messageParts.tsx";
 import { fileBytesOf } from "./sendAgain.ts";
-import { type StoryEntry, storyOf } from "./story.ts";
+import { type TimelineEntry, timelineOf } from "./story.ts";
 import { Timeline } from "./timeline.tsx";
 
 /** What a page of one message works with. */
@@ -107,10 +107,10 @@ async function partBody(options: Options, visit: Visit, view: EmailView, part: P
 
 function entriesOf({ deps, readModel }: Options, visit: Visit, view: EmailView) {
   const deliveries = visit.may("webhook:manage") ? readModel("webhook-deliveries") : null;
-  return storyOf(deps, deliveries, view);
+  return timelineOf(deps, deliveries, view);
 }
 
-function storyPart(visit: Visit, view: EmailView, entries: readonly StoryEntry[]) {
+function storyPart(visit: Visit, view: EmailView, entries: readonly TimelineEntry[]) {
   const at = visit.to(`/messages/${view.id}`);
   const shown = wholeNumber(visit.query.get("at") ?? "", { min: 1, max: entries.length }) ?? entries.length;
   return <Timeline entries={entries} shown={shown} pageAt={at} partAt={`${at}/story`} />;

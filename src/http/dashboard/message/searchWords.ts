@@ -14,14 +14,14 @@ export type SearchWord = (typeof SEARCH_WORDS)[number];
 /** Longer than any search that means something. */
 export const SEARCH_CHARACTERS_MAX = 1_000;
 
-export type Searched = Readonly<Partial<Record<SearchWord, string>>>;
+export type SearchTerms = Readonly<Partial<Record<SearchWord, string>>>;
 
 /** What a search says. */
 export interface Search {
   /** As it was typed. */
   readonly text: string;
   /** What was searched for, by word. */
-  readonly words: Searched;
+  readonly words: SearchTerms;
   /** The id of a message, where the search is nothing but that. */
   readonly id: string | null;
   /** What cannot be understood, a sentence each. */
@@ -63,7 +63,7 @@ function unknownWord(name: string): string {
 }
 
 /** The text of a search box that says so. */
-export function searchText(words: Searched): string {
+export function searchText(words: SearchTerms): string {
   return SEARCH_WORDS.flatMap((name) => {
     const value = words[name]?.replaceAll('"', "").trim() ?? "";
     if (value === "") return [];
@@ -75,7 +75,7 @@ export function searchText(words: Searched): string {
 export function emailQueryOf(
   { keys }: Pick<Dependencies, "keys">,
   owner: MailOwner,
-  words: Searched,
+  words: SearchTerms,
 ): { readonly query: Omit<EmailQuery, "limit"> } | { readonly faults: readonly string[] } {
   const faults: string[] = [];
   const ownerId = mailOwnerId(owner);

@@ -10,7 +10,7 @@ import { refusalInWords } from "./sendAgainRefusal.ts";
 /** Messages that one form sends again: within the time of a request. */
 export const BATCH_MAX = 200;
 /** Refusals that are told one by one. */
-const REFUSALS_TOLD_MAX = 10;
+const REFUSALS_SHOWN_MAX = 10;
 /** After these every further message would be refused too. */
 const REFUSED_FOR_ALL = ["SENDING_PAUSED", "DAILY_LIMIT_REACHED", "STORAGE_LIMIT_EXCEEDED"];
 
@@ -46,7 +46,7 @@ export async function sendBatchAgain(
     if (why === null) sent += 1;
     else {
       skipped += 1;
-      if (refusals.length < REFUSALS_TOLD_MAX) refusals.push({ id, why: why.text });
+      if (refusals.length < REFUSALS_SHOWN_MAX) refusals.push({ id, why: why.text });
       if (why.isForAll) return { sent, skipped, refusals, nextCursor: null };
     }
   }

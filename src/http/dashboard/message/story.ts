@@ -13,15 +13,15 @@ import { lengthOfTime } from "../components/time.tsx";
 import { reasonInWords } from "./reasonWords.ts";
 
 /** A sentence, or one that ends in a time (RFC 3339). */
-export type StoryLine = string | { readonly words: string; readonly at: string };
+export type TimelineLine = string | { readonly words: string; readonly at: string };
 
 /** One thing that happened to a message. */
-export interface StoryEntry {
+export interface TimelineEntry {
   /** RFC 3339. */
   readonly at: string;
   readonly title: string;
   /** What else there is to know, a sentence each. */
-  readonly lines: readonly StoryLine[];
+  readonly lines: readonly TimelineLine[];
   /** What a relay or an endpoint has said, as it was said. */
   readonly said: string | null;
   readonly tone: Tone;
@@ -42,11 +42,11 @@ interface Recorded {
 }
 
 /** A message's story: its events, and the webhook calls that told of them, in the order of time. */
-export async function storyOf(
+export async function timelineOf(
   deps: Dependencies,
   deliveries: ReadModel | null,
   { id, events, email }: EmailView,
-): Promise<readonly StoryEntry[]> {
+): Promise<readonly TimelineEntry[]> {
   const recorded = new Map<number, Recorded>();
   for (const { revision, id: eventId, metadata } of await deps.store.read(emailStream(id), 0, PAGE_EVENTS))
     recorded.set(revision, { id: eventId, actor: String(metadata.actor) });
@@ -63,7 +63,7 @@ async function webhookEntries(
   deliveries: ReadModel,
   workspaceId: string,
   eventIds: readonly string[],
-): Promise<readonly StoryEntry[]> {
+): Promise<readonly TimelineEntry[]> {
   const { endpoints } = await deps.webhooks.get(workspaceId);
   const ids = eventIds
     .flatMap((eventId) => [...endpoints.keys()].map((endpointId) => webhookDeliveryId(eventId, endpointId)))
@@ -87,7 +87,7 @@ const WEBHOOK_STATES: Readonly<
 function webhookEntry(
   { status, eventType, attempts, updatedAt }: WebhookDeliveryRow,
   url: string,
-): StoryEntry {
+): TimelineEntry {
   const { title, tone } = WEBHOOK_STATES[status];
   const host = URL.canParse(url) ? new URL(url).host : "an endpoint";
   const tries = attempts === 0 ? [] : [`${attempts} ${attempts === 1 ? "call" : "calls"}.`];
@@ -103,15 +103,15 @@ function webhookEntry(
 }
 
 /** What happened, in words. */
-interface Told {
+interface EntryText {
   readonly title: string;
-  readonly lines?: readonly StoryLine[];
+  readonly lines?: readonly TimelineLine[];
   readonly said?: string | undefined;
   readonly tone?: Tone;
 }
 
-function entryOf({ at, event }: HistoryEvent, actor: string): StoryEntry {
-  const { title, lines = [], said = "", tone = "quiet" } = toldOf(event);
+function entryOf({ at, event }: HistoryEvent, actor: string): TimelineEntry {
+  const { title, lines = [], said = "", tone = "quiet" } = entryTextOf(event);
   return { at, title, lines, said: said === "" ? null : said, tone, actor: actorInWords(actor), event };
 }
 
@@ -121,7 +121,7 @@ function actorInWords(actor: string): string | null {
   return actor === "cli" ? "the command line" : null;
 }
 
-function acceptedInWords(event: Extract<EmailEvent, { type: "EmailQueued" | "EmailScheduled" }>): Told {
+function acceptedInWords(event: Extract<EmailEvent, { type: "EmailQueued" | "EmailScheduled" }>): EntryText {
   const { templateId } = event.data;
   const lines = templateId === undefined ? [] : [`Made from the template ${templateId}.`];
   if (event.type === "EmailQueued") return { title: "Accepted", tone: "busy", lines };
@@ -129,13 +129,16 @@ function acceptedInWords(event: Extract<EmailEvent, { type: "EmailQueued" | "Ema
   return { title: "Accepted and scheduled", tone: "waiting", lines: [due, ...lines] };
 }
 
-function givenUpInWords({ type, data }: Extract<EmailEvent, { type: "EmailBounced" | "EmailFailed" }>): Told {
+function givenUpInWords({
+  type,
+  data,
+}: Extract<EmailEvent, { type: "EmailBounced" | "EmailFailed" }>): EntryText {
   const source = "source" in data && data.source !== undefined ? [sourceInWords(data.source)] : [];
   const title = type === "EmailBounced" ? "Bounced" : "Failed";
   return { title, tone: "bad", lines: [reasonInWords(data.reason), ...source], said: data.reply };
 }
 
-function toldOf(event: EmailEvent): Told {
+function entryTextOf(event: EmailEvent): EntryText {
   switch (event.type) {
     case "EmailContentStored":
       return { title: "Content stored" };
@@ -213,7 +216,7 @@ function sentInWords({
   relay,
   reply,
   relayId,
-}: Extract<EmailEvent, { type: "EmailSent" }>["data"]): Told {
+}: Extract<EmailEvent, { type: "EmailSent" }>["data"]): EntryText {
   if (transport === "outbox") {
     return {
       title: "Written to the outbox",
@@ -230,7 +233,7 @@ function sentInWords({
   };
 }
 
-function deferralInWords(data: Extract<EmailEvent, { type: "EmailDeferred" }>["data"]): Told {
+function deferralInWords(data: Extract<EmailEvent, { type: "EmailDeferred" }>["data"]): EntryText {
   const { reason, ambiguous, attemptBurnt, nextAttemptAt, reply, attempt } = data;
   const lines = [
     reasonInWords(reason),

@@ -2,10 +2,10 @@ import type { FC } from "hono/jsx";
 import { type EmailState, emailDecider } from "../../../domain/email/state.ts";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
-import type { StoryEntry } from "./story.ts";
+import type { TimelineEntry } from "./story.ts";
 
 interface TimelineProps {
-  readonly entries: readonly StoryEntry[];
+  readonly entries: readonly TimelineEntry[];
   /** How many of them had happened at the moment that is looked at. */
   readonly shown: number;
   /** The address of the message's page. */
@@ -15,7 +15,7 @@ interface TimelineProps {
 }
 
 /** What a message was when so much of its story had happened. */
-function stateAfter(entries: readonly StoryEntry[]): EmailState {
+function stateAfter(entries: readonly TimelineEntry[]): EmailState {
   return entries.reduce<EmailState>(
     (state, { event }) => (event === null ? state : emailDecider.evolve(state, event)),
     emailDecider.initialState,
@@ -67,7 +67,7 @@ export const Timeline: FC<TimelineProps> = ({ entries, shown, pageAt, partAt }) 
   );
 };
 
-const Entry: FC<{ readonly entry: StoryEntry }> = ({ entry: { at, title, lines, said, tone, actor } }) => (
+const Entry: FC<{ readonly entry: TimelineEntry }> = ({ entry: { at, title, lines, said, tone, actor } }) => (
   <li class={tone}>
     <p class="entry-title">
       <strong>{title}</strong> <Time at={at} />

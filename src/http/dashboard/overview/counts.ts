@@ -98,7 +98,7 @@ async function fillByMinute(
   return messages === MESSAGES_OF_HOUR_MAX;
 }
 
-interface UsageAsked {
+interface UsageQuery {
   readonly ownerId: string;
   readonly first: EpochMs;
   readonly range: Exclude<Range, "hour">;
@@ -107,7 +107,7 @@ interface UsageAsked {
 
 async function fillByUsage(
   emails: ReadModel,
-  { ownerId, first, range, now }: UsageAsked,
+  { ownerId, first, range, now }: UsageQuery,
   into: Filled,
 ): Promise<boolean> {
   const asked = {

@@ -4,7 +4,7 @@ import { Heading } from "../components/heading.tsx";
 import { Empty, Facts } from "../components/list.tsx";
 import { Status, type Tone } from "../components/status.tsx";
 import { Ago, lengthOfTime, Time } from "../components/time.tsx";
-import type { RelayState, UpkeepCheck } from "../frame/dashboardOptions.ts";
+import type { MaintenanceCheck, RelayState } from "../frame/dashboardOptions.ts";
 import type { Visit } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import type { MessageRow } from "../message/findMessages.ts";
@@ -44,7 +44,7 @@ export interface OverviewProps {
   /** Of several, for whoever looks after the whole installation. */
   readonly relays: readonly RelayState[];
   /** Null where the key may not see it. */
-  readonly upkeep: readonly UpkeepCheck[] | null;
+  readonly upkeep: readonly MaintenanceCheck[] | null;
   /** Null where the key may not read messages. */
   readonly messages: {
     readonly counts: Counts;

@@ -11,7 +11,7 @@ import type { Visit } from "../frame/dashboardRoute.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
 
 /** A sender as the API shows it. */
-export type ShownSender = ReturnType<typeof senderJson>;
+export type SenderJson = ReturnType<typeof senderJson>;
 
 /** What the form that adds a sender held, and what is wrong with it. */
 export interface AddSenderForm {
@@ -22,19 +22,19 @@ export interface AddSenderForm {
 
 interface SenderListProps {
   readonly visit: Visit;
-  readonly senders: readonly ShownSender[];
+  readonly senders: readonly SenderJson[];
   readonly nextTo: string | null;
   readonly firstTo: string | null;
   readonly form: AddSenderForm;
 }
 
 /** An address, or a domain. */
-export function nameOf({ address, domain }: Pick<ShownSender, "address" | "domain">): string {
+export function nameOf({ address, domain }: Pick<SenderJson, "address" | "domain">): string {
   return address ?? domain ?? "";
 }
 
 /** What a sender's state means to whoever wants to send from it. */
-export const SenderStatus: FC<{ readonly sender: ShownSender }> = ({ sender }) => {
+export const SenderStatus: FC<{ readonly sender: SenderJson }> = ({ sender }) => {
   const { status, record_missing_since: missing, verification } = sender;
   if (status === "verified" && missing !== null)
     return <Status status="warning" label="verified, its record is missing" />;

@@ -8,11 +8,11 @@ import { Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
 import { MailRecordsToCome } from "./mailRecordsPage.tsx";
-import { nameOf, SenderStatus, type ShownSender } from "./senderListPage.tsx";
+import { nameOf, type SenderJson, SenderStatus } from "./senderListPage.tsx";
 
 interface SenderPageProps {
   readonly visit: Visit;
-  readonly sender: ShownSender;
+  readonly sender: SenderJson;
   /** How far the mail of the newest verification link has come; null where there is none. */
   readonly mail: VerificationRequest["mail"] | null;
   /** Whether this service can mail verification links. */
@@ -111,7 +111,7 @@ const DnsRecord: FC<Pick<SenderPageProps, "visit" | "sender">> = ({ visit, sende
   </section>
 );
 
-function recordSentence({ verified_by: verifiedBy, record_missing_since: missing }: ShownSender) {
+function recordSentence({ verified_by: verifiedBy, record_missing_since: missing }: SenderJson) {
   if (missing !== null)
     return (
       <>
@@ -171,7 +171,7 @@ const MAIL_STATES = {
 } as const;
 
 const PendingMail: FC<{
-  readonly verification: NonNullable<ShownSender["verification"]>;
+  readonly verification: NonNullable<SenderJson["verification"]>;
   readonly mail: SenderPageProps["mail"];
 }> = ({ verification, mail }) => (
   <>

@@ -18,7 +18,7 @@ export type DiffRow =
 
 /** Lines that are the same stand above and below a change, so many; the rest is folded. */
 const CONTEXT_LINES = 3;
-/** Past so many changes the texts have nothing to do with one another, and looking on costs the square of it. */
+/** Beyond so many changes the texts have nothing to do with one another, and looking on costs the square of it. */
 const EDITS_MAX = 2_000;
 /** Lines of each text that are compared, and rows that are shown: a text may be half a million lines. */
 const LINES_COMPARED_MAX = 10_000;

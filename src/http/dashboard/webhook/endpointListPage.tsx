@@ -6,10 +6,10 @@ import { Empty, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Ago } from "../components/time.tsx";
 import type { Page, Visit } from "../frame/dashboardRoute.ts";
-import type { Standing } from "./webhookOfPath.ts";
+import type { EndpointHealth } from "./webhookOfPath.ts";
 
 /** An endpoint, and how it has fared. */
-export type ListedEndpoint = WebhookEndpointRow & Standing;
+export type ListedEndpoint = WebhookEndpointRow & EndpointHealth;
 
 interface Listed {
   readonly rows: readonly ListedEndpoint[];
@@ -30,9 +30,9 @@ export function disabledBecause({ disabledReason }: WebhookEndpointRow): string 
 }
 
 /** Active, failing or disabled. */
-export const EndpointStatus: FC<{ readonly endpoint: WebhookEndpointRow & Pick<Standing, "failing"> }> = ({
-  endpoint: { status, failing },
-}) =>
+export const EndpointStatus: FC<{
+  readonly endpoint: WebhookEndpointRow & Pick<EndpointHealth, "failing">;
+}> = ({ endpoint: { status, failing } }) =>
   status === "active" && failing !== null ? (
     <Status status="failing" tone="bad" />
   ) : (

@@ -18,7 +18,7 @@ import {
 } from "./endpointForm.tsx";
 import { type ListedEndpoint, listPage } from "./endpointListPage.tsx";
 import { secretPage } from "./secretPage.tsx";
-import { standingOf } from "./webhookOfPath.ts";
+import { endpointHealthOf } from "./webhookOfPath.ts";
 
 const NOTHING: EndpointInput = { url: "", description: null, eventTypes: null };
 
@@ -33,7 +33,7 @@ export function endpointListRoutes(options: DashboardOptions): readonly Dashboar
         const asked = pageRequest({ ...cursorIn(visit) });
         const db = await options.webhooks.caughtUpEndpoints(visit.workspaceId);
         const page = pageOf(asked, (request) => listWebhookEndpoints(db, visit.workspaceId, request));
-        const rows = await withStanding(options, page.shown);
+        const rows = await withHealth(options, page.shown);
         return listPage(visit, {
           rows,
           nextCursor: page.nextCursor,
@@ -69,7 +69,7 @@ function cursorIn({ query }: Visit): { readonly cursor?: string } {
   return cursor === null ? {} : { cursor };
 }
 
-async function withStanding(
+async function withHealth(
   { readModel }: DashboardOptions,
   rows: readonly WebhookEndpointRow[],
 ): Promise<readonly ListedEndpoint[]> {
@@ -77,7 +77,7 @@ async function withStanding(
   await catchUpIfInTime(model);
   const listed: ListedEndpoint[] = [];
   for (const row of rows) {
-    const standing = await scheduledRead(model, (db) => standingOf(db, row.id));
+    const standing = await scheduledRead(model, (db) => endpointHealthOf(db, row.id));
     listed.push({ ...row, ...standing });
   }
   return listed;

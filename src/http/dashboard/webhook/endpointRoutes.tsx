@@ -19,7 +19,7 @@ import {
   inputOf,
 } from "./endpointForm.tsx";
 import { type DeliveryFilters, endpointPage, isDeliveryStatus } from "./endpointPage.tsx";
-import { endpointOf, standingOf } from "./webhookOfPath.ts";
+import { endpointHealthOf, endpointOf } from "./webhookOfPath.ts";
 
 /** One endpoint with its deliveries, and the form that changes it. */
 export function endpointRoutes(options: DashboardOptions): readonly DashboardRoute[] {
@@ -70,7 +70,7 @@ async function shown(options: DashboardOptions, visit: Visit): Promise<Page> {
     { endpointId: endpoint.id, ...asked, ...filters },
     listWebhookDeliveries,
   );
-  const standing = await scheduledRead(model, (db) => standingOf(db, endpoint.id));
+  const standing = await scheduledRead(model, (db) => endpointHealthOf(db, endpoint.id));
   return endpointPage(visit, {
     endpoint: { ...endpoint, ...standing },
     filters,

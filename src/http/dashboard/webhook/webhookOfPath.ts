@@ -46,7 +46,7 @@ function idIn({ params }: Visit, name: string): string | null {
 }
 
 /** How an endpoint has fared, as far as its newest deliveries say. Times are RFC 3339. */
-export interface Standing {
+export interface EndpointHealth {
   readonly deliveredAt: string | null;
   /** When a delivery was given up last. */
   readonly gaveUpAt: string | null;
@@ -54,7 +54,7 @@ export interface Standing {
   readonly failing: { readonly since: string; readonly failures: number } | null;
 }
 
-export function standingOf(db: ReadDatabase, endpointId: string): Standing {
+export function endpointHealthOf(db: ReadDatabase, endpointId: string): EndpointHealth {
   const last = (status: WebhookDeliveryRow["status"]) =>
     listWebhookDeliveries(db, { endpointId, status, limit: 1 }).rows[0]?.updatedAt ?? null;
   return {

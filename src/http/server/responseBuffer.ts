@@ -9,7 +9,7 @@ const UNREAD_BYTES_MAX = 128 * 1_024 * 1_024;
 const PIECE_BYTES = 65_536;
 
 /** Answers to callers with a key that are not read yet: a message with its files comes to 14 MB, and nobody has to read. */
-export class AnswerRoom {
+export class ResponseBuffer {
   private readonly room = new FairShare(UNREAD_BYTES_MAX);
 
   /** The answer, if need be in pieces as its reader takes them; breaks off when others need the room more. */

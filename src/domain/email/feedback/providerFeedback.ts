@@ -1,7 +1,7 @@
 import type { BounceReason } from "./bounceReason.ts";
 
 /** What a provider's event says of a message of ours. */
-export interface ProviderReading {
+export interface ProviderFeedback {
   /** Our id; null where the event names none. */
   readonly emailId: string | null;
   /** Null when it says nothing about the end of the message. */
@@ -30,6 +30,6 @@ export function asPermanent(read: BounceReason): BounceReason {
 }
 
 /** A bounce that passes, as the provider says: no address is suppressed for it. */
-export function asPassing(read: BounceReason): BounceReason {
+export function asTransient(read: BounceReason): BounceReason {
   return read.kind === "hard" ? { ...read, kind: "soft" } : read;
 }

@@ -24,7 +24,7 @@ interface Answering {
 }
 
 /** The ports of the service: HTTP, and SMTP where that is set. */
-export interface Doors {
+export interface Listeners {
   readonly url: URL;
   /** Null where nothing is taken over SMTP. */
   readonly submission: SubmissionPort<Principal> | null;
@@ -40,7 +40,7 @@ export interface Doors {
 }
 
 /** Takes the ports. Throws what says why one of them cannot be had. */
-export async function openDoors(config: Config, logger: Logger): Promise<Doors> {
+export async function openListeners(config: Config, logger: Logger): Promise<Listeners> {
   const { requestTimeoutMs, trustedProxies } = config;
   const log = requestLogOf(config, logger);
   const port = bindPort(config, log);
