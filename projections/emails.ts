@@ -98,20 +98,20 @@ function accept(event: ProjectedEvent, db: ProjectedRows): void {
   const { contentBytes = 0, tagHashes = [], test: isTest = false, simulated = false } = data;
   const tags = tagHashes.length === 0 ? null : tagHashes.join(" ");
   const ownerId = mailOwnerId({ workspaceId, isTest });
-  const place = [messageId(event), ownerId] as const;
+  const messageKey = [messageId(event), ownerId] as const;
   const last = [tags, simulated ? 1 : 0] as const;
   const whose = [senderId, templateId, recipientHash, acceptedAt] as const;
   if (type === "EmailSuppressed") {
     const queue = [null, null, null, null, null] as const;
-    db.run(INSERT, ...place, "suppressed", ...whose, data.reason, 1, contentBytes, ...queue, ...last);
+    db.run(INSERT, ...messageKey, "suppressed", ...whose, data.reason, 1, contentBytes, ...queue, ...last);
   } else {
     const scheduledAt = type === "EmailScheduled" ? data.scheduledAt : null;
     const dueAt = epochMs(scheduledAt ?? acceptedAt);
     const queue = [data.authorityId ?? senderId, "ready", dueAt, event.revision, scheduledAt] as const;
     const status = type === "EmailScheduled" ? "scheduled" : "queued";
-    db.run(INSERT, ...place, status, ...whose, null, 0, contentBytes, ...queue, ...last);
+    db.run(INSERT, ...messageKey, status, ...whose, null, 0, contentBytes, ...queue, ...last);
   }
-  for (const tag of tagHashes) db.run(TAGGED, tag, ...place, acceptedAt);
+  for (const tag of tagHashes) db.run(TAGGED, tag, ...messageKey, acceptedAt);
   db.add(CONTENT_BYTES, [ownerId], [contentBytes]);
   countAccepted(
     db,
@@ -344,13 +344,13 @@ const EMAIL_BY_ID = "SELECT id, status, created_at, updated_at, attempts, reason
 /** Messages with a tag: the tag leads to them, and what else is asked of them is looked up in their rows. */
 function listTagged(db: ReadDatabase, query: EmailQuery, tag: string): RowPage<EmailRow> {
   const { ownerId, after, limit } = query;
-  const asked = [
+  const filters = [
     ...equals("recipient_hash", query.recipientHash),
     ...equals("sender_id", query.senderId),
     ...equals("status", query.status),
     ...equals("template_id", query.templateId),
   ];
-  const condition = ["emails.id = email_tags.id", ...asked.map(({ sql }) => sql)].join(" AND ");
+  const condition = ["emails.id = email_tags.id", ...filters.map(({ sql }) => sql)].join(" AND ");
   const { rows, next } = findRows(db, {
     ...{ table: "email_tags", of: "tag", owner: tag },
     columns: "id, created_at",
@@ -360,7 +360,7 @@ function listTagged(db: ReadDatabase, query: EmailQuery, tag: string): RowPage<E
       ...equals("workspace_id", ownerId),
       {
         sql: `EXISTS (SELECT 1 FROM emails WHERE ${condition})`,
-        values: asked.flatMap(({ values }) => values),
+        values: filters.flatMap(({ values }) => values),
       },
     ],
     limit,

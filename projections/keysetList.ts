@@ -36,13 +36,13 @@ export interface Condition {
  * What comes after `place`, newest first. Where that row is gone meanwhile, what has its time is listed once more rather
  * than left out.
  */
-export function olderThan(list: List, place: KeysetCursor): Condition {
-  return beyond(list, place, "<", ROWID_MAX);
+export function olderThan(list: List, cursor: KeysetCursor): Condition {
+  return beyond(list, cursor, "<", ROWID_MAX);
 }
 
 /** What comes after `place`, oldest first. */
-export function newerThan(list: List, place: KeysetCursor): Condition {
-  return beyond(list, place, ">", "0");
+export function newerThan(list: List, cursor: KeysetCursor): Condition {
+  return beyond(list, cursor, ">", "0");
 }
 
 function beyond(

@@ -53,20 +53,20 @@ function upTo(projection: Projection, at: EpochMs): Projection {
  */
 export async function withReadModelAsOf<Result>(
   options: AsOfOptions,
-  moments: readonly EpochMs[],
+  times: readonly EpochMs[],
   work: (pasts: readonly PastReadModel[]) => Promise<Result>,
 ): Promise<Result> {
   const { store, projection, signal } = options;
   const scratches: TemporaryDatabase[] = [];
   try {
-    for (const _ of moments) {
+    for (const _ of times) {
       const scratch = makeTemporaryDatabase(options, projection);
       scratches.push(scratch);
       // On disk, because it is most streams of the log when the time is long ago.
       scratch.db.run("CREATE TABLE late (stream TEXT PRIMARY KEY) WITHOUT ROWID");
     }
     const appliers = scratches.map(({ db }, index) =>
-      makeApplier(upTo(projection, moments[index] ?? 0), db, LOG_START),
+      makeApplier(upTo(projection, times[index] ?? 0), db, LOG_START),
     );
     const note = meter({ from: LOG_START, head: await store.head() }, options.onProgress);
     for await (const events of feedToHead(store, appliers)) {

@@ -84,15 +84,15 @@ function isUsable(meta: GenerationMeta, projection: Projection, logId: string, h
  * version, further than the log itself (which was restored from an older copy), missing or damaged.
  */
 export function openGeneration(
-  place: ReadModelStorage,
+  storage: ReadModelStorage,
   entry: GenerationEntry,
   projection: Projection,
   head: Position,
 ): OpenGeneration | undefined {
   if (entry.version !== projection.version) return undefined;
-  const path = join(place.directory, entry.file);
-  const db = unlessUnusable(() => place.databases.open(path, "write"));
-  return db && usableGeneration(place, { entry, db }, projection, head);
+  const path = join(storage.directory, entry.file);
+  const db = unlessUnusable(() => storage.databases.open(path, "write"));
+  return db && usableGeneration(storage, { entry, db }, projection, head);
 }
 
 /** The generation, with its indexes, if it can be continued. Else its file is closed, also when this throws. */
@@ -128,7 +128,7 @@ function unlessUnusable<Result>(work: () => Result): Result | undefined {
 
 /** Enters and creates an empty generation. */
 export function createGeneration(
-  place: ReadModelStorage,
+  storage: ReadModelStorage,
   catalog: Catalog,
   projection: Projection,
   mode: "write" | "build",
@@ -137,15 +137,15 @@ export function createGeneration(
   let path = "";
   try {
     const entry = catalog.create(projection.name, projection.version, ({ file }) => {
-      path = join(place.directory, file);
-      db = place.databases.open(path, mode);
-      createTables(db, projection, place.logId);
+      path = join(storage.directory, file);
+      db = storage.databases.open(path, mode);
+      createTables(db, projection, storage.logId);
     });
     if (!db) throw new Error(`no database was opened for ${entry.file}`);
     return { entry, db, checkpoint: LOG_START };
   } catch (error) {
     db?.close();
-    if (path !== "") place.databases.remove(path);
+    if (path !== "") storage.databases.remove(path);
     throw error;
   }
 }
@@ -161,28 +161,28 @@ export interface OpenedCurrent {
  * or an empty one. Only for the owner of the directory.
  */
 export function openCurrent(
-  place: ReadModelStorage,
+  storage: ReadModelStorage,
   catalog: Catalog,
   projection: Projection,
   head: Position,
 ): OpenedCurrent {
   const current = catalog.current(projection.name);
-  const opened = current && openGeneration(place, current, projection, head);
+  const opened = current && openGeneration(storage, current, projection, head);
   if (opened) return { generation: opened, replaced: undefined };
   const generation =
-    openReady(place, catalog, projection, head) ?? createGeneration(place, catalog, projection, "write");
+    openReady(storage, catalog, projection, head) ?? createGeneration(storage, catalog, projection, "write");
   return { generation, replaced: catalog.makeCurrent(generation.entry) };
 }
 
 function openReady(
-  place: ReadModelStorage,
+  storage: ReadModelStorage,
   catalog: Catalog,
   projection: Projection,
   head: Position,
 ): OpenGeneration | undefined {
   for (const entry of catalog.generations()) {
     if (entry.status !== "ready" || entry.name !== projection.name) continue;
-    const opened = openGeneration(place, entry, projection, head);
+    const opened = openGeneration(storage, entry, projection, head);
     if (opened) return opened;
   }
   return undefined;
@@ -209,7 +209,7 @@ const SAVED_BUILD_MS_MAX = DAY_MS;
  * there is none. One that can't be gone on with is removed.
  */
 export function resumeGeneration(
-  place: ReadModelStorage,
+  storage: ReadModelStorage,
   catalog: Catalog,
   projection: Projection,
   head: Position,
@@ -217,9 +217,9 @@ export function resumeGeneration(
   for (const entry of catalog.generations()) {
     const isOurs = entry.name === projection.name && entry.version === projection.version;
     if (!isOurs || entry.status !== "building") continue;
-    const path = join(place.directory, entry.file);
-    const db = catalog.claim(entry, () => place.databases.resume(path));
-    const generation = db && usableGeneration(place, { entry, db }, projection, head);
+    const path = join(storage.directory, entry.file);
+    const db = catalog.claim(entry, () => storage.databases.resume(path));
+    const generation = db && usableGeneration(storage, { entry, db }, projection, head);
     if (generation) return generation;
     if (db) catalog.remove(entry);
   }
@@ -234,20 +234,20 @@ export function discardBuilds(catalog: Catalog, { name }: Projection): void {
 }
 
 /** The builds that somebody may yet go on with: for each projection and version the newest that was saved lately. */
-function resumable(place: ReadModelStorage, catalog: Catalog): ReadonlySet<number> {
+function resumable(storage: ReadModelStorage, catalog: Catalog): ReadonlySet<number> {
   const numbers = new Map<string, number>();
   for (const { name, version, file, number, status } of catalog.generations()) {
     const key = `${name}.${version}`;
     if (status !== "building" || numbers.has(key)) continue;
-    const savedAt = place.databases.savedAt(join(place.directory, file));
+    const savedAt = storage.databases.savedAt(join(storage.directory, file));
     if (savedAt !== null && savedAt > Date.now() - SAVED_BUILD_MS_MAX) numbers.set(key, number);
   }
   return new Set(numbers.values());
 }
 
 /** Removes the builds that nobody is at any more and nobody will go on with. Only for the owner of the directory. */
-export function clearBuilds(place: ReadModelStorage, catalog: Catalog): void {
-  const kept = resumable(place, catalog);
+export function clearBuilds(storage: ReadModelStorage, catalog: Catalog): void {
+  const kept = resumable(storage, catalog);
   for (const entry of catalog.generations()) {
     if (entry.status === "building" && !kept.has(entry.number)) catalog.remove(entry);
   }
@@ -257,12 +257,12 @@ export function clearBuilds(place: ReadModelStorage, catalog: Catalog): void {
  * Removes what dead runs and earlier switches left behind: generations that nobody builds any more, retired
  * ones, and files that the catalog doesn't know. Only for the owner of the directory. What is open stays.
  */
-export function clearAway(place: ReadModelStorage, catalog: Catalog): void {
-  clearBuilds(place, catalog);
+export function clearAway(storage: ReadModelStorage, catalog: Catalog): void {
+  clearBuilds(storage, catalog);
   for (const entry of catalog.generations()) if (entry.status === "retired") catalog.remove(entry);
   const known = new Set(catalog.generations().map(({ file }) => file));
-  for (const file of readdirSync(place.directory)) {
+  for (const file of readdirSync(storage.directory)) {
     const database = databaseFileOf(file);
-    if (database && !known.has(database)) place.databases.remove(join(place.directory, database));
+    if (database && !known.has(database)) storage.databases.remove(join(storage.directory, database));
   }
 }

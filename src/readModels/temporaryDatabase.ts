@@ -16,15 +16,15 @@ export function temporaryPath({ directory }: ReadModelStorage, name: string): st
 }
 
 /** The empty tables of a read model, with a checkpoint before the log's first event. */
-export function makeTemporaryDatabase(place: ReadModelStorage, projection: Projection): TemporaryDatabase {
-  mkdirSync(place.directory, { recursive: true, mode: 0o700 });
-  const path = temporaryPath(place, projection.name);
-  const db = place.databases.open(path, "build");
+export function makeTemporaryDatabase(storage: ReadModelStorage, projection: Projection): TemporaryDatabase {
+  mkdirSync(storage.directory, { recursive: true, mode: 0o700 });
+  const path = temporaryPath(storage, projection.name);
+  const db = storage.databases.open(path, "build");
   try {
-    createTables(db, projection, place.logId);
+    createTables(db, projection, storage.logId);
     return { path, db };
   } catch (error) {
-    removeTemporaryDatabase(place, { path, db });
+    removeTemporaryDatabase(storage, { path, db });
     throw error;
   }
 }

@@ -18,7 +18,7 @@ export interface Differences {
 export function collectDifferences(db: ReadDatabaseFile): Differences {
   db.run("CREATE TABLE found (key TEXT PRIMARY KEY)");
   const shown: RowDifference[] = [];
-  const places = new Map<string, number>();
+  const index = new Map<string, number>();
   let differences = 0;
   return {
     shown,
@@ -28,11 +28,11 @@ export function collectDifferences(db: ReadDatabaseFile): Differences {
     add(difference) {
       const key = keyText(difference);
       differences += 1;
-      if (shown.length < SHOWN_MAX) places.set(key, shown.push(difference) - 1);
+      if (shown.length < SHOWN_MAX) index.set(key, shown.push(difference) - 1);
       db.run("INSERT INTO found VALUES (?)", key);
     },
     has: (difference) => db.get("SELECT 1 FROM found WHERE key = ?", keyText(difference)) !== undefined,
-    place: (difference) => places.get(keyText(difference)) ?? -1,
+    place: (difference) => index.get(keyText(difference)) ?? -1,
   };
 }
 

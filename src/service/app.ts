@@ -209,7 +209,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
 async function joinServices({ dataDir, ...config }: Config, store: EventStore): Promise<ServiceRegistration> {
   if (isEmbedded(config)) return { leave: async () => {} };
   const joining = {
-    place: { host: hostname(), dataDir },
+    location: { host: hostname(), dataDir },
     memory: serviceIdFile(join(dataDir, SERVICE_ID_FILE)),
   };
   return registerService(store, joining, () => systemCommandContext("system"));

@@ -64,19 +64,19 @@ export function inboundListenError({ host, port }: InboundMailConfig, error: unk
 }
 
 function listenAddressError({ host, port, settings }: ListenAddress, error: unknown): unknown {
-  const told = (text: string) => new ConfigError([text]);
+  const configError = (text: string) => new ConfigError([text]);
   const noAddress = () =>
-    told(
+    configError(
       `${settings.host} ${host} is no address of this machine: set ${settings.host} to one that is (0.0.0.0: all of them)`,
     );
   switch (systemCode(error)) {
     case "EADDRINUSE":
-      return told(
+      return configError(
         `${settings.port} ${port} on ${host} is in use by another program: stop that one, or set ${settings.port} (0: any free port)`,
       );
     case "EACCES":
     case "EPERM":
-      return told(
+      return configError(
         `${settings.port} ${port} is not open to this user: set ${settings.port} to one above 1023`,
       );
     case "EADDRNOTAVAIL":
@@ -91,7 +91,7 @@ function listenAddressError({ host, port, settings }: ListenAddress, error: unkn
 }
 
 /** What is wrong with a STORE_URL of EventStoreDB, by what the server or the handshake says, and what to do. */
-const STORE_FAULTS: readonly (readonly [pattern: RegExp, told: string])[] = [
+const STORE_FAULTS: readonly (readonly [pattern: RegExp, configError: string])[] = [
   [
     /unauthenticated/i,
     "refuses the user name or the password: set both in STORE_URL (esdb://user:password@host:2113), each percent-encoded",
@@ -128,8 +128,10 @@ export function storeError({ storeUrl }: Pick<Config, "storeUrl">, error: unknow
 
 /** What the vendor's client says, without what it says around it. */
 function storeFault({ message }: StoreError): string {
-  const told = message.replace(/^EventStoreDB: cannot [^:]*: /, "");
-  return /Last error: (?:\w*Error(?: \[\w+\])?: )?(.*?)\.? Resolution note/.exec(told)?.[1] ?? told;
+  const configError = message.replace(/^EventStoreDB: cannot [^:]*: /, "");
+  return (
+    /Last error: (?:\w*Error(?: \[\w+\])?: )?(.*?)\.? Resolution note/.exec(configError)?.[1] ?? configError
+  );
 }
 
 /** What to say of a connection string that the vendor's client does not take; it may hold a password, so none of it is told. */

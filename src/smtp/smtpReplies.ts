@@ -41,12 +41,12 @@ const CODES: Readonly<Partial<Record<ProblemCode, ReplyCodes>>> = {
 export function replyOf(problem: Problem): SmtpReply {
   const [code, enhanced] = CODES[problem.code] ?? CONTENT;
   // A pointer names a member of the body over HTTP; here it stands for the header field of that name.
-  const told = `${problem.message.replace(/^\//, "")} (${problem.code})`;
-  return reply(code, enhanced, told);
+  const text = `${problem.message.replace(/^\//, "")} (${problem.code})`;
+  return reply(code, enhanced, text);
 }
 
 /** A reply in ASCII, of one line. */
-export function reply(code: number, enhanced: string, told: string): SmtpReply {
-  const plain = told.replace(/[^\x20-\x7e]/g, "?");
+export function reply(code: number, enhanced: string, text: string): SmtpReply {
+  const plain = text.replace(/[^\x20-\x7e]/g, "?");
   return { code, text: `${enhanced} ${excerpt(plain, TEXT_CHARACTERS_MAX)}` };
 }

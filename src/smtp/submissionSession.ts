@@ -187,7 +187,7 @@ async function accept(options: SubmissionOptions, mail: WholeMail): Promise<Smtp
   if (principal === null) throw REVOKED;
   const ids = await submitMail({ deps, rateLimits, parser }, { ...mail, principal });
   const [first] = ids;
-  const told =
+  const text =
     ids.length === 1 ? `accepted as ${first}` : `accepted ${ids.length} messages, the first as ${first}`;
-  return reply(250, "2.6.0", told);
+  return reply(250, "2.6.0", text);
 }

@@ -105,11 +105,11 @@ export async function growLog(
   messages: number,
 ): Promise<number> {
   const { templateIds, endpoints } = await setUp(store, names.workspaceId);
-  const timelineOf = storyMaker({ ...names, templateIds }, messages, seededRandom(4));
+  const storyOf = storyMaker({ ...names, templateIds }, messages, seededRandom(4));
   const { workspaceId } = names;
   const context = { at: Date.now(), correlationId: newId(), actor: "worker:growth:1", workspaceId };
   const appendStory = async (number: number) => {
-    const story = timelineOf(number);
+    const story = storyOf(number);
     const own = await appendNew(store, emailStream(story.id), story.events);
     const suppressions = await appendSuppression(store, story, context);
     return own + suppressions + (await appendCalls(store, story, endpoints, context));

@@ -23,7 +23,7 @@ const routes = dashboardRoutes(unused() as DashboardOptions, unused() as LiveStr
   ({ method, path }) =>
     method === "GET" &&
     !path.startsWith("/live") &&
-    !/\.(csv|html|eml)$|\/files?(\/|$)|\/(story|rows|preview)$/.test(path),
+    !/\.(csv|html|eml)$|\/files?(\/|$)|\/(timeline|rows|preview)$/.test(path),
 );
 
 describeInBrowser("every page with hostile content", (browser) => {

@@ -69,7 +69,7 @@ describeInBrowser("messages", (browser) => {
 
   test("the slider shows a message as it was", async () => {
     const { page, errors } = await open(`/messages/${samples.bounced}`);
-    const shown = page.locator("#story-shown");
+    const shown = page.locator("#timeline-shown");
     expect(await shown.locator(".status").first().textContent()).toBe("bounced");
     await page.getByLabel("As of").fill("2");
     await shown.locator(".status", { hasText: "queued" }).waitFor();

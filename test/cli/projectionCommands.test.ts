@@ -26,7 +26,7 @@ const MESSAGES = 20;
 
 const directory = mkdtempSync(join(tmpdir(), "postledger-cli-"));
 const dataDir = join(directory, "data");
-const place = { databases: sqliteReadDatabases, directory: join(dataDir, "projections"), logId: "" };
+const storage = { databases: sqliteReadDatabases, directory: join(dataDir, "projections"), logId: "" };
 const run = (...words: string[]) => runCommand(words, dataDir);
 const ids = Array.from({ length: MESSAGES }, () => crypto.randomUUID()).sort();
 const [first = "", second = "", third = ""] = ids;
@@ -67,7 +67,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 function tamper(...statements: string[]): void {
-  const db = place.databases.open(join(place.directory, currentFile({ ...place }, "emails")), "write");
+  const db = storage.databases.open(join(storage.directory, currentFile({ ...storage }, "emails")), "write");
   for (const statement of statements) db.run(statement);
   db.close();
 }
@@ -187,7 +187,7 @@ test(
     const again = await runCommand(["projection", "rebuild", "emails"], own);
     expect(again).toMatchObject({ exitCode: 0, err: "" });
     expect(again.out).toBe(`emails  current  ${file}  went on from an interrupted rebuild\n`);
-    const rows = rowsOf({ ...place, directory: join(own, "projections") }, emails).emails;
+    const rows = rowsOf({ ...storage, directory: join(own, "projections") }, emails).emails;
     expect(rows).toHaveLength(200);
     expect(new Set(rows?.map(({ attempts }) => attempts))).toEqual(new Set([300]));
   },
@@ -280,7 +280,7 @@ describe("as-of", () => {
 test(
   "diff tells what came, went and changed",
   async () => {
-    const moments = [rfc3339(NOON), rfc3339(NOON + 60_000)];
+    const times = [rfc3339(NOON), rfc3339(NOON + 60_000)];
     const told = async (from: string, to: string) => {
       const lines = await run("projection", "diff", from, to, "emails");
       expect(lines.exitCode).toBe(0);
@@ -291,7 +291,7 @@ test(
         .filter(({ table }) => table === "emails")
         .map(({ change, key, before, after }) => [change, key, before?.status, after?.status]);
     };
-    const [from = "", to = ""] = moments;
+    const [from = "", to = ""] = times;
     expect(await told(from, to)).toEqual([
       ["changed", [first], "queued", "failed"],
       ["added", [second], undefined, "queued"],
@@ -304,7 +304,7 @@ test(
     const out = await run(
       "projection",
       "diff",
-      ...moments,
+      ...times,
       "emails",
       "--format",
       "csv",

@@ -28,8 +28,8 @@ const given = givenWhenThen(emailAggregate);
 const policy = DELIVERY_POLICY;
 const hold: DeliveryPolicy = { ...policy, onAmbiguous: "hold" };
 const NOW = ACCEPTED_AT + HOUR_MS;
-const moment: DecisionInput = { now: NOW, random: 0, pausedMs: 0 };
-const on = { policy, moment, transport: "smtp" };
+const input: DecisionInput = { now: NOW, random: 0, pausedMs: 0 };
+const on = { policy, input, transport: "smtp" };
 const END = ACCEPTED_AT + policy.lifetimeMs;
 
 const queued = acceptance();
@@ -202,7 +202,7 @@ describe("recordOutcome", () => {
         deferred(index + 1),
       ]).flat();
       const attempt = burnt + 1;
-      const decide = (random: number) => record(busy, attempt, { ...on, moment: { ...moment, random } });
+      const decide = (random: number) => record(busy, attempt, { ...on, input: { ...input, random } });
       given(...queued, ...past, started(attempt))
         .when(decide(0))
         .then("recorded", busyEvent(attempt, minutes * MINUTE_MS));
@@ -236,10 +236,10 @@ describe("recordOutcome", () => {
     const late = { now: END - 10, random: 0.9, pausedMs: 0 };
     const facts = { code: 450, sealedReply: "sealed 450 busy" };
     given(...queued, started(1))
-      .when(record(busy, 1, { ...on, moment: late }))
+      .when(record(busy, 1, { ...on, input: late }))
       .then("recorded", deferred(1, { ...facts, nextAttemptAt: rfc3339(END) }));
     given(...queued, started(1))
-      .when(record(busy, 1, { ...on, moment: { ...late, pausedMs: 20 } }))
+      .when(record(busy, 1, { ...on, input: { ...late, pausedMs: 20 } }))
       .then("recorded", deferred(1, { ...facts, nextAttemptAt: rfc3339(END + 20) }));
   });
 
@@ -288,7 +288,7 @@ describe("recordOutcome", () => {
 
 describe("expireLease", () => {
   const expireFirst =
-    (settings = policy, at = moment) =>
+    (settings = policy, at = input) =>
     (state: Parameters<typeof expireLease>[0]) =>
       expireLease(state, 1, settings, at);
 
@@ -308,7 +308,7 @@ describe("expireLease", () => {
 
   test("does not set an attempt for later than the message's life", () => {
     given(...queued, started(1))
-      .when(expireFirst(policy, { ...moment, now: END + HOUR_MS }))
+      .when(expireFirst(policy, { ...input, now: END + HOUR_MS }))
       .then("expired", leaseExpired(1, END));
   });
 

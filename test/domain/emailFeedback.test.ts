@@ -15,8 +15,8 @@ import { givenWhenThen } from "../support/givenWhenThen.ts";
 const given = givenWhenThen(emailAggregate);
 const policy = DELIVERY_POLICY;
 const NOW = ACCEPTED_AT + HOUR_MS;
-const moment = { now: NOW, random: 0, pausedMs: 0 };
-const on = { policy, moment, transport: "smtp" };
+const input = { now: NOW, random: 0, pausedMs: 0 };
+const on = { policy, input, transport: "smtp" };
 
 const accepted = acceptance();
 const claimed: EmailEvent = {
@@ -113,7 +113,7 @@ describe("what is told before the outcome of the attempt is known", () => {
     for (const told of FEEDBACK) {
       const events = [...accepted, claimed, deferred(true), ...eventsOf(told)];
       const state = events.reduce(emailDecider.evolve, emailDecider.initialState);
-      expect(nextAction(state, moment, policy)).toEqual({ kind: "none" });
+      expect(nextAction(state, input, policy)).toEqual({ kind: "none" });
       given(...accepted, claimed, deferred(true))
         .when(tell(told))
         .then("recorded", ...eventsOf(told));
@@ -127,7 +127,7 @@ describe("what is told before the outcome of the attempt is known", () => {
       .then("recorded", sent)
       .again("alreadyRecorded");
     given(...past)
-      .when((state) => expireLease(state, 1, policy, moment))
+      .when((state) => expireLease(state, 1, policy, input))
       .then("notClaimed");
     const state = [...past, sent].reduce(emailDecider.evolve, emailDecider.initialState);
     expect(state?.status).toBe("bounced");

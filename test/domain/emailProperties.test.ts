@@ -88,8 +88,8 @@ describe("whatever several workers do and however late (properties):", () => {
 
   test("an outcome that was recorded gives no second event, whatever it says then", () => {
     forEveryHistory(({ steps }, policy) => {
-      for (const { after, attempt, moment } of steps.filter(isOutcome)) {
-        const on = { policy, moment, transport: "smtp" };
+      for (const { after, attempt, input } of steps.filter(isOutcome)) {
+        const on = { policy, input, transport: "smtp" };
         expect(recordOutcome(after, attempt, { kind: "sent", codes: "250" }, on).events).toEqual([]);
       }
     });
@@ -97,13 +97,13 @@ describe("whatever several workers do and however late (properties):", () => {
 
   test("no next attempt is set for later than the message lives", () => {
     forEveryHistory(({ steps }, policy) => {
-      for (const { before, events, moment } of steps) {
+      for (const { before, events, input } of steps) {
         const [event] = events;
         // An operator's word is for now, whenever that is.
         if (event?.type !== "EmailDeferred" || event.data.reason === RESUMED) continue;
         if (before === null) throw new Error("only what was accepted is deferred");
         const at = Date.parse(event.data.nextAttemptAt);
-        expect(at).toBeLessThanOrEqual(expiresAt(before, policy, moment.pausedMs));
+        expect(at).toBeLessThanOrEqual(expiresAt(before, policy, input.pausedMs));
       }
     });
   });
@@ -188,15 +188,15 @@ function drive(history: History, policy: DeliveryPolicy, answer: (attempt: numbe
     state = events.reduce(emailDecider.evolve, state);
   };
   for (let turn = 0; turn < 5_000; turn += 1) {
-    const moment = { now, random: 0.5, pausedMs: pausedMs(history.workspace, ACCEPTED_AT, now) };
-    const action = nextAction(state, moment, policy);
+    const input = { now, random: 0.5, pausedMs: pausedMs(history.workspace, ACCEPTED_AT, now) };
+    const action = nextAction(state, input, policy);
     if (action.kind === "none") return { state, now };
     if (action.kind === "wait") {
       expect(action.until).toBeGreaterThan(now);
       now = action.until;
     } else if (action.kind === "watchLease") {
       now += action.leaseMs;
-      evolve(expireLease(state, action.attempt, policy, { ...moment, now }).events);
+      evolve(expireLease(state, action.attempt, policy, { ...input, now }).events);
     } else if (action.kind === "expire") evolve(expire(state).events);
     else {
       const { outcome: attempt, events } = startDelivery(state, {
@@ -247,10 +247,10 @@ describe("nextAction (properties)", () => {
   });
 
   test("is none exactly for what has ended and what never was", () => {
-    const moment = { now: ACCEPTED_AT, random: 0, pausedMs: 0 };
-    expect(nextAction(null, moment, DELIVERY_POLICY)).toEqual({ kind: "none" });
+    const input = { now: ACCEPTED_AT, random: 0, pausedMs: 0 };
+    expect(nextAction(null, input, DELIVERY_POLICY)).toEqual({ kind: "none" });
     forEveryHistory(({ steps }, policy) => {
-      for (const { after, moment: at } of steps) {
+      for (const { after, input: at } of steps) {
         const { kind } = nextAction(after, at, policy);
         expect(kind === "none").toBe(isTerminal(after?.status ?? "queued"));
       }

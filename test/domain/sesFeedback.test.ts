@@ -79,11 +79,11 @@ describe("an event of Amazon SES", () => {
     ],
     ["a delay", { eventType: "DeliveryDelay", mail: TAGGED }, null],
     ["a kind that is not known", { eventType: "Teleported", mail: TAGGED }, null],
-  ])("%s", (_, event, told) => {
+  ])("%s", (_, event, report) => {
     const reading = readSesEvent(event);
     expect(reading.emailId).toBe(ID);
-    if (told === null) expect(reading.told).toBeNull();
-    else expect(reading.told).toMatchObject(told as object);
+    if (report === null) expect(reading.report).toBeNull();
+    else expect(reading.report).toMatchObject(report as object);
   });
 
   test("names the message by its tag, or by its fields where these are included", () => {

@@ -53,7 +53,7 @@ const delivered = (attempt: number): WebhookDeliveryEvent => ({
 const FAILED: WebhookVerdict = { kind: "failed", reason: "status", retryAfterMs: null };
 const on = (random = 0) => ({
   policy: WEBHOOK_POLICY,
-  moment: { now: NOW, random },
+  input: { now: NOW, random },
   facts: { durationMs: 5 },
 });
 

@@ -29,8 +29,8 @@ export const FUZZ_PLANTS = {
     finds: "leak",
     requests: 4_000,
     file: "src/commands/email/readEmail.ts",
-    from: "if (story.state === null || !isOwnEmail(story.state, owner)) return null;",
-    to: "if (story.state === null) return null;",
+    from: "if (history.state === null || !isOwnEmail(history.state, owner)) return null;",
+    to: "if (history.state === null) return null;",
   },
   /** Whoever has an endpoint reads everybody's deliveries under it. */
   "any-delivery": {

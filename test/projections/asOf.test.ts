@@ -161,6 +161,6 @@ test.each<[string, number | null]>([
   ["2 h", null],
   ["9999999d", null],
   ["", null],
-])("%p is a moment, or none", (text, moment) => {
-  expect(parseTime(text, NOON)).toBe(moment);
+])("%p is a moment, or none", (text, input) => {
+  expect(parseTime(text, NOON)).toBe(input);
 });

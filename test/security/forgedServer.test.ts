@@ -57,10 +57,10 @@ describe.skipIf(!canStartEventStoreDb)("a client that writes to the server past 
     client.appendToStream(stream, [jsonEvent({ type, data })]);
 
   test("is not found where there was none", async () => {
-    const place = { dataDir: folder, host: "here" };
+    const location = { dataDir: folder, host: "here" };
     const context = () => ({ at: Date.now(), correlationId: newId(), actor: "cli" });
     const memory = serviceIdFile(join(folder, "service.id"));
-    await registerService(store, { place, memory }, context);
+    await registerService(store, { location, memory }, context);
     expect(await found()).toEqual([]);
   });
 

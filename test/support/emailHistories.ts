@@ -50,7 +50,7 @@ export interface Step {
 export interface StepTaken {
   readonly step: Step;
   readonly now: EpochMs;
-  readonly moment: DecisionInput;
+  readonly input: DecisionInput;
   readonly before: EmailState;
   readonly after: EmailState;
   readonly outcome: unknown;
@@ -201,7 +201,7 @@ interface Decided {
 
 interface DecideOn {
   readonly policy: DeliveryPolicy;
-  readonly moment: DecisionInput;
+  readonly input: DecisionInput;
 }
 
 /** What the message decides of a happening, always on its newest state: the expected revision sees to that. */
@@ -220,7 +220,7 @@ function decideOn(state: EmailState, happening: Happening, on: DecideOn): Decide
       return { attempt, decision: recordOutcome(state, attempt, verdict, { ...on, transport: "smtp" }) };
     }
     case "leaseExpires":
-      return { attempt, decision: expireLease(state, attempt, on.policy, on.moment) };
+      return { attempt, decision: expireLease(state, attempt, on.policy, on.input) };
     case "giveBack":
       return { attempt, decision: releaseLease(state, attempt, happening.why, on) };
     case "expire":
@@ -232,10 +232,10 @@ function decideOn(state: EmailState, happening: Happening, on: DecideOn): Decide
     case "reschedule":
       return {
         attempt: 0,
-        decision: reschedule(state, on.moment.now + happening.inMs, on.moment.now),
+        decision: reschedule(state, on.input.now + happening.inMs, on.input.now),
       };
     case "resumeHeld":
-      return { attempt: 0, decision: resumeHeld(state, on.moment.now) };
+      return { attempt: 0, decision: resumeHeld(state, on.input.now) };
     default:
       return { attempt: 0, decision: nothing };
   }
@@ -258,14 +258,14 @@ export function play(steps: readonly Step[], policy: DeliveryPolicy, accepting: 
   for (const step of steps) {
     now += step.waitMs;
     workspace = decideWorkspace(workspace, step.happening.kind, now);
-    const moment = {
+    const input = {
       now,
       random: step.random,
       pausedMs: pausedMs(workspace, state === null ? now : deliverFrom(state), now),
     };
-    const { attempt, decision } = decideOn(state, step.happening, { policy, moment });
+    const { attempt, decision } = decideOn(state, step.happening, { policy, input });
     const after = decision.events.reduce(emailDecider.evolve, state);
-    taken.push({ step, now, moment, before: state, after, attempt, ...decision });
+    taken.push({ step, now, input, before: state, after, attempt, ...decision });
     for (const event of decision.events) events.push({ at: now, event });
     state = after;
   }

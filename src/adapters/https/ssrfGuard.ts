@@ -83,14 +83,14 @@ export function portOf(url: string): number {
  */
 function resolvers(dnsServers: readonly string[]): (host: string) => Resolver {
   let resolver: Resolver | null = null;
-  const asked = new Set<string>();
+  const visited = new Set<string>();
   return (host) => {
-    if (resolver === null || asked.has(host) || asked.size >= RESOLVER_NAMES_MAX) {
+    if (resolver === null || visited.has(host) || visited.size >= RESOLVER_NAMES_MAX) {
       resolver = new Resolver({ timeout: DNS_TIMEOUT_MS / DNS_TRIES, tries: DNS_TRIES });
       if (dnsServers.length > 0) resolver.setServers([...dnsServers]);
-      asked.clear();
+      visited.clear();
     }
-    asked.add(host);
+    visited.add(host);
     return resolver;
   };
 }

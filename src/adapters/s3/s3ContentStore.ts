@@ -40,10 +40,10 @@ interface Bucket {
 export function s3ContentStore({
   timeoutMs,
   settleMs = SETTLE_MS,
-  ...place
+  ...location
 }: S3ContentStoreOptions): ContentStore {
-  const requests = s3Requests(place, monotonicMs);
-  const { prefix } = place;
+  const requests = s3Requests(location, monotonicMs);
+  const { prefix } = location;
   const deadline = (options?: CallOptions) => monotonicMs() + (options?.timeoutMs ?? timeoutMs);
   const bucket: Bucket = { requests, prefix, deadline };
   const put = (path: string, bytes: Uint8Array, until: number) =>

@@ -60,8 +60,8 @@ function codeIn(bytes: Uint8Array): string {
  * Requests to one bucket. Bun's client signs them (SigV4 in the query); we send those that we must be able to
  * end, because its own calls know no time-out.
  */
-export function s3Requests(place: S3Location, now: () => number): S3Requests {
-  const { endpoint, region, bucket, accessKeyId, secretAccessKey } = place;
+export function s3Requests(location: S3Location, now: () => number): S3Requests {
+  const { endpoint, region, bucket, accessKeyId, secretAccessKey } = location;
   const client = new S3Client({ endpoint, region, bucket, accessKeyId, secretAccessKey });
   const left = (deadline: number) => Math.max(1, Math.ceil(deadline - now()));
 

@@ -73,10 +73,10 @@ function requireSound(db: DatabaseSync, path: string): void {
   }
   const faults = quickIntegrityCheck(db);
   if (faults.length === 0) return;
-  const told = faults.map((fault) => `  ${locationOfFault(fault)}: ${fault.detail}`);
+  const lines = faults.map((fault) => `  ${locationOfFault(fault)}: ${fault.detail}`);
   throw new StoreError(
     "unavailable",
-    [`${path} is not as it was written, so nothing is read from it:`, ...told, SAYS_MORE].join("\n"),
+    [`${path} is not as it was written, so nothing is read from it:`, ...lines, SAYS_MORE].join("\n"),
   );
 }
 

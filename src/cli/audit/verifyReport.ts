@@ -54,9 +54,9 @@ function checkedLines({ events, streams, chain }: LogVerification): readonly str
 
 function foundLines({ findings, kinds }: LogVerification): readonly string[] {
   if (findings === 0) return [line("found", "nothing: what was checked is as it was written")];
-  const told = kinds.map(({ kind, count }) => `${count} ${kind}`).join(", ");
+  const summary = kinds.map(({ kind, count }) => `${count} ${kind}`).join(", ");
   return [
-    line("found", `${counted(findings, "finding")}: ${told}`),
+    line("found", `${counted(findings, "finding")}: ${summary}`),
     ...under(
       "which is",
       kinds.map(({ kind }) => `${kind}: ${FINDING_MEANINGS[kind]}`),

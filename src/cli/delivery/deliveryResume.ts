@@ -54,16 +54,16 @@ const NEEDED: ReadonlySet<string> = new Set(["emails", "senders", "webhook-deliv
 type Models = ReadonlyMap<string, ReadDatabaseFile>;
 
 /** The current read models of this copy of the log that hold it up to `position`, open for reading. */
-async function openModels({ deps, place }: OpenForCommand, position: Position): Promise<Models> {
-  const listing = await listReadModels({ ...place, store: deps.store, projections });
+async function openModels({ deps, storage }: OpenForCommand, position: Position): Promise<Models> {
+  const listing = await listReadModels({ ...storage, store: deps.store, projections });
   const models = new Map<string, ReadDatabaseFile>();
   const versions = new Map(projections.map(({ name, version }) => [name, version]));
   for (const { name, version, status, file } of listing) {
     if (status !== "current" || file === null || !NEEDED.has(name) || version !== versions.get(name))
       continue;
-    const db = place.databases.open(join(place.directory, file), "read");
+    const db = storage.databases.open(join(storage.directory, file), "read");
     const { logId, checkpoint } = readMeta(db);
-    if (logId === place.logId && checkpoint >= position) models.set(name, db);
+    if (logId === storage.logId && checkpoint >= position) models.set(name, db);
     else db.close();
   }
   return models;

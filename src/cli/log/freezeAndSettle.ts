@@ -33,8 +33,8 @@ function unsettledServices({ log }: OpenForCommand, config: Config): Unsettled {
     return async () => (await atWork()).map(({ host, dataDir }) => `${host}:${dataDir}`);
   }
   return async () => {
-    const asked = await askService(config.dataDir, "/settled", ASK_MS_MAX);
-    const isSettled = asked.kind === "none" || (asked.kind === "answered" && asked.body === true);
+    const answer = await askService(config.dataDir, "/settled", ASK_MS_MAX);
+    const isSettled = answer.kind === "none" || (answer.kind === "answered" && answer.body === true);
     return isSettled ? [] : [`${hostname()}:${config.dataDir}`];
   };
 }

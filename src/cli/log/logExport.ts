@@ -37,7 +37,7 @@ interface Exported extends Written {
 }
 
 /** Writes the whole log out, and what is needed to keep it apart in a temporary database. */
-async function writeOut({ log, place }: OpenForCommand, out: string): Promise<Written> {
+async function writeOut({ log, storage }: OpenForCommand, out: string): Promise<Written> {
   const copy = { kind: "export", place: out === STDOUT ? "standard output" : resolve(out) } as const;
   await recordCopy(log, copy, systemCommandContext("cli"));
   const { state } = await load(log, instanceAggregate, INSTANCE_STREAM);
@@ -48,7 +48,7 @@ async function writeOut({ log, place }: OpenForCommand, out: string): Promise<Wr
     ...{ logId, contentStoreId, sealedDataKey, sealed: frozenAt !== null },
   };
   const folder = await mkdtemp(join(tmpdir(), "postledger-export-"));
-  const scratch = place.databases.open(join(folder, "streams.db"), "build");
+  const scratch = storage.databases.open(join(folder, "streams.db"), "build");
   const bar = progressBar("exporting");
   const ends: ExportEnd[] = [];
   try {
@@ -79,8 +79,8 @@ function linesOf(out: string, exported: Exported): readonly string[] {
       ? "the log is frozen: no instance accepts or delivers anything on it any more"
       : "the log goes on here: what is accepted from now on is not in the export",
     ...silent.map(
-      (place) =>
-        `the service at ${place} has not said that it has ended, in all the time that it may take for that: make sure that it does not run`,
+      (service) =>
+        `the service at ${service} has not said that it has ended, in all the time that it may take for that: make sure that it does not run`,
     ),
   ];
 }

@@ -25,7 +25,7 @@ export interface OpenForCommand {
   readonly format: number;
   /** What `deps.store` is unless the log is frozen: then that one takes nothing. */
   readonly log: EventStore;
-  readonly place: {
+  readonly storage: {
     readonly databases: typeof sqliteReadDatabases;
     readonly directory: string;
     readonly logId: string;
@@ -101,7 +101,7 @@ export async function withLog<Result>(
       logId,
       format,
       log,
-      place: { databases: sqliteReadDatabases, directory, logId: incarnation },
+      storage: { databases: sqliteReadDatabases, directory, logId: incarnation },
     });
   } finally {
     await log.close();

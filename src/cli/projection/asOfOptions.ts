@@ -65,18 +65,18 @@ export async function writeAllOrNothing<Result>(
 /** Builds the past and works with it; the exit status is 1 when an event can't be applied. */
 export async function withReadModelsAsOf(
   invocation: Invocation,
-  { projection, moments }: { readonly projection: Projection; readonly moments: readonly number[] },
+  { projection, times }: { readonly projection: Projection; readonly times: readonly number[] },
   work: (pasts: readonly PastReadModel[], signal: AbortSignal) => Promise<void>,
 ): Promise<number> {
-  const bar = readingBar(moments.length === 1 ? "as of" : "diff");
+  const bar = readingBar(times.length === 1 ? "as of" : "diff");
   return interruptible(LEFT, async (signal) => {
     try {
       await withLog(
         invocation.config,
-        ({ deps: { store }, place }) =>
+        ({ deps: { store }, storage }) =>
           withReadModelAsOf(
-            { ...place, store, projection, onProgress: bar.show, signal },
-            moments,
+            { ...storage, store, projection, onProgress: bar.show, signal },
+            times,
             (pasts) => {
               bar.end();
               return work(pasts, signal);

@@ -88,7 +88,7 @@ export const projectionAsOf: Command = {
         `${name} has several tables: name one with --table (${tables.map((table) => table.name).join(", ")}), or give --out`,
       );
     }
-    return withReadModelsAsOf(invocation, { projection, moments: [at] }, async ([past], signal) => {
+    return withReadModelsAsOf(invocation, { projection, times: [at] }, async ([past], signal) => {
       if (!past) return;
       const written: { table: string; rows: number; file: string | null }[] = [];
       const write = async (file: string | undefined, some: readonly ProjectionTable[]) =>

@@ -47,11 +47,11 @@ export const projectionDiff: Command = {
   run(invocation) {
     const name = invocation.operand("name");
     const now = Date.now();
-    const moments = ["from", "to"].map((one) => parseTimeOperand(invocation.operand(one), now));
+    const times = ["from", "to"].map((one) => parseTimeOperand(invocation.operand(one), now));
     const projection = projectionNamed(name);
     const format = formatOf(invocation);
     const out = outOf(invocation);
-    return withReadModelsAsOf(invocation, { projection, moments }, async ([before, after], signal) => {
+    return withReadModelsAsOf(invocation, { projection, times }, async ([before, after], signal) => {
       if (!before || !after) return;
       const count = { added: 0, removed: 0, changed: 0 };
       await writeAllOrNothing(out, async (output) => {
@@ -63,7 +63,7 @@ export const projectionDiff: Command = {
         }
       });
       if (out === undefined) return;
-      const [fromAt, toAt] = moments.map(rfc3339);
+      const [fromAt, toAt] = times.map(rfc3339);
       const { added, removed, changed } = count;
       const line = `${added} rows added, ${removed} removed, ${changed} changed  ${out}`;
       invocation.print({ name, from: fromAt, to: toAt, ...count, file: out }, [line]);

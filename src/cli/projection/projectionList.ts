@@ -14,7 +14,7 @@ export const projectionList: Command = {
   async run(invocation) {
     const listing = await withLog(
       invocation.config,
-      ({ deps, place }) => listReadModels({ ...place, store: deps.store, projections }),
+      ({ deps, storage }) => listReadModels({ ...storage, store: deps.store, projections }),
       { readOnly: true },
     );
     const lines = listing.map((model) => {

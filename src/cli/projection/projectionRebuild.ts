@@ -22,7 +22,8 @@ async function rebuildNamed(
     const wanted = { projections: projectionsNamed(invocation), owner: lock !== null, fresh };
     return await withLog(
       invocation.config,
-      ({ deps: { store }, place }) => rebuildReadModels({ ...place, ...wanted, store, onProgress, signal }),
+      ({ deps: { store }, storage }) =>
+        rebuildReadModels({ ...storage, ...wanted, store, onProgress, signal }),
       { readOnly: true },
     );
   } finally {

@@ -19,9 +19,9 @@ export const projectionVerify: Command = {
       const bar = readingBar("verify");
       const results = await withLog(
         invocation.config,
-        ({ deps: { store }, place }) =>
+        ({ deps: { store }, storage }) =>
           verifyReadModels({
-            ...place,
+            ...storage,
             store,
             projections: projectionsNamed(invocation),
             onProgress: bar.show,

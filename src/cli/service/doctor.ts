@@ -34,8 +34,8 @@ async function readModelCheck(store: EventStore, listing: ReadModelListing): Pro
 }
 
 async function logFindings(config: Config): Promise<LogFindings> {
-  const look = async ({ deps, place, logId, format }: OpenForCommand) => {
-    const listing = await listReadModels({ ...place, store: deps.store, projections });
+  const look = async ({ deps, storage, logId, format }: OpenForCommand) => {
+    const listing = await listReadModels({ ...storage, store: deps.store, projections });
     const inUse = listing.filter(({ status }) => status !== "retired" && status !== "building");
     return {
       log: await logChecks(deps, { logId, storeUrl: config.storeUrl, format }),

@@ -27,10 +27,10 @@ export async function expireEmailFiles(
   id: string,
   context: CommandContext,
 ): Promise<void> {
-  const story = await readEmailHistory(deps.store, id);
-  const { state } = story;
+  const history = await readEmailHistory(deps.store, id);
+  const { state } = history;
   if (!canLoseAttachments(state, context.at)) return;
-  await removeFiles(deps, id, { story, email: state });
+  await removeFiles(deps, id, { history, email: state });
   if (state.directBytes > 0) {
     const owner = `${emailStream(id)}/${state.contentEventId}`;
     await deps.storage.release(state.workspaceId, owner, context);
@@ -43,10 +43,10 @@ export async function expireEmailFiles(
 async function removeFiles(
   deps: Dependencies,
   id: string,
-  { story, email }: { readonly story: EmailHistory; readonly email: Email },
+  { history, email }: { readonly history: EmailHistory; readonly email: Email },
 ): Promise<void> {
   const folder = folderOf(id, email);
-  const content = await contentOf(deps, id, story);
+  const content = await contentOf(deps, id, history);
   // Without the content nobody can tell the files' names, and nothing else is left that could be in there.
   if (content === null) return deps.content.removeFolder(folder);
   const names = new Set((content.attachments ?? []).map(({ sha256 }) => sha256));

@@ -10,7 +10,7 @@ const MISSING_REPORTED_MAX = 1_000;
 /** A seal whose events can be compared. */
 export interface ReadSeal {
   readonly revision: number;
-  readonly places: readonly SealedEvent[];
+  readonly sealed: readonly SealedEvent[];
   /** The seals before it were all there and sound: so what it covers begins where the one before ended. */
   readonly isNext: boolean;
 }
@@ -62,16 +62,16 @@ export class AuditSealChain {
     const isGap = revision > this.next;
     this.reportMissing(revision - 1);
     const seal = decoded(event);
-    const places = seal && sealedEventsOf(seal);
+    const sealed = seal && sealedEventsOf(seal);
     const isNext = !isGap && this.covered !== null;
     if (seal) this.check(seal, revision, isGap);
-    if (!seal || !places) this.report("changed", revision, "the seal is damaged");
+    if (!seal || !sealed) this.report("changed", revision, "the seal is damaged");
     this.seals += 1;
     this.next = revision + 1;
     this.lastHash = leaf;
     this.isKeptSeen ||= this.lastHash === this.kept;
-    this.covered = (places && seal?.covered) ?? null;
-    return places && { revision, places, isNext };
+    this.covered = (sealed && seal?.covered) ?? null;
+    return sealed && { revision, sealed, isNext };
   }
 
   /** Reports what is missing at the end: `lastRevision` is what the store says of the stream. */

@@ -44,8 +44,8 @@ interface Resumption {
 export class DamagedLogError extends Error {
   override readonly name = "DamagedLogError";
   constructor(faults: readonly StoreFault[]) {
-    const told = faults.map((fault) => `${locationOfFault(fault)}: ${fault.detail}`);
-    super(`the log is not sealed, because it is not as it was written: ${told.join("; ")}`);
+    const faultText = faults.map((fault) => `${locationOfFault(fault)}: ${fault.detail}`);
+    super(`the log is not sealed, because it is not as it was written: ${faultText.join("; ")}`);
   }
 }
 
@@ -58,14 +58,14 @@ export class AuditSealer {
   private end: ChainEnd = NO_SEAL;
   private position: Position = LOG_START;
   private named = new Set<string>();
-  private places: SealedEvent[] = [];
+  private unsealed: SealedEvent[] = [];
   private isResumed = false;
 
   constructor(private readonly options: AuditSealerOptions) {}
 
   /** Events that were read and that no seal covers yet: at most {@link SEAL_EVENTS_MAX} after {@link readOn}. */
   get waiting(): number {
-    return this.places.length;
+    return this.unsealed.length;
   }
 
   /** The last seal that this sealer knows of. */
@@ -86,12 +86,12 @@ export class AuditSealer {
    * {@link DamagedLogError} for a log that somebody has tampered with: a seal would make that good.
    */
   async seal(): Promise<boolean> {
-    if (this.places.length === 0) return true;
+    if (this.unsealed.length === 0) return true;
     await this.requireSound();
     const { store, clock, signingKey, actor } = this.options;
-    const places = this.places.slice(0, SEAL_EVENTS_MAX);
+    const batch = this.unsealed.slice(0, SEAL_EVENTS_MAX);
     const at = clock.now();
-    const data = sealOf(this.end, places, at, signingKey);
+    const data = sealOf(this.end, batch, at, signingKey);
     const encoded = encodeData(data, Buffer.byteLength(JSON.stringify(data)));
     const context = { at, correlationId: newRequestId(), actor };
     const [event] = toNewEvents([{ type: "LogSealed", data: encoded }], context);
@@ -100,7 +100,7 @@ export class AuditSealer {
     this.isResumed = false;
     const result = await store.append(AUDIT_STREAM, [event], this.end.revision ?? "noStream");
     if (result.outcome !== "appended") return false;
-    this.places.splice(0, places.length);
+    this.unsealed.splice(0, batch.length);
     this.end = endAfter({ ...event, stream: AUDIT_STREAM, revision: result.revision }, data);
     this.isResumed = true;
     return true;
@@ -128,7 +128,7 @@ export class AuditSealer {
       if (events.some((event) => this.isNewSeal(event))) return false;
       for (const event of events) this.take(event);
       this.position = position;
-      while (this.places.length >= SEAL_EVENTS_MAX) if (!(await this.seal())) return false;
+      while (this.unsealed.length >= SEAL_EVENTS_MAX) if (!(await this.seal())) return false;
       await onBatch(position);
     }
     return true;
@@ -143,7 +143,7 @@ export class AuditSealer {
     // What an import could not bring along was sealed where it still was.
     if (stream === AUDIT_STREAM || !isLogEvent(event)) return;
     if (this.named.delete(nameOf(event))) return;
-    this.places.push({ stream, revision, leaf: eventHash(event) });
+    this.unsealed.push({ stream, revision, leaf: eventHash(event) });
   }
 
   private async resume(): Promise<void> {
@@ -152,7 +152,7 @@ export class AuditSealer {
     this.end = end;
     this.position = position;
     this.named = named;
-    this.places = [];
+    this.unsealed = [];
     this.isResumed = true;
   }
 }
@@ -190,11 +190,11 @@ async function resumption(store: EventStore): Promise<Resumption> {
   const named = new Set<string>();
   for (let revision = end.revision ?? -1; revision >= 0; revision -= 1) {
     const read = revision === end.revision ? last : await readSeal(store, revision);
-    const places = (read && sealedEventsOf(read.seal)) ?? [];
-    for (const place of places.toReversed()) {
-      const [event] = await store.read(place.stream, place.revision, 1);
-      if (event?.revision === place.revision) return { end, position: event.position, named };
-      named.add(nameOf(place));
+    const sealed = (read && sealedEventsOf(read.seal)) ?? [];
+    for (const one of sealed.toReversed()) {
+      const [event] = await store.read(one.stream, one.revision, 1);
+      if (event?.revision === one.revision) return { end, position: event.position, named };
+      named.add(nameOf(one));
     }
   }
   return { end, position: LOG_START, named };

@@ -67,9 +67,9 @@ export class SealMatcher {
   }
 
   /** Takes a seal: what it names must have been read before it, in this order, and nothing else between. */
-  compare({ revision: seal, places, isNext }: ReadSeal): void {
+  compare({ revision: seal, sealed, isNext }: ReadSeal): void {
     this.areSealsLost ||= !isNext;
-    const open = new Map(places.map((place, index) => [nameOf(place), index]));
+    const open = new Map(sealed.map((event, index) => [nameOf(event), index]));
     const found: RowPage[] = [];
     let others: Waiting[] = [];
     for (const row of this.waiting()) {
@@ -87,8 +87,8 @@ export class SealMatcher {
       if (open.size === 0) break;
     }
     if (found.length > 0) this.areSealsLost = false;
-    this.compareFound(found, places, seal);
-    for (const index of open.values()) this.miss(places[index] as SealedEvent, seal);
+    this.compareFound(found, sealed, seal);
+    for (const index of open.values()) this.miss(sealed[index] as SealedEvent, seal);
     this.db.run("DELETE FROM waiting WHERE seq <= ?", found.at(-1)?.row.seq ?? 0);
   }
 
@@ -125,10 +125,10 @@ export class SealMatcher {
     }
   }
 
-  private compareFound(found: readonly RowPage[], places: readonly SealedEvent[], seal: number): void {
+  private compareFound(found: readonly RowPage[], sealed: readonly SealedEvent[], seal: number): void {
     const inOrder = found.map(({ index }) => index).sort((a, b) => a - b);
     found.forEach(({ row, index }, at) => {
-      if (row.leaf !== places[index]?.leaf) {
+      if (row.leaf !== sealed[index]?.leaf) {
         this.report(
           "changed",
           row,
@@ -155,8 +155,8 @@ export class SealMatcher {
     this.db.run("INSERT OR IGNORE INTO absent VALUES (?, ?, ?, ?)", stream, revision, leaf, seal);
   }
 
-  private settleAbsent(place: SealedEvent & { readonly seal: number }): void {
-    const { stream, revision, leaf, seal } = place;
+  private settleAbsent(event: SealedEvent & { readonly seal: number }): void {
+    const { stream, revision, leaf, seal } = event;
     const elsewhere =
       this.db.get(
         "SELECT leaf, 1 AS surplus FROM surplus WHERE stream = ? AND revision = ?",
@@ -172,7 +172,7 @@ export class SealMatcher {
       const isSame = elsewhere.leaf === leaf;
       this.report(
         isSame ? "moved" : "changed",
-        place,
+        event,
         seal,
         isSame ? "it was elsewhere when the log was sealed" : "it is not what was sealed",
       );
@@ -186,9 +186,9 @@ export class SealMatcher {
     );
     if (carried.some((row) => row.leaf === leaf)) return;
     if (carried.length > 0)
-      this.report("changed", place, seal, "what is said of the erased event is not what was sealed");
+      this.report("changed", event, seal, "what is said of the erased event is not what was sealed");
     else if (!losesEventHashes(stream) || revision >= this.order.released(stream)) {
-      this.report("removed", place, seal, "it was sealed, and nothing let go of it");
+      this.report("removed", event, seal, "it was sealed, and nothing let go of it");
     }
   }
 

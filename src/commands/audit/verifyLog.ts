@@ -186,13 +186,13 @@ class LogCheck {
   readonly order;
   private readonly findings;
   private readonly erasures;
-  private readonly places;
+  private readonly sealed;
   private readonly chain;
 
   constructor(db: ReadDatabaseFile, trusted: readonly PublicKey[], kept: string | null) {
     this.findings = findingsIn(db);
     this.order = new RevisionGaps(db, this.findings);
-    this.places = new SealMatcher(db, this.findings, this.order);
+    this.sealed = new SealMatcher(db, this.findings, this.order);
     this.chain = new AuditSealChain(this.findings, trusted, kept);
     this.erasures = new PermittedErasures(db);
   }
@@ -210,7 +210,7 @@ class LogCheck {
     if (event.stream === AUDIT_STREAM) {
       this.order.see(event);
       const seal = this.chain.take(event, this.leafOf(event));
-      if (seal) this.places.compare(seal);
+      if (seal) this.sealed.compare(seal);
     } else if (isLogEvent(event)) this.takeEvent(event);
     else if (event.type === EVENT_ERASED) this.order.seePlaceholder(event);
   }
@@ -224,7 +224,7 @@ class LogCheck {
 
   finish(lastSeal: number | null): Omit<LogVerification, "events" | "streams"> {
     const chain = this.chain.finish(lastSeal);
-    const uncovered = this.places.finish();
+    const uncovered = this.sealed.finish();
     this.order.finish();
     const { findings } = this;
     return {
@@ -249,8 +249,8 @@ class LogCheck {
     // What has no leaf says nothing of others either.
     const content = firstMissing === 0 && leaf !== NO_LEAF ? contentEventHash(event) : null;
     // Where its content is gone, the acceptance says what the leaf was: it lay right before it.
-    if (content !== null) this.places.wait({ stream, revision: 0, leaf: content }, false);
-    this.places.wait({ stream, revision, leaf }, true);
+    if (content !== null) this.sealed.wait({ stream, revision: 0, leaf: content }, false);
+    this.sealed.wait({ stream, revision, leaf }, true);
     this.release(event);
   }
 
@@ -274,9 +274,9 @@ class LogCheck {
       this.findings.add({ kind: "unfounded", stream, revision, seal: null, detail: unfounded });
     if (below > 0) this.order.release(stream, below);
     if (erased.length === 0) return;
-    for (const one of erased) this.places.carry({ stream, ...one });
+    for (const one of erased) this.sealed.carry({ stream, ...one });
     let released = this.order.released(stream);
-    while (this.places.isCarried(stream, released)) released += 1;
+    while (this.sealed.isCarried(stream, released)) released += 1;
     this.order.release(stream, released);
   }
 }

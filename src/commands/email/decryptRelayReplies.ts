@@ -37,8 +37,8 @@ export function withReplyTexts(
   salt: string | null,
   events: readonly HistoryEvent[],
 ): readonly HistoryEvent[] {
-  return events.map((told) => {
-    if (!isOutcome(told.event)) return told;
-    return { ...told, event: withReply(told.event, replyOf(told.event, keys, salt)) };
+  return events.map((entry) => {
+    if (!isOutcome(entry.event)) return entry;
+    return { ...entry, event: withReply(entry.event, replyOf(entry.event, keys, salt)) };
   });
 }

@@ -5,7 +5,7 @@ import type { EventStore } from "../../ports/eventStore.ts";
 
 const PAGE_EVENTS = 500;
 
-/** One event of a message's story. `sequence` is its revision in the message's stream. */
+/** One event of a message's history. `sequence` is its revision in the message's stream. */
 export interface HistoryEvent {
   readonly sequence: number;
   readonly at: string;
@@ -37,13 +37,13 @@ export async function readEmailHistory(store: EventStore, id: string): Promise<E
   }
 }
 
-/** A story up to a moment: to the first event that is later by its own time. */
+/** A history up to a moment: to the first event that is later by its own time. */
 export function emailHistoryUntil({ events }: EmailHistory, at: EpochMs): EmailHistory {
   const end = events.findIndex((event) => epochMs(event.at) > at);
-  const told = end === -1 ? events : events.slice(0, end);
-  const state = told.reduce<EmailState>(
+  const visible = end === -1 ? events : events.slice(0, end);
+  const state = visible.reduce<EmailState>(
     (folded, { event }) => emailDecider.evolve(folded, event),
     emailDecider.initialState,
   );
-  return { state, events: told, revision: told.at(-1)?.sequence ?? -1 };
+  return { state, events: visible, revision: visible.at(-1)?.sequence ?? -1 };
 }

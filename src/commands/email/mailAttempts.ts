@@ -71,7 +71,7 @@ async function record(
 
 interface Recording {
   readonly policy: DeliveryPolicy;
-  readonly moment: DecisionInput;
+  readonly input: DecisionInput;
   readonly transport: string;
   readonly context: WorkspaceCommandContext;
 }
@@ -93,14 +93,14 @@ export function recordMailAttempt(
 export function recordSimulatedAttempt(
   store: EventStore,
   email: ClaimedEmail,
-  { verdict, told }: { readonly verdict: RecordedVerdict; readonly told: Feedback | null },
+  { verdict, feedback }: { readonly verdict: RecordedVerdict; readonly feedback: Feedback | null },
   on: Recording,
 ): Promise<void> {
   const decide = (state: EmailState) => {
     const { outcome, events } = recordOutcome(state, email.attempt, verdict, on);
-    if (told === null) return { outcome, events };
+    if (feedback === null) return { outcome, events };
     const after = events.reduce(emailDecider.evolve, state);
-    return { outcome, events: [...events, ...recordFeedback(after, told, "simulator").events] };
+    return { outcome, events: [...events, ...recordFeedback(after, feedback, "simulator").events] };
   };
   return record(store, email, decide, on.context);
 }
@@ -125,7 +125,7 @@ export function expireEmailLease(
   on: Omit<Recording, "transport">,
 ) {
   const aggregate = { ...emailAggregate, stream: emailStream(id) };
-  return transact(store, aggregate, (state) => expireLease(state, attempt, on.policy, on.moment), on.context);
+  return transact(store, aggregate, (state) => expireLease(state, attempt, on.policy, on.input), on.context);
 }
 
 /** Ends a message whose time is over. */

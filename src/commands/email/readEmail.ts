@@ -28,17 +28,17 @@ export function folderOf(id: string, { workspaceId, contentEventId }: Email): Co
   return { workspaceId, ownerId: id, folderId: contentEventId };
 }
 
-/** The content that a story begins with; null when it was erased. */
+/** The content that a history begins with; null when it was erased. */
 export async function contentOf(
   deps: Pick<Dependencies, "content">,
   id: string,
-  story: EmailHistory,
+  history: EmailHistory,
 ): Promise<EmailContent | null> {
-  const first = story.events[0]?.event;
-  if (story.state === null || first?.type !== "EmailContentStored") return null;
+  const first = history.events[0]?.event;
+  if (history.state === null || first?.type !== "EmailContentStored") return null;
   // Erased is erased, also before the log has let go of it.
-  if (story.state.contentErased) return null;
-  return openContent(deps.content, folderOf(id, story.state), first.data);
+  if (history.state.contentErased) return null;
+  return openContent(deps.content, folderOf(id, history.state), first.data);
 }
 
 /** Whether a message is of this owner's mail. */
@@ -80,17 +80,17 @@ export async function readPastEmail(
   if (now.state === null || state === null || !isOwnEmail(state, owner)) return null;
   const { contentErased } = now.state;
   const content = contentErased ? null : await contentOf(deps, id, now);
-  const told = withReplyTexts(deps.keys, contentSaltOf(now), events);
-  return { id, email: { ...state, contentErased }, content, events: told };
+  const decrypted = withReplyTexts(deps.keys, contentSaltOf(now), events);
+  return { id, email: { ...state, contentErased }, content, events: decrypted };
 }
 
 /** One message of the owner; null when there is none, also when it is somebody else's. */
 export async function readEmail(deps: Dependencies, owner: MailOwner, id: string): Promise<EmailView | null> {
-  const story = await readEmailHistory(deps.store, id);
-  if (story.state === null || !isOwnEmail(story.state, owner)) return null;
-  const content = await contentOf(deps, id, story);
-  const events = withReplyTexts(deps.keys, contentSaltOf(story), story.events);
-  return { id, email: story.state, content, events };
+  const history = await readEmailHistory(deps.store, id);
+  if (history.state === null || !isOwnEmail(history.state, owner)) return null;
+  const content = await contentOf(deps, id, history);
+  const events = withReplyTexts(deps.keys, contentSaltOf(history), history.events);
+  return { id, email: history.state, content, events };
 }
 
 /** The message that was accepted under this key; null when there is none. */

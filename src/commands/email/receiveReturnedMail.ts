@@ -90,8 +90,8 @@ export async function receiveReturnedMail(
 ): Promise<ReturnedMailResult> {
   const parsed = await context.parser.parse(bytes);
   const reading: ReturnedMail = parsed === null ? { kind: "unknown" } : readReturnedMail(parsed);
-  const told = feedbackReportOf(reading);
-  if (told === null) return { reading: reading.kind, recorded: 0 };
+  const report = feedbackReportOf(reading);
+  if (report === null) return { reading: reading.kind, recorded: 0 };
   const sources = new Map<string, FeedbackSource>();
   for (const address of addresses) {
     const source = address.kind === "returnPath" ? "return_path" : "complaint_address";
@@ -105,7 +105,7 @@ export async function receiveReturnedMail(
       actor: context.actor,
       correlationId: newRequestId(),
     } as const;
-    if ((await recordEmailFeedback(context, id, told, origin)) === "recorded") recorded += 1;
+    if ((await recordEmailFeedback(context, id, report, origin)) === "recorded") recorded += 1;
   }
   return { reading: reading.kind, recorded };
 }

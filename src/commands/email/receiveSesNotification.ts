@@ -93,9 +93,9 @@ export function sesNotifications(context: SesContext) {
 
   /** Records what SES tells. A message that we do not know is no fault: the topic may tell of others. */
   async function record(event: unknown, origin: SesOrigin): Promise<void> {
-    const { emailId, told } = readSesEvent(event);
-    if (emailId === null || told === null) return;
-    await recordEmailFeedback(context, emailId, told, { ...origin, source: "ses" });
+    const { emailId, report } = readSesEvent(event);
+    if (emailId === null || report === null) return;
+    await recordEmailFeedback(context, emailId, report, { ...origin, source: "ses" });
   }
 
   async function confirm({ SubscribeURL = "" }: SnsMessage): Promise<SesOutcome> {

@@ -8,24 +8,24 @@ const AGE_MS_MAX = 60_000;
 /**
  * Messages that this instance has just accepted, as their streams stand right after it: delivery then need not
  * read them back. It may be wrong by the time it is used, and that is safe: the claim is appended at the
- * revision that the story was known at, and loses when anything has happened since.
+ * revision that the history was known at, and loses when anything has happened since.
  */
 export interface RecentEmailCache {
-  put(id: string, story: EmailHistory, bytes: number): void;
-  /** The story, once; null when it is not here. */
+  put(id: string, history: EmailHistory, bytes: number): void;
+  /** The history, once; null when it is not here. */
   take(id: string): EmailHistory | null;
 }
 
 export function recentEmailCache(): RecentEmailCache {
-  const stories = new LRUCache<string, EmailHistory>({ maxSize: BYTES_MAX, ttl: AGE_MS_MAX });
+  const histories = new LRUCache<string, EmailHistory>({ maxSize: BYTES_MAX, ttl: AGE_MS_MAX });
   return {
-    put: (id, story, bytes) => {
-      stories.set(id, story, { size: bytes });
+    put: (id, history, bytes) => {
+      histories.set(id, history, { size: bytes });
     },
     take(id) {
-      const story = stories.get(id) ?? null;
-      if (story !== null) stories.delete(id);
-      return story;
+      const history = histories.get(id) ?? null;
+      if (history !== null) histories.delete(id);
+      return history;
     },
   };
 }

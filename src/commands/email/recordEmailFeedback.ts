@@ -52,9 +52,9 @@ interface Known {
   readonly encrypt: ((text: string) => string) | null;
 }
 
-async function known(context: FeedbackContext, id: string, story: EmailHistory): Promise<Known> {
-  const content = await contentOf(context, id, story);
-  const salt = contentSaltOf(story);
+async function known(context: FeedbackContext, id: string, history: EmailHistory): Promise<Known> {
+  const content = await contentOf(context, id, history);
+  const salt = contentSaltOf(history);
   if (content === null || salt === null) return { address: null, encrypt: null };
   const { from, to, replyTo = "", subject } = content;
   return {
@@ -65,23 +65,23 @@ async function known(context: FeedbackContext, id: string, story: EmailHistory):
   };
 }
 
-function feedbackOf(told: FeedbackReport, { domain, encrypt }: Known): Feedback {
-  if (told.kind !== "bounced") return told;
-  const { reason, code, enhancedCode } = told.bounce;
+function feedbackOf(report: FeedbackReport, { domain, encrypt }: Known): Feedback {
+  if (report.kind !== "bounced") return report;
+  const { reason, code, enhancedCode } = report.bounce;
   return {
     kind: "bounced",
     reason,
     ...(code === undefined ? {} : { code }),
     ...(enhancedCode === undefined ? {} : { enhancedCode }),
-    ...(encrypt === null || told.diagnostic === "" ? {} : { sealedReply: encrypt(told.diagnostic) }),
+    ...(encrypt === null || report.diagnostic === "" ? {} : { sealedReply: encrypt(report.diagnostic) }),
     ...(domain === undefined ? {} : { recipientDomain: domain }),
   };
 }
 
 /** The suppression that follows: for what is the address's fault, and for complaints. */
-function suppressionOf(told: FeedbackReport, feedback: Feedback) {
-  if (told.kind === "complained") return { reason: "complaint" as const };
-  if (told.kind !== "bounced" || told.bounce.kind !== "hard" || feedback.kind !== "bounced") return null;
+function suppressionOf(report: FeedbackReport, feedback: Feedback) {
+  if (report.kind === "complained") return { reason: "complaint" as const };
+  if (report.kind !== "bounced" || report.bounce.kind !== "hard" || feedback.kind !== "bounced") return null;
   const { kind: _, reason: bounceReason, recipientDomain: __, ...reply } = feedback;
   return { reason: "bounce" as const, bounceReason, ...reply };
 }
@@ -93,20 +93,20 @@ function suppressionOf(told: FeedbackReport, feedback: Feedback) {
 export async function recordEmailFeedback(
   context: FeedbackContext,
   id: string,
-  told: FeedbackReport,
+  report: FeedbackReport,
   origin: FeedbackOrigin,
 ): Promise<FeedbackOutcome> {
   const { source, workspaceId: only, ...on } = origin;
-  const story = await readEmailHistory(context.store, id);
-  const email = story.state;
+  const history = await readEmailHistory(context.store, id);
+  const email = history.state;
   // Nobody outside knows of test mail: it never left.
   if (email === null || email.isTest) return "notFound";
   if (only !== undefined && email.workspaceId !== only) return "notFound";
-  const facts = await known(context, id, story);
-  const feedback = feedbackOf(told, facts);
+  const facts = await known(context, id, history);
+  const feedback = feedbackOf(report, facts);
   const first = recordFeedback(email, feedback, source);
   if (first.outcome !== "recorded") return first.outcome;
-  const suppression = suppressionOf(told, feedback);
+  const suppression = suppressionOf(report, feedback);
   const { workspaceId, recipientHash } = email;
   if (suppression !== null) {
     const recipient = { workspaceId, recipientHash, address: facts.address, emailId: id, ...suppression };

@@ -369,8 +369,8 @@ function remember(
   const stored: EmailEvent = { type: "EmailContentStored", data: { salt: sealed.salt, content } };
   const queued: EmailEvent = { type: "EmailQueued", data: accepted };
   const events = [stored, queued].map((event, sequence) => ({ sequence, at, event }));
-  const story = { state: emailDecider.evolve(null, queued), events, revision: ACCEPTANCE_REVISION };
-  recent.put(id, story, sealed.bytes);
+  const history = { state: emailDecider.evolve(null, queued), events, revision: ACCEPTANCE_REVISION };
+  recent.put(id, history, sealed.bytes);
 }
 
 /** The answer to an earlier request with this key; null when there was none. */

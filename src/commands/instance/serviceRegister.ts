@@ -33,7 +33,7 @@ async function note(store: EventStore, event: ServiceRegisterEvent, context: Com
 
 /** Where a service joins from. */
 export interface JoiningService {
-  readonly place: ServiceLocation;
+  readonly location: ServiceLocation;
   /** Of its data directory, whose lock it holds. */
   readonly memory: ServiceMemory;
 }
@@ -60,13 +60,13 @@ async function removePredecessor(
  */
 export async function registerService(
   store: EventStore,
-  { place, memory }: JoiningService,
+  { location, memory }: JoiningService,
   context: () => CommandContext,
 ): Promise<ServiceRegistration> {
   await removePredecessor(store, memory, context());
   const serviceId = newId();
   memory.remember(serviceId);
-  await note(store, { type: "ServiceJoined", data: { serviceId, ...place } }, context());
+  await note(store, { type: "ServiceJoined", data: { serviceId, ...location } }, context());
   let hasLeft = false;
   const leave = async () => {
     if (hasLeft) return;

@@ -128,12 +128,12 @@ export async function readTemplate(
 /** One version of a template with its source; null when there is none. */
 export async function readTemplateVersion(
   deps: Dependencies,
-  place: TemplateLocation,
+  location: TemplateLocation,
   versionId: string,
 ): Promise<VersionView | null> {
-  const template = await readTemplate(deps, place);
+  const template = await readTemplate(deps, location);
   const version = template && findVersion(template, versionId);
-  return version && viewVersion(deps, place.templateId, version);
+  return version && viewVersion(deps, location.templateId, version);
 }
 
 /** Adds the source to what a template knows of a version; null when the template was deleted since. */

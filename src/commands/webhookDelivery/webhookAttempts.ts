@@ -98,7 +98,7 @@ async function record(
 /** How outcomes are recorded. */
 export interface WebhookRecording {
   readonly policy: WebhookPolicy;
-  readonly moment: DecisionInput;
+  readonly input: DecisionInput;
   readonly context: WorkspaceCommandContext;
 }
 

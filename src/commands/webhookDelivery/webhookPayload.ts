@@ -109,26 +109,27 @@ function emailFacts({ event }: HistoryEvent): Readonly<Record<string, unknown>> 
 
 async function mapEmailEvent(deps: Reader, origin: DeliveryOrigin): Promise<MappedEvent> {
   const id = origin.eventStream.slice("email-".length);
-  const story = await readEmailHistory(deps.store, id);
-  const told = story.events.find(({ sequence }) => sequence === origin.eventRevision);
-  const state = told === undefined ? null : stateAfter(story, told);
-  if (told === undefined || state === null) throw new Error(`the event ${origin.eventId} is not readable`);
-  const content: EmailContent | null = await contentOf(deps, id, story);
-  const salt = contentSaltOf(story);
+  const history = await readEmailHistory(deps.store, id);
+  const published = history.events.find(({ sequence }) => sequence === origin.eventRevision);
+  const state = published === undefined ? null : stateAfter(history, published);
+  if (published === undefined || state === null)
+    throw new Error(`the event ${origin.eventId} is not readable`);
+  const content: EmailContent | null = await contentOf(deps, id, history);
+  const salt = contentSaltOf(history);
   const payload: WebhookPayload = {
     type: origin.eventType,
     version: VERSION,
-    timestamp: told.at,
+    timestamp: published.at,
     data: {
       id,
       object: "email",
       status: state.status,
       created_at: rfc3339(state.acceptedAt),
       test: state.isTest,
-      sequence: told.sequence,
+      sequence: published.sequence,
       metadata: content?.metadata ?? null,
       tags: content?.tags ?? [],
-      ...withReplyTexts(deps.keys, salt, [told]).map(emailFacts)[0],
+      ...withReplyTexts(deps.keys, salt, [published]).map(emailFacts)[0],
     },
   };
   return { payload, answer: keepingBy(salt) };
@@ -145,27 +146,27 @@ const SUPPRESSION_EVENTS = 3;
 async function mapSuppressionEvent({ store }: Reader, origin: DeliveryOrigin): Promise<MappedEvent> {
   const { eventStream, eventRevision } = origin;
   const from = Math.max(0, eventRevision - SUPPRESSION_EVENTS + 1);
-  const story = (await store.read(eventStream, from, SUPPRESSION_EVENTS))
+  const history = (await store.read(eventStream, from, SUPPRESSION_EVENTS))
     .filter(({ revision }) => revision <= eventRevision)
     .map((recorded) => ({ recorded, event: suppressionCodec.decode(recorded) }));
-  const told = story.at(-1);
-  if (told?.recorded.revision !== eventRevision)
+  const published = history.at(-1);
+  if (published?.recorded.revision !== eventRevision)
     throw new Error(`the event ${origin.eventId} is not readable`);
   let address: string | null = null;
   let salt: string | null = null;
-  let id = told.recorded.id;
-  for (const { recorded, event } of story) {
+  let id = published.recorded.id;
+  for (const { recorded, event } of history) {
     if (event.type === "SuppressionAddressStored") {
       address = event.data.address;
       salt = event.data.salt ?? null;
     }
     if (event.type === "RecipientSuppressed") id = recorded.id;
   }
-  const created = told.event.type === "RecipientSuppressed" ? told.event.data : null;
+  const created = published.event.type === "RecipientSuppressed" ? published.event.data : null;
   const payload: WebhookPayload = {
     type: origin.eventType,
     version: VERSION,
-    timestamp: String(told.recorded.metadata.at),
+    timestamp: String(published.recorded.metadata.at),
     data: {
       id,
       object: "suppression",
@@ -182,7 +183,7 @@ async function mapEndpointEvent(deps: Reader, origin: DeliveryOrigin): Promise<M
   if (recorded === null) throw new Error(`the event ${origin.eventId} is not readable`);
   const { type, data } = webhookCodec.decode(recorded);
   const { endpoints } = await deps.webhooks.get(origin.workspaceId);
-  const told = type === "WebhookEndpointDisabled" ? { reason: data.reason } : {};
+  const details = type === "WebhookEndpointDisabled" ? { reason: data.reason } : {};
   const payload: WebhookPayload = {
     type: origin.eventType,
     version: VERSION,
@@ -192,7 +193,7 @@ async function mapEndpointEvent(deps: Reader, origin: DeliveryOrigin): Promise<M
       object: "webhook_endpoint",
       url: endpoints.get(data.endpointId)?.url ?? null,
       sequence: origin.eventRevision,
-      ...told,
+      ...details,
     },
   };
   return { payload, answer: { kind: "plain" } };

@@ -32,20 +32,20 @@ const LEAF_BYTES = 32;
 /** The seal that goes on from `end` and covers `places`, which are in the order of the log. */
 export function sealOf(
   end: ChainEnd,
-  places: readonly SealedEvent[],
+  sealed: readonly SealedEvent[],
   at: EpochMs,
   signingKey: SigningKey | null,
 ): Seal {
   const indices = new Map<string, number>();
-  for (const { stream } of places) if (!indices.has(stream)) indices.set(stream, indices.size);
+  for (const { stream } of sealed) if (!indices.has(stream)) indices.set(stream, indices.size);
   const seal: Seal = {
     at: rfc3339(at),
     previous: end.leaf,
-    covered: end.covered + places.length,
+    covered: end.covered + sealed.length,
     streams: [...indices.keys()],
-    order: places.map(({ stream }) => indices.get(stream) ?? 0),
-    revisions: places.map(({ revision }) => revision),
-    leaves: Buffer.from(places.map(({ leaf }) => leaf).join(""), "hex").toString("base64"),
+    order: sealed.map(({ stream }) => indices.get(stream) ?? 0),
+    revisions: sealed.map(({ revision }) => revision),
+    leaves: Buffer.from(sealed.map(({ leaf }) => leaf).join(""), "hex").toString("base64"),
   };
   if (signingKey === null) return seal;
   const signed = { ...seal, publicKey: signingKey.publicKey };

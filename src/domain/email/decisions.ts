@@ -39,7 +39,7 @@ function outcomeEvent(
   email: Email,
   attempt: number,
   verdict: RecordedVerdict,
-  on: { policy: DeliveryPolicy; moment: DecisionInput; transport: string },
+  on: { policy: DeliveryPolicy; input: DecisionInput; transport: string },
 ): EmailEvent {
   switch (verdict.kind) {
     case "sent": {
@@ -56,7 +56,7 @@ function outcomeEvent(
     }
     case "deferred": {
       const { kind: _, relayFault: __, ...facts } = verdict;
-      const at = nextAttemptAt(email, verdict, on.policy, on.moment);
+      const at = nextAttemptAt(email, verdict, on.policy, on.input);
       return { type: "EmailDeferred", data: { attempt, ...facts, nextAttemptAt: rfc3339(at) } };
     }
   }
@@ -70,7 +70,7 @@ export function recordOutcome(
   state: EmailState,
   attempt: number,
   verdict: RecordedVerdict,
-  on: { policy: DeliveryPolicy; moment: DecisionInput; transport: string },
+  on: { policy: DeliveryPolicy; input: DecisionInput; transport: string },
 ): Decision<"recorded" | "alreadyRecorded", EmailEvent> {
   if (state === null || state.settledAttempts.includes(attempt))
     return { outcome: "alreadyRecorded", events: [] };
@@ -85,11 +85,11 @@ export function expireLease(
   state: EmailState,
   attempt: number,
   policy: DeliveryPolicy,
-  moment: DecisionInput,
+  input: DecisionInput,
 ): Decision<"expired" | "notClaimed", EmailEvent> {
   if (state === null || state.claim?.attempt !== attempt) return { outcome: "notClaimed", events: [] };
   const hold = policy.onAmbiguous === "hold";
-  const at = hold ? expiresAt(state, policy, moment.pausedMs) : retryAfter(state, policy, moment, 0);
+  const at = hold ? expiresAt(state, policy, input.pausedMs) : retryAfter(state, policy, input, 0);
   const doubt = { attemptBurnt: true, ambiguous: true, nextAttemptAt: rfc3339(at) };
   return {
     outcome: "expired",
@@ -107,7 +107,7 @@ export function releaseLease(
   state: EmailState,
   attempt: number,
   why: Held | "content_unavailable" | "store_unavailable" | "suppressed",
-  on: { policy: DeliveryPolicy; moment: DecisionInput },
+  on: { policy: DeliveryPolicy; input: DecisionInput },
 ): Decision<"released" | "notClaimed", EmailEvent> {
   if (state === null || state.claim?.attempt !== attempt) return { outcome: "notClaimed", events: [] };
   if (why === "suppressed") {
@@ -126,7 +126,7 @@ export function releaseLease(
     };
   }
   const delayMs = why === "store_unavailable" ? on.policy.relayRetryMs : 0;
-  const at = retryAfter(state, on.policy, on.moment, delayMs);
+  const at = retryAfter(state, on.policy, on.input, delayMs);
   const facts = { attemptBurnt: false, ambiguous: false, nextAttemptAt: rfc3339(at) };
   return {
     outcome: "released",

@@ -14,13 +14,13 @@ export type NextAction =
   | { readonly kind: "none" };
 
 /** What mail delivery has to do with a message now, from its state alone. */
-export function nextAction(state: EmailState, moment: DecisionInput, policy: DeliveryPolicy): NextAction {
+export function nextAction(state: EmailState, input: DecisionInput, policy: DeliveryPolicy): NextAction {
   if (state === null || isTerminal(state.status)) return { kind: "none" };
   if (state.claim) return { kind: "watchLease", attempt: state.claim.attempt, leaseMs: state.claim.leaseMs };
-  const expiry = expiresAt(state, policy, moment.pausedMs);
-  if (moment.now >= expiry) return { kind: "expire" };
+  const expiry = expiresAt(state, policy, input.pausedMs);
+  if (input.now >= expiry) return { kind: "expire" };
   // A pause moves the end, and a held message must not be sent in between.
   if (state.isDeliveryUnknown && policy.onAmbiguous === "hold") return { kind: "wait", until: expiry };
-  if (state.nextAttemptAt > moment.now) return { kind: "wait", until: state.nextAttemptAt };
+  if (state.nextAttemptAt > input.now) return { kind: "wait", until: state.nextAttemptAt };
   return { kind: "deliver" };
 }

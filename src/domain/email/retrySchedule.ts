@@ -38,20 +38,20 @@ export function expiresAt(email: Email, policy: DeliveryPolicy, pausedMs: number
 }
 
 /** Exponential backoff: 1 min, 2 min, 4 min and so on, capped. */
-function backoffAt(email: Email, policy: DeliveryPolicy, moment: DecisionInput): EpochMs {
+function backoffAt(email: Email, policy: DeliveryPolicy, input: DecisionInput): EpochMs {
   const backoffMs = Math.min(policy.retryMaxMs, policy.retryBaseMs * 2 ** email.countedAttempts);
-  return retryAfter(email, policy, moment, backoffMs);
+  return retryAfter(email, policy, input, backoffMs);
 }
 
 /** `delayMs` from now, with up to 20% of jitter added, but never after the end of the lifetime. */
 export function retryAfter(
   email: Email,
   policy: DeliveryPolicy,
-  moment: DecisionInput,
+  input: DecisionInput,
   delayMs: number,
 ): EpochMs {
-  const at = moment.now + Math.ceil(delayMs * (1 + 0.2 * moment.random));
-  return Math.min(at, expiresAt(email, policy, moment.pausedMs));
+  const at = input.now + Math.ceil(delayMs * (1 + 0.2 * input.random));
+  return Math.min(at, expiresAt(email, policy, input.pausedMs));
 }
 
 type DeferredVerdict = Extract<RecordedVerdict, { kind: "deferred" }>;
@@ -61,9 +61,9 @@ export function nextAttemptAt(
   email: Email,
   verdict: DeferredVerdict,
   policy: DeliveryPolicy,
-  moment: DecisionInput,
+  input: DecisionInput,
 ): EpochMs {
-  if (verdict.ambiguous && policy.onAmbiguous === "hold") return expiresAt(email, policy, moment.pausedMs);
-  if (verdict.attemptBurnt) return backoffAt(email, policy, moment);
-  return retryAfter(email, policy, moment, policy.relayRetryMs);
+  if (verdict.ambiguous && policy.onAmbiguous === "hold") return expiresAt(email, policy, input.pausedMs);
+  if (verdict.attemptBurnt) return backoffAt(email, policy, input);
+  return retryAfter(email, policy, input, policy.relayRetryMs);
 }

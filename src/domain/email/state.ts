@@ -170,16 +170,16 @@ const SUPERSEDED_BY: Readonly<Record<"delivered" | "bounced" | "complained", Rea
 };
 
 /** Whether feedback changes a message's status. Only a message that a relay may have has feedback. */
-export function changesStatus({ status, ambiguous }: Email, told: keyof typeof SUPERSEDED_BY): boolean {
-  return SUPERSEDED_BY[told].has(status) && (status !== "deferred" || ambiguous);
+export function changesStatus({ status, ambiguous }: Email, feedback: keyof typeof SUPERSEDED_BY): boolean {
+  return SUPERSEDED_BY[feedback].has(status) && (status !== "deferred" || ambiguous);
 }
 
 /**
  * What became of a message after a relay had it. It may come before the outcome of the attempt does, which then is still
  * recorded: so no attempt is settled here.
  */
-function tell(state: Email, told: keyof typeof SUPERSEDED_BY): Email {
-  return changesStatus(state, told) ? { ...state, status: told, claim: null } : state;
+function applyFeedback(state: Email, feedback: keyof typeof SUPERSEDED_BY): Email {
+  return changesStatus(state, feedback) ? { ...state, status: feedback, claim: null } : state;
 }
 
 function settle(state: Email, attempt: number): Email {
@@ -238,11 +238,11 @@ function evolveExisting(
     case "EmailDeferred":
       return defer(state, event.data);
     case "EmailDelivered":
-      return tell(state, "delivered");
+      return applyFeedback(state, "delivered");
     case "EmailComplained":
-      return tell(state, "complained");
+      return applyFeedback(state, "complained");
     case "EmailBounced":
-      if (event.data.source !== undefined) return tell(state, "bounced");
+      if (event.data.source !== undefined) return applyFeedback(state, "bounced");
       return end(state, "bounced", event.data.attempt);
     case "EmailFailed":
       // The end of its time settles no attempt: a worker that was given up may still have an outcome to record.

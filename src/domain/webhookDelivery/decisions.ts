@@ -39,25 +39,25 @@ function failure(
   facts: AttemptFacts & { readonly attempt: number; readonly reason: string },
   on: {
     readonly policy: WebhookPolicy;
-    readonly moment: DecisionInput;
+    readonly input: DecisionInput;
     readonly retryAfterMs: number | null;
   },
 ): readonly WebhookDeliveryEvent[] {
-  const { policy, moment, retryAfterMs } = on;
-  const wait = retryDelayMs(policy, state.countedAttempts + 1, moment.random, retryAfterMs);
+  const { policy, input, retryAfterMs } = on;
+  const wait = retryDelayMs(policy, state.countedAttempts + 1, input.random, retryAfterMs);
   const data = { ...facts, attemptBurnt: true };
   if (wait === null || state.claim?.attempt !== facts.attempt) {
     const failed: WebhookDeliveryEvent = { type: "WebhookAttemptFailed", data };
     const isLast = wait === null && state.claim?.attempt === facts.attempt;
     return isLast ? [failed, { type: "WebhookDeliveryExhausted", data: { reason: facts.reason } }] : [failed];
   }
-  const nextAttemptAt = rfc3339(moment.now + wait);
+  const nextAttemptAt = rfc3339(input.now + wait);
   return [{ type: "WebhookAttemptFailed", data: { ...data, nextAttemptAt } }];
 }
 
 interface Recording {
   readonly policy: WebhookPolicy;
-  readonly moment: DecisionInput;
+  readonly input: DecisionInput;
   readonly facts: AttemptFacts;
 }
 
@@ -66,7 +66,7 @@ export function recordAttempt(
   state: WebhookDeliveryState,
   attempt: number,
   verdict: WebhookVerdict,
-  { policy, moment, facts }: Recording,
+  { policy, input, facts }: Recording,
 ): Decision<"recorded" | "notClaimed", WebhookDeliveryEvent> {
   if (state === null || attempt > state.attempts || state.settledAttempts.includes(attempt)) {
     return { outcome: "notClaimed", events: [] };
@@ -84,13 +84,13 @@ export function recordAttempt(
       );
     }
     case "ours": {
-      const nextAttemptAt = rfc3339(moment.now + policy.ownFaultRetryMs);
+      const nextAttemptAt = rfc3339(input.now + policy.ownFaultRetryMs);
       const data = { attempt, ...facts, reason: verdict.reason, attemptBurnt: false, nextAttemptAt };
       return recorded([{ type: "WebhookAttemptFailed", data }]);
     }
     default: {
       const { reason, retryAfterMs } = verdict;
-      return recorded(failure(state, { attempt, ...facts, reason }, { policy, moment, retryAfterMs }));
+      return recorded(failure(state, { attempt, ...facts, reason }, { policy, input, retryAfterMs }));
     }
   }
 }

@@ -74,8 +74,8 @@ function sending({ deps, basePath }: EmailsOptions) {
 async function accept(deps: Dependencies, request: Request, body: SendEmailBody, idempotencyKey: string) {
   const context = commandContextOf(request, deps);
   requireSender(principalOf(request), body.from);
-  const asked = { workspaceId: context.workspaceId, idempotencyKey, context };
-  const outcome = await sendEmail(deps, { ...sendRequest(body), ...asked });
+  const command = { workspaceId: context.workspaceId, idempotencyKey, context };
+  const outcome = await sendEmail(deps, { ...sendRequest(body), ...command });
   if (outcome.kind !== "accepted") throw sendProblem(outcome, context.at);
   return outcome;
 }

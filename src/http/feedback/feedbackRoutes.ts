@@ -38,7 +38,7 @@ export function feedbackController(deps: FeedbackOptions) {
         checkRules(TellFeedbackBody, body);
         const id = await messageIdOf(deps, principalOf(request).workspaceId, body);
         if (id === null) throw new Problem("NOT_FOUND");
-        const outcome = await record(deps, request, { id, told: feedbackReportOf(body), source: "api" });
+        const outcome = await record(deps, request, { id, report: feedbackReportOf(body), source: "api" });
         if (outcome === "notFound") throw new Problem("NOT_FOUND");
         return { object: "feedback", email_id: id, outcome } as const;
       },
@@ -47,8 +47,8 @@ export function feedbackController(deps: FeedbackOptions) {
     .post(
       routes.takePostmarkEvent.path,
       async ({ body, request, set }) => {
-        const { emailId: id, told } = readPostmarkEvent(body);
-        if (id !== null && told !== null) await record(deps, request, { id, told, source: "postmark" });
+        const { emailId: id, report } = readPostmarkEvent(body);
+        if (id !== null && report !== null) await record(deps, request, { id, report, source: "postmark" });
         set.status = 204;
       },
       hooks("takePostmarkEvent"),
@@ -57,19 +57,19 @@ export function feedbackController(deps: FeedbackOptions) {
 
 interface Told {
   readonly id: string;
-  readonly told: FeedbackReport;
+  readonly report: FeedbackReport;
   readonly source: FeedbackSource;
 }
 
 /** Records it of a message of the key's workspace, and of its senders where it is bound to some. */
-async function record(deps: FeedbackOptions, request: Request, { id, told, source }: Told) {
+async function record(deps: FeedbackOptions, request: Request, { id, report, source }: Told) {
   const principal = principalOf(request);
   if (principal.senders !== null) {
     const email = await readEmail(deps, principal, id);
     if (email === null) return "notFound" as const;
     requireSender(principal, email.content?.from ?? null);
   }
-  return recordEmailFeedback(deps, id, told, { ...commandContextOf(request, deps), source });
+  return recordEmailFeedback(deps, id, report, { ...commandContextOf(request, deps), source });
 }
 
 /** Our id of the message; null when what names it is none of ours. */

@@ -49,11 +49,11 @@ function headerList({ headers }: OpenApiResponse): string {
   return fieldList(fields, "answer");
 }
 
-function answerHtml(status: string, told: OpenApiResponse, schemas: Schemas): string {
-  const content = Object.entries(told.content ?? {});
+function answerHtml(status: string, response: OpenApiResponse, schemas: Schemas): string {
+  const content = Object.entries(response.content ?? {});
   const types = content.map(([type]) => `<code class="media">${escapeHtml(type)}</code>`).join(" ");
   const body = content.map(([, { schema }]) => fieldsHtml(schema, schemas, "answer")).join("");
-  return `<details><summary>${statusHtml(status)} ${inline(told.description)} ${types}</summary>${body}<h5>Headers</h5>${headerList(told)}</details>`;
+  return `<details><summary>${statusHtml(status)} ${inline(response.description)} ${types}</summary>${body}<h5>Headers</h5>${headerList(response)}</details>`;
 }
 
 function answerExamples(status: string, { content = {} }: OpenApiResponse): readonly string[] {
@@ -95,7 +95,7 @@ export function operationHtml(one: AddressedOperation, document: OpenApiDocument
   const { schemas } = document.components;
   const scope = operation.security[0]?.apiKey?.[0];
   const needs = scope === undefined ? "No key" : `Scope <code>${escapeHtml(scope)}</code>`;
-  const answers = Object.entries(operation.responses).filter(([, told]) => !isProblem(told));
+  const answers = Object.entries(operation.responses).filter(([, response]) => !isProblem(response));
   const words = `${method} ${path} ${operation.operationId} ${operation.description ?? ""}`;
   return `<section id="${escapeHtml(operation.operationId)}" data-search="${escapeHtml(words)}">
 <div class="head">
@@ -106,14 +106,14 @@ ${prose(operation.description ?? "")}
 </div>
 <div class="shown">
 ${snippetsHtml(one, schemas, base)}
-${answers.flatMap(([status, told]) => answerExamples(status, told)).join("\n")}
+${answers.flatMap(([status, response]) => answerExamples(status, response)).join("\n")}
 </div>
 <div class="told">
 ${parametersHtml(operation, schemas)}
 ${bodiesHtml(operation.requestBody?.content ?? {}, schemas, "request")}
 ${operation.requestBody === undefined ? "" : `<p class="soft">${inline(operation.requestBody.description)}</p>`}
 <h4>Answers</h4>
-<div class="answers">${answers.map(([status, told]) => answerHtml(status, told, schemas)).join("\n")}</div>
+<div class="answers">${answers.map(([status, response]) => answerHtml(status, response, schemas)).join("\n")}</div>
 ${problemsHtml(operation)}
 </div>
 </section>`;

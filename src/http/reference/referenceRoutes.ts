@@ -52,8 +52,8 @@ function page(text: string, headers: Page["headers"]): Page {
 
 /** Whether the caller has this very text (RFC 9110, If-None-Match: a list of tags, weak ones too, or `*`). */
 function isKept(request: Request, etag: string): boolean {
-  const asked = (request.headers.get("if-none-match") ?? "").split(",").map((tag) => tag.trim());
-  return asked.some((tag) => tag === "*" || tag.replace(/^W\//, "") === etag);
+  const etags = (request.headers.get("if-none-match") ?? "").split(",").map((tag) => tag.trim());
+  return etags.some((tag) => tag === "*" || tag.replace(/^W\//, "") === etag);
 }
 
 /** Whether the caller takes gzip (RFC 9110, Accept-Encoding). */

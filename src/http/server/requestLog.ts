@@ -55,7 +55,7 @@ export function requestLog({ isWhole, lines, after }: RequestLogOptions): Reques
   const refusals = bounded("further refused requests were not logged one by one");
   const failures = bounded("further failed requests were not logged one by one");
   const reasons = bounded("further reasons of failed requests were not logged one by one");
-  const told = {
+  const writers = {
     failure: (line: RequestEnd["line"]) => failures() && lines.error(line(), "failed"),
     refusal: (line: RequestEnd["line"]) => refusals() && lines.info(line(), "refused"),
     answer: (line: RequestEnd["line"]) => isWhole && lines.info(line(), "answered"),
@@ -65,10 +65,10 @@ export function requestLog({ isWhole, lines, after }: RequestLogOptions): Reques
   };
   return {
     answered({ status, hasHungUp, line }) {
-      if (hasHungUp) told.hangUp(line);
-      else if (status >= 500) told.failure(line);
-      else if (status >= 400) told.refusal(line);
-      else told.answer(line);
+      if (hasHungUp) writers.hangUp(line);
+      else if (status >= 500) writers.failure(line);
+      else if (status >= 400) writers.refusal(line);
+      else writers.answer(line);
     },
     failed(requestId, reason) {
       if (reasons()) lines.error({ requestId, reason }, "request failed");

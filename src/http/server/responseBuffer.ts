@@ -10,7 +10,7 @@ const PIECE_BYTES = 65_536;
 
 /** Answers to callers with a key that are not read yet: a message with its files comes to 14 MB, and nobody has to read. */
 export class ResponseBuffer {
-  private readonly room = new FairShare(UNREAD_BYTES_MAX);
+  private readonly share = new FairShare(UNREAD_BYTES_MAX);
 
   /** The answer, if need be in pieces as its reader takes them; breaks off when others need the room more. */
   async hold(response: Response, { principal, isStreamed }: RequestContext): Promise<Response> {
@@ -26,7 +26,7 @@ export class ResponseBuffer {
     let giveBack = () => {};
     return new ReadableStream<Uint8Array>({
       start: (controller) => {
-        giveBack = this.room.take(workspaceId, bytes.byteLength, () =>
+        giveBack = this.share.take(workspaceId, bytes.byteLength, () =>
           controller.error(new Error("the answer was not read while others needed the room")),
         );
       },

@@ -118,7 +118,7 @@ export function makeFetch(
   for (const controller of controllers) app.use(controller);
   const handle = app.fetch;
   const timeouts = makeRequestTimeouts(options.requestTimeoutMs);
-  const room = new ResponseBuffer();
+  const buffer = new ResponseBuffer();
   const shared: ServerContext = {
     rateLimits: options.rateLimits,
     bodies: options.bodies,
@@ -155,7 +155,7 @@ export function makeFetch(
     });
     if (request.method === "HEAD") return withoutBody(response, context);
     // The answer to a send is small, and not to be waited for.
-    return status === 202 ? response : room.hold(response, context);
+    return status === 202 ? response : buffer.hold(response, context);
   };
 }
 

@@ -35,8 +35,8 @@ export function templateIdOf(text: string): string {
 }
 
 /** Throws `NOT_FOUND` where there is none in the workspace. */
-export async function existingTemplate(deps: Dependencies, place: TemplateLocation): Promise<Template> {
-  const template = await readTemplate(deps, place);
+export async function existingTemplate(deps: Dependencies, location: TemplateLocation): Promise<Template> {
+  const template = await readTemplate(deps, location);
   if (template === null) throw new Problem("NOT_FOUND");
   return template;
 }
@@ -44,10 +44,10 @@ export async function existingTemplate(deps: Dependencies, place: TemplateLocati
 /** A version with its source. Throws `NOT_FOUND` where there is none. */
 export async function existingVersion(
   deps: Dependencies,
-  place: TemplateLocation,
+  location: TemplateLocation,
   versionId: string,
 ): Promise<VersionView> {
-  const view = await readTemplateVersion(deps, place, templateIdOf(versionId));
+  const view = await readTemplateVersion(deps, location, templateIdOf(versionId));
   if (view === null) throw new Problem("NOT_FOUND");
   return view;
 }
@@ -58,9 +58,9 @@ function newestVersionsFirst({ versions }: Template): readonly TemplateVersion[]
 }
 
 /** One page of a template's versions, the newest first. */
-export function pageOfVersions(template: Template, asked: PageRequest): Page<TemplateVersion> {
+export function pageOfVersions(template: Template, page: PageRequest): Page<TemplateVersion> {
   const newestFirst = newestVersionsFirst(template);
-  return pageOf(asked, ({ after, limit }) => {
+  return pageOf(page, ({ after, limit }) => {
     const start = after === undefined ? 0 : newestFirst.findIndex(({ id }) => id === after.id) + 1;
     if (after !== undefined && start === 0) throw notACursor();
     return newestFirst.slice(start, start + limit);
@@ -88,12 +88,12 @@ export function createWithinLimit(
 /** Adds a version to a template and answers its id. Throws the problem that names all that is wrong with it. */
 export async function draftOrRefuse(
   deps: Dependencies,
-  place: TemplateLocation,
+  location: TemplateLocation,
   body: DraftVersionBody,
   context: WorkspaceCommandContext,
 ): Promise<string> {
   const draft = draftRequest(deps.templateEngine, body);
-  const { outcome, versionId } = await draftTemplateVersion(deps, place, draft, context);
+  const { outcome, versionId } = await draftTemplateVersion(deps, location, draft, context);
   if (outcome === "allowanceExceeded")
     throw new Problem("STORAGE_LIMIT_EXCEEDED", { detail: CONTENT_ALLOWANCE_USED_UP });
   if (outcome !== "drafted") throw new Problem(REFUSALS[outcome]);
@@ -103,20 +103,20 @@ export async function draftOrRefuse(
 /** Makes a version the one that sends use. Throws where that cannot be. */
 export async function publishOrRefuse(
   deps: Dependencies,
-  place: TemplateLocation,
+  location: TemplateLocation,
   versionId: string,
   context: WorkspaceCommandContext,
 ): Promise<void> {
-  const outcome = await publishTemplateVersion(deps, place, versionId, context);
+  const outcome = await publishTemplateVersion(deps, location, versionId, context);
   if (outcome !== "published") throw new Problem(REFUSALS[outcome]);
 }
 
 /** Ends a template for good. Throws `NOT_FOUND` where there is none. */
 export async function archiveOrRefuse(
   deps: Dependencies,
-  place: TemplateLocation,
+  location: TemplateLocation,
   context: WorkspaceCommandContext,
 ): Promise<void> {
-  const outcome = await retireTemplate(deps, place, context);
+  const outcome = await retireTemplate(deps, location, context);
   if (outcome !== "archived") throw new Problem(REFUSALS[outcome]);
 }

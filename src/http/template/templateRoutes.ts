@@ -64,7 +64,7 @@ export function templatesController({ deps, basePath, templates }: TemplatesOpti
     )
     .get(
       routes.getTemplate.path,
-      async ({ params, request }) => shownTemplate(deps, placeOf(request, params.id)),
+      async ({ params, request }) => shownTemplate(deps, templateLocationOf(request, params.id)),
       hooks("getTemplate"),
     )
     .delete(
@@ -79,9 +79,9 @@ export function templatesController({ deps, basePath, templates }: TemplatesOpti
     .post(
       routes.archiveTemplate.path,
       async ({ params, request }) => {
-        const place = placeOf(request, params.id);
-        await archiveOrRefuse(deps, place, commandContextOf(request, deps));
-        return shownTemplate(deps, place);
+        const location = templateLocationOf(request, params.id);
+        await archiveOrRefuse(deps, location, commandContextOf(request, deps));
+        return shownTemplate(deps, location);
       },
       hooks("archiveTemplate"),
     )
@@ -95,35 +95,35 @@ function versionsController(deps: Dependencies, basePath: string) {
     .post(
       routes.draftTemplateVersion.path,
       async ({ body, params, request, set }) => {
-        const place = placeOf(request, params.id);
-        const versionId = await draftOrRefuse(deps, place, body, commandContextOf(request, deps));
+        const location = templateLocationOf(request, params.id);
+        const versionId = await draftOrRefuse(deps, location, body, commandContextOf(request, deps));
         set.status = 201;
-        set.headers.location = `${basePath}/api/v1/templates/${place.templateId}/versions/${versionId}`;
-        return versionJson(place, await existingVersion(deps, place, versionId));
+        set.headers.location = `${basePath}/api/v1/templates/${location.templateId}/versions/${versionId}`;
+        return versionJson(location, await existingVersion(deps, location, versionId));
       },
       hooks("draftTemplateVersion"),
     )
     .get(
       routes.listTemplateVersions.path,
-      async ({ params, query, request }) => versionPage(deps, placeOf(request, params.id), query),
+      async ({ params, query, request }) => versionPage(deps, templateLocationOf(request, params.id), query),
       hooks("listTemplateVersions"),
     )
     .get(
       routes.getTemplateVersion.path,
       async ({ params, request }) => {
-        const place = placeOf(request, params.id);
-        return versionJson(place, await existingVersion(deps, place, params.version_id));
+        const location = templateLocationOf(request, params.id);
+        return versionJson(location, await existingVersion(deps, location, params.version_id));
       },
       hooks("getTemplateVersion"),
     )
     .post(
       routes.publishTemplateVersion.path,
       async ({ params, request }) => {
-        const place = placeOf(request, params.id);
+        const location = templateLocationOf(request, params.id);
         const versionId = templateIdOf(params.version_id);
         const context = commandContextOf(request, deps);
-        await publishOrRefuse(deps, place, versionId, context);
-        return versionJson(place, await existingVersion(deps, place, versionId));
+        await publishOrRefuse(deps, location, versionId, context);
+        return versionJson(location, await existingVersion(deps, location, versionId));
       },
       hooks("publishTemplateVersion"),
     )
@@ -131,9 +131,9 @@ function versionsController(deps: Dependencies, basePath: string) {
       routes.previewTemplateVersion.path,
       async ({ body, params, request }) => {
         checkRules(PreviewBody, body);
-        const place = placeOf(request, params.id);
-        const { version } = await existingVersion(deps, place, params.version_id);
-        const compiled = await deps.compiled.get(place.templateId, version);
+        const location = templateLocationOf(request, params.id);
+        const { version } = await existingVersion(deps, location, params.version_id);
+        const compiled = await deps.compiled.get(location.templateId, version);
         if (compiled === null) throw new Problem("NOT_FOUND");
         const output = renderVersion(compiled, body.variables ?? {});
         if (output.kind === "invalidData") throw refusedFor("INVALID_TEMPLATE_DATA", output.faults);
@@ -144,19 +144,19 @@ function versionsController(deps: Dependencies, basePath: string) {
     );
 }
 
-function placeOf(request: Request, id: string): TemplateLocation {
+function templateLocationOf(request: Request, id: string): TemplateLocation {
   return { workspaceId: principalOf(request).workspaceId, templateId: templateIdOf(id) };
 }
 
-async function shownTemplate(deps: Dependencies, place: TemplateLocation) {
-  const template = await existingTemplate(deps, place);
-  return templateJson({ ...template, id: place.templateId, status: templateStatus(template) });
+async function shownTemplate(deps: Dependencies, location: TemplateLocation) {
+  const template = await existingTemplate(deps, location);
+  return templateJson({ ...template, id: location.templateId, status: templateStatus(template) });
 }
 
-async function versionPage(deps: Dependencies, place: TemplateLocation, query: ListVersionsQuery) {
+async function versionPage(deps: Dependencies, location: TemplateLocation, query: ListVersionsQuery) {
   const asked = pageRequest(query);
-  const { shown, nextCursor } = pageOfVersions(await existingTemplate(deps, place), asked);
-  const views = await Promise.all(shown.map((version) => viewVersion(deps, place.templateId, version)));
+  const { shown, nextCursor } = pageOfVersions(await existingTemplate(deps, location), asked);
+  const views = await Promise.all(shown.map((version) => viewVersion(deps, location.templateId, version)));
   const found = views.filter((view) => view !== null);
-  return pageJson({ shown: found, nextCursor }, (view) => versionJson(place, view));
+  return pageJson({ shown: found, nextCursor }, (view) => versionJson(location, view));
 }

@@ -112,13 +112,13 @@ export function answerOpener(keys: Pick<InstanceKeys, "decryptWithSalt">, answer
  * missed has no history.
  */
 export function webhookHistoryJson(
-  story: readonly WebhookHistoryEvent[],
+  history: readonly WebhookHistoryEvent[],
   isMissed: boolean,
   openAnswer: OpenAnswer,
 ) {
   const attempts = new Map<number, AttemptAnswer>();
   let skippedReason: string | null = isMissed ? "endpoint_disabled" : null;
-  for (const { at, event } of story) {
+  for (const { at, event } of history) {
     if (event.type === "WebhookAttemptStarted") {
       const { attempt } = event.data;
       const open = { ended_at: null, status_code: null, duration_ms: null, reason: null, excerpt: null };

@@ -7,8 +7,8 @@ import { answerOpener, deliveryJson, webhookHistoryJson } from "./webhookDeliver
 
 /** A delivery with its attempts and its payload. Throws `StoreError`. */
 export async function wholeDelivery(deps: Dependencies, row: WebhookDeliveryRow) {
-  const story = await readWebhookHistory(deps.store, row.id);
+  const history = await readWebhookHistory(deps.store, row.id);
   const { payload, answer } = await mapToWebhookEvent(deps, originOf(row));
-  const told = webhookHistoryJson(story, isMissed(row), answerOpener(deps.keys, answer));
+  const told = webhookHistoryJson(history, isMissed(row), answerOpener(deps.keys, answer));
   return { ...deliveryJson(row), ...told, payload };
 }

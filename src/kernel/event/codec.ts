@@ -49,8 +49,8 @@ export class UnreadableEventError extends Error {
     /** Why, for whoever says himself which event it is. */
     readonly reason: string,
   ) {
-    const place = stream === undefined ? "" : ` (${stream}, revision ${revision})`;
-    super(`event ${type}${place} cannot be read: ${reason}`);
+    const location = stream === undefined ? "" : ` (${stream}, revision ${revision})`;
+    super(`event ${type}${location} cannot be read: ${reason}`);
   }
 }
 

@@ -64,18 +64,18 @@ export function contentEventHash(event: HashedEvent): string | null {
   if (!isObject(data)) return null;
   const { contentEventId: id, contentDigest: digest, contentSchema: schema = 1 } = data;
   if (typeof id !== "string" || typeof digest !== "string") return null;
-  const place = { stream: event.stream, revision: CONTENT_REVISION, type: CONTENT_EVENT, id };
-  return hashOf(place, () => ["content", digest, { ...event.metadata, schema }]);
+  const envelope = { stream: event.stream, revision: CONTENT_REVISION, type: CONTENT_EVENT, id };
+  return hashOf(envelope, () => ["content", digest, { ...event.metadata, schema }]);
 }
 
-function hashOf(place: Omit<HashedEvent, "data" | "metadata">, payload: () => readonly Json[]): string {
-  const { stream, revision, type, id } = place;
+function hashOf(envelope: Omit<HashedEvent, "data" | "metadata">, payload: () => readonly Json[]): string {
+  const { stream, revision, type, id } = envelope;
   try {
     return sha256(canonicalJson([stream, revision, type, id, sha256(canonicalJson(payload()))]));
   } catch (error) {
     // Deeper than the stack goes: we write nothing like it.
     if (!(error instanceof RangeError)) throw error;
-    throw new UnreadableEventError(place, "it is nested too deep");
+    throw new UnreadableEventError(envelope, "it is nested too deep");
   }
 }
 

@@ -123,31 +123,31 @@ export function emailDelivery(context: DeliveryContext) {
   ): Promise<DeliveryReport> {
     const recent = context.recent?.take(due.id);
     // A claim on an older revision would lose, and nothing would make us look again.
-    const story = recent?.revision === due.revision ? recent : await readEmailHistory(store, due.id);
-    const moment = decisionInputOf(context, story.state, workspace);
-    const isAsKnown = story.revision === due.revision;
-    if (isAsKnown && story.state && story.state.nextAttemptAt > moment.now) return { kind: "notYet" };
+    const history = recent?.revision === due.revision ? recent : await readEmailHistory(store, due.id);
+    const input = decisionInputOf(context, history.state, workspace);
+    const isAsKnown = history.revision === due.revision;
+    if (isAsKnown && history.state && history.state.nextAttemptAt > input.now) return { kind: "notYet" };
     if (!(await context.sendGate.ask()) || context.stopping.aborted) return { kind: "notYet" };
     if (
-      mayNotLeave(session, story.state) ||
-      nextAction(story.state, moment, context.policy).kind !== "deliver"
+      mayNotLeave(session, history.state) ||
+      nextAction(history.state, input, context.policy).kind !== "deliver"
     ) {
       return { kind: "notAttempted", claimRevision: null };
     }
     const startedAt = context.clock.monotonicMs();
     const { worker, policy } = context;
-    const transport = transportOf(context, story.state);
+    const transport = transportOf(context, history.state);
     const request = { worker, transport, leaseMs: policy.leaseMs };
     const claimed = await claimEmail(
       store,
-      { id: due.id, ...story },
+      { id: due.id, ...history },
       request,
       commandContextOf(context, due),
     );
     if (claimed === null) return { kind: "notAttempted", claimRevision: null };
     const leaseMs = policy.leaseMs * (1 - LEASE_MARGIN);
     const deadline = context.clock.now() + leaseMs - (context.clock.monotonicMs() - startedAt);
-    return attempt(context, reads, { due, story, claimed, session, deadline, workspace });
+    return attempt(context, reads, { due, history, claimed, session, deadline, workspace });
   };
 }
 
@@ -162,7 +162,7 @@ function transportOf({ transport }: DeliveryContext, email: EmailState): string 
 
 interface Attempt {
   readonly due: DueEmail;
-  readonly story: EmailHistory;
+  readonly history: EmailHistory;
   readonly claimed: ClaimedEmail;
   /** Null for what the simulator delivers. */
   readonly session: MailSession | null;
@@ -190,11 +190,14 @@ async function readFacts(context: DeliveryContext, reads: Reads, on: Attempt) {
 }
 
 /** Everything that goes into the message; null when any of it is gone. */
-async function readContent(context: DeliveryContext, { due, story }: Attempt): Promise<WholeContent | null> {
-  const content = await contentOf(context, due.id, story);
-  if (content === null || story.state === null) return null;
+async function readContent(
+  context: DeliveryContext,
+  { due, history }: Attempt,
+): Promise<WholeContent | null> {
+  const content = await contentOf(context, due.id, history);
+  if (content === null || history.state === null) return null;
   const { attachments = [] } = content;
-  const files = await openAttachments(context.content, folderOf(due.id, story.state), attachments);
+  const files = await openAttachments(context.content, folderOf(due.id, history.state), attachments);
   return files === null ? null : { ...content, files };
 }
 
@@ -240,11 +243,11 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
     return { kind: isHeld ? "held" : "notAttempted", claimRevision };
   }
   const { session } = on;
-  invariant(on.story.state, "a claimed message was accepted");
-  const simulated = simulatedEndOfEmail(on.story.state, content);
+  invariant(on.history.state, "a claimed message was accepted");
+  const simulated = simulatedEndOfEmail(on.history.state, content);
   if (simulated !== null) return simulate(context, on, simulated, { workspace, content });
   invariant(session, "what does not stay inside is claimed with a session alone");
-  const message = mailMessage(on.due.id, on.story.state, content, returnPathOf(context, on));
+  const message = mailMessage(on.due.id, on.history.state, content, returnPathOf(context, on));
   const outcome = await session.send(message, on.deadline);
   const said = classifyOutcome(outcome);
   const { relay } = session;
@@ -269,7 +272,7 @@ async function simulate(
   { workspace, content }: Pick<Verdicted, "workspace" | "content">,
 ): Promise<DeliveryReport> {
   const verdict = lasting(context, on, classifyOutcome(simulatedOutcome(end)), content);
-  const attempted = { verdict, told: simulatedFeedback(end) };
+  const attempted = { verdict, feedback: simulatedFeedback(end) };
   const simulator = { ...context, transport: SIMULATOR };
   await retryUntilRecorded(context, on.due.id, () =>
     recordSimulatedAttempt(context.store, on.claimed, attempted, recording(simulator, on, workspace)),
@@ -340,11 +343,11 @@ function bounceOf(suppression: NonNullable<SuppressionState>): RecordedVerdict {
 /** The verdict as it is recorded: the reply is encrypted with the salt that is erased together with the content. */
 function lasting(
   { keys }: DeliveryContext,
-  { story }: Attempt,
+  { history }: Attempt,
   verdict: Verdict,
   { from, to, toName = "", replyTo = "", replyToName = "", subject }: EmailContent,
 ): RecordedVerdict {
-  const first = story.events[0]?.event;
+  const first = history.events[0]?.event;
   invariant(first?.type === "EmailContentStored", "a message with content begins with it");
   const { salt } = first.data;
   const encrypt = (reply: string) =>
@@ -413,7 +416,7 @@ function recording(context: DeliveryContext, on: Attempt, workspace: WorkspaceSt
     policy,
     transport,
     context: commandContext,
-    moment: decisionInputOf(context, on.story.state, workspace),
+    input: decisionInputOf(context, on.history.state, workspace),
   };
 }
 

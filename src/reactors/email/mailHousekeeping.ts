@@ -57,11 +57,11 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
       if (isInFlight(id)) return;
       const { state } = await readEmailHistory(store, id);
       if (state === null) return;
-      const moment = decisionInputOf(context, state, await workspaces.get(state.workspaceId));
+      const input = decisionInputOf(context, state, await workspaces.get(state.workspaceId));
       await expireEmailLease(store, id, attempt, {
         // No relay can have what stays inside: there is nothing to hold it for.
         policy: state.isSimulated ? { ...policy, onAmbiguous: "retry" } : policy,
-        moment,
+        input,
         context: commandContextOf(context, state),
       });
     });
@@ -77,8 +77,8 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
     const aged = read((db) => agedEmailsOf(db, ownerId, acceptedBefore, limit)) ?? [];
     await forEachRow(aged, { backoff, onTrouble }, async (due) => {
       const history = await readEmailHistory(store, due.id);
-      const moment = decisionInputOf(context, history.state, workspace);
-      if (nextAction(history.state, moment, policy).kind !== "expire") return;
+      const input = decisionInputOf(context, history.state, workspace);
+      if (nextAction(history.state, input, policy).kind !== "expire") return;
       await expireEmail(store, { id: due.id, ...history }, commandContextOf(context, due));
     });
     return aged.length;

@@ -206,8 +206,8 @@ export function recordingOf(
   context: Pick<WebhookContext, "deps" | "policy" | "random" | "worker">,
   workspaceId: string,
 ): WebhookRecording {
-  const moment = { now: context.deps.clock.now(), random: context.random() };
-  return { policy: context.policy, moment, context: commandContextOf(context, workspaceId) };
+  const input = { now: context.deps.clock.now(), random: context.random() };
+  return { policy: context.policy, input, context: commandContextOf(context, workspaceId) };
 }
 
 function commandContextOf(

@@ -84,8 +84,8 @@ export async function scannerChecks(config: Config): Promise<readonly Check[]> {
 /** Asks where content is kept for its name and its clock. */
 export async function contentCheck(config: Config): Promise<Check> {
   const { s3 } = config;
-  const place = s3 === null ? "directory" : `S3 bucket ${s3.bucket} at ${new URL(s3.endpoint).host}`;
-  const name = `content (${place})`;
+  const location = s3 === null ? "directory" : `S3 bucket ${s3.bucket} at ${new URL(s3.endpoint).host}`;
+  const name = `content (${location})`;
   try {
     const content = openContentStore(config);
     await content.identity();

@@ -149,8 +149,8 @@ function workersCheck({ config, readers, deps, delivery, inFlight }: StatusOptio
   const fault = delivery.relayFault;
   const refusal = delivery.recentRefusal;
   if (fault === null && refusal !== null) {
-    const told = `${detail}; the relay refused mail for good: ${refusal.reason}, ${refusal.code}`;
-    return warning(name, told, refusalRemedy(refusal));
+    const text = `${detail}; the relay refused mail for good: ${refusal.reason}, ${refusal.code}`;
+    return warning(name, text, refusalRemedy(refusal));
   }
   if (fault === null) return ok(name, detail);
   // A relay that greets us may still take no message, so what to do is said here as well.

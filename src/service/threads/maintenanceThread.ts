@@ -86,14 +86,14 @@ async function work(store: EventStore, start: MaintenanceStart): Promise<Mainten
   const databases = sqliteReadDatabases;
   const { signal } = stopped;
   const onProgress = progressReporter();
-  const place = { databases, directory: join(dataDir, "projections"), logId };
+  const storage = { databases, directory: join(dataDir, "projections"), logId };
   if (task.kind === "verifyLog") {
     // Beside the read models, where the next start clears away what an end by force has left.
-    const reading = { store, databases, temporaryPath: temporaryPath(place, "log"), onProgress, signal };
+    const reading = { store, databases, temporaryPath: temporaryPath(storage, "log"), onProgress, signal };
     return { kind: task.kind, log: await verifyLog({ ...reading, trusted: [], kept: null }) };
   }
   const wanted = projections.filter(({ name }) => task.readModels.includes(name));
-  const reading = { ...place, store, projections: wanted, onProgress, signal };
+  const reading = { ...storage, store, projections: wanted, onProgress, signal };
   if (task.kind === "rebuildReadModels")
     return { kind: task.kind, readModels: await rebuildReadModels({ ...reading, owner: false }) };
   const rest = isPaced ? { rest: pacer() } : {};

@@ -51,10 +51,16 @@ async function follow(start: ThreadStart): Promise<void> {
   const { storeUrl, storeTimeoutMs, dataDir, logId } = start;
   const store = await openStore({ storeUrl, storeTimeoutMs });
   const sealing = start.auditSealIntervalMs > 0 ? auditSealingOf(store, start) : null;
-  const place = { databases: sqliteReadDatabases, directory: join(dataDir, "projections"), logId };
+  const storage = { databases: sqliteReadDatabases, directory: join(dataDir, "projections"), logId };
   sealing?.start();
   try {
-    await followReadModels({ ...place, store, projections, onEvent: relay.onEvent, signal: stopped.signal });
+    await followReadModels({
+      ...storage,
+      store,
+      projections,
+      onEvent: relay.onEvent,
+      signal: stopped.signal,
+    });
   } finally {
     await sealing?.stop();
     await store.close();

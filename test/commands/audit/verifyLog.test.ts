@@ -157,7 +157,7 @@ describe("among sealed events", async () => {
 
   test("two events that lie in each other's place are found, and where", async () => {
     for (const { planted, found } of await plantAndVerify(log, swapTwo, PLANTS_OF_A_KIND)) {
-      expect(found.some((place) => planted.includes(place))).toBe(true);
+      expect(found.some((location) => planted.includes(location))).toBe(true);
     }
   });
 

@@ -34,8 +34,8 @@ function memoryInMemory(): ServiceMemory {
   };
 }
 
-const join = (store: EventStore, place: typeof A, memory = memoryInMemory()) =>
-  registerService(store, { place, memory }, () => context);
+const join = (store: EventStore, location: typeof A, memory = memoryInMemory()) =>
+  registerService(store, { location, memory }, () => context);
 
 describe("the register of services", () => {
   test("names those that have joined and not left, also two of one place, as they come and go", async () => {

@@ -170,7 +170,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     const stranger = await logIn(service.url, other.apiKey);
     for (const path of [
       "",
-      "/story",
+      "/timeline",
       "/body.html",
       "/source.eml",
       "/files/0",

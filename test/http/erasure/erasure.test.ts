@@ -93,7 +93,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
     };
     const on = {
       policy: DELIVERY_POLICY,
-      moment: { now: Date.now(), random: 0, pausedMs: 0 },
+      input: { now: Date.now(), random: 0, pausedMs: 0 },
       transport: "smtp",
     };
     await transact(

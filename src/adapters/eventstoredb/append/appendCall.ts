@@ -79,8 +79,8 @@ export class AppendStream {
     const lost = [...this.underWay.values()];
     this.underWay.clear();
     this.owner.ended(this, error);
-    const told = this.wasHeard ? new AppendStreamLostError(error.message, { cause: error }) : error;
-    for (const carried of lost) carried.lost(told);
+    const broken = this.wasHeard ? new AppendStreamLostError(error.message, { cause: error }) : error;
+    for (const carried of lost) carried.lost(broken);
   }
 
   private receive(bytes: Buffer): void {

@@ -38,10 +38,10 @@ export function bounceText(subject: string, text: string): RecipientStatus | nul
   const paragraphs = report
     .split(/\r?\n[ \t]*\r?\n/, PARAGRAPHS_MAX)
     .map((paragraph) => paragraph.replace(/\s+/g, " ").trim().slice(0, PARAGRAPH_CHARACTERS_MAX));
-  const told =
+  const found =
     paragraphs.find((paragraph) => REPLY.test(paragraph)) ??
     paragraphs.find((paragraph) => reasonOfReply(550, `550 ${paragraph}`) !== null);
-  if (told !== undefined) return { action: "failed", status: "", diagnostic: told };
+  if (found !== undefined) return { action: "failed", status: "", diagnostic: found };
   if (OUT_OF_TIME.test(report)) return { action: "failed", status: "4.4.7", diagnostic: "" };
   const words = paragraphs.join(" ").trim();
   return words === "" ? null : { action: "failed", status: "", diagnostic: words };

@@ -22,7 +22,7 @@ const PASSING = new Set(["SoftBounce", "DnsError", "Unknown"]);
 /** Postmark suppresses by itself: such a message was not tried. */
 const NOT_TRIED = new Set(["ManuallyDeactivated", "Unconfirmed"]);
 
-function bounceOf({ Type, Details }: PostmarkEvent): ProviderFeedback["told"] {
+function bounceOf({ Type, Details }: PostmarkEvent): ProviderFeedback["report"] {
   const type = textOf(Type);
   const diagnostic = diagnosticOf(Details);
   const bounced = (bounce: BounceReason) => ({ kind: "bounced", bounce, diagnostic }) as const;
@@ -47,12 +47,12 @@ export function readPostmarkEvent(event: PostmarkEvent): ProviderFeedback {
   const emailId = isUuid(id) ? id.toLowerCase() : null;
   switch (event.RecordType) {
     case "Bounce":
-      return { emailId, told: bounceOf(event) };
+      return { emailId, report: bounceOf(event) };
     case "SpamComplaint":
-      return { emailId, told: { kind: "complained", feedbackType: "abuse" } };
+      return { emailId, report: { kind: "complained", feedbackType: "abuse" } };
     case "Delivery":
-      return { emailId, told: { kind: "delivered" } };
+      return { emailId, report: { kind: "delivered" } };
     default:
-      return { emailId, told: null };
+      return { emailId, report: null };
   }
 }

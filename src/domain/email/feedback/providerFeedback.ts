@@ -5,7 +5,7 @@ export interface ProviderFeedback {
   /** Our id; null where the event names none. */
   readonly emailId: string | null;
   /** Null when it says nothing about the end of the message. */
-  readonly told:
+  readonly report:
     | { readonly kind: "delivered" }
     | { readonly kind: "complained"; readonly feedbackType: string }
     | { readonly kind: "bounced"; readonly bounce: BounceReason; readonly diagnostic: string }

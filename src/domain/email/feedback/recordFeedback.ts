@@ -21,14 +21,14 @@ export type Feedback =
 /** `superseded`: what is known already says more, or the message never left. */
 export type FeedbackOutcome = "recorded" | "superseded" | "notFound";
 
-function feedbackEvent({ attempts: attempt }: Email, told: Feedback, source: FeedbackSource): EmailEvent {
-  switch (told.kind) {
+function feedbackEvent({ attempts: attempt }: Email, feedback: Feedback, source: FeedbackSource): EmailEvent {
+  switch (feedback.kind) {
     case "delivered":
       return { type: "EmailDelivered", data: { attempt, source } };
     case "complained":
-      return { type: "EmailComplained", data: { attempt, feedbackType: told.feedbackType, source } };
+      return { type: "EmailComplained", data: { attempt, feedbackType: feedback.feedbackType, source } };
     case "bounced": {
-      const { kind: _, ...facts } = told;
+      const { kind: _, ...facts } = feedback;
       return { type: "EmailBounced", data: { attempt, ...facts, source } };
     }
   }
@@ -40,10 +40,10 @@ function feedbackEvent({ attempts: attempt }: Email, told: Feedback, source: Fee
  */
 export function recordFeedback(
   state: EmailState,
-  told: Feedback,
+  feedback: Feedback,
   source: FeedbackSource,
 ): Decision<FeedbackOutcome, EmailEvent> {
   if (state === null) return { outcome: "notFound", events: [] };
-  if (!changesStatus(state, told.kind)) return { outcome: "superseded", events: [] };
-  return { outcome: "recorded", events: withErasure(state, [feedbackEvent(state, told, source)]) };
+  if (!changesStatus(state, feedback.kind)) return { outcome: "superseded", events: [] };
+  return { outcome: "recorded", events: withErasure(state, [feedbackEvent(state, feedback, source)]) };
 }

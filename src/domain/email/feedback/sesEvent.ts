@@ -35,7 +35,7 @@ function emailIdOf(mail: Json): string | null {
 /** SES suppresses by itself: such a message was not tried, so nothing new is known of the address. */
 const NOT_TRIED = new Set(["Suppressed", "OnAccountSuppressionList"]);
 
-function bounceOf(bounce: Json): ProviderFeedback["told"] {
+function bounceOf(bounce: Json): ProviderFeedback["report"] {
   const { bounceType, bounceSubType } = bounce;
   const recipient = objectOf(listOf(bounce.bouncedRecipients)[0]);
   const status = textOf(recipient.status);
@@ -49,7 +49,7 @@ function bounceOf(bounce: Json): ProviderFeedback["told"] {
   return { kind: "bounced", bounce: asTransient(read), diagnostic };
 }
 
-function complaintOf({ complaintSubType, complaintFeedbackType }: Json): ProviderFeedback["told"] {
+function complaintOf({ complaintSubType, complaintFeedbackType }: Json): ProviderFeedback["report"] {
   if (complaintSubType === "OnAccountSuppressionList" || complaintFeedbackType === "not-spam") return null;
   return { kind: "complained", feedbackType: textOf(complaintFeedbackType) || "abuse" };
 }
@@ -60,12 +60,12 @@ export function readSesEvent(event: unknown): ProviderFeedback {
   const emailId = emailIdOf(objectOf(all.mail));
   switch (all.notificationType ?? all.eventType) {
     case "Bounce":
-      return { emailId, told: bounceOf(objectOf(all.bounce)) };
+      return { emailId, report: bounceOf(objectOf(all.bounce)) };
     case "Complaint":
-      return { emailId, told: complaintOf(objectOf(all.complaint)) };
+      return { emailId, report: complaintOf(objectOf(all.complaint)) };
     case "Delivery":
-      return { emailId, told: { kind: "delivered" } };
+      return { emailId, report: { kind: "delivered" } };
     default:
-      return { emailId, told: null };
+      return { emailId, report: null };
   }
 }

@@ -95,12 +95,12 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
 async function listPage(options: DashboardOptions, visit: Visit): Promise<Page> {
   const { workspaceId } = visit;
   const cursor = visit.query.get("cursor");
-  const asked = {
+  const request = {
     limit: PAGE_ITEMS,
     ...(cursor === null ? {} : { after: decodeCursor(cursor, isApiKeyId) }),
   };
   const db = await caughtUpRows(options.readModel("api-keys"));
-  const { shown, nextCursor } = pageOf(asked, (page) => listApiKeys(db, { workspaceId, ...page }));
+  const { shown, nextCursor } = pageOf(request, (page) => listApiKeys(db, { workspaceId, ...page }));
   return {
     title: "API keys",
     body: (

@@ -46,7 +46,7 @@ const encoder = new TextEncoder();
 
 export function makeLiveStreams({ isAlive }: LiveOptions): LiveStreams {
   const streams = new Set<Stream>();
-  const room = new FairShare(STREAMS_MAX);
+  const share = new FairShare(STREAMS_MAX);
   let timer: ReturnType<typeof setTimeout> | null = null;
   let isStopped = false;
   const look = async () => {
@@ -59,7 +59,7 @@ export function makeLiveStreams({ isAlive }: LiveOptions): LiveStreams {
       const own = [...streams].filter((stream) => stream.watch.session.id === watch.session.id);
       // A tab that was closed a moment ago may not have been noticed yet: the oldest makes room.
       if (own.length >= STREAMS_PER_SESSION_MAX) own[0]?.close();
-      const stream = new Stream(watch, streams, room);
+      const stream = new Stream(watch, streams, share);
       timer ??= setTimeout(look, POLL_INTERVAL_MS);
       return stream.response;
     },
@@ -102,10 +102,10 @@ class Stream {
   constructor(
     readonly watch: Watch,
     private readonly streams: Set<Stream>,
-    room: FairShare,
+    share: FairShare,
   ) {
     streams.add(this);
-    this.giveBack = room.take(watch.workspaceId, 1, () => this.close());
+    this.giveBack = share.take(watch.workspaceId, 1, () => this.close());
     this.version = watch.shown;
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {

@@ -80,7 +80,7 @@ function askSendAgain(visit: Visit, view: EmailView, { to, nonce, toFault, fault
       cancelTo={visit.to(`/messages/${view.id}`)}
     >
       <p>
-        Its content goes out as a new message with its own story, whose Idempotency-Key names this one.
+        Its content goes out as a new message with its own timeline, whose Idempotency-Key names this one.
         Whoever has got it already gets it again.
       </p>
       {fault === undefined ? null : (
@@ -142,11 +142,11 @@ async function doCancel({ deps }: Options, visit: Visit): Promise<Response> {
   const { id } = await reachable({ deps }, visit);
   const outcome = await cancelEmail(deps, id, visit.commandContext());
   if (outcome === "notFound") throw new Problem("NOT_FOUND");
-  const told =
+  const notice =
     outcome === "notCancelable"
       ? "It could not be canceled: a worker has it, or it has ended."
       : "The message was canceled.";
-  return seeOther(visit.to(`/messages/${id}`), told);
+  return seeOther(visit.to(`/messages/${id}`), notice);
 }
 
 const EraseWords: FC<{ readonly isWaiting: boolean }> = ({ isWaiting }) => (
@@ -180,17 +180,17 @@ async function doErase({ deps }: Options, visit: Visit): Promise<Response> {
   const { id } = await reachable({ deps }, visit);
   const outcome = await eraseEmail(deps, id, { reason: "requested" }, visit.commandContext());
   if (outcome === "notFound") throw new Problem("NOT_FOUND");
-  const told =
+  const notice =
     outcome === "afterClaim"
       ? "A worker is at the message: its content is erased when the attempt has ended."
       : "The content was erased.";
-  return seeOther(visit.to(`/messages/${id}`), told);
+  return seeOther(visit.to(`/messages/${id}`), notice);
 }
 
 async function doTryNow({ deps }: Options, visit: Visit): Promise<Response> {
   const { id } = await reachable({ deps }, visit);
   const { outcome } = await resumeEmail(deps.store, id, visit.commandContext());
-  const told =
+  const notice =
     outcome === "resumed" ? "It is due now and goes next." : "It does not wait for a time any more.";
-  return seeOther(visit.to(`/messages/${id}`), told);
+  return seeOther(visit.to(`/messages/${id}`), notice);
 }

@@ -60,6 +60,6 @@ function encodedName(name: string): string {
 }
 
 /** A file of a message, by its place. */
-export function fileAt({ content }: EmailView, place: string) {
-  return /^\d{1,2}$/.test(place) ? content?.attachments?.[Number(place)] : undefined;
+export function fileAt({ content }: EmailView, index: string) {
+  return /^\d{1,2}$/.test(index) ? content?.attachments?.[Number(index)] : undefined;
 }

@@ -129,11 +129,11 @@ async function find(
   if (words.key !== undefined) {
     return { ...nothing, faults, rows: await messageOfKey(source.deps, owner, words.key) };
   }
-  const asked = emailQueryOf(source.deps, owner, words);
-  if ("faults" in asked) return { ...nothing, faults: asked.faults };
+  const parsed = emailQueryOf(source.deps, owner, words);
+  if ("faults" in parsed) return { ...nothing, faults: parsed.faults };
   if (cursor === null) await catchUp(source.emails);
   const after = cursor === null ? {} : { after: decodeCursor(cursor) };
-  return { ...(await messagePage(source, { ...asked.query, ...after, limit: ROWS_PER_PAGE })), faults };
+  return { ...(await messagePage(source, { ...parsed.query, ...after, limit: ROWS_PER_PAGE })), faults };
 }
 
 async function showRows(source: MessageSource, visit: Visit): Promise<Page> {
@@ -142,9 +142,9 @@ async function showRows(source: MessageSource, visit: Visit): Promise<Page> {
   const ids = (query.get("ids") ?? "").split(",").filter(isUuid).slice(0, ROWS_PER_PAGE);
   const rows = await messagesOf(source, principal, ids);
   const isFirstPage = query.has("first");
-  const asked = emailQueryOf(source.deps, principal, search.words);
-  const isCounted = isFirstPage && "query" in asked && search.words.key === undefined;
-  const newer = isCounted ? await countNewer(source, asked.query, ids[0] ?? null, NEW_SHOWN_MAX) : 0;
+  const parsed = emailQueryOf(source.deps, principal, search.words);
+  const isCounted = isFirstPage && "query" in parsed && search.words.key === undefined;
+  const newer = isCounted ? await countNewer(source, parsed.query, ids[0] ?? null, NEW_SHOWN_MAX) : 0;
   return {
     title: "Messages",
     body: (
@@ -163,9 +163,9 @@ async function showRows(source: MessageSource, visit: Visit): Promise<Page> {
 /** The query of a search that must be in order: a form or a link of ours holds no other. */
 function queryOf(source: MessageSource, visit: Visit, text: string) {
   const search = parseSearch(text);
-  const asked = emailQueryOf(source.deps, visit.principal, search.words);
-  const faults = [...search.faults, ...("faults" in asked ? asked.faults : [])];
-  if ("query" in asked && faults.length === 0 && search.words.key === undefined) return asked.query;
+  const parsed = emailQueryOf(source.deps, visit.principal, search.words);
+  const faults = [...search.faults, ...("faults" in parsed ? parsed.faults : [])];
+  if ("query" in parsed && faults.length === 0 && search.words.key === undefined) return parsed.query;
   throw new Problem("INVALID_REQUEST", { detail: faults[0] ?? "key: names one message, open that" });
 }
 

@@ -14,14 +14,14 @@ import { messageStream } from "../live/liveRoutes.ts";
 import { listAddress } from "./messageListPage.tsx";
 import { COMPLAINED, reasonInWords } from "./reasonWords.ts";
 import { searchText } from "./searchWords.ts";
-import { sourceInWords } from "./story.ts";
+import { sourceInWords } from "./timelineEntries.ts";
 
 /** The parts of a message's page, in the order of their tabs. */
-export const PARTS = ["story", "html", "text", "headers", "files"] as const;
+export const PARTS = ["timeline", "html", "text", "headers", "files"] as const;
 export type Part = (typeof PARTS)[number];
 
 const PART_TITLES: Readonly<Record<Part, string>> = {
-  story: "Timeline",
+  timeline: "Timeline",
   html: "HTML",
   text: "Text",
   headers: "Headers",
@@ -85,11 +85,11 @@ export const MessagePage: FC<MessagePageProps> = (props) => {
 
 /** The address of a part of a message's page. */
 export function addressOf(messageAt: string, part: Part): string {
-  return part === "story" ? messageAt : `${messageAt}?show=${part}`;
+  return part === "timeline" ? messageAt : `${messageAt}?show=${part}`;
 }
 
 function isShown(part: Part, { content }: EmailView): boolean {
-  if (part === "story") return true;
+  if (part === "timeline") return true;
   if (content === null) return false;
   if (part === "html") return content.html !== undefined;
   if (part === "text") return content.text !== undefined;

@@ -12,8 +12,8 @@ import { bodyResponse, downloadResponse, fileAt } from "./messageFileResponses.t
 import { MessagePage, PARTS, type Part } from "./messagePage.tsx";
 import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./messageParts.tsx";
 import { fileBytesOf } from "./sendAgain.ts";
-import { type TimelineEntry, timelineOf } from "./story.ts";
 import { Timeline } from "./timeline.tsx";
+import { type TimelineEntry, timelineOf } from "./timelineEntries.ts";
 
 /** What a page of one message works with. */
 type Options = Pick<DashboardOptions, "deps" | "readModel" | "whyWaiting" | "buildMime">;
@@ -23,7 +23,7 @@ export function messageRoutes(options: Options): readonly DashboardRoute[] {
   const read = { method: "GET", scope: "email:read" } as const;
   return [
     { ...read, path: "/messages/:id", answer: (visit) => showMessage(options, visit) },
-    { ...read, path: "/messages/:id/story", answer: (visit) => showStory(options, visit) },
+    { ...read, path: "/messages/:id/timeline", answer: (visit) => showTimeline(options, visit) },
     {
       ...read,
       path: "/messages/:id/body.html",
@@ -44,7 +44,7 @@ export function messageRoutes(options: Options): readonly DashboardRoute[] {
         return downloadResponse(mime, `${view.id}.eml`, "message/rfc822");
       },
     },
-    { ...read, path: "/messages/:id/files/:place", answer: (visit) => fileOf(options, visit) },
+    { ...read, path: "/messages/:id/files/:index", answer: (visit) => fileOf(options, visit) },
   ];
 }
 
@@ -88,7 +88,7 @@ async function showMessage(options: Options, visit: Visit): Promise<Page> {
 }
 
 function partOf(text: string | null): Part {
-  return PARTS.find((part) => part === text) ?? "story";
+  return PARTS.find((part) => part === text) ?? "timeline";
 }
 
 async function partBody(options: Options, visit: Visit, view: EmailView, part: Part) {
@@ -102,7 +102,7 @@ async function partBody(options: Options, visit: Visit, view: EmailView, part: P
       <HeadersPart mime={options.buildMime(mailMessage(view.id, view.email, { ...content, files: [] }))} />
     );
   if (part === "files" && content !== null) return <FilesPart at={at} view={view} />;
-  return storyPart(visit, view, await entriesOf(options, visit, view));
+  return timelinePart(visit, view, await entriesOf(options, visit, view));
 }
 
 function entriesOf({ deps, readModel }: Options, visit: Visit, view: EmailView) {
@@ -110,13 +110,13 @@ function entriesOf({ deps, readModel }: Options, visit: Visit, view: EmailView) 
   return timelineOf(deps, deliveries, view);
 }
 
-function storyPart(visit: Visit, view: EmailView, entries: readonly TimelineEntry[]) {
+function timelinePart(visit: Visit, view: EmailView, entries: readonly TimelineEntry[]) {
   const at = visit.to(`/messages/${view.id}`);
   const shown = wholeNumber(visit.query.get("at") ?? "", { min: 1, max: entries.length }) ?? entries.length;
-  return <Timeline entries={entries} shown={shown} pageAt={at} partAt={`${at}/story`} />;
+  return <Timeline entries={entries} shown={shown} pageAt={at} partAt={`${at}/timeline`} />;
 }
 
-async function showStory(options: Options, visit: Visit): Promise<Page> {
+async function showTimeline(options: Options, visit: Visit): Promise<Page> {
   const view = await messageOf(options, visit);
   const entries = await entriesOf(options, visit, view);
   return {
@@ -125,7 +125,7 @@ async function showStory(options: Options, visit: Visit): Promise<Page> {
       { path: "/messages", title: "Messages" },
       { path: `/messages/${view.id}`, title: view.content?.subject || "Message" },
     ],
-    body: storyPart(visit, view, entries),
+    body: timelinePart(visit, view, entries),
   };
 }
 
@@ -153,7 +153,7 @@ async function htmlWithImages({ deps }: Options, view: EmailView, html: string):
 
 async function fileOf({ deps }: Options, visit: Visit): Promise<Response> {
   const view = await messageOf({ deps }, visit);
-  const file = fileAt(view, visit.params.place ?? "");
+  const file = fileAt(view, visit.params.index ?? "");
   const read = ({ sha256 }: { readonly sha256: string }) =>
     deps.content.get(folderOf(view.id, view.email), sha256);
   const bytes = file === undefined ? null : await withRoomFor(visit.request, file.bytes, () => read(file));

@@ -92,12 +92,12 @@ async function moved({ deps }: Options, visit: Visit, id: string, at: EpochMs): 
   const context = visit.commandContext();
   const outcome = await rescheduleEmail(deps, id, at, context);
   if (outcome === "notFound") throw new Problem("NOT_FOUND");
-  const told =
+  const notice =
     at > context.at ? `It goes at ${fieldTime(at).replace("T", " ")} UTC.` : "It is due now and goes next.";
   return seeOther(
     visit.to(`/messages/${id}`),
     outcome === "rescheduled"
-      ? told
+      ? notice
       : "It is not scheduled any more: its delivery has begun, or it has ended.",
   );
 }

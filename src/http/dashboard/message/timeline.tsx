@@ -2,7 +2,7 @@ import type { FC } from "hono/jsx";
 import { type EmailState, emailDecider } from "../../../domain/email/state.ts";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
-import type { TimelineEntry } from "./story.ts";
+import type { TimelineEntry } from "./timelineEntries.ts";
 
 interface TimelineProps {
   readonly entries: readonly TimelineEntry[];
@@ -14,7 +14,7 @@ interface TimelineProps {
   readonly partAt: string;
 }
 
-/** What a message was when so much of its story had happened. */
+/** What a message was when so much of its timeline had happened. */
 function stateAfter(entries: readonly TimelineEntry[]): EmailState {
   return entries.reduce<EmailState>(
     (state, { event }) => (event === null ? state : emailDecider.evolve(state, event)),
@@ -22,13 +22,13 @@ function stateAfter(entries: readonly TimelineEntry[]): EmailState {
   );
 }
 
-/** A message's story, with a slider that shows it as it was at any moment of it. */
+/** A message's timeline, with a slider that shows it as it was at any moment of it. */
 export const Timeline: FC<TimelineProps> = ({ entries, shown, pageAt, partAt }) => {
-  const told = entries.slice(0, shown);
-  const state = stateAfter(told);
-  const at = told.at(-1)?.at;
+  const visible = entries.slice(0, shown);
+  const state = stateAfter(visible);
+  const at = visible.at(-1)?.at;
   return (
-    <div id="story">
+    <div id="timeline">
       {entries.length < 2 ? null : (
         <form method="get" action={pageAt} class="as-of">
           <label for="as-of">As of</label>
@@ -42,8 +42,8 @@ export const Timeline: FC<TimelineProps> = ({ entries, shown, pageAt, partAt }) 
             aria-valuetext={at === undefined ? undefined : `${state?.status ?? "not accepted yet"} at ${at}`}
             hx-get={partAt}
             hx-trigger="input changed delay:60ms"
-            hx-target="#story-shown"
-            hx-select="#story-shown"
+            hx-target="#timeline-shown"
+            hx-select="#timeline-shown"
             hx-swap="outerHTML"
           />
           <button type="submit" class="without-script">
@@ -51,14 +51,14 @@ export const Timeline: FC<TimelineProps> = ({ entries, shown, pageAt, partAt }) 
           </button>
         </form>
       )}
-      <div id="story-shown" aria-live="polite">
+      <div id="timeline-shown" aria-live="polite">
         <p class="as-of-state">
           {at === undefined ? null : <Time at={at} />}{" "}
           {state === null ? <span class="soft">not accepted yet</span> : <Status status={state.status} />}
           {shown === entries.length ? <span class="soft">now</span> : null}
         </p>
         <ol class="timeline">
-          {told.map((entry) => (
+          {visible.map((entry) => (
             <Entry entry={entry} />
           ))}
         </ol>

@@ -103,12 +103,12 @@ async function listPage(
   const { workspaceId } = visit;
   const senders = readModel("senders");
   const cursor = visit.query.get("cursor");
-  const asked = {
+  const request = {
     limit: PAGE_ITEMS,
     ...(cursor === null ? {} : { after: decodeCursor(cursor, isSenderId) }),
   };
   const db = await caughtUpRows(senders);
-  const { shown, nextCursor } = pageOf(asked, (page) => listSenders(db, { workspaceId, ...page }));
+  const { shown, nextCursor } = pageOf(request, (page) => listSenders(db, { workspaceId, ...page }));
   const views = await senders.scheduler.mapEach(shown, ({ id }) => existingSender(deps, workspaceId, id));
   return {
     title: "Senders",

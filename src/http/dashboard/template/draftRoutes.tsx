@@ -8,7 +8,7 @@ import { bodyResponse } from "../message/messageFileResponses.ts";
 import { type DraftFields, draftFields, fieldsOfSource } from "./draftForm.ts";
 import { DraftEditor, LivePreview } from "./draftPage.tsx";
 import { checkedDraft, type DraftPreview, faultsOf, previewDraft } from "./draftPreview.ts";
-import { placeOf } from "./templateRoutes.tsx";
+import { templateLocationOf } from "./templateRoutes.tsx";
 import { aboveVersions } from "./versionRoutes.tsx";
 
 const scope = "template:manage";
@@ -54,10 +54,10 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
 
 /** What the editor begins with: the version that is named, else the newest. */
 async function startingFields(deps: Dependencies, visit: Visit): Promise<DraftFields> {
-  const place = placeOf(visit);
-  const { versions } = await existingTemplate(deps, place);
+  const location = templateLocationOf(visit);
+  const { versions } = await existingTemplate(deps, location);
   const from = visit.query.get("from") ?? versions.at(-1)?.id;
-  return fieldsOfSource(from === undefined ? null : (await existingVersion(deps, place, from)).source);
+  return fieldsOfSource(from === undefined ? null : (await existingVersion(deps, location, from)).source);
 }
 
 interface Editing {
@@ -67,23 +67,23 @@ interface Editing {
 }
 
 async function editorPage(deps: Dependencies, visit: Visit, editing: Editing): Promise<Page> {
-  const place = placeOf(visit);
-  const template = await existingTemplate(deps, place);
+  const location = templateLocationOf(visit);
+  const template = await existingTemplate(deps, location);
   return {
     title: `New draft of ${template.name}`,
-    above: aboveVersions(place.templateId, template),
+    above: aboveVersions(location.templateId, template),
     isWide: true,
-    body: <DraftEditor visit={visit} at={`/templates/${place.templateId}`} {...editing} />,
+    body: <DraftEditor visit={visit} at={`/templates/${location.templateId}`} {...editing} />,
   };
 }
 
 async function saveDraft(deps: Dependencies, visit: Visit): Promise<Page | Response> {
-  const place = placeOf(visit);
+  const location = templateLocationOf(visit);
   const fields = draftFields(visit.form);
   try {
-    const versionId = await draftOrRefuse(deps, place, checkedDraft(fields), visit.commandContext());
+    const versionId = await draftOrRefuse(deps, location, checkedDraft(fields), visit.commandContext());
     return seeOther(
-      visit.to(`/templates/${place.templateId}/versions/${versionId}`),
+      visit.to(`/templates/${location.templateId}/versions/${versionId}`),
       "The version was drafted. Publish it when it is to be used.",
     );
   } catch (error) {

@@ -25,7 +25,7 @@ const scope = "template:manage";
 export const TEMPLATES = { path: "/templates", title: "Templates" };
 
 /** Which template a page is about. */
-export function placeOf({ workspaceId, params }: Visit): TemplateLocation {
+export function templateLocationOf({ workspaceId, params }: Visit): TemplateLocation {
   return { workspaceId, templateId: templateIdOf(params.id ?? "") };
 }
 
@@ -43,9 +43,9 @@ function listRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRo
       scope,
       async answer(visit) {
         const cursor = visit.query.get("cursor");
-        const asked = pageRequest(cursor === null ? {} : { cursor });
+        const request = pageRequest(cursor === null ? {} : { cursor });
         const db = await caughtUpRows(templates);
-        const page = pageOf(asked, (wanted) => listTemplates(db, visit.workspaceId, wanted));
+        const page = pageOf(request, (wanted) => listTemplates(db, visit.workspaceId, wanted));
         return { title: "Templates", body: <TemplateList visit={visit} page={page} /> };
       },
     },
@@ -89,15 +89,15 @@ function detailRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
       path: "/templates/:id",
       scope,
       async answer(visit) {
-        const place = placeOf(visit);
-        const template = await existingTemplate(deps, place);
+        const location = templateLocationOf(visit);
+        const template = await existingTemplate(deps, location);
         const cursor = visit.query.get("cursor");
         const versions = pageOfVersions(template, pageRequest(cursor === null ? {} : { cursor }));
         return {
           title: template.name,
           above: [TEMPLATES],
           body: (
-            <TemplateDetail visit={visit} id={place.templateId} template={template} versions={versions} />
+            <TemplateDetail visit={visit} id={location.templateId} template={template} versions={versions} />
           ),
         };
       },
@@ -124,9 +124,9 @@ function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
       path: "/templates/:id/archive",
       scope,
       async answer(visit) {
-        const place = placeOf(visit);
-        await archiveOrRefuse(deps, place, visit.commandContext());
-        return seeOther(visit.to(`/templates/${place.templateId}`), "The template was archived.");
+        const location = templateLocationOf(visit);
+        await archiveOrRefuse(deps, location, visit.commandContext());
+        return seeOther(visit.to(`/templates/${location.templateId}`), "The template was archived.");
       },
     },
     {
@@ -145,7 +145,11 @@ function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
       path: "/templates/:id/delete",
       scope,
       async answer(visit) {
-        const outcome = await deleteTemplate(deps, placeOf(visit).templateId, visit.commandContext());
+        const outcome = await deleteTemplate(
+          deps,
+          templateLocationOf(visit).templateId,
+          visit.commandContext(),
+        );
         if (outcome !== "deleted") throw new Problem("NOT_FOUND");
         return seeOther(visit.to(TEMPLATES.path), "The template was deleted.");
       },
@@ -157,9 +161,9 @@ function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
     action: string,
     { verb, about }: { readonly verb: string; readonly about: string },
   ): Promise<Page> {
-    const place = placeOf(visit);
-    const { name } = await existingTemplate(deps, place);
-    const at = `/templates/${place.templateId}`;
+    const location = templateLocationOf(visit);
+    const { name } = await existingTemplate(deps, location);
+    const at = `/templates/${location.templateId}`;
     return {
       title: `${verb} ${name}`,
       above: [TEMPLATES, { path: at, title: name }],

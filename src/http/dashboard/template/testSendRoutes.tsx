@@ -18,7 +18,7 @@ import { seeOther } from "../frame/notices.ts";
 import { refusalInWords } from "../message/sendAgainRefusal.ts";
 import { asSentence, draftFields, type FieldFaults, fieldFaults, sampleValues } from "./draftForm.ts";
 import { SampleField } from "./draftPage.tsx";
-import { placeOf } from "./templateRoutes.tsx";
+import { templateLocationOf } from "./templateRoutes.tsx";
 import { aboveVersions } from "./versionRoutes.tsx";
 
 const scope = "email:send";
@@ -38,18 +38,18 @@ export function testSendRoutes({ deps }: DashboardOptions): readonly DashboardRo
 async function versionOf(deps: Dependencies, visit: Visit): Promise<VersionView> {
   if (!visit.may("template:manage"))
     throw new Problem("FORBIDDEN", { detail: "this needs a key with the scope template:manage" });
-  return existingVersion(deps, placeOf(visit), visit.params.version ?? "");
+  return existingVersion(deps, templateLocationOf(visit), visit.params.version ?? "");
 }
 
 async function testSendPage(deps: Dependencies, visit: Visit, faults: FieldFaults): Promise<Page> {
-  const place = placeOf(visit);
+  const location = templateLocationOf(visit);
   const { version, source } = await versionOf(deps, visit);
-  const template = await existingTemplate(deps, place);
-  const at = visit.to(`/templates/${place.templateId}/versions/${version.id}`);
+  const template = await existingTemplate(deps, location);
+  const at = visit.to(`/templates/${location.templateId}/versions/${version.id}`);
   const { samples } = draftFields(visit.form);
   return {
     title: `Test send of version ${version.number}`,
-    above: aboveVersions(place.templateId, template),
+    above: aboveVersions(location.templateId, template),
     ...(faults.size === 0 ? {} : { status: 422 }),
     body: (
       <>
@@ -97,7 +97,7 @@ async function testSend(deps: Dependencies, visit: Visit): Promise<Page | Respon
   if (!isUuid(nonce))
     throw new Problem("INVALID_REQUEST", { detail: "the form is not whole: load the page again" });
   const view = await versionOf(deps, visit);
-  const body = sendBody(deps, placeOf(visit), view, form);
+  const body = sendBody(deps, templateLocationOf(visit), view, form);
   if (body instanceof Map) return testSendPage(deps, visit, body);
   const context = visit.commandContext();
   const { workspaceId } = context;

@@ -9,7 +9,7 @@ import {
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
-import { placeOf, TEMPLATES } from "./templateRoutes.tsx";
+import { TEMPLATES, templateLocationOf } from "./templateRoutes.tsx";
 import { VersionComparison, VersionDetail } from "./versionPage.tsx";
 
 const scope = "template:manage";
@@ -28,12 +28,12 @@ export function versionRoutes({ deps }: DashboardOptions): readonly DashboardRou
       path: "/templates/:id/versions/:version/publish",
       scope,
       async answer(visit) {
-        const place = placeOf(visit);
+        const location = templateLocationOf(visit);
         const versionId = templateIdOf(visit.params.version ?? "");
-        await publishOrRefuse(deps, place, versionId, visit.commandContext());
-        const { version } = await existingVersion(deps, place, versionId);
+        await publishOrRefuse(deps, location, versionId, visit.commandContext());
+        const { version } = await existingVersion(deps, location, versionId);
         return seeOther(
-          visit.to(`/templates/${place.templateId}`),
+          visit.to(`/templates/${location.templateId}`),
           `Version ${version.number} was published: sends use it from now on.`,
         );
       },
@@ -48,29 +48,29 @@ export function versionRoutes({ deps }: DashboardOptions): readonly DashboardRou
 }
 
 async function versionPage(deps: Dependencies, visit: Visit): Promise<Page> {
-  const place = placeOf(visit);
-  const template = await existingTemplate(deps, place);
-  const view = await existingVersion(deps, place, visit.params.version ?? "");
+  const location = templateLocationOf(visit);
+  const template = await existingTemplate(deps, location);
+  const view = await existingVersion(deps, location, visit.params.version ?? "");
   const title = `Version ${view.version.number}`;
   return {
     title: `${title} of ${template.name}`,
-    above: aboveVersions(place.templateId, template),
+    above: aboveVersions(location.templateId, template),
     body: (
-      <VersionDetail visit={visit} at={`/templates/${place.templateId}`} template={template} view={view} />
+      <VersionDetail visit={visit} at={`/templates/${location.templateId}`} template={template} view={view} />
     ),
   };
 }
 
 async function comparisonPage(deps: Dependencies, visit: Visit): Promise<Page> {
-  const place = placeOf(visit);
-  const template = await existingTemplate(deps, place);
-  const from = await existingVersion(deps, place, visit.query.get("from") ?? "");
-  const to = await existingVersion(deps, place, visit.query.get("to") ?? "");
+  const location = templateLocationOf(visit);
+  const template = await existingTemplate(deps, location);
+  const from = await existingVersion(deps, location, visit.query.get("from") ?? "");
+  const to = await existingVersion(deps, location, visit.query.get("to") ?? "");
   return {
     title: `Versions ${from.version.number} and ${to.version.number} of ${template.name}`,
-    above: aboveVersions(place.templateId, template),
+    above: aboveVersions(location.templateId, template),
     isWide: true,
-    body: <VersionComparison visit={visit} at={`/templates/${place.templateId}`} from={from} to={to} />,
+    body: <VersionComparison visit={visit} at={`/templates/${location.templateId}`} from={from} to={to} />,
   };
 }
 

@@ -61,13 +61,13 @@ async function shown(options: DashboardOptions, visit: Visit): Promise<Page> {
   const endpoint = await endpointOf(options, visit);
   const { query } = visit;
   const cursor = query.get("cursor");
-  const asked = pageRequest(cursor === null ? {} : { cursor });
+  const request = pageRequest(cursor === null ? {} : { cursor });
   const filters = filtersOf(query);
   const model = options.readModel("webhook-deliveries");
   await whenCaughtUp(model);
   const page = await findPage(
     model,
-    { endpointId: endpoint.id, ...asked, ...filters },
+    { endpointId: endpoint.id, ...request, ...filters },
     listWebhookDeliveries,
   );
   const standing = await scheduledRead(model, (db) => endpointHealthOf(db, endpoint.id));
@@ -75,7 +75,7 @@ async function shown(options: DashboardOptions, visit: Visit): Promise<Page> {
     endpoint: { ...endpoint, ...standing },
     filters,
     page,
-    isFirst: asked.after === undefined,
+    isFirst: request.after === undefined,
     now: options.deps.clock.now(),
   });
 }

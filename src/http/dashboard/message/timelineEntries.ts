@@ -41,7 +41,7 @@ interface Recorded {
   readonly actor: string;
 }
 
-/** A message's story: its events, and the webhook calls that told of them, in the order of time. */
+/** A message's timeline: its events, and the webhook calls that told of them, in the order of time. */
 export async function timelineOf(
   deps: Dependencies,
   deliveries: ReadModel | null,
@@ -54,8 +54,9 @@ export async function timelineOf(
   const eventIds = events
     .filter(({ event }) => (EMAIL_STATUS_EVENTS as readonly string[]).includes(event.type))
     .flatMap(({ sequence }) => recorded.get(sequence)?.id ?? []);
-  const told = deliveries === null ? [] : await webhookEntries(deps, deliveries, email.workspaceId, eventIds);
-  return [...own, ...told].sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
+  const webhookCalls =
+    deliveries === null ? [] : await webhookEntries(deps, deliveries, email.workspaceId, eventIds);
+  return [...own, ...webhookCalls].sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
 }
 
 async function webhookEntries(
