@@ -164,6 +164,8 @@ export async function startTestProcess(options: ProcessOptions = {}): Promise<Te
   const env = { ...process.env, ...settings, LOG_LEVEL: "info", DATA_DIR: dataDir, ...options.env };
   const { root = ROOT, wrapper = [] } = options;
   const child = Bun.spawn([...wrapper, process.execPath, join(root, "src/main.ts"), "serve"], {
+    // It must not matter where it is started: Bun takes no setting of tsconfig.json from another folder than this.
+    cwd: "/",
     env,
     stdin: "ignore",
     stdout: "pipe",

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { describe, expect, test } from "bun:test";
 import {
   CheckBox,

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import type { Scope } from "../../../domain/apiKey/scopes.ts";
 import type { apiKeyJson } from "../../apiKey/apiKeyResource.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { apiKeyDescendants, listApiKeys } from "../../../../projections/apiKeys.ts";
 import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX } from "../../../domain/apiKey/decisions.ts";
 import { isApiKeyId } from "../../../kernel/crypto/apiKeyFormat.ts";

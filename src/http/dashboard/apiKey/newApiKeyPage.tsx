@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import { SCOPES, TEST_SCOPES } from "../../../domain/apiKey/scopes.ts";
 import { CheckBox, EntryForm, Field, TextArea } from "../components/form.tsx";

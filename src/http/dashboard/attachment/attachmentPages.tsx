@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import { FILE_BYTES_MAX } from "../../../domain/attachment/limits.ts";
 import { bytesText, grouped } from "../../../kernel/text/text.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { listAttachments } from "../../../../projections/attachments.ts";
 import { messagesWithUpload } from "../../../../projections/attachmentUse.ts";
 import { deleteAttachment } from "../../../commands/attachment/deleteAttachment.ts";

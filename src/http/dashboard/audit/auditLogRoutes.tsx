@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { AUDIT_TARGETS } from "../../../../projections/auditLog/auditActions.ts";
 import { type AuditQuery, type AuditRow, listAuditLog } from "../../../../projections/auditLog/queries.ts";
 import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";

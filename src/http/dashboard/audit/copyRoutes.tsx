@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { Heading } from "../components/heading.tsx";

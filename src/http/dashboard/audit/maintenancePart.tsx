@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
 import { grouped } from "../../../kernel/text/text.ts";
 import { type EpochMs, SECOND_MS } from "../../../kernel/time.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { readLastSeal } from "../../../commands/audit/auditSealer.ts";
 import { Problem } from "../../server/problem.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";

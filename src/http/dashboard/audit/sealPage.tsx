@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import { FINDING_MEANINGS } from "../../../commands/audit/auditFindings.ts";
 import type { LogVerification } from "../../../commands/audit/verifyLog.ts";

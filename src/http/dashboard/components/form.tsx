@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
 
 /** The name of the field that proves that a form was made for its session. */

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 
 /** A drawing of lines beside a word, which says what it means. */

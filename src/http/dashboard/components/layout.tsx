@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
 import type { Assets } from "../frame/assets.ts";
 import type { Page, Visit } from "../frame/dashboardRoute.ts";

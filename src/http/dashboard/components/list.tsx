@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
 
 interface Column<Row> {

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 
 /** What a state means to whoever looks at it: the colour of its dot. */

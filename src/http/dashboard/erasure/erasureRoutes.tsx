@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { listErasures } from "../../../../projections/erasures.ts";
 import { readErasure, requestPersonErasure } from "../../../commands/erasure/erasureRequests.ts";
 import { isUuid } from "../../../kernel/ids.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { type AnyElysia, Elysia } from "elysia";
 import { revokeKey } from "../../../commands/workspace/manageWorkspace.ts";
 import { limitsOf } from "../../../domain/workspace/limits.ts";

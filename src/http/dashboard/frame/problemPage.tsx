@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import type { Problem } from "../../server/problem.ts";
 import { sentence } from "./formFaults.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { mailOwnerId } from "../../../kernel/mail/mailOwner.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 
 /** The id of what hears of changes: parts of a page that show them have `hx-trigger={ON_CHANGE}`. */

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { BUILD_PATH, BuildNotice, WITHOUT_ROWS } from "../components/buildNotice.tsx";
 import type { DashboardRoute } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
 import { Field } from "../components/form.tsx";
 import { Mark } from "../components/icon.tsx";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import { cancelEmail } from "../../../commands/email/cancelOrReschedule.ts";
 import { resumeEmail } from "../../../commands/email/mailAttempts.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import type { EpochMs } from "../../../kernel/time.ts";

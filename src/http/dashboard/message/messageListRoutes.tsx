@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { isUuid } from "../../../kernel/ids.ts";
 import type { MailOwner } from "../../../kernel/mail/mailOwner.ts";
 import { epochMs, rfc3339 } from "../../../kernel/time.ts";

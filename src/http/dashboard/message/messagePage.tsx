@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { isTerminal, isWaiting } from "../../../domain/email/state.ts";

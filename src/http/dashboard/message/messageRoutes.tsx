@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { mailMessage } from "../../../commands/email/mailMessage.ts";
 import { type EmailView, folderOf, readEmail } from "../../../commands/email/readEmail.ts";
 import { openAttachments } from "../../../commands/email/storedContent.ts";

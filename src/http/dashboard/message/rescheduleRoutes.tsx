@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { rescheduleEmail } from "../../../commands/email/cancelOrReschedule.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { SCHEDULE_AHEAD_MS_MAX, scheduleFault } from "../../../domain/email/schedule.ts";

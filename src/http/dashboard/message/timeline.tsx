@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import { type EmailState, emailDecider } from "../../../domain/email/state.ts";
 import { Status } from "../components/status.tsx";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
 import type { Checks } from "../../health/healthRoutes.ts";
 import { Heading } from "../components/heading.tsx";

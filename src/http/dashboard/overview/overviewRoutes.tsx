@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { countScheduled, countWaiting, oldestWaiting } from "../../../../projections/mailQueue.ts";
 import { mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
 import type { EpochMs } from "../../../kernel/time.ts";

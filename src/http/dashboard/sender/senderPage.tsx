@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import { DISPLAY_NAME_CHARACTERS_MAX } from "../../../domain/sender/displayName.ts";
 import type { VerificationRequest } from "../../../domain/sender/state.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { listSenders } from "../../../../projections/senders.ts";
 import type { SenderView } from "../../../commands/sender/readSender.ts";
 import { checkBy } from "../../body/validation.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import type { Suppression } from "../../../commands/suppression/manageSuppressions.ts";
 import { EntryForm, Field, FilterForm, Select } from "../components/form.tsx";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { listSuppressions } from "../../../../projections/suppressions.ts";
 import {
   addSuppression,

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import { VARIABLE_TYPES, type VariableDefinition } from "../../../domain/template/variables.ts";
 import { PostForm } from "../components/form.tsx";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { TEMPLATE_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { draftOrRefuse, existingTemplate, existingVersion } from "../../template/templateChanges.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import type { TemplateRow } from "../../../../projections/templates.ts";
 import { type Template, type TemplateVersion, templateStatus } from "../../../domain/template/state.ts";

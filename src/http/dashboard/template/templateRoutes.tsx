@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { listTemplates } from "../../../../projections/templates.ts";
 import { deleteTemplate } from "../../../commands/template/deleteTemplate.ts";
 import type { TemplateLocation } from "../../../commands/template/manageTemplates.ts";

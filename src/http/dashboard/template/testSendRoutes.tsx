@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { sendEmail } from "../../../commands/email/sendEmail.ts";
 import { compileVersion } from "../../../commands/template/compiledTemplateCache.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import type { VersionView } from "../../../commands/template/manageTemplates.ts";
 import type { Template } from "../../../domain/template/state.ts";

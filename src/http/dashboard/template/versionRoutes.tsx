@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import type { Template } from "../../../domain/template/state.ts";
 import {

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { redeliver } from "../../webhookDelivery/redelivery.ts";
 import { wholeDelivery } from "../../webhookDelivery/wholeDelivery.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { MISSED_KEPT_MS } from "../../../../projections/webhookDeliveries/fanOut.ts";
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";

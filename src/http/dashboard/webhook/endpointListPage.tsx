@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { listWebhookEndpoints, type WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { registerWebhook } from "../../../commands/webhook/registerWebhook.ts";
 import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { listWebhookDeliveries } from "../../../../projections/webhookDeliveries/queries.ts";
 import { type EndpointChange, updateWebhookEndpoint } from "../../../commands/webhook/manageWebhooks.ts";
 import { isWebhookEventType } from "../../../domain/webhookEventTypes.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { Heading } from "../components/heading.tsx";
 import { Copyable } from "../components/list.tsx";
 import type { Page, Visit } from "../frame/dashboardRoute.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { listUsage } from "../../../../projections/usage/queries.ts";
 import { pauseWorkspace, resumeWorkspace } from "../../../commands/workspace/manageWorkspace.ts";
 import { mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
