@@ -9,7 +9,6 @@ import { httpLoad, seededRandom } from "./httpLoad.ts";
 import { cpuUsOf } from "./processTime.ts";
 import { add, addRatio, median, type Report } from "./report.ts";
 
-const TURNS = 5;
 const WARM_REQUESTS = 2_000;
 const REQUESTS_PER_TURN = 3_000;
 const VENDOR_APPENDS = 4_000;
@@ -89,13 +88,13 @@ function serveLoad(fresh: FreshStore, work: (load: Load) => Promise<void>): Prom
   );
 }
 
-async function measureNode({ url, stop }: Node): Promise<Paces> {
+async function measureNode({ url, stop }: Node, turns: number): Promise<Paces> {
   const fresh = await freshOn(url, stop);
   const paces: Paces = {};
   try {
     await serveLoad(fresh, async (load) => {
       await load("warm-up", WARM_REQUESTS);
-      for (let turn = 0; turn < TURNS; turn += 1) {
+      for (let turn = 0; turn < turns; turn += 1) {
         note(paces, VENDOR, await vendorAppends(url));
         note(paces, SEND, await load(`turn-${turn}`));
         note(paces, REPLAY, await load(`turn-${turn}`));
@@ -104,7 +103,7 @@ async function measureNode({ url, stop }: Node): Promise<Paces> {
     // A service that has just started knows of no message, so it asks the log.
     await serveLoad(fresh, async (load) => {
       await load("second warm-up", WARM_REQUESTS);
-      for (let turn = 0; turn < TURNS; turn += 1) {
+      for (let turn = 0; turn < turns; turn += 1) {
         note(paces, SEND_BESIDE, await load(`beside-${turn}`));
         note(paces, OTHERS_REPLAY, await load(`turn-${turn}`));
       }
@@ -134,18 +133,26 @@ function tell(report: Report, node: string, paces: Paces): void {
 }
 
 /**
- * Sends and replays beside the vendor's own batch appends on the same node, in turns, with medians: on a node without
- * TLS, and on one with TLS and a user.
+ * Sends and replays beside the vendor's own batch appends on the same node, in turns, with medians, on a node that
+ * `start` starts.
  */
-export const nodes: Bench = async (store, report) => {
-  if (store.name !== "eventstoredb") return;
-  for (const [name, start] of [
-    ["insecure", startEventStoreDb],
-    ["secured", startSecuredEventStoreDb],
-  ] as const) {
+function onNode(name: string, start: typeof startEventStoreDb): Bench {
+  return async (store, report, { turns }) => {
+    if (store.name !== "eventstoredb") return;
     const { url, process } = await start();
-    tell(report, name, await measureNode({ url, stop: process.kill }));
-  }
+    tell(report, name, await measureNode({ url, stop: process.kill }, turns));
+  };
+}
+
+/** Without TLS and users. */
+export const insecureNode = onNode("insecure", startEventStoreDb);
+/** With TLS and a user. */
+export const securedNode = onNode("secured", startSecuredEventStoreDb);
+
+/** Both kinds of node. */
+export const nodes: Bench = async (store, report, options) => {
+  await insecureNode(store, report, options);
+  await securedNode(store, report, options);
 };
 
 if (import.meta.main) {

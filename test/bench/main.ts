@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { append, type Bench, deliver, memory, project, template } from "./benches.ts";
 import { benchStores } from "./benchStores.ts";
 import { dashboard } from "./dashboardPages.ts";
-import { nodes } from "./eventStoreNodes.ts";
+import { insecureNode, nodes, securedNode } from "./eventStoreNodes.ts";
 import { follow } from "./follow.ts";
 import { growth } from "./growth.ts";
 import { guard } from "./guard.ts";
@@ -30,6 +30,8 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   dashboard,
   live,
   nodes,
+  "insecure-node": insecureNode,
+  "secured-node": securedNode,
   steps,
   guard,
 };
@@ -41,6 +43,8 @@ const ONLY_BY_NAME: ReadonlySet<string> = new Set([
   "dashboard",
   "live",
   "nodes",
+  "insecure-node",
+  "secured-node",
   "steps",
   "guard",
 ]);
@@ -50,7 +54,7 @@ const TURNS_DEFAULT = "5";
 /**
  * `bun run bench [name…] [--json] [--store NAME] [--messages N] [--turns N]`: with `--json` the last line is one JSON
  * object; `--store` names the only store to measure; `--messages` is for `growth`, `queries` and `dashboard`, `--turns`
- * for `send`, `live`, `webhooks`, `steps` and `guard`. A run in which `guard` finds a fault ends with status 1.
+ * for `send`, `live`, `webhooks`, `nodes`, `steps` and `guard`. A run in which `guard` finds a fault ends with status 1.
  */
 async function main(words: readonly string[]): Promise<number> {
   const { values, positionals: names } = parseArgs({
