@@ -7,7 +7,7 @@ import {
   encodeAppend,
   requestOf,
 } from "../../src/adapters/eventstoredb/append/batchAppendFormat.ts";
-import { fieldsOf } from "../../src/adapters/eventstoredb/append/protobuf.ts";
+import { fieldsOf } from "../../src/adapters/eventstoredb/protobuf.ts";
 import type { JsonObject } from "../../src/kernel/text/json.ts";
 
 const anyEvent = fc.record({

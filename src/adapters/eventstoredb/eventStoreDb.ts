@@ -19,10 +19,10 @@ import { OrderedAppends } from "./append/orderedAppends.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
 import { integrityFaults } from "./foreignSettings.ts";
-import { followLog, readLog } from "./logReads.ts";
-import { readHead } from "./readHead.ts";
+import { followLog, readLog } from "./read/logReads.ts";
+import { readHead } from "./read/readHead.ts";
+import { readForwards, readNewest } from "./read/streamReads.ts";
 import { scavenge } from "./scavenge.ts";
-import { readForwards, readNewest } from "./streamReads.ts";
 import { readTruncations, truncate } from "./truncate.ts";
 
 const TIMEOUT_MS = 5_000;

@@ -3,8 +3,8 @@ import { type ExpectedRevision, StoreError, type Truncation } from "../../ports/
 import { append } from "./append/append.ts";
 import type { Connection } from "./connection.ts";
 import { type Deadline, leftMs } from "./deadline.ts";
-import { type LogReading, readLog } from "./logReads.ts";
-import { metadataStream, readMetadata, truncatedBefore } from "./streamReads.ts";
+import { type LogReading, readLog } from "./read/logReads.ts";
+import { metadataStream, readMetadata, truncatedBefore } from "./read/streamReads.ts";
 
 /** What we and the server write when a stream's metadata changes, and what it writes when a stream is deleted for good. */
 const METADATA_CHANGED = "$metadata";

@@ -14,8 +14,8 @@ import {
 import type { Connection } from "../connection.ts";
 import { backoffMs, type Deadline, leftMs, pause } from "../deadline.ts";
 import { positionText } from "../positions.ts";
-import { readHead } from "../readHead.ts";
-import { readMetadata, readNewest, truncatedBefore } from "../streamReads.ts";
+import { readHead } from "../read/readHead.ts";
+import { readMetadata, readNewest, truncatedBefore } from "../read/streamReads.ts";
 import { type AppendAnswer, encodeAppend } from "./batchAppendFormat.ts";
 import type { ConflictRevisions } from "./conflictRevisions.ts";
 

@@ -8,13 +8,16 @@ import {
 import type { FailureKind } from "../clientErrors.ts";
 import {
   bytesField,
+  bytesOf,
   concat,
   type Encoded,
   fieldsOf,
   messageField,
   numberField,
+  numberOf,
   textField,
-} from "./protobuf.ts";
+  textOf,
+} from "../protobuf.ts";
 
 // Requests and answers of the server's BatchAppend, encoded here and not by the vendor's generated code: that takes
 // longer for one append than all else that a client does for it.
@@ -141,18 +144,4 @@ function jsonTypeFields(type: string): Encoded {
 function typeFields(type: string, contentType: string): Encoded {
   const entry = (name: string, value: string) => messageField(2, [textField(1, name), textField(2, value)]);
   return concat([entry("type", type), entry("content-type", contentType)]);
-}
-
-type FieldValue = bigint | Uint8Array | undefined;
-
-function bytesOf(value: FieldValue): Uint8Array {
-  return value instanceof Uint8Array ? value : EMPTY;
-}
-
-function textOf(value: FieldValue): string {
-  return Buffer.from(bytesOf(value)).toString();
-}
-
-function numberOf(value: FieldValue): number {
-  return typeof value === "bigint" ? Number(value) : 0;
 }

@@ -1,7 +1,8 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
-import { type CallOptions, Client, type Metadata, status } from "@grpc/grpc-js";
+import { Client, status } from "@grpc/grpc-js";
 import { messageOf, NotSentError } from "../clientErrors.ts";
 import { AttemptTimedOutError, backoffMs, pause } from "../deadline.ts";
+import { internalsOf, type VendorInternals } from "../vendorInternals.ts";
 import { type AppendCall, AppendStream } from "./appendCall.ts";
 import { type AppendAnswer, BATCH_APPEND_PATH, type EncodedAppend } from "./batchAppendFormat.ts";
 
@@ -10,18 +11,6 @@ import { type AppendAnswer, BATCH_APPEND_PATH, type EncodedAppend } from "./batc
  * is a dead one.
  */
 const SILENCE_MS_MAX = 2_400;
-
-/** What the vendor's client does with channels and keeps to itself. */
-interface VendorInternals {
-  /** Finds the node to talk to when there is no channel. */
-  getGRPCClient(kind: typeof Client, name: string): Promise<Client>;
-  callArguments(
-    base: { readonly requiresLeader: boolean },
-    options: { readonly deadline: number },
-  ): [Metadata, CallOptions];
-  /** Gives the channel up when `error` says that another node, or another connection, is needed. */
-  handleError(client: Client, error: Error): Promise<void>;
-}
 
 /**
  * Attempts at appends, all on one stream of requests, which is opened with the first of them and again after it has
@@ -41,7 +30,7 @@ export class BatchAppends {
   private streamsLost = 0;
 
   constructor(client: EventStoreDBClient) {
-    this.vendor = client as unknown as VendorInternals;
+    this.vendor = internalsOf(client);
   }
 
   /**

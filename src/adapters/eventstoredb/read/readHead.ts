@@ -1,7 +1,7 @@
 import { BACKWARDS, END, type EventStoreDBClient } from "@eventstore/db-client";
-import { LOG_START, type Position } from "../../ports/eventStore.ts";
-import type { Deadline } from "./deadline.ts";
-import { positionText } from "./positions.ts";
+import { LOG_START, type Position } from "../../../ports/eventStore.ts";
+import type { Deadline } from "../deadline.ts";
+import { positionText } from "../positions.ts";
 import { drain, untilRead } from "./streamReads.ts";
 
 /**

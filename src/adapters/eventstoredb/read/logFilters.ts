@@ -6,7 +6,7 @@ import {
   streamNameFilter,
   type Position as VendorPosition,
 } from "@eventstore/db-client";
-import type { LogFilter } from "../../ports/eventStore.ts";
+import type { LogFilter } from "../../../ports/eventStore.ts";
 
 /** Streams and event types of the server's own begin with this. */
 const SYSTEM_PREFIX = "$";

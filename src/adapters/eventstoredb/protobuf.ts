@@ -1,4 +1,4 @@
-/** The wire format of Protocol Buffers, as far as appends need it (protobuf.dev, "Encoding"). */
+/** The wire format of Protocol Buffers, as far as appends and reads need it (protobuf.dev, "Encoding"). */
 
 const VARINT = 0;
 const FIXED_64 = 1;
@@ -58,19 +58,31 @@ export function numberField(field: number, value: number): Encoded {
   return whole;
 }
 
+/** A field as it stands in a message: a number, or bytes. */
+export type FieldValue = bigint | Uint8Array;
+
 /** The fields of a message by their numbers, each as it came last. Throws RangeError when the message is cut off. */
-export function fieldsOf(message: Uint8Array): ReadonlyMap<number, bigint | Uint8Array> {
-  const fields = new Map<number, bigint | Uint8Array>();
+export function fieldsOf(message: Uint8Array): ReadonlyMap<number, FieldValue> {
+  const fields = new Map<number, FieldValue>();
+  eachField(message, (field, value) => fields.set(field, value));
+  return fields;
+}
+
+/**
+ * Every number and every run of bytes of a message, in the order of the message, in which a field may come again. Throws
+ * RangeError when the message is cut off.
+ */
+export function eachField(message: Uint8Array, visit: (field: number, value: FieldValue) => void): void {
   const reader = { message, at: 0 };
   while (reader.at < message.length) {
     const tag = Number(readVarint(reader));
     const field = tag >>> TYPE_BITS;
     switch (tag & TYPE_MASK) {
       case VARINT:
-        fields.set(field, readVarint(reader));
+        visit(field, readVarint(reader));
         break;
       case LENGTH_DELIMITED:
-        fields.set(field, take(reader, Number(readVarint(reader))));
+        visit(field, take(reader, Number(readVarint(reader))));
         break;
       case FIXED_64:
         take(reader, 8);
@@ -82,7 +94,24 @@ export function fieldsOf(message: Uint8Array): ReadonlyMap<number, bigint | Uint
         throw new RangeError(`a message holds a field of the unknown kind ${tag & TYPE_MASK}`);
     }
   }
-  return fields;
+}
+
+const EMPTY = new Uint8Array(0);
+
+/** The bytes of a field; none where it is absent, which is how an empty one is sent. */
+export function bytesOf(value: FieldValue | undefined): Uint8Array {
+  return value instanceof Uint8Array ? value : EMPTY;
+}
+
+/** The text of a field that holds UTF-8. */
+export function textOf(value: FieldValue | undefined): string {
+  const bytes = bytesOf(value);
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+}
+
+/** The number of a field; 0 where it is absent, which is how a zero is sent. */
+export function numberOf(value: FieldValue | undefined): number {
+  return typeof value === "bigint" ? Number(value) : 0;
 }
 
 interface Reader {

@@ -1,7 +1,7 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
-import type { LogBatch, LogFilter, Position } from "../../ports/eventStore.ts";
-import { isTransient, unavailable } from "./clientErrors.ts";
-import { AttemptTimedOutError, backoffMs, deadlineIn, leftMs, pause } from "./deadline.ts";
+import type { LogBatch, LogFilter, Position } from "../../../ports/eventStore.ts";
+import { isTransient, unavailable } from "../clientErrors.ts";
+import { AttemptTimedOutError, backoffMs, deadlineIn, leftMs, pause } from "../deadline.ts";
 import { LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
 import { readHead, readHeadOnce } from "./readHead.ts";
 

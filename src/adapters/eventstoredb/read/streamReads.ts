@@ -1,26 +1,12 @@
-import {
-  BACKWARDS,
-  END,
-  type EventStoreDBClient,
-  FORWARDS,
-  type ReadRevision,
-  type ResolvedEvent,
-  type StreamingRead,
-  StreamNotFoundError,
-} from "@eventstore/db-client";
-import type { RecordedEvent } from "../../ports/eventStore.ts";
-import { isTransient, moreInformative, unavailable } from "./clientErrors.ts";
-import { backoffMs, type Deadline, leftMs, pause, settleWithin } from "./deadline.ts";
-import { decodeEvent, eventOf } from "./decodeEvent.ts";
+import { type EventStoreDBClient, type StreamingRead, StreamNotFoundError } from "@eventstore/db-client";
+import type { RecordedEvent } from "../../../ports/eventStore.ts";
+import { isTransient, moreInformative, unavailable } from "../clientErrors.ts";
+import { backoffMs, type Deadline, leftMs, pause, settleWithin } from "../deadline.ts";
+import { readAnswers } from "./readCall.ts";
+import { decodeReadAnswer, readRequest, type Slice } from "./readFormat.ts";
 
 /** An attempt to read that takes longer is given up for a new one: the connection may be a dead one. */
 const ATTEMPT_MS_MAX = 2_500;
-
-interface Slice {
-  readonly from: ReadRevision;
-  readonly max: number;
-  readonly direction: typeof FORWARDS | typeof BACKWARDS;
-}
 
 /** Repeats `read` until it succeeds or the deadline comes. Throws `unavailable`. */
 export async function untilRead<Result>(
@@ -65,17 +51,26 @@ async function readSlice(
   stream: string,
   slice: Slice,
   deadline: Deadline,
-): Promise<readonly ResolvedEvent[] | null> {
-  const { from: fromRevision, max: maxCount, direction } = slice;
-  const options = { fromRevision, maxCount, direction, requiresLeader: true };
+): Promise<readonly RecordedEvent[] | null> {
+  const request = readRequest(stream, slice);
   return untilRead(`cannot read ${stream}`, deadline, async (timeMs) => {
     try {
-      return await drain(client.readStream(stream, options), timeMs);
+      return eventsOf(await readAnswers(client, request, timeMs));
     } catch (error) {
       if (error instanceof StreamNotFoundError) return null;
       throw error;
     }
   });
+}
+
+function eventsOf(answers: readonly Buffer[]): readonly RecordedEvent[] | null {
+  const events: RecordedEvent[] = [];
+  for (const answer of answers) {
+    const event = decodeReadAnswer(answer);
+    if (event === "noStream") return null;
+    if (event !== null) events.push(event);
+  }
+  return events;
 }
 
 /** At most `max` events of `stream` with `revision >= from`; none when there is no such stream. */
@@ -86,9 +81,7 @@ export async function readForwards(
   deadline: Deadline,
 ): Promise<readonly RecordedEvent[]> {
   if (max <= 0) return [];
-  const slice: Slice = { from: BigInt(Math.max(0, from)), max, direction: FORWARDS };
-  const events = await readSlice(client, stream, slice, deadline);
-  return events?.map((event) => decodeEvent(eventOf(event))) ?? [];
+  return (await readSlice(client, stream, { from: Math.max(0, from), max }, deadline)) ?? [];
 }
 
 /** The newest event that can be read, `"allTruncated"`, or null when there is no such stream. */
@@ -97,10 +90,8 @@ export async function readNewest(
   stream: string,
   deadline: Deadline,
 ): Promise<RecordedEvent | "allTruncated" | null> {
-  const events = await readSlice(client, stream, { from: END, max: 1, direction: BACKWARDS }, deadline);
-  if (events === null) return null;
-  const [newest] = events;
-  return newest ? decodeEvent(eventOf(newest)) : "allTruncated";
+  const events = await readSlice(client, stream, "newest", deadline);
+  return events === null ? null : (events[0] ?? "allTruncated");
 }
 
 /** The first revision of `stream` that truncation left, and the revision of the metadata that says so. */

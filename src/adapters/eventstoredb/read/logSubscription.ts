@@ -5,11 +5,11 @@ import type {
   EventStoreDBClient,
   Position as VendorPosition,
 } from "@eventstore/db-client";
-import type { LogBatch, LogFilter, Position, RecordedEvent } from "../../ports/eventStore.ts";
-import { AttemptTimedOutError } from "./deadline.ts";
+import type { LogBatch, LogFilter, Position, RecordedEvent } from "../../../ports/eventStore.ts";
+import { AttemptTimedOutError } from "../deadline.ts";
+import { checkpointText, positionText, vendorPosition } from "../positions.ts";
 import { decodeEvent } from "./decodeEvent.ts";
 import { makeMatcher, serverFilter } from "./logFilters.ts";
-import { checkpointText, positionText, vendorPosition } from "./positions.ts";
 
 /** One batch holds at most this many events, and spans at most this much of the log. */
 const BATCH_EVENTS_MAX = 512;

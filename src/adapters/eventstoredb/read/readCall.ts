@@ -1,0 +1,70 @@
+import { convertToCommandError, type EventStoreDBClient } from "@eventstore/db-client";
+import { Client, type ServiceError, status } from "@grpc/grpc-js";
+import { settleWithin } from "../deadline.ts";
+import { internalsOf } from "../vendorInternals.ts";
+import { READ_PATH } from "./readFormat.ts";
+
+type Call = ReturnType<ReturnType<Client["getChannel"]>["createCall"]>;
+
+/** Why a call ends that nobody waits for any more: the vendor takes this text for no sign of a broken connection. */
+const GIVEN_UP = "Cancelled on client";
+
+/**
+ * The messages of the server's answer to one read, all of them. It goes straight to the client's channel: what gRPC and
+ * the vendor's generated code put on top takes longer than the rest of a read. After `timeMs` it is cancelled and throws
+ * AttemptTimedOutError; else it throws the vendor's errors.
+ */
+export async function readAnswers(
+  client: EventStoreDBClient,
+  request: Buffer,
+  timeMs: number,
+): Promise<readonly Buffer[]> {
+  const reading: Reading = { call: null, isGivenUp: false };
+  try {
+    return await settleWithin(timeMs, answersOf(client, request, reading));
+  } catch (error) {
+    reading.isGivenUp = true;
+    reading.call?.cancelWithStatus(status.CANCELLED, GIVEN_UP);
+    throw error;
+  }
+}
+
+interface Reading {
+  /** Null before there is a channel. */
+  call: Call | null;
+  isGivenUp: boolean;
+}
+
+async function answersOf(
+  client: EventStoreDBClient,
+  request: Buffer,
+  reading: Reading,
+): Promise<readonly Buffer[]> {
+  const vendor = internalsOf(client);
+  const grpc = await vendor.getGRPCClient(Client, "read");
+  if (reading.isGivenUp) return [];
+  const deadline = Number.POSITIVE_INFINITY;
+  const [metadata, { credentials }] = vendor.callArguments({ requiresLeader: true }, { deadline });
+  const call = grpc.getChannel().createCall(READ_PATH, deadline, null, null, null);
+  reading.call = call;
+  if (credentials) call.setCredentials(credentials);
+  return new Promise((resolve, reject) => {
+    const answers: Buffer[] = [];
+    call.start(metadata, {
+      onReceiveMetadata: () => call.startRead(),
+      onReceiveMessage(answer: Buffer) {
+        answers.push(answer);
+        call.startRead();
+      },
+      onReceiveStatus(end) {
+        if (end.code === status.OK) return resolve(answers);
+        const message = `${end.code} ${status[end.code]}: ${end.details}`;
+        const error: ServiceError = Object.assign(new Error(message), end);
+        if (!reading.isGivenUp) void vendor.handleError(grpc, error).catch(() => {});
+        reject(convertToCommandError(error));
+      },
+    });
+    call.sendMessageWithContext({}, request);
+    call.halfClose();
+  });
+}

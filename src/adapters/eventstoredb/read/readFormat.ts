@@ -1,0 +1,110 @@
+import type { JsonObject } from "../../../kernel/text/json.ts";
+import type { RecordedEvent } from "../../../ports/eventStore.ts";
+import { positionText } from "../positions.ts";
+import {
+  bytesField,
+  bytesOf,
+  concat,
+  eachField,
+  type FieldValue,
+  fieldsOf,
+  messageField,
+  numberField,
+  numberOf,
+  textField,
+  textOf,
+} from "../protobuf.ts";
+
+// Requests and answers of the server's Read of one stream, encoded here for the reason that appends are.
+
+export const READ_PATH = "/event_store.client.streams.Streams/Read";
+
+/** Which events of a stream to read: from a revision on, or the newest one. */
+export type Slice = { readonly from: number; readonly max: number } | "newest";
+
+/** One message of the server's answer to a read. Others than these say nothing that we need. */
+export type ReadAnswer = RecordedEvent | "noStream" | null;
+
+const JSON_CONTENT = "application/json";
+const EMPTY = new Uint8Array(0);
+const BACKWARDS = numberField(3, 1);
+const FROM_END = bytesField(4, EMPTY);
+/** No filter, and event ids as texts. */
+const AS_THEY_ARE = concat([bytesField(8, EMPTY), messageField(9, [bytesField(2, EMPTY)])]);
+
+export function readRequest(stream: string, slice: Slice): Buffer {
+  const identifier = messageField(1, [textField(3, stream)]);
+  const options =
+    slice === "newest"
+      ? [messageField(1, [identifier, FROM_END]), BACKWARDS, numberField(5, 1)]
+      : [messageField(1, [identifier, numberField(2, slice.from)]), numberField(5, slice.max)];
+  return concat([messageField(1, [...options, AS_THEY_ARE])]);
+}
+
+/** Throws RangeError and TypeError for what is no answer. */
+export function decodeReadAnswer(message: Uint8Array): ReadAnswer {
+  const fields = fieldsOf(message);
+  if (fields.has(4)) return "noStream";
+  const event = fields.get(1);
+  if (event === undefined) return null;
+  return recordedEvent(bytesOf(fieldsOf(bytesOf(event)).get(1)));
+}
+
+/** The server keeps an event's type and the kind of its data in its own metadata, by these names. */
+interface SystemMetadata {
+  type: string;
+  contentType: string;
+}
+
+function recordedEvent(bytes: Uint8Array): RecordedEvent {
+  const fields = new Map<number, FieldValue>();
+  const system: SystemMetadata = { type: "", contentType: "" };
+  eachField(bytes, (field, value) => {
+    if (field === 6) noteSystemMetadata(system, bytesOf(value));
+    else fields.set(field, value);
+  });
+  const id = textOf(fieldsOf(bytesOf(fields.get(1))).get(2));
+  const [commit, prepare] = [fields.get(5), fields.get(4)];
+  if (typeof commit !== "bigint" || typeof prepare !== "bigint")
+    throw new TypeError(`the server gives no position with event ${id}: it is too old`);
+  const data = bytesOf(fields.get(8));
+  return {
+    stream: textOf(fieldsOf(bytesOf(fields.get(2))).get(3)),
+    revision: numberOf(fields.get(3)),
+    position: positionText({ commit, prepare }),
+    id,
+    type: system.type,
+    data: system.contentType === JSON_CONTENT ? dataOf(textOf(data)) : plainBytes(data),
+    metadata: metadataOf(bytesOf(fields.get(7))),
+  };
+}
+
+function noteSystemMetadata(system: SystemMetadata, entry: Uint8Array): void {
+  const fields = fieldsOf(entry);
+  const name = textOf(fields.get(1));
+  if (name === "type") system.type = textOf(fields.get(2));
+  else if (name === "content-type") system.contentType = textOf(fields.get(2));
+}
+
+/** What others have written may say of itself that it is JSON, and be none: it stays a text, for its codec to refuse. */
+function dataOf(text: string): object {
+  const value = parsed(text);
+  return (value === undefined ? text : value) as object;
+}
+
+function metadataOf(bytes: Uint8Array): JsonObject {
+  const metadata = parsed(textOf(bytes));
+  return typeof metadata === "object" && metadata !== null ? (metadata as JsonObject) : {};
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function plainBytes(bytes: Uint8Array): Uint8Array {
+  return Buffer.isBuffer(bytes) ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length) : bytes;
+}
