@@ -1,14 +1,14 @@
 import type { ReadDatabase } from "../../src/ports/readDatabase.ts";
+import { COUNTS, type Counts, NONE } from "./tables.ts";
 import {
   type CountedRow,
   type CountSource,
-  countedRows,
   type SteppedRead,
   type UsageCursor,
   type UsagePage,
   type UsageRange,
-} from "./countedRows.ts";
-import { COUNTS, type Counts, NONE } from "./tables.ts";
+  usageBuckets,
+} from "./usageBuckets.ts";
 import { utcDay, utcHour } from "./utcHour.ts";
 
 /** How many messages the workspace was given on the UTC day of `at` (RFC 3339), suppressed ones as well. */
@@ -46,7 +46,7 @@ export function* listUsage(db: ReadDatabase, query: UsageQuery): SteppedRead<Usa
       (senderId === undefined || row.sender_id === senderId) &&
       (templateId === undefined || row.template_id === templateId),
   };
-  const { rows, next } = yield* countedRows(db, source, query);
+  const { rows, next } = yield* usageBuckets(db, source, query);
   return { rows: rows.map(usageRow), next };
 }
 
@@ -59,7 +59,7 @@ function* usageByTag(db: ReadDatabase, query: UsageQuery): SteppedRead<UsagePage
     group: (row) => (groupBy === "tag" ? String(row.tag) : NONE),
     isWanted: (row) => tag === undefined || row.tag === tag,
   };
-  const { rows, next } = yield* countedRows(db, source, query);
+  const { rows, next } = yield* usageBuckets(db, source, query);
   return { rows: rows.map(usageRow), next };
 }
 
@@ -88,7 +88,7 @@ export function* listBounces(db: ReadDatabase, query: BouncesQuery): SteppedRead
     group: (row) => String(row.domain),
     isWanted: (row) => domain === undefined || row.domain === domain,
   };
-  const { rows, next } = yield* countedRows(db, source, query);
+  const { rows, next } = yield* usageBuckets(db, source, query);
   return { rows: rows.map(({ start, group, counts: [bounced = 0] }) => ({ start, group, bounced })), next };
 }
 

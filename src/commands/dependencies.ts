@@ -22,7 +22,7 @@ import type { SingleFlightSends } from "./email/singleFlightSends.ts";
 import type { InstanceStatusCache } from "./instance/instanceStatusCache.ts";
 import type { DailyQuota } from "./quota/dailyQuota.ts";
 import type { ContentAllowance } from "./storage/contentAllowance.ts";
-import type { StorageLedger } from "./storage/storageLedger.ts";
+import type { FileStorageLedger } from "./storage/fileStorageLedger.ts";
 import type { CompiledVersions } from "./template/compiledTemplateCache.ts";
 
 /** What every command works with. */
@@ -53,7 +53,7 @@ export interface Dependencies {
   readonly templates: AggregateCache<TemplateState>;
   readonly compiled: CompiledVersions;
   readonly quota: DailyQuota;
-  readonly storage: StorageLedger;
+  readonly storage: FileStorageLedger;
   readonly contentAllowance: ContentAllowance;
   /** The sends under way. */
   readonly sends: SingleFlightSends;

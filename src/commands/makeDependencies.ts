@@ -3,7 +3,7 @@ import { senderStream } from "../domain/sender/events.ts";
 import { templateStream } from "../domain/template/events.ts";
 import { webhooksStream } from "../domain/webhook/events.ts";
 import { workspaceStream } from "../domain/workspace/events.ts";
-import type { ContentUsage } from "../ports/contentUsage.ts";
+import type { ContentBytesUsed } from "../ports/contentBytesUsed.ts";
 import type { OutboxCleanup } from "../ports/outboxCleanup.ts";
 import { aggregateCache } from "./aggregateCache.ts";
 import {
@@ -19,7 +19,7 @@ import { acceptanceCache } from "./email/recentAcceptances.ts";
 import { instanceStatusCache } from "./instance/instanceStatusCache.ts";
 import { dailyQuota } from "./quota/dailyQuota.ts";
 import { contentAllowance } from "./storage/contentAllowance.ts";
-import { storageLedger } from "./storage/storageLedger.ts";
+import { fileStorageLedger } from "./storage/fileStorageLedger.ts";
 import { compiledVersions } from "./template/compiledTemplateCache.ts";
 
 type Made =
@@ -39,7 +39,7 @@ type Made =
 type Given = Omit<Dependencies, Made | "outbox"> & {
   readonly outbox?: OutboxCleanup | null;
   /** Left out where nothing is stored. */
-  readonly contentUsage?: ContentUsage;
+  readonly contentUsage?: ContentBytesUsed;
 };
 
 /** Adds the caches of what decisions read, and the keepers of limits. */
@@ -56,7 +56,7 @@ export function makeDependencies(given: Given): Dependencies {
     templates: aggregateCache(given.store, templateAggregate, templateStream),
     compiled: compiledVersions(given.store, given.templateEngine),
     quota: dailyQuota({ ...given, workspaces }),
-    storage: storageLedger({ ...given, workspaces }),
+    storage: fileStorageLedger({ ...given, workspaces }),
     contentAllowance: contentAllowance(given.contentUsage ?? { bytesOf: () => null }),
     sends: new Map(),
     acceptances: acceptanceCache(),

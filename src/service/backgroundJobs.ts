@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
-import { checkpointFile } from "../adapters/system/readerCheckpointFile.ts";
+import { logReaderCheckpointFile } from "../adapters/system/logReaderCheckpointFile.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { CONTENT_SWEEP_AGE_MS } from "../commands/email/content/contentWriteDeadline.ts";
 import { newId } from "../kernel/ids.ts";
@@ -229,7 +229,7 @@ function workOnErasures(
     contentRetention({ ...shared, emails }),
     erasedContentCleanup({
       ...shared,
-      checkpoint: checkpointFile(join(config.dataDir, "erased-content.json"), `${logId} ${kind}`),
+      checkpoint: logReaderCheckpointFile(join(config.dataDir, "erased-content.json"), `${logId} ${kind}`),
     }),
     personErasure({
       ...shared,

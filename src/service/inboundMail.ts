@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { threadedReturnedMail } from "../adapters/postalMime/threadedReturnedMail.ts";
+import { threadedReturnedMailParser } from "../adapters/postalMime/threadedReturnedMailParser.ts";
 import { openInboundMailServer } from "../adapters/smtpServer/inboundMailServer.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import {
@@ -43,7 +43,7 @@ export async function openInboundMail(
   const { inbound: place, bounceDomains, baseUrl } = config;
   if (place === null) return null;
   const counts = new Map<string, number>();
-  const parser = threadedReturnedMail();
+  const parser = threadedReturnedMailParser();
   let answering: Answering | null = null;
   const server = await openInboundMailServer(
     {

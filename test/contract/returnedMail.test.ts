@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { returnedMailParser } from "../../src/adapters/postalMime/returnedMailParser.ts";
-import { threadedReturnedMail } from "../../src/adapters/postalMime/threadedReturnedMail.ts";
+import { threadedReturnedMailParser } from "../../src/adapters/postalMime/threadedReturnedMailParser.ts";
 import { type ReturnedMail, readReturnedMail } from "../../src/domain/email/feedback/readReturnedMail.ts";
 import { COMPLAINTS_AND_REPLIES } from "./returnedMail/complaintsAndReplies.ts";
 import { mutatedMail } from "./returnedMail/mutatedMail.ts";
@@ -67,7 +67,7 @@ describe("mail that came back", () => {
 });
 
 test("mail that is made to take long to read holds up nobody", async () => {
-  const parser = threadedReturnedMail();
+  const parser = threadedReturnedMailParser();
   const mail = Buffer.from(`From: postmaster@example.com\r\n\r\n${"\r\n".repeat(130_000)}`);
   let turns = 0;
   const timer = setInterval(() => {

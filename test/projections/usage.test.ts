@@ -3,7 +3,6 @@ import fc from "fast-check";
 import { contentBytesOf, emails } from "../../projections/emails.ts";
 import { ROWS_SCANNED_MAX } from "../../projections/keysetList.ts";
 import { countAccepted } from "../../projections/usage/apply.ts";
-import type { SteppedRead, UsageCursor, UsagePage } from "../../projections/usage/countedRows.ts";
 import {
   type BouncesQuery,
   type BouncesRow,
@@ -14,6 +13,7 @@ import {
   type UsageRow,
 } from "../../projections/usage/queries.ts";
 import { ENDINGS, FEEDBACK_STATUSES } from "../../projections/usage/tables.ts";
+import type { SteppedRead, UsageCursor, UsagePage } from "../../projections/usage/usageBuckets.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/retrySchedule.ts";

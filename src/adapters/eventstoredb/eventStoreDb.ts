@@ -14,11 +14,11 @@ import type {
 } from "../../ports/eventStore.ts";
 import { LOG_START, StoreError } from "../../ports/eventStore.ts";
 import { append, probeRevision, untilReadable } from "./append/append.ts";
-import { ConflictRevisions } from "./append/conflictRevisions.ts";
 import { OrderedAppends } from "./append/orderedAppends.ts";
+import { UnreadConflicts } from "./append/unreadConflicts.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
-import { integrityFaults } from "./foreignSettings.ts";
+import { integrityFaults } from "./integrityFaults.ts";
 import { followLog, readLog } from "./read/logReads.ts";
 import { readHead } from "./read/readHead.ts";
 import { readForwards, readNewest } from "./read/streamReads.ts";
@@ -51,7 +51,7 @@ export async function connectEventStoreDb(options: EventStoreDbOptions): Promise
 class EventStoreDb implements EventStore {
   private readonly closing = new AbortController();
   private readonly underWay = new Set<Promise<unknown>>();
-  private readonly conflicts = new ConflictRevisions();
+  private readonly conflicts = new UnreadConflicts();
 
   constructor(
     private readonly url: string,

@@ -8,7 +8,7 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
-import type { ServiceMemory } from "../../ports/serviceMemory.ts";
+import type { RememberedServiceId } from "../../ports/rememberedServiceId.ts";
 
 /** A file on its file system: a copy of it is another one. */
 interface FileIdentity {
@@ -24,7 +24,7 @@ function identityOf({ ino, birthtimeNs }: { ino: bigint; birthtimeNs: bigint }):
  * Remembers the service's id in a file that also says which file it is. A copy of the data directory has another one,
  * so nobody takes the service for dead that runs on the original.
  */
-export function serviceIdFile(path: string): ServiceMemory {
+export function serviceIdFile(path: string): RememberedServiceId {
   return {
     previous() {
       try {

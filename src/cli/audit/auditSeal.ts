@@ -1,7 +1,7 @@
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import { AuditSealer } from "../../commands/audit/auditSealer.ts";
 import { parseSigningKey } from "../../kernel/crypto/signingKey.ts";
-import { readingProgress } from "../../ports/readingFraction.ts";
+import { readingProgress } from "../../ports/readingProgress.ts";
 import { progressBar } from "../output/progressBar.ts";
 import type { Command } from "../program/command.ts";
 import { withStore } from "../program/openStoreForCommand.ts";

@@ -5,7 +5,7 @@ import { verifyLog } from "../../commands/audit/verifyLog.ts";
 import { type PublicKey, parsePublicKeys } from "../../kernel/crypto/signingKey.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { readingProgress } from "../../ports/readingFraction.ts";
+import { readingProgress } from "../../ports/readingProgress.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, type Invocation, UsageError } from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";

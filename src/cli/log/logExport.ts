@@ -14,7 +14,7 @@ import { invariant } from "../../kernel/assert.ts";
 import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { Position } from "../../ports/eventStore.ts";
-import { readingProgress } from "../../ports/readingFraction.ts";
+import { readingProgress } from "../../ports/readingProgress.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type CopiedContent, copyContentFiles } from "../backup/copyContentFiles.ts";

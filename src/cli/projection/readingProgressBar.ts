@@ -1,4 +1,4 @@
-import { readingProgress } from "../../ports/readingFraction.ts";
+import { readingProgress } from "../../ports/readingProgress.ts";
 import type { ReadingProgress } from "../../readModels/rebuildReadModels.ts";
 import { progressBar } from "../output/progressBar.ts";
 

@@ -9,7 +9,7 @@ import { SERVICES_STREAM } from "../../kernel/event/bookkeepingEvents.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import type { ServiceMemory } from "../../ports/serviceMemory.ts";
+import type { RememberedServiceId } from "../../ports/rememberedServiceId.ts";
 import { type Loaded, load, transact } from "../transact.ts";
 import { instanceAggregate, requireNotFrozen } from "./openInstance.ts";
 
@@ -35,7 +35,7 @@ async function note(store: EventStore, event: ServiceRegisterEvent, context: Com
 export interface JoiningService {
   readonly location: ServiceLocation;
   /** Of its data directory, whose lock it holds. */
-  readonly memory: ServiceMemory;
+  readonly memory: RememberedServiceId;
 }
 
 /**
@@ -44,7 +44,7 @@ export interface JoiningService {
  */
 async function removePredecessor(
   store: EventStore,
-  memory: ServiceMemory,
+  memory: RememberedServiceId,
   context: CommandContext,
 ): Promise<void> {
   const serviceId = memory.previous();

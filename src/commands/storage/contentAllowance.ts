@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { SECOND_MS } from "../../kernel/time.ts";
-import type { ContentUsage } from "../../ports/contentUsage.ts";
+import type { ContentBytesUsed } from "../../ports/contentBytesUsed.ts";
 
 /** The error's detail when it is used up. */
 export const CONTENT_ALLOWANCE_USED_UP =
@@ -27,7 +27,7 @@ interface Count {
   readonly freshUntil: number;
 }
 
-export function contentAllowance(usage: ContentUsage): ContentAllowance {
+export function contentAllowance(usage: ContentBytesUsed): ContentAllowance {
   const counts = new LRUCache<string, Count>({ max: WORKSPACES_MAX });
 
   const countOf = (workspaceId: string): Count => {

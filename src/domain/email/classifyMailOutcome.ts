@@ -1,6 +1,6 @@
 import { never } from "../../kernel/assert.ts";
 import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
-import { enhancedCode, RELAY_REPLY_READINGS, type RefusalReason, reasonOfReply } from "./refusalReasons.ts";
+import { enhancedCode, RELAY_REPLY_READINGS, type RefusalReason, reasonOfReply } from "./relayReplyRules.ts";
 
 /** What an outcome means for the message, the recipient and the relay. */
 export type Verdict =

@@ -1,5 +1,5 @@
 import type { Verdict } from "./classifyMailOutcome.ts";
-import { enhancedCode } from "./refusalReasons.ts";
+import { enhancedCode } from "./relayReplyRules.ts";
 
 /** What stays of a reply in the log: its codes, and its words under a key that goes with the message's content. */
 export interface RecordedReply {

@@ -1,5 +1,5 @@
 import { newestTagged } from "../../../projections/emails.ts";
-import type { UsageCursor } from "../../../projections/usage/countedRows.ts";
+import type { UsageCursor } from "../../../projections/usage/usageBuckets.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
 import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";

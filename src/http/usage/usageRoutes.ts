@@ -1,7 +1,7 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { UsageCursor, UsagePage, UsageRange } from "../../../projections/usage/countedRows.ts";
 import { listBounces, listUsage } from "../../../projections/usage/queries.ts";
+import type { UsageCursor, UsagePage, UsageRange } from "../../../projections/usage/usageBuckets.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { mailOwnerId } from "../../kernel/mail/mailOwner.ts";

@@ -6,12 +6,12 @@ import type { TemplateEvent } from "../../domain/template/events.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { LOG_START, type Position, type RecordedEvent, StoreError } from "../../ports/eventStore.ts";
-import type { Checkpoint } from "../../ports/readerCheckpoint.ts";
+import type { LogReaderCheckpoint } from "../../ports/logReaderCheckpoint.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 
 export interface ErasedContentCleanupOptions {
   readonly deps: Dependencies;
-  readonly checkpoint: Checkpoint;
+  readonly checkpoint: LogReaderCheckpoint;
   /** Names this instance in the events that it writes. */
   readonly actor: string;
   /** How often it looks for news of the log. */

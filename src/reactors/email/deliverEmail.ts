@@ -46,9 +46,9 @@ import type { EventStore } from "../../ports/eventStore.ts";
 import type { MailSession } from "../../ports/mailTransport.ts";
 import type { SuppressionList } from "../../ports/suppressionList.ts";
 import type { SendGate } from "../instance/sendGate.ts";
+import { coalescedReads } from "../worker/coalescedReads.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { CORRECTABLE_REASONS, type Refusal } from "./refusalReports.ts";
-import { singleFlightReads } from "./singleFlightReads.ts";
 
 /** What one delivery works with. */
 export interface DeliveryContext {
@@ -106,11 +106,11 @@ const LIST_WAIT_MS = 200;
 export function emailDelivery(context: DeliveryContext) {
   const { store } = context;
   const reads = {
-    workspace: singleFlightReads(
+    workspace: coalescedReads(
       async (id) => (await load(store, workspaceAggregate, workspaceStream(id))).state,
       context.readSpacingMs,
     ),
-    sender: singleFlightReads(
+    sender: coalescedReads(
       async (id) => (await load(store, senderAggregate, senderStream(id))).state,
       context.readSpacingMs,
     ),

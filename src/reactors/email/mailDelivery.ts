@@ -12,7 +12,7 @@ import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { ClaimScheduler, type ReadyItems, type WorkPermit } from "../worker/claimScheduler.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
-import { readRows } from "../worker/readRows.ts";
+import { tryReadRows } from "../worker/tryReadRows.ts";
 import { type DeliveryContext, type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
 import { FairMailQueue } from "./fairMailQueue.ts";
 import { mailHousekeeping } from "./mailHousekeeping.ts";
@@ -260,6 +260,6 @@ export class MailDelivery {
 
   /** What the read model says; null while it cannot be read or is damaged: its follower sees to that. */
   private readDue<Result>(query: (db: ReadDatabase) => Result): Result | null {
-    return readRows(() => query(this.options.emails), this.context.onTrouble);
+    return tryReadRows(() => query(this.options.emails), this.context.onTrouble);
   }
 }

@@ -13,8 +13,8 @@ import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
-import { readRows } from "../worker/readRows.ts";
 import { rowBackoff } from "../worker/rowBackoff.ts";
+import { tryReadRows } from "../worker/tryReadRows.ts";
 import { commandContextOf, type DeliveryContext, decisionInputOf } from "./deliverEmail.ts";
 
 export interface MailHousekeepingOptions {
@@ -45,7 +45,7 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
   const { store, policy, clock, sendGate, onTrouble } = context;
   const leases = new ExpiredLeases(clock);
   const backoff = rowBackoff(clock);
-  const read = <Result>(query: (db: ReadDatabase) => Result) => readRows(() => query(emails), onTrouble);
+  const read = <Result>(query: (db: ReadDatabase) => Result) => tryReadRows(() => query(emails), onTrouble);
   let agedAt = Number.NEGATIVE_INFINITY;
   /** The last mail owner whose messages' age was looked at; "" when all have been. */
   let agedAfter = "";

@@ -1,4 +1,4 @@
-import type { RefusalReason } from "../../domain/email/refusalReasons.ts";
+import type { RefusalReason } from "../../domain/email/relayReplyRules.ts";
 import { HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 

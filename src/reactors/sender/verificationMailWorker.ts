@@ -31,9 +31,9 @@ import type { RelayOutageReports } from "../email/relayOutageReports.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { abortableSleep } from "../worker/abortableSleep.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
-import { readRows } from "../worker/readRows.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
+import { tryReadRows } from "../worker/tryReadRows.ts";
 
 export interface VerificationMailWorkerOptions {
   readonly deps: Dependencies;
@@ -138,7 +138,7 @@ export class VerificationMailWorker {
   /** What can be claimed; nothing while the read model cannot be read: its follower sees to that. */
   private due(): readonly DueMail[] {
     const { mails, deps } = this.options;
-    const found = readRows(() => {
+    const found = tryReadRows(() => {
       const ready = readyVerificationMails(mails, deps.clock.now(), MAILS_MAX);
       const lapsed = this.leases.expired(leasedVerificationMails(mails, MAILS_MAX));
       const resting = new Set(this.rests.busy());

@@ -8,7 +8,7 @@ import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { ClaimScheduler, type WorkPermit } from "../worker/claimScheduler.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
-import { readRows } from "../worker/readRows.ts";
+import { tryReadRows } from "../worker/tryReadRows.ts";
 import { deliverWebhook, type WebhookContext } from "./deliverWebhook.ts";
 import { EndpointBulkhead } from "./endpointBulkhead.ts";
 import { payloadCache } from "./payloadCache.ts";
@@ -135,6 +135,6 @@ export class WebhookDelivery {
 
   /** What the read model says; null while it cannot be read or is damaged: its follower sees to that. */
   private read<Result>(query: (db: ReadDatabase) => Result): Result | null {
-    return readRows(() => query(this.options.deliveries), this.options.onTrouble);
+    return tryReadRows(() => query(this.options.deliveries), this.options.onTrouble);
   }
 }

@@ -7,8 +7,8 @@ import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
-import { readRows } from "../worker/readRows.ts";
 import { rowBackoff } from "../worker/rowBackoff.ts";
+import { tryReadRows } from "../worker/tryReadRows.ts";
 import { recordingOf, type WebhookContext } from "./deliverWebhook.ts";
 
 export interface WebhookHousekeepingOptions {
@@ -37,7 +37,8 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
   const { store, clock } = deps;
   const leases = new ExpiredLeases(clock);
   const backoff = rowBackoff(clock);
-  const read = <Result>(query: (db: ReadDatabase) => Result) => readRows(() => query(deliveries), onTrouble);
+  const read = <Result>(query: (db: ReadDatabase) => Result) =>
+    tryReadRows(() => query(deliveries), onTrouble);
   let lookedAt = Number.NEGATIVE_INFINITY;
 
   const endLeases = async (): Promise<void> => {

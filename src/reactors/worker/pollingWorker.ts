@@ -3,8 +3,8 @@ import { newRequestId } from "../../kernel/ids.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { abortableSleep } from "./abortableSleep.ts";
-import { readRows } from "./readRows.ts";
 import { rowBackoff } from "./rowBackoff.ts";
+import { tryReadRows } from "./tryReadRows.ts";
 
 /** Something that a read model says is to be done. */
 interface Row {
@@ -60,7 +60,7 @@ export function pollingWorker(work: PollingWork): PollingWorker {
 
   const refill = () => {
     const rows =
-      readRows(() => work.find(work.clock.now(), rests.busy(), CANDIDATES_MAX), work.onTrouble) ?? [];
+      tryReadRows(() => work.find(work.clock.now(), rests.busy(), CANDIDATES_MAX), work.onTrouble) ?? [];
     candidates = [...rows];
     // A full page may have more behind it.
     isStale = rows.length >= CANDIDATES_MAX;

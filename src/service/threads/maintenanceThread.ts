@@ -10,7 +10,7 @@ import type {
 } from "../../http/dashboard/audit/maintenance.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
-import { readingProgress } from "../../ports/readingFraction.ts";
+import { readingProgress } from "../../ports/readingProgress.ts";
 import { rebuildReadModels } from "../../readModels/rebuildReadModels.ts";
 import { temporaryPath } from "../../readModels/temporaryDatabase.ts";
 import { verifyReadModels } from "../../readModels/verifyReadModels.ts";

@@ -6,7 +6,7 @@ import { registeredServices, registerService } from "../../../src/commands/insta
 import { exportLog } from "../../../src/commands/log/exportLog.ts";
 import { SERVICES_STREAM } from "../../../src/kernel/event/bookkeepingEvents.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
-import type { ServiceMemory } from "../../../src/ports/serviceMemory.ts";
+import type { RememberedServiceId } from "../../../src/ports/rememberedServiceId.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 
 const context = { at: Date.now(), correlationId: "test", actor: "system" };
@@ -21,7 +21,7 @@ async function openLog(): Promise<EventStore> {
 }
 
 /** What a data directory remembers, without a file. */
-function memoryInMemory(): ServiceMemory {
+function memoryInMemory(): RememberedServiceId {
   let known: string | null = null;
   return {
     previous: () => known,

@@ -5,7 +5,7 @@ import { type UploadOutcome, uploadAttachment } from "../../../src/commands/atta
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
 import { markVerified, newSender, senderIdOf } from "../../../src/commands/sender/manageSender.ts";
-import type { StorageLedger } from "../../../src/commands/storage/storageLedger.ts";
+import type { FileStorageLedger } from "../../../src/commands/storage/fileStorageLedger.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
@@ -25,7 +25,7 @@ import { until } from "../../support/until.ts";
 import { type TestClock, testClock, type WatchedStore, watchedStore } from "../email/deliveryFixtures.ts";
 
 /** A ledger of one allowance, which remembers who holds what. */
-export interface TestLedger extends StorageLedger {
+export interface TestLedger extends FileStorageLedger {
   readonly held: Map<string, number>;
   allowance: number;
 }

@@ -3,7 +3,7 @@ import { Client, status } from "@grpc/grpc-js";
 import { messageOf, NotSentError } from "../clientErrors.ts";
 import { AttemptTimedOutError, backoffMs, pause } from "../deadline.ts";
 import { internalsOf, type VendorInternals } from "../vendorInternals.ts";
-import { type AppendCall, AppendStream } from "./appendCall.ts";
+import { type AppendCall, AppendStream } from "./appendStream.ts";
 import { type AppendAnswer, BATCH_APPEND_PATH, type EncodedAppend } from "./batchAppendFormat.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { apiKeyRoutes } from "../apiKey/apiKeyRoutes.tsx";
 import { attachmentRoutes } from "../attachment/attachmentRoutes.tsx";
 import { auditLogRoutes } from "../audit/auditLogRoutes.tsx";
-import { copyRoutes } from "../audit/copyRoutes.tsx";
+import { logCopyRoutes } from "../audit/logCopyRoutes.tsx";
 import { maintenanceRoutes } from "../audit/maintenanceRoutes.tsx";
 import { erasureRoutes } from "../erasure/erasureRoutes.tsx";
 import { inboxRoutes } from "../inbox/inboxRoutes.tsx";
@@ -48,7 +48,7 @@ export function dashboardRoutes(options: DashboardOptions, streams: LiveStreams)
     ...webhookRoutes(options),
     ...auditLogRoutes(options),
     ...maintenanceRoutes(options),
-    ...copyRoutes(options),
+    ...logCopyRoutes(options),
     ...erasureRoutes(options),
     ...liveRoutes(options, streams),
     ...readModelBuildRoutes(),

@@ -1,5 +1,5 @@
 import { SECOND_MS } from "../../../kernel/time.ts";
-import { FairShare } from "../../server/fairShare.ts";
+import { EvictingPool } from "../../server/evictingPool.ts";
 import type { Session } from "../frame/sessions.ts";
 
 /** Streams that one session may have open: one for each tab that is looked at. */
@@ -46,7 +46,7 @@ const encoder = new TextEncoder();
 
 export function makeLiveStreams({ isAlive }: LiveOptions): LiveStreams {
   const streams = new Set<Stream>();
-  const share = new FairShare(STREAMS_MAX);
+  const share = new EvictingPool(STREAMS_MAX);
   let timer: ReturnType<typeof setTimeout> | null = null;
   let isStopped = false;
   const look = async () => {
@@ -102,7 +102,7 @@ class Stream {
   constructor(
     readonly watch: Watch,
     private readonly streams: Set<Stream>,
-    share: FairShare,
+    share: EvictingPool,
   ) {
     streams.add(this);
     this.giveBack = share.take(watch.workspaceId, 1, () => this.close());

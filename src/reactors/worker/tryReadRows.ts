@@ -1,7 +1,7 @@
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 
 /** What a query of a read model finds; null while it cannot be read or is damaged: its follower sees to that. */
-export function readRows<Result>(
+export function tryReadRows<Result>(
   query: () => Result,
   onTrouble: (error: unknown, stream: string) => void,
 ): Result | null {

@@ -1,9 +1,9 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
-import type { Checkpoint } from "../../ports/readerCheckpoint.ts";
+import type { LogReaderCheckpoint } from "../../ports/logReaderCheckpoint.ts";
 
 /** A checkpoint in a file of its own. `log` names the log and the kind of its store: positions differ by both. */
-export function checkpointFile(path: string, log: string): Checkpoint {
+export function logReaderCheckpointFile(path: string, log: string): LogReaderCheckpoint {
   return {
     load() {
       try {

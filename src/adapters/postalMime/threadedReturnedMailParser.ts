@@ -9,7 +9,7 @@ const OWNER = "strangers";
  * Reads mail that comes back on a thread of its own: anybody may send it, and a tenth of a second for each, where
  * requests are answered, would hold up all of them.
  */
-export function threadedReturnedMail(): ReturnedMailParser & { close(): void } {
+export function threadedReturnedMailParser(): ReturnedMailParser & { close(): void } {
   const script = new URL("./returnedMailThread.ts", import.meta.url).href;
   const thread = parserThread<MailParts | null>(script, null);
   return {

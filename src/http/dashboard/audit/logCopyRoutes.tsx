@@ -19,7 +19,7 @@ interface ShownCopy {
 const PATH = "/audit/copies";
 
 /** The copies of the log that were taken: backups and exports. */
-export function copyRoutes({ deps }: Pick<DashboardOptions, "deps">): readonly DashboardRoute[] {
+export function logCopyRoutes({ deps }: Pick<DashboardOptions, "deps">): readonly DashboardRoute[] {
   return [
     {
       method: "GET",

@@ -1,7 +1,10 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { aggregateCache } from "../../../src/commands/aggregateCache.ts";
 import { workspaceAggregate } from "../../../src/commands/aggregates.ts";
-import { type StorageLedger, storageLedger } from "../../../src/commands/storage/storageLedger.ts";
+import {
+  type FileStorageLedger,
+  fileStorageLedger,
+} from "../../../src/commands/storage/fileStorageLedger.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
 import { storageStream } from "../../../src/domain/storage/events.ts";
 import { workspaceStream } from "../../../src/domain/workspace/events.ts";
@@ -18,14 +21,14 @@ const context = { at: Date.parse("2030-01-01T00:00:00Z"), correlationId: "test",
 let store: WatchedStore;
 let workspaceId: string;
 
-function instance(): StorageLedger {
+function instance(): FileStorageLedger {
   const workspaces = aggregateCache(store, workspaceAggregate, workspaceStream);
-  return storageLedger({ store, workspaces, limitsDefault: readConfig({}).limitsDefault });
+  return fileStorageLedger({ store, workspaces, limitsDefault: readConfig({}).limitsDefault });
 }
 
-const reserve = (ledger: StorageLedger, holder: string, bytes: number) =>
+const reserve = (ledger: FileStorageLedger, holder: string, bytes: number) =>
   ledger.reserve(workspaceId, holder, bytes, context);
-const release = (ledger: StorageLedger, holder: string) => ledger.release(workspaceId, holder, context);
+const release = (ledger: FileStorageLedger, holder: string) => ledger.release(workspaceId, holder, context);
 /** What an instance reads that has seen nothing yet. */
 const usedInLog = () => instance().used(workspaceId);
 
@@ -122,7 +125,7 @@ describe("a long history of storage", () => {
   const firstReadable = async () => (await store.read(storageStream(workspaceId), 0, 1))[0]?.revision ?? 0;
 
   /** Reserves and releases until the stream was counted and cut off. */
-  const wearOut = async (ledger: StorageLedger) => {
+  const wearOut = async (ledger: FileStorageLedger) => {
     const before = await firstReadable();
     let round = 0;
     const isCut = async () => {

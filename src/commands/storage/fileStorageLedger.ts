@@ -10,7 +10,7 @@ import type { AggregateCache } from "../aggregateCache.ts";
 import { StorageAccount } from "./workspaceStorageAccount.ts";
 
 /** The storage allowance of every workspace: who holds how many bytes of temporary files. */
-export interface StorageLedger {
+export interface FileStorageLedger {
   /**
    * Reserves room for `owner`, `email-<id>/<content event id>` or `attachment-<id>`; false when the allowance
    * cannot take it. `bytes` replaces what the owner has already. Throws `StoreError`.
@@ -24,7 +24,7 @@ export interface StorageLedger {
   used(workspaceId: string): Promise<number>;
 }
 
-export interface StorageLedgerOptions {
+export interface FileStorageLedgerOptions {
   readonly store: EventStore;
   readonly workspaces: AggregateCache<WorkspaceState>;
   readonly limitsDefault: WorkspaceLimits;
@@ -36,7 +36,11 @@ const HOLD_MS = 15 * MINUTE_MS;
 const ACCOUNTS_MAX = 1_000;
 
 /** Exact across instances: whoever decides on a state that is no longer so loses the append. */
-export function storageLedger({ store, workspaces, limitsDefault }: StorageLedgerOptions): StorageLedger {
+export function fileStorageLedger({
+  store,
+  workspaces,
+  limitsDefault,
+}: FileStorageLedgerOptions): FileStorageLedger {
   const accounts = new LRUCache<string, StorageAccount>({ max: ACCOUNTS_MAX });
   const accountOf = (workspaceId: string): StorageAccount => {
     const account = accounts.get(workspaceId) ?? new StorageAccount(store, storageStream(workspaceId));

@@ -58,7 +58,7 @@ const PAGE_ROWS_SCANNED_MAX = 10 * ROWS_SCANNED_MAX;
 const BEHIND_ALL_GROUPS = "~";
 
 /** Counts by bucket and group, newest first and of one bucket in the groups' order. */
-export function* countedRows(
+export function* usageBuckets(
   db: ReadDatabase,
   source: CountSource,
   range: UsageRange,

@@ -1,5 +1,5 @@
 /** What a data directory remembers of the service that works with it, beyond that service's death. */
-export interface ServiceMemory {
+export interface RememberedServiceId {
   /**
    * The id under which a service on this data directory joined the log, and has not left it. It has ended when the
    * caller holds the directory's lock. Null: it has left, or nobody knows.

@@ -9,7 +9,7 @@ interface Slot<Value> {
  * while a read is under way, or within `spacingMs` of its beginning, share the next one: a burst for one id
  * costs two reads, not one each, and a steady stream one every `spacingMs`.
  */
-export function singleFlightReads<Value>(
+export function coalescedReads<Value>(
   read: (id: string) => Promise<Value>,
   spacingMs: number,
 ): (id: string) => Promise<Value> {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
-import { reasonOfReply } from "../../src/domain/email/refusalReasons.ts";
+import { reasonOfReply } from "../../src/domain/email/relayReplyRules.ts";
 import type { MailStage } from "../../src/kernel/outcome/mailOutcome.ts";
 
 /**

@@ -9,7 +9,7 @@ interface Holding {
  * Something of which there is only so much for all. Everybody gets what they ask for; where it is short, whoever holds the
  * most gives up what they have held the longest, so that nobody keeps out the others.
  */
-export class FairShare {
+export class EvictingPool {
   private readonly holdings = new Set<Holding>();
   private readonly amounts = new Map<string, number>();
   private taken = 0;
