@@ -17,7 +17,6 @@ import type { Readers } from "../readModels/readers.ts";
 import { isOutbox } from "./adapters/openMailTransport.ts";
 import type { Config } from "./config/config.ts";
 import { firstKeyChecks, lastSealCheck } from "./status/healthChecks.ts";
-import { readModelBuild } from "./status/readModelBuild.ts";
 import { readModelStates } from "./status/readModelStates.ts";
 import { verificationChecks } from "./status/readModelVerificationChecks.ts";
 
@@ -33,6 +32,7 @@ interface Served {
   readonly freezeWatch: FreezeWatch;
   readonly basePath: string;
   readonly readiness: () => Promise<Checks>;
+  readonly readModelBuild: DashboardOptions["readModelBuild"];
   readonly webhooks: DashboardOptions["webhooks"];
   readonly readModel: (name: string) => ReadModel;
   readonly senderVerification: SenderVerification;
@@ -44,11 +44,9 @@ export function openDashboard(
   config: Config,
   { delivery, freezeWatch, readers, dns, ...served }: Served,
 ): Promise<Dashboard> {
-  const build = readModelBuild({ ...served.deps, readers });
   return makeDashboard({
     ...served,
-    ...withoutWaiting(served, build),
-    readModelBuild: build,
+    ...withoutWaiting(served),
     url: config.baseUrl,
     version,
     isFrozen: () => freezeWatch.isFrozen(),
@@ -68,21 +66,25 @@ export function openDashboard(
 }
 
 /** Who looks at a page is told at once that a list is still being built, and not after seconds. */
-function withoutWaiting(
-  { readModel, webhooks }: Pick<Served, "readModel" | "webhooks">,
-  build: DashboardOptions["readModelBuild"],
-): Pick<DashboardOptions, "readModel" | "webhooks"> {
+function withoutWaiting({
+  readModel,
+  readModelBuild,
+  webhooks,
+}: Pick<Served, "readModel" | "readModelBuild" | "webhooks">): Pick<
+  DashboardOptions,
+  "readModel" | "webhooks"
+> {
   return {
     readModel(name) {
       const model = readModel(name);
       const whenCaughtUp = async (timeoutMs: number) =>
-        (await build()) === null && model.whenCaughtUp(timeoutMs);
+        (await readModelBuild()) === null && model.whenCaughtUp(timeoutMs);
       return { ...model, whenCaughtUp };
     },
     webhooks: {
       ...webhooks,
       async caughtUpEndpoints(workspaceId) {
-        if ((await build()) !== null) throw notUpToDate();
+        if ((await readModelBuild()) !== null) throw notUpToDate();
         return webhooks.caughtUpEndpoints(workspaceId);
       },
     },

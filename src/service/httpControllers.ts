@@ -38,6 +38,7 @@ import type { Config } from "./config/config.ts";
 import { isLoopbackUrl } from "./config/loopback.ts";
 import { openDashboard } from "./dashboard.ts";
 import { readinessOf } from "./status/readiness.ts";
+import { readModelBuild } from "./status/readModelBuild.ts";
 
 interface Serving {
   readonly deps: Dependencies;
@@ -64,7 +65,8 @@ export async function makeControllers(config: Config, serving: Serving): Promise
     scheduler,
     whenCaughtUp: async (timeoutMs) => readers.waitForPosition(name, await deps.store.head(), timeoutMs),
   });
-  const readiness = readinessOf({ config, deps, readers, delivery, freezeWatch });
+  const build = readModelBuild({ ...deps, readers });
+  const readiness = readinessOf({ config, deps, readers, delivery, freezeWatch, readModelBuild: build });
   const dns = createDnsResolver(config.dnsServers);
   const senderVerification = makeSenderVerification({
     deps,
@@ -77,6 +79,7 @@ export async function makeControllers(config: Config, serving: Serving): Promise
     dns,
     basePath,
     readiness,
+    readModelBuild: build,
     webhooks,
     readModel,
     senderVerification,

@@ -7,7 +7,13 @@ import { startTestApp } from "../support/service.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
-import { describeInBrowser, expectGoodLooks, logInByKey, logInByLink } from "./browserFixture.ts";
+import {
+  describeInBrowser,
+  expectGoodLooks,
+  keepScreenshot,
+  logInByKey,
+  logInByLink,
+} from "./browserFixture.ts";
 
 const TEST_MS_MAX = 90_000;
 
@@ -52,13 +58,54 @@ describeInBrowser("sessions", (browser) => {
     await page.locator("#live.on").waitFor();
     setSystemTime(new Date(Date.now() + SESSION_IDLE_MS_MAX));
     // The page that was left open follows nothing any more; whoever does something logs in first.
-    await page.locator("#live:not(.on)").waitFor();
+    await page.getByRole("alert").getByRole("heading", { name: "Your session has ended" }).waitFor();
+    expect(await page.locator("#live").textContent()).toBe("session ended");
+    await keepScreenshot(page, "session-ended-light");
     await page.locator("a[data-row]").first().click();
     await page.getByText("Your session has ended. Log in again to go on.").waitFor();
     await page.getByLabel("API key or log-in link").fill(tenant.apiKey);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.waitForURL(at(`/messages/${samples.bounced}`));
     await page.getByRole("heading", { name: "The address does not exist." }).waitFor();
+  });
+
+  test("a page that is left open says that its key was revoked, and leads back to itself", async () => {
+    const short = await tenant.withKey({});
+    const { page, errors } = await browser.open();
+    await logInByKey(page, service.url, short.apiKey);
+    await page.goto(at("/messages?q=status%3Abounced"));
+    await page.locator("#live.on").waitFor();
+    await revokeKey(service.log, short.keyId, {
+      ...systemCommandContext("test"),
+      workspaceId: tenant.workspaceId,
+    });
+    await page.getByRole("alert").getByRole("link", { name: "Log in again" }).click();
+    await page.getByLabel("API key or log-in link").fill(tenant.apiKey);
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.waitForURL(at("/messages?q=status%3Abounced"));
+    await page.locator("a[data-row]").first().waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    // The browser tells of the answer 401, which is how the page knows.
+    expect(errors.filter((error) => !/status (of )?401/.test(error))).toEqual([]);
+  });
+
+  test("a page that follows nothing says that the session has ended when somebody comes back to it", async () => {
+    const short = await tenant.withKey({});
+    const { page } = await browser.open();
+    await logInByKey(page, service.url, short.apiKey);
+    await page.goto(at("/suppressions"));
+    await page.getByLabel("Address", { exact: true }).fill("half-typed@example.org");
+    await revokeKey(service.log, short.keyId, {
+      ...systemCommandContext("test"),
+      workspaceId: tenant.workspaceId,
+    });
+    const ended = page.getByRole("alert").getByRole("heading", { name: "Your session has ended" });
+    await until(async () => {
+      // As when the window comes to the front again.
+      await page.evaluate("window.dispatchEvent(new Event('focus'))");
+      return ended.isVisible();
+    }, "the end of the session");
+    expect(await page.getByLabel("Address", { exact: true }).inputValue()).toBe("half-typed@example.org");
   });
 
   test("another workspace's ids lead nowhere", async () => {

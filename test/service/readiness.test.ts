@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import type { ReadModelBuild } from "../../src/http/dashboard/frame/dashboardOptions.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { readinessOf } from "../../src/service/status/readiness.ts";
 
@@ -14,6 +15,7 @@ function readinessWith(changed: object) {
     readers: { status: () => [] as unknown[] },
     delivery: { relayFault: null },
     freezeWatch: { isFrozen: async () => false },
+    readModelBuild: async () => null as ReadModelBuild | null,
     ...changed,
   };
   return readinessOf(parts as unknown as Parameters<typeof readinessOf>[0]);
@@ -28,6 +30,36 @@ test("nobody is told at which message a read model stopped", async () => {
     ok: false,
     detail: "emails: stopped at EmailQueued, stream email-…, revision 1",
   });
+});
+
+const behind = { name: "emails", state: "behind", isCaughtUp: false, failure: null };
+const level = { ...behind, state: "live", isCaughtUp: true };
+
+test("read models that are being built make the service unready from the first moment", async () => {
+  const build = { done: 0.427, lagMs: 60_000 };
+  const readiness = readinessWith({
+    readers: { status: () => [level, behind] },
+    readModelBuild: async () => build,
+  });
+  const { read_models: readModels } = await readiness();
+  expect(readModels).toMatchObject({ ok: false, detail: "being built: 42% of the log is read" });
+});
+
+test("what a read model lacks for some seconds makes a service that was ready not unready", async () => {
+  let model = level;
+  let build: ReadModelBuild | null = null;
+  const readiness = readinessWith({
+    readers: { status: () => [model] },
+    readModelBuild: async () => build,
+  });
+  const look = async () => (await readiness()).read_models;
+  expect(await look()).toMatchObject({ ok: true, detail: "caught up" });
+  model = behind;
+  expect(await look()).toMatchObject({ ok: true, detail: "caught up" });
+  build = { done: 0.99, lagMs: 7_000 };
+  expect(await look()).toMatchObject({ ok: true, detail: "being built: 99% of the log is read" });
+  build = { done: 0.98, lagMs: 11_000 };
+  expect(await look()).toMatchObject({ ok: false, detail: "being built: 98% of the log is read" });
 });
 
 test("many who ask at once whether the service is ready ask the store once", async () => {

@@ -48,6 +48,7 @@ async function lookAt(
   const names = new Set(late.map(({ name }) => name));
   const events = [...new Set(projections.flatMap((model) => (names.has(model.name) ? model.events : [])))];
   const since = await behindSince(store, { events }, position);
-  if (since === null || since === "unknown" || clock.now() - since < LAG_MS_MAX) return null;
-  return { done: readingProgress({ position, head: await store.head() }) };
+  if (since === null || since === "unknown") return null;
+  const lagMs = clock.now() - since;
+  return lagMs < LAG_MS_MAX ? null : { lagMs, done: readingProgress({ position, head: await store.head() }) };
 }

@@ -1,6 +1,7 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { RELAY_DETAILS } from "../../domain/email/waitingReason.ts";
 import type { InstanceState } from "../../domain/instance/state.ts";
+import type { DashboardOptions } from "../../http/dashboard/frame/dashboardOptions.ts";
 import type { Check } from "../../http/health/healthRoutes.ts";
 import { bytesText } from "../../kernel/text/text.ts";
 import { rfc3339 } from "../../kernel/time.ts";
@@ -24,6 +25,7 @@ interface ReadinessOptions {
   readonly readers: Readers;
   readonly delivery: MailDelivery;
   readonly freezeWatch: FreezeWatch;
+  readonly readModelBuild: DashboardOptions["readModelBuild"];
 }
 
 /** What `/health/ready` looks at. Trouble with the relay is shown and does not make the service unready: mail waits. */
@@ -37,7 +39,7 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
     const relay = fault === null ? takingDetail(config) : RELAY_DETAILS[fault.trouble];
     return {
       store: await storeCheck(deps),
-      read_models: readModels(),
+      read_models: await readModels(),
       disk: { ok: free >= config.diskFreeBytesMin, required: true, detail: `${bytesText(free)} free` },
       ...(await instanceChecks(options)),
       relay: { ok: fault === null, required: false, detail: relay },
@@ -95,19 +97,27 @@ function withoutIds(reason: string): string {
   return reason.replace(ID, "…");
 }
 
-/** Not ready when one has failed, or none has been level with the log for a while. */
-function readModelCheck({ readers, deps }: ReadinessOptions): () => Check {
-  const { clock } = deps;
-  const levelAt = new Map<string, number>();
-  return () => {
-    const now = clock.monotonicMs();
-    const wrong = readers.status().filter(({ name, state, isCaughtUp }) => {
-      if (isCaughtUp || !levelAt.has(name)) levelAt.set(name, now);
-      return state === "failed" || now - (levelAt.get(name) ?? now) > LAG_MS_MAX;
-    });
-    const detail = wrong
-      .map(({ name, state, failure }) => `${name}: ${withoutIds(failure ?? state)}`)
-      .join("; ");
-    return { ok: wrong.length === 0, required: true, detail: detail || "caught up" };
+/**
+ * Not ready when one has failed, one lacks what was written a while ago, or one is being built that has not been level with
+ * the log since the start: who asks its lists then is told of nearly nothing.
+ */
+function readModelCheck({ readers, readModelBuild }: ReadinessOptions): () => Promise<Check> {
+  const haveBeenLevel = new Set<string>();
+  return async () => {
+    const build = await readModelBuild();
+    const models = readers.status();
+    for (const { name, isCaughtUp } of models) if (isCaughtUp) haveBeenLevel.add(name);
+    const failures = models.flatMap(({ name, state, failure }) =>
+      state === "failed" ? [`${name}: ${withoutIds(failure ?? state)}`] : [],
+    );
+    const isNew = models.some(({ name, state }) => state !== "failed" && !haveBeenLevel.has(name));
+    const isLate = build !== null && (isNew || build.lagMs > LAG_MS_MAX);
+    const progress =
+      build === null ? [] : [`being built: ${Math.floor(build.done * 100)}% of the log is read`];
+    return {
+      ok: failures.length === 0 && !isLate,
+      required: true,
+      detail: [...failures, ...progress].join("; ") || "caught up",
+    };
   };
 }

@@ -29,6 +29,9 @@ test(
         expect(page?.html).toMatch(/of which \d+% is read/);
         expect(page?.html).not.toContain("No message has been sent yet");
       }
+      const ready = await app.call("GET", "/health/ready");
+      expect(ready.status).toBe(503);
+      expect(ready.json.checks.read_models.detail).toMatch(/^being built: \d+% of the log is read$/);
       expect(overview?.html).toContain("The figures are being counted");
       expect(overview?.html).not.toContain("caught up");
       for (const page of [overview, messages, inbox]) expect(page?.status).toBe(200);
@@ -39,6 +42,7 @@ test(
       const isBuilt = async () => !(await visitor.get("/messages")).html.includes("are being built");
       await until(isBuilt, "the read models", TEST_MS_MAX / 2);
       expect((await visitor.get("/suppressions")).status).toBe(200);
+      expect((await app.call("GET", "/health/ready")).json.checks.read_models.detail).toBe("caught up");
       const asked = { "hx-request": "true" };
       expect((await visitor.get("/live/read-models", asked)).html).toContain("are complete now");
       const { headers } = await visitor.get("/live/read-models?without-rows", asked);

@@ -183,19 +183,34 @@ window.addEventListener("pageshow", () => {
   returnToRow();
 });
 
+// A page whose session has ended says so, and asks for nothing more: what was typed into it stays in sight.
+let hasEnded = false;
+function endSession() {
+  hasEnded = true;
+  document.querySelector("#session-ended").hidden = false;
+  showLive(false);
+}
+
 // Whether the page follows what happens: a stream that breaks comes back by itself, and a hidden tab needs none.
 function showLive(isLive) {
   const mark = document.querySelector("#live");
   if (mark === null) return;
   mark.hidden = false;
-  mark.textContent = isLive ? "live" : "paused";
+  mark.textContent = isLive ? "live" : hasEnded ? "session ended" : "paused";
   mark.classList.toggle("on", isLive);
 }
 document.addEventListener("htmx:sse:after:connection", () => showLive(true));
-document.addEventListener("htmx:sse:error", () => showLive(false));
+document.addEventListener("htmx:sse:error", (event) => {
+  if (event.detail.status === 401) endSession();
+  showLive(false);
+});
 document.addEventListener("htmx:sse:close", () => showLive(false));
 document.addEventListener("htmx:sse:before:connection", (event) => {
+  if (hasEnded) event.preventDefault();
   if (event.detail.connection.attempt > 0) showLive(false);
+});
+document.addEventListener("htmx:before:request", (event) => {
+  if (hasEnded) event.preventDefault();
 });
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) showLive(false);
@@ -204,7 +219,7 @@ document.addEventListener("visibilitychange", () => {
 // Parts that have come later, and sessions that have ended meanwhile.
 document.addEventListener("htmx:after:swap", (event) => prepare(event.target));
 document.addEventListener("htmx:after:request", (event) => {
-  if (event.detail?.ctx?.response?.status === 401) location.reload();
+  if (event.detail?.ctx?.response?.status === 401) endSession();
 });
 
 prepare(document);

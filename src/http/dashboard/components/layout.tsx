@@ -6,6 +6,7 @@ import { NAVIGATION, type NavigationItem, sectionOf } from "../frame/navigation.
 import { BuildNotice } from "./buildNotice.tsx";
 import { PostForm } from "./form.tsx";
 import { Icon, Mark } from "./icon.tsx";
+import { SessionEnded } from "./sessionEnded.tsx";
 
 interface DocumentProps {
   readonly title: string;
@@ -16,8 +17,16 @@ interface DocumentProps {
   readonly children: Child;
 }
 
-/** htmx adds no style of its own, which the page's policy would not let it, and runs nothing that stands in attributes. */
-const HTMX_CONFIG = JSON.stringify({ includeIndicatorCSS: false, history: false, extensions: "sse" });
+/**
+ * htmx adds no style of its own, which the page's policy would not let it, and runs nothing that stands in attributes.
+ * Where a part of a page is refused or fails, what is shown of it stays.
+ */
+const HTMX_CONFIG = JSON.stringify({
+  includeIndicatorCSS: false,
+  history: false,
+  extensions: "sse",
+  noSwap: [204, 304, "4xx", "5xx"],
+});
 
 /** A whole HTML document. */
 export const Document: FC<DocumentProps> = ({ title, assets, assetsAt, files, children }) => (
@@ -67,6 +76,7 @@ export const Layout: FC<LayoutProps> = ({ visit, page, path, notice, assets }) =
     <div class="frame">
       <SideBar visit={visit} path={path} />
       <main id="content" class={page.isWide ? "wide" : ""} tabindex={-1}>
+        <SessionEnded to={visit.to} href={addressOf(visit, path)} />
         <Above visit={visit} page={page} />
         {visit.mail === "live" ? null : (
           <p class="notice test-mail">
@@ -96,6 +106,12 @@ export const Layout: FC<LayoutProps> = ({ visit, page, path, notice, assets }) =
     <dialog id="confirm" aria-label="Confirm" />
   </Document>
 );
+
+/** Where a person gets this page again; what a form was answered with cannot be asked for. */
+function addressOf({ request, query, to }: Visit, path: string): string {
+  if (request.method !== "GET") return to(sectionOf(path)?.path ?? "/");
+  return to(path) + (query.size === 0 ? "" : `?${query}`);
+}
 
 const Above: FC<{ readonly visit: Visit; readonly page: Page }> = ({ visit, page: { above = [] } }) =>
   above.length === 0 ? null : (

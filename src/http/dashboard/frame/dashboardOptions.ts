@@ -23,6 +23,8 @@ export interface MaintenanceCheck {
 export interface ReadModelBuild {
   /** How much of the log the one that is furthest back holds, from 0 to 1. */
   readonly done: number;
+  /** How old the oldest of what one of them lacks is, in ms. */
+  readonly lagMs: number;
 }
 
 /** One of several relays. */

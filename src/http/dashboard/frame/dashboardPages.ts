@@ -8,6 +8,7 @@ import { inboxRoutes } from "../inbox/inboxRoutes.tsx";
 import { liveRoutes } from "../live/liveRoutes.ts";
 import type { LiveStreams } from "../live/liveStreams.ts";
 import { readModelBuildRoutes } from "../live/readModelBuildRoutes.tsx";
+import { sessionRoutes } from "../live/sessionRoutes.ts";
 import { messageActionRoutes } from "../message/messageActionRoutes.tsx";
 import { messageListRoutes } from "../message/messageListRoutes.tsx";
 import { messageRoutes } from "../message/messageRoutes.tsx";
@@ -52,5 +53,6 @@ export function dashboardRoutes(options: DashboardOptions, streams: LiveStreams)
     ...erasureRoutes(options),
     ...liveRoutes(options, streams),
     ...readModelBuildRoutes(),
+    ...sessionRoutes(),
   ];
 }

@@ -1,0 +1,32 @@
+import type { FC } from "hono/jsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+
+/** Where a page asks whether its session goes on, when somebody comes back to it. */
+export const SESSION_PATH = "/live/session";
+
+interface SessionEndedProps {
+  readonly to: Visit["to"];
+  /** The address of the page: it leads to the log-in, and that leads back. */
+  readonly href: string;
+}
+
+/** Stands above each page, unseen until a script hears that the session has ended. What was typed stays in sight. */
+export const SessionEnded: FC<SessionEndedProps> = ({ to, href }) => (
+  <section
+    id="session-ended"
+    class="standing bad"
+    role="alert"
+    hx-get={to(SESSION_PATH)}
+    hx-trigger="focus from:window, visibilitychange from:document"
+    hx-swap="none"
+    hidden
+  >
+    <div>
+      <h2>Your session has ended</h2>
+      <p>This page no longer follows what happens, and nothing can be changed from it.</p>
+    </div>
+    <a class="button primary" href={href}>
+      Log in again
+    </a>
+  </section>
+);
