@@ -84,7 +84,7 @@ export interface AttachmentQuery {
   readonly limit: number;
 }
 
-/** Where an upload stands in a list. `createdAt` is RFC 3339 in UTC. */
+/** The cursor of an upload. `createdAt` is RFC 3339 in UTC. */
 export interface AttachmentRow {
   readonly id: string;
   readonly createdAt: string;

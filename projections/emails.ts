@@ -404,7 +404,7 @@ function emailRow(row: SqlRow): EmailRow {
   };
 }
 
-/** The mail owners that have messages whose content can be let go of, and when the first of them was accepted. */
+/** The mail owners that have messages whose content can be erased, and when the first of them was accepted. */
 export function workspacesRetaining(
   db: ReadDatabase,
 ): readonly { readonly ownerId: string; readonly since: string }[] {

@@ -6,7 +6,7 @@ import { emails } from "./emails.ts";
 import { erasures } from "./erasures.ts";
 import type { Projection } from "./projection.ts";
 import { senders } from "./senders.ts";
-import { stopsAtNewerFormat } from "./stopAtNewerFormat.ts";
+import { stopAtNewerFormat } from "./stopAtNewerFormat.ts";
 import { storageReservations } from "./storageReservations.ts";
 import { suppressions } from "./suppressions.ts";
 import { templates } from "./templates.ts";
@@ -29,4 +29,4 @@ const all: readonly Projection[] = [
 ];
 
 /** Every read model of Postledger. */
-export const projections: readonly Projection[] = all.map((projection) => stopsAtNewerFormat(projection));
+export const projections: readonly Projection[] = all.map((projection) => stopAtNewerFormat(projection));

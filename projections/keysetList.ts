@@ -118,7 +118,7 @@ function allOf(conditions: readonly Condition[]): Condition {
   };
 }
 
-/** Where a row with `id` and `created_at` stands. */
+/** The cursor of a row with `id` and `created_at`. */
 export function cursorOf(row: SqlRow): KeysetCursor {
   return { id: String(row.id), createdAt: String(row.created_at) };
 }

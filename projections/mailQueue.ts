@@ -62,7 +62,7 @@ export function holdAll(db: ReadDatabase): void {
   for (const sql of HOLD_ALL) db.run(sql);
 }
 
-/** The operator lets go on what was held. */
+/** The operator releases what was held. */
 export function releaseAll(db: ReadDatabase): void {
   db.run(RELEASE_ALL);
 }
@@ -290,14 +290,14 @@ export function oldestWaiting(
   return row === undefined ? null : { id: String(row.id), since: epochMs(String(row.since)) };
 }
 
-/** How many messages of a mail owner wait so, due or not; `limit` stands for that many and more. */
+/** How many messages of a mail owner wait so, due or not; `limit` means that many or more. */
 export function countWaiting(db: ReadDatabase, ownerId: string, now: EpochMs, limit: number): number {
   const sql = `SELECT count(*) AS waiting FROM (SELECT 1 FROM emails INDEXED BY mail_queue_by_age
     WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? LIMIT ?)`;
   return Number(db.get(sql, ownerId, rfc3339(now), limit)?.waiting ?? 0);
 }
 
-/** How many messages of a mail owner are to begin later than now; `limit` stands for that many and more. */
+/** How many messages of a mail owner are to begin later than now; `limit` means that many or more. */
 export function countScheduled(db: ReadDatabase, ownerId: string, now: EpochMs, limit: number): number {
   const sql = `SELECT count(*) AS scheduled FROM (SELECT 1 FROM emails INDEXED BY mail_queue_by_age
     WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} > ? LIMIT ?)`;

@@ -1,6 +1,6 @@
 import type { ProjectedEvent, ProjectedRows } from "../src/ports/readDatabase.ts";
 
-/** One table of a read model. `columns` is what stands between the parentheses of CREATE TABLE. */
+/** One table of a read model. `columns` is what goes between the parentheses of CREATE TABLE. */
 export interface ProjectionTable {
   readonly name: string;
   readonly columns: string;

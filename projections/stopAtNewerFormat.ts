@@ -18,7 +18,7 @@ function requireReadable(event: ProjectedEvent, reads: number): void {
  * that it asks for, so it would pass over types that it does not know, and its rows would be wrong without anybody
  * noticing.
  */
-export function stopsAtNewerFormat(projection: Projection, reads = LOG_FORMAT.reads): Projection {
+export function stopAtNewerFormat(projection: Projection, reads = LOG_FORMAT.reads): Projection {
   return {
     ...projection,
     events: [...projection.events, LOG_FORMAT_RAISED],

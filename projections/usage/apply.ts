@@ -54,7 +54,7 @@ export function countAccepted(
   count(db, message, at, isSuppressed ? ACCEPTED_SUPPRESSED : ACCEPTED);
 }
 
-/** Counts the end of a message's delivery, which has one, or what was told of it later. */
+/** Counts the end of a message's delivery, which has one, or feedback that came later. */
 export function countEnded(
   db: ProjectedRows,
   message: CountedMessage,

@@ -15,7 +15,7 @@ export interface UsageRange {
   readonly limit: number;
 }
 
-/** Where a row stands. `group` is the sender, the template or the domain; "" for none, or where nothing is grouped. */
+/** The key of a row. `group` is the sender, the template or the domain; "" for none, or where nothing is grouped. */
 export interface UsageCursor {
   /** When the bucket begins. */
   readonly start: string;
@@ -34,7 +34,7 @@ export type SteppedRead<Result> = Generator<void, Result, void>;
 /** A table of counts by hour, and which of its rows are wanted by which name. */
 export interface CountSource {
   readonly table: string;
-  /** What stands behind day and hour in its key. */
+  /** What follows day and hour in its key. */
   readonly key: readonly string[];
   readonly counts: readonly string[];
   readonly group: (row: SqlRow) => string;
@@ -77,7 +77,7 @@ export function* usageBuckets(
 }
 
 /**
- * Counts the rows of a page, bucket by bucket. A bucket is always told whole, so a page goes on to the end of the one
+ * Counts the rows of a page, bucket by bucket. A bucket is never split, so a page goes on to the end of the one
  * that it is in; else it looks at a bounded number of rows.
  */
 class PageCount {

@@ -22,7 +22,10 @@ export function webhookDeliveryId(eventId: string, endpointId: string): string {
   return Bun.randomUUIDv5(endpointId, eventId);
 }
 
-/** The id of what stands where an event is missing in a log: the same in every attempt to bring the log somewhere. */
+/**
+ * The id of the placeholder for an event that is missing in a log: the same in every attempt to bring the log
+ * somewhere.
+ */
 export function eventErasedId(logId: string, stream: string, revision: number): string {
   return Bun.randomUUIDv5(`${revision}@${stream}`, logId);
 }

@@ -52,7 +52,7 @@ export interface LogBatch {
   readonly events: readonly RecordedEvent[];
   /** Everything up to here that matches is in this batch or was in an earlier one. Never moves back. */
   readonly position: Position;
-  /** True when the reader stood at the head of the log after this batch. */
+  /** True when the reader was at the head of the log after this batch. */
   readonly caughtUp: boolean;
 }
 
@@ -160,6 +160,6 @@ export interface EventStore {
    * by several callers at once too.
    */
   purge(options?: CallOptions): Promise<PurgeReport>;
-  /** Lets go of files and connections. Calls under way settle first or fail as `unavailable`. */
+  /** Closes files and connections. Calls under way settle first or fail as `unavailable`. */
   close(): Promise<void>;
 }

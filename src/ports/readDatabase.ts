@@ -72,7 +72,7 @@ export interface ReadDatabaseFile extends ProjectedRows {
   rollback(): void;
   /** A number that changes when another connection has committed. */
   dataVersion(): number;
-  /** Lets go of the file; an open transaction is undone. Twice is once. */
+  /** Closes the file; an open transaction is rolled back. A second call does nothing. */
   close(): void;
   /**
    * Puts what a file opened with `build` holds beside it, durably: `resume` goes on from there, whatever becomes

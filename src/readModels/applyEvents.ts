@@ -44,7 +44,7 @@ export interface Applier {
   failure: ApplyFailure | undefined;
 }
 
-/** Starts where the file's checkpoint stands. */
+/** Starts at the file's checkpoint. */
 export function makeApplier(
   projection: Projection,
   db: ReadDatabaseFile,
@@ -224,7 +224,7 @@ export async function* feedToHead(store: EventStore, appliers: readonly Applier[
     pending = 0;
     await yieldToTimers();
   }
-  // The reading covered all up to where the head was, though its last batch may stand before that.
+  // The reading covered all up to where the head was, though its last batch may end before that.
   feed({ events: [], position: head, caughtUp: true });
   for (const applier of appliers) commit(applier);
   yield pending;

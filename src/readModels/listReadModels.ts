@@ -75,7 +75,7 @@ function absent({ name, version }: Projection): ReadModelListing {
   return { name, version, status: "absent", isAtHead: false, ...nothing };
 }
 
-/** How the read models of a directory stand, also beside a running service. Changes nothing. */
+/** The status of the read models of a directory, also beside a running service. Changes nothing. */
 export async function listReadModels(options: ListOptions): Promise<readonly ReadModelListing[]> {
   if (!hasCatalog(options.directory)) return options.projections.map(absent);
   const head = await options.store.head();

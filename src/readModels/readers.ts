@@ -16,7 +16,7 @@ export interface ReadersOptions {
   readonly projections: readonly Pick<Projection, "name">[];
 }
 
-/** How a projection stands, as far as the follower has said. */
+/** The status of a projection, as far as the follower has said. */
 export interface ReaderStatus {
   readonly name: string;
   /** `absent`: not opened yet. `behind`: being brought to the live position. `failed`: stopped, rows stay. */

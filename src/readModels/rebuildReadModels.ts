@@ -167,7 +167,7 @@ function publish(catalog: Catalog, build: Build): void {
     : resultOf(build, "failed", "a service that started meanwhile cleared it away: rebuild again");
 }
 
-/** Lets go of what failed, and of what was interrupted before any of it was saved. */
+/** Discards what failed, and what was interrupted before any of it was saved. */
 function abandon({ databases, directory }: RebuildOptions, catalog: Catalog, builds: readonly Build[]): void {
   for (const { entry, applier, result } of builds) {
     applier.db.close();

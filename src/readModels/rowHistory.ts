@@ -2,7 +2,7 @@ import type { Projection, ProjectionTable } from "../../projections/projection.t
 import type { ProjectedEvent, ReadDatabaseFile, SqlRow, SqlValue } from "../ports/readDatabase.ts";
 import { differingColumns } from "./compareTables.ts";
 
-/** Where an event stands, for whoever wants to look it up. */
+/** Where an event is, for whoever wants to look it up. */
 export interface EventLocation {
   readonly stream: string;
   readonly revision: number;

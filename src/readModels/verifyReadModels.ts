@@ -112,7 +112,7 @@ async function readOn(options: VerifyOptions, appliers: readonly Applier[]): Pro
   }
 }
 
-/** Builds aside to where the live ones stand now, all from one reading of the log. */
+/** Builds copies up to the positions of the live ones, all from one reading of the log. */
 async function buildAside(options: VerifyOptions, catalog: Catalog, checks: readonly Check[]): Promise<void> {
   const appliers = new Map<Check, Applier>();
   for (const check of checks) {
@@ -180,7 +180,7 @@ async function firstLook(
 }
 
 /**
- * Looks at what differs a second time. What is truncated in the log was let go of by an event before, and a
+ * Looks at what differs a second time. What is truncated in the log was permitted by an event before, and a
  * reading that missed the one may not have come to the other. So a copy of the live rows and rows built anew go on
  * to the head of the log by one reading, which shows both the same; what differed then and differs now is wrong.
  */
@@ -260,7 +260,7 @@ async function compare(options: VerifyOptions, catalog: Catalog, check: Check): 
  * Builds the read models aside from the log and compares them with the live ones, row by row, each at one
  * position; a difference is looked into with a second reading. Changes nothing but the note of its result in the
  * catalog, and works beside a running service. Rejects when the store does, or with the signal's reason; whatever
- * is wrong with one read model stands in its result.
+ * is wrong with one read model is in its result.
  */
 export async function verifyReadModels(options: VerifyOptions): Promise<readonly VerifyResult[]> {
   options.signal.throwIfAborted();

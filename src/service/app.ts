@@ -222,12 +222,12 @@ async function leave({ membership }: Ground, logger: Logger): Promise<void> {
     .catch((error) =>
       logger.warn(
         { reason: reasonOf(error) },
-        "the store could not be told that nothing is under way here: an export that freezes the log waits its longest",
+        "the store could not record that nothing is under way here: an export that freezes the log waits its longest",
       ),
     );
 }
 
-/** Port 0 of a base URL stands for the port that was really taken. */
+/** Port 0 of a base URL means the port that the system has chosen. */
 function withPort(baseUrl: URL, port: string): URL {
   const url = new URL(baseUrl);
   if (url.port === "0") url.port = port;

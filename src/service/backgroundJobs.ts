@@ -47,7 +47,7 @@ interface Worker {
 
 export interface BackgroundJobs {
   readonly delivery: MailDelivery;
-  /** How each of several relays stands. */
+  /** The status of each of several relays. */
   readonly relays: RelayStates["list"];
   /** Mail and webhook calls that are under way. */
   inFlightCount(): number;
@@ -207,7 +207,7 @@ function contentSweeperOf(config: Config, logger: Logger, { store, content }: De
   });
 }
 
-/** What lets go of content whose time is over, of what was erased, and of people. */
+/** What erases content whose time is over, what was erased on request, and people. */
 function workOnErasures(
   config: Config,
   logger: Logger,
@@ -244,7 +244,7 @@ function workOnErasures(
   ];
 }
 
-/** What checks uploads, and what lets go of files whose time is over. */
+/** What checks uploads, and what deletes files whose time is over. */
 function workOnAttachments(logger: Logger, { deps, readers }: Working): readonly PollingWorker[] {
   const shared = {
     deps,

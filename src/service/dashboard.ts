@@ -65,7 +65,7 @@ export function openDashboard(
   });
 }
 
-/** Who looks at a page is told at once that a list is still being built, and not after seconds. */
+/** A page says at once that a list is still being built, and not after seconds. */
 function withoutWaiting({
   readModel,
   readModelBuild,

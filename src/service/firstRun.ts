@@ -84,7 +84,7 @@ export function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** A command that sends a first email as it stands, from any folder, with the key read from its file. */
+/** A command that sends a first email from any folder, unchanged, with the key read from its file. */
 export function firstCurl(url: string, dataDir: string): string {
   const path = bootstrapKeyPath(dataDir);
   const body = { from: BOOTSTRAP_SENDER, to: "you@example.com", subject: "Hello", text: "It works." };

@@ -134,7 +134,10 @@ function storeFault({ message }: StoreError): string {
   );
 }
 
-/** What to say of a connection string that the vendor's client does not take; it may hold a password, so none of it is told. */
+/**
+ * What to say of a connection string that the vendor's client does not take; it may hold a password, so none of it is
+ * shown.
+ */
 export function connectionStringError(error: unknown): ConfigError {
   const message = error instanceof Error ? error.message : "";
   if (/certificate file|ENOENT|EACCES|Invalid CA|PEM/i.test(message)) {

@@ -13,7 +13,7 @@ const FOR_OTHERS =
   /^x-(?:smtpapi|msys-api|mc-|pm-|mt-|mailgun-|ses-|sg-|ms-exchange-|microsoft-|forefront-|google-|gm-|received$|spam-)/;
 
 /**
- * The headers of a mail that go out with its messages, as the `headers` of a send. Throws when one of them stands there
+ * The headers of a mail that go out with its messages, as the `headers` of a send. Throws when one of them is there
  * twice: nobody knows which one counts.
  */
 export function mailHeaders({ headers }: ParsedMail): Readonly<Record<string, string>> {
@@ -25,7 +25,7 @@ export function mailHeaders({ headers }: ParsedMail): Readonly<Record<string, st
     const text = value.replace(/[ \t]+/g, " ").trim();
     if (!OWN.test(lower) || FOR_US.test(lower) || FOR_OTHERS.test(lower) || text === "") continue;
     if (names.has(lower)) {
-      const message = "must stand once in the header";
+      const message = "must occur once in the header";
       throw refusedFor("INVALID_REQUEST", [{ pointer: `/${lower}`, message }]);
     }
     names.add(lower);

@@ -49,7 +49,7 @@ function comparable(address: string): string {
   return "invalid" in parsed ? address : parsed.canonical;
 }
 
-/** The value of a field that stands once at most; null where it is not there. */
+/** The value of a field that occurs at most once; null where it is not there. */
 export function fieldOf({ headers }: ParsedMail, name: string): string | null {
   return headers.find((field) => field.name.toLowerCase() === name)?.value ?? null;
 }
@@ -58,7 +58,7 @@ function requireOnce({ headers }: ParsedMail): void {
   const names = headers.map(({ name }) => name.toLowerCase());
   const twice = ONCE.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
   if (twice !== undefined) {
-    throw refusedFor("INVALID_REQUEST", [{ pointer: `/${twice}`, message: "must stand once in the header" }]);
+    throw refusedFor("INVALID_REQUEST", [{ pointer: `/${twice}`, message: "must occur once in the header" }]);
   }
 }
 

@@ -37,10 +37,10 @@ const CODES: Readonly<Partial<Record<ProblemCode, ReplyCodes>>> = {
   INTERNAL_ERROR: BROKEN,
 };
 
-/** A problem as an SMTP client is told: its codes, what is wrong, and the code that the API has for it. */
+/** A problem as an SMTP reply: its codes, what is wrong, and the code that the API has for it. */
 export function replyOf(problem: Problem): SmtpReply {
   const [code, enhanced] = CODES[problem.code] ?? CONTENT;
-  // A pointer names a member of the body over HTTP; here it stands for the header field of that name.
+  // A pointer names a member of the body over HTTP; here it means the header field of that name.
   const text = `${problem.message.replace(/^\//, "")} (${problem.code})`;
   return reply(code, enhanced, text);
 }

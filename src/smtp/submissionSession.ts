@@ -100,7 +100,7 @@ async function logIn(
   return { user: principal, owner: principal.workspaceId };
 }
 
-/** One mail in the log of requests: its first outcome is told, and no other. */
+/** One mail in the log of requests: its first outcome is logged, and no other. */
 class MailRecord {
   readonly requestId = newRequestId();
   private readonly startedAt = performance.now();

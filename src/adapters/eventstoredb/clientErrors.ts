@@ -35,7 +35,7 @@ export class NotSentError extends Error {
   override readonly name = "NotSentError";
 }
 
-/** The server's word on one append, where that is neither its revision nor the one that stood in the way. */
+/** The server's word on one append, where that is neither its revision nor a conflicting one. */
 export class AppendFailedError extends Error {
   override readonly name = "AppendFailedError";
   constructor(

@@ -34,7 +34,7 @@ export interface EventStoreDbOptions {
   readonly url: string;
   /** How long a call may take that says nothing itself, in ms. */
   readonly timeoutMs?: number;
-  /** Whether appends stand in the log in the order of their calls, though none waits for the one before. */
+  /** Whether appends reach the log in the order of their calls, though none waits for the one before. */
   readonly inOrder?: boolean;
 }
 

@@ -26,7 +26,7 @@ export async function integrityFaults(
   const read = (filter: LogFilter) => readLog(client, { ...reading, from: LOG_START, filter }, timeoutMs);
   const metadata = new Map<string, string>();
   const others: StoreFault[] = [];
-  // By their streams: the server takes what stands there whatever the type of its event is.
+  // By their streams: the server accepts whatever is in them, of any event type.
   for await (const { events } of read({ streamPrefixes: [METADATA_STREAM, SETTINGS_STREAM] })) {
     for (const { stream, data } of events) {
       if (stream === SETTINGS_STREAM) others.push(SETTINGS_FAULT);
@@ -38,7 +38,7 @@ export async function integrityFaults(
       if (others.length < FAULTS_REPORTED_MAX) others.push(...linkFaults(stream, revision));
   }
   const bounds = [...metadata].map(([stream, members]): StoreFault => {
-    const detail = `the server was told ${members} of it, which Postledger never does`;
+    const detail = `the server's metadata has ${members}, which Postledger never does`;
     return { kind: "changed", stream: null, revision: null, object: `metadata of ${stream}`, detail };
   });
   return [...bounds, ...others].slice(0, FAULTS_REPORTED_MAX);

@@ -26,7 +26,7 @@ export function checkpointText({ commit, prepare }: VendorPosition): Position {
   return positionText({ commit, prepare: prepare === 0n ? commit : prepare });
 }
 
-/** Where the server starts to read for a reader that stands at `position`. Throws when it is another store's. */
+/** Where the server starts to read for a reader at `position`. Throws when it is another store's. */
 export function vendorPosition(position: Position): ReadPosition {
   if (position === LOG_START) return START;
   const [commit, prepare] = position.split("-");

@@ -79,7 +79,7 @@ function own(formats: Readonly<Record<string, FileFormat>>, extension: string): 
   return Object.hasOwn(formats, extension) ? formats[extension] : undefined;
 }
 
-/** The format that an extension (lower case, without its dot) stands for; undefined when it cannot be sent. */
+/** The format of an extension (lower case, without its dot); undefined when it cannot be sent. */
 export function formatOf(extension: string, archives: boolean): FileFormat | undefined {
   return own(FORMATS, extension) ?? (archives ? own(ARCHIVES, extension) : undefined);
 }

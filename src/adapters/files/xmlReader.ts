@@ -9,7 +9,7 @@ export interface XmlVisitor {
   tag(tag: XmlTag): void;
   /** An element ends; an empty one has only a tag. */
   end(name: string): void;
-  /** A piece of text, as it stands: one text may come in several. */
+  /** A piece of text, unchanged: one text may come in several. */
   text(text: string): void;
 }
 

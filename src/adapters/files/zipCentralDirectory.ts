@@ -68,7 +68,7 @@ function entryFault(entry: Entry): string | null {
   return names.some(escapes) ? "holds a path that leads out of it" : null;
 }
 
-/** Unix file modes stand in the upper half of the attributes. */
+/** Unix file modes are in the upper half of the attributes. */
 function isSymbolicLink(entry: Entry): boolean {
   return ((entry.externalFileAttributes >>> 16) & FILE_KIND) === SYMBOLIC_LINK;
 }

@@ -5,7 +5,7 @@ import type { DestinationCheck } from "../../ports/webhookTransport.ts";
 /** One resolver query, its retry included. */
 const DNS_TIMEOUT_MS = 3_000;
 const DNS_TRIES = 2;
-/** A resolver is let go after so many names. */
+/** A resolver is replaced after so many names. */
 const RESOLVER_NAMES_MAX = 1_000;
 
 export interface DestinationOptions {
@@ -20,7 +20,7 @@ export type DestinationAddress =
   | { readonly kind: "address"; readonly address: string; readonly family: 4 | 6 }
   | { readonly kind: "refused"; readonly reason: "dns" | "destination_not_public" };
 
-/** What stands for this machine without a name server (RFC 6761 §6.3). */
+/** Names of this machine that need no name server (RFC 6761 §6.3). */
 const LOOPBACK: ReadonlySet<string> = new Set(["localhost", "127.0.0.1"]);
 const HERE: DestinationAddress = { kind: "address", address: "127.0.0.1", family: 4 };
 

@@ -124,7 +124,7 @@ const BOUNDED_TAGS: Readonly<Record<string, TagImplementation>> = {
 export function budgetedLiquid(kind: "html" | "text"): Liquid {
   const escapeHtml = boundedFilter("escape") as { readonly handler: Handler };
   const liquid = new Liquid({
-    // A map of templates that is empty stands in for the file system.
+    // An empty map of templates replaces the file system.
     templates: {},
     ownPropertyOnly: true,
     strictFilters: true,

@@ -2,7 +2,7 @@ import { encodeWord } from "nodemailer/lib/mime-funcs";
 import type MimeNode from "nodemailer/lib/mime-node";
 import { ENCODED_CHARS_MAX } from "./encodedWords.ts";
 
-/** What has no blank in it stands on one line, which has 998 octets with the header's name (RFC 5322 §2.1.1). */
+/** What has no blank in it stays on one line, which has 998 octets with the header's name (RFC 5322 §2.1.1). */
 const UNBROKEN_CHARS_MAX = 900;
 /** Of a line of white space alone readers think that the headers end there. */
 const BLANKS_MAX = 40;

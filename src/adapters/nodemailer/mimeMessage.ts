@@ -14,7 +14,7 @@ const BODY_LINE_CHARS_MAX = 76;
 const BOUNDARY_CHARS = 32;
 const CRLF = "\r\n";
 
-/** Text as it stands in a message, or the bytes of a file, which stand there in base64. */
+/** Text as it is in a message, or the bytes of a file, which a message has in base64. */
 type Piece = string | Buffer;
 
 /**
@@ -59,7 +59,7 @@ export function compose(message: MailMessage): MimeNode {
     baseBoundary: boundary(message, text, html),
     headers: [
       { key: "X-Postledger-Id", value: id },
-      // RFC 3834: tells vacation responders that there is nobody to answer.
+      // RFC 3834: keeps vacation responders from answering.
       ...(own.has("auto-submitted") ? [] : [{ key: "Auto-Submitted", value: "auto-generated" }]),
       ...[...own.values()].map(({ name: key, value }) => ({ key, value })),
     ],

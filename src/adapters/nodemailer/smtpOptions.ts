@@ -181,7 +181,7 @@ function requireKnown(url: URL): void {
 /** The value of a parameter; null without it. */
 function parameterOf(url: URL, name: (typeof NAMES)[number]): string | null {
   const [value = null, ...others] = url.searchParams.getAll(name);
-  if (others.length > 0) throw malformed(`${name} stands there twice`);
+  if (others.length > 0) throw malformed(`${name} occurs twice`);
   return value;
 }
 

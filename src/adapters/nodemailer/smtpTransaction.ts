@@ -155,7 +155,7 @@ function refusedStage(error: SmtpError, replies: number): MailStage {
     case "DATA":
       return error.code === "EMESSAGE" ? "final" : "data";
     default:
-      // The relay said goodbye with this reply; it answers whatever stood first in line.
+      // The relay said goodbye with this reply; it answers whatever was first in line.
       return STAGES[replies - 1] ?? "final";
   }
 }

@@ -49,7 +49,7 @@ function mailParts({ headers, text, html = "", attachments }: Email, bytes: Buff
   };
 }
 
-/** The body as it stands there: some reports have another boundary between their parts than they say. */
+/** The body as it was written: some reports have another boundary between their parts than they say. */
 function wholeBody(bytes: Buffer): string {
   const text = bytes.toString("utf8");
   const end = /\r?\n\r?\n/.exec(text);

@@ -130,7 +130,7 @@ async function settled(
 async function clockOf({ requests, prefix, deadline }: Bucket): Promise<number> {
   const request = { method: "HEAD", key: `${prefix}identity`, expected: [NOT_FOUND] } as const;
   const { date } = await requests.send(request, deadline());
-  if (Number.isNaN(date)) throw new Error("the S3 server does not tell its time");
+  if (Number.isNaN(date)) throw new Error("the S3 server sends no Date");
   return date;
 }
 

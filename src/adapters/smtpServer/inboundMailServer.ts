@@ -30,7 +30,7 @@ const CONNECTIONS_PER_CLIENT_MAX = 10;
 const RECIPIENTS_MAX = 10;
 /** The largest mail that is taken: a report may return the whole message, encoded once more. */
 const MAIL_BYTES_MAX = 40 * 1_024 * 1_024;
-/** What is kept of it: the report stands before what it returns. */
+/** What is kept of it: the report comes before what it returns. */
 const KEPT_BYTES_MAX = 256 * 1_024;
 /** How long one connection may last in all: the library ends only those that are silent. */
 const CONNECTION_MS_MAX = 10 * MINUTE_MS;
@@ -86,7 +86,7 @@ function serverOptions({ name, tls }: InboundOptions, handler: InboundMailHandle
     disabledCommands: ["AUTH", ...(tls === null ? ["STARTTLS"] : []), ...NEVER_COMMANDS, "VRFY", "HELP"],
     authOptional: true,
     disableReverseLookup: true,
-    // The library's codes would stand before ours.
+    // The library's codes would come before ours.
     hideENHANCEDSTATUSCODES: true,
     size: MAIL_BYTES_MAX,
     maxClients: CONNECTIONS_MAX,

@@ -31,14 +31,14 @@ export interface SubmissionPortOptions {
   readonly name: string;
   /** Null: nobody is asked for TLS, which is for loopback alone. */
   readonly tls: SubmissionTls | null;
-  /** The longest content, in bytes: told to clients that ask (RFC 1870). */
+  /** The longest content, in bytes: announced by EHLO (RFC 1870). */
   readonly contentBytesMax: number;
   readonly recipientsMax: number;
   /** What does not end a session but should be known. */
   readonly onError: (error: Error) => void;
 }
 
-/** Connections at once; the next one is told to come again. */
+/** Connections at once; the next one gets a 421. */
 const CONNECTIONS_MAX = 500;
 /** Of these so many without a log-in from one client, so that nobody keeps out all others. */
 const STRANGERS_PER_CLIENT_MAX = 20;

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 /**
- * Lets go of the events of a stream below `revision`, in one transaction. Their rows stay, emptied in place.
+ * Blanks the events of a stream below `revision`, in one transaction. Their rows stay.
  * Deleting a row can make SQLite join pages, and then a copy of its neighbours may stay behind in the free part of
  * a page, where `secure_delete` does not reach: a neighbour that is erased later could still be read there (about
  * one in eight thousand, measured). A row that only shrinks moves nothing.

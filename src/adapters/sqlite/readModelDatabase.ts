@@ -62,7 +62,7 @@ function guarded<Result>(work: () => Result): Result {
   }
 }
 
-/** Statements prepared once for each text, the oldest let go past the bound. */
+/** Statements prepared once for each text, the oldest dropped past the bound. */
 function statementCache(db: DatabaseSync): (sql: string) => StatementSync {
   const statements = new Map<string, StatementSync>();
   return (sql) => {

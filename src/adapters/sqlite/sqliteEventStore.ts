@@ -164,7 +164,7 @@ class SqliteEventStore implements EventStore {
 
   async purge(options?: CallOptions): Promise<PurgeReport> {
     const deadline = performance.now() + (options?.timeoutMs ?? PURGE_TIMEOUT_MS);
-    // The log's own file holds nothing of a truncated event by now; older pages may stand in its write-ahead log.
+    // The log's own file holds nothing of a truncated event by now; older pages may still be in its write-ahead log.
     while (!(await this.whenFree(() => this.cutWriteAheadLog(), options))) {
       if (performance.now() >= deadline) return { remains: [WRITE_AHEAD_LOG_REMAINS] };
       await Bun.sleep(PURGE_RETRY_MS);

@@ -37,7 +37,7 @@ export function serviceIdFile(path: string): RememberedServiceId {
           ? serviceId
           : null;
       } catch {
-        // Not there, or not whole: then the log was not told of the service either, or waits for it in vain.
+        // Not there, or not whole: then the service is not in the log's register either, or waits there in vain.
         return null;
       }
     },

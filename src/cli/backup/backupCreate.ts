@@ -97,7 +97,7 @@ export const backupCreate: Command = {
   name: "backup create",
   summary: "Copy the embedded log and its content to a directory",
   description:
-    "Also beside a running service. It holds the log as it was at one moment, and the content directory, copied after it; content on S3 is the bucket's to back up. Exit status 1 when files of content are damaged where they come from.",
+    "Also beside a running service. It holds a consistent copy of the log, and the content directory, copied after it; content on S3 is the bucket's to back up. Exit status 1 when files of content are damaged where they come from.",
   options: [
     { name: "out", value: "<dir>", help: "directory to make; it must not be there yet", isRequired: true },
     {

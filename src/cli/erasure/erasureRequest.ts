@@ -32,7 +32,7 @@ export const erasureRequest: Command = {
   operands: [{ name: "address", help: "the person's email address" }],
   summary: "Ask that everything sent to a person be erased",
   description:
-    "Prints the id of a request for each workspace. The running service does the work, or the next one that starts; `erasure show` tells what became of it.",
+    "Prints the id of a request for each workspace. The running service does the work, or the next one that starts; `erasure show` shows what became of it.",
   examples: [
     "postledger erasure request ana@example.com",
     "postledger erasure request ana@example.com --workspace <id> # In one workspace alone",

@@ -3,7 +3,7 @@ const DRAW_EVERY_MS = 100;
 
 /** How far long work has come: a bar that is redrawn on a terminal, nothing elsewhere. */
 export interface ProgressBar {
-  /** `done` in [0, 1]; `note` stands behind the bar. */
+  /** `done` in [0, 1]; `note` follows the bar. */
   show(done: number, note: string): void;
   end(): void;
 }

@@ -24,7 +24,7 @@ export interface Invocation {
   readonly config: Config;
   /** The words behind the name. */
   readonly args: readonly string[];
-  /** The operand of that name, which stands exactly once. */
+  /** The operand of that name, which occurs exactly once. */
   operand(name: string): string;
   /** The option's value; undefined when it was not given. */
   option(name: string): string | undefined;
@@ -44,7 +44,7 @@ export interface Command {
   /** What else to know before using it. */
   readonly description?: string;
   readonly options?: readonly Option[];
-  /** Whole calls; what stands behind ` # ` is a remark. */
+  /** Whole calls; what follows ` # ` is a remark. */
   readonly examples: readonly string[];
   /**
    * What it wants with DATA_DIR: `needed` unless given, so it ends where there is none; `made` where there is none;

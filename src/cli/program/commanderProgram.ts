@@ -15,7 +15,7 @@ const JSON_OPTION: Option = {
 export interface CommandGroup {
   readonly noun: string;
   readonly summary: string;
-  /** What it stands under in the list of all. */
+  /** Its group in the list of all. */
   readonly heading: string;
   readonly commands: readonly Command[];
 }
@@ -189,7 +189,7 @@ Settings come from the environment; DATA_DIR says which installation is meant (d
 const AFTER = `
 ${exampleLines(["postledger serve", "postledger doctor", "postledger help workspace create"])}
 
-In a checkout of the repository, \`bun run postledger\` stands for \`postledger\`.
+In a checkout of the repository, write \`bun run postledger\`.
 Exit status: 0 well, 1 something failed or was found, 2 wrong usage or settings.`;
 
 /** The whole command line. `act` is called with what was understood; anything else throws {@link ParseError}. */
@@ -220,7 +220,7 @@ export async function showHelp(program: Parser, words: readonly string[]): Promi
     parser = next;
     taken += 1;
   }
-  // A command that is unknown does nothing but say so. What stands behind a whole command may be its operands.
+  // A command that is unknown does nothing but say so. What follows a whole command may be its operands.
   if (taken < words.length && parser.commands.length > 0)
     await program.parseAsync([...words], { from: "user" });
   parser.outputHelp();

@@ -52,7 +52,7 @@ async function isUnused(store: EventStore, { evenIfFaulty }: OpenStoreOptions = 
   }
 }
 
-/** Opens the store alone, does the work, and lets go of it. Throws where no log was begun. */
+/** Opens the store alone, does the work, and closes it. Throws where no log was begun. */
 export async function withStore<Result>(
   config: Config,
   work: (store: EventStore) => Promise<Result>,
@@ -67,7 +67,7 @@ export async function withStore<Result>(
   }
 }
 
-/** Opens the log, does the work, and lets go of everything. */
+/** Opens the log, does the work, and closes everything. */
 export async function withLog<Result>(
   config: Config,
   work: (open: OpenForCommand) => Promise<Result>,

@@ -44,7 +44,7 @@ export async function runCommandLine(words: readonly string[]): Promise<number> 
   }
 }
 
-/** What stands before the first of the marks, and what behind it; null when there is none. */
+/** What comes before the first of the marks, and what after it; null when there is none. */
 function splitAt(
   words: readonly string[],
   ...marks: readonly string[]

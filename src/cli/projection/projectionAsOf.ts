@@ -68,7 +68,7 @@ function pathOfTable(path: string, { name }: ProjectionTable): string {
 export const projectionAsOf: Command = {
   name: "projection as-of",
   operands: [{ name: "time", help: TIME_FORMS }, NAME],
-  summary: "Show a read model as it was at a moment",
+  summary: "Show a read model as it was at a past time",
   description: "Events count by their own time. What was erased since stays erased.",
   examples: [
     "postledger projection as-of 2h suppressions",

@@ -38,7 +38,7 @@ function changeLine({ before, after, key, ...change }: Change): string {
 export const projectionDiff: Command = {
   name: "projection diff",
   operands: [{ name: "from", help: TIME_FORMS }, { name: "to", help: "the same" }, NAME],
-  summary: "Show what changed in a read model between two moments",
+  summary: "Show what changed in a read model between two times",
   examples: [
     "postledger projection diff 1d 1h emails",
     "postledger projection diff 2026-11-01 2026-11-02 api-keys --format csv",

@@ -11,7 +11,7 @@ export const projectionVerify: Command = {
   operands: [PROJECTION_NAMES],
   summary: "Compare read models with the log, row by row",
   description:
-    "Builds them aside and tells each difference with the event behind it. Exit status 1 when there is one, or something could not be compared.",
+    "Builds copies and reports each difference with the event behind it. Exit status 1 when there is one, or something could not be compared.",
   examples: ["postledger projection verify", "postledger projection verify emails"],
   run: (invocation) =>
     interruptible("nothing was decided", async (signal) => {

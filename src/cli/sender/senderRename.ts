@@ -9,7 +9,7 @@ import { SENDER_OPERAND, senderNameOf } from "./senderCommand.ts";
 export const NAME_OPTION: Option = {
   name: "name",
   value: "<text>",
-  help: "display name, which stands beside the address in From (default: none)",
+  help: "display name, shown with the address in From (default: none)",
 };
 
 /** Throws a {@link UsageError} for what cannot be a display name. */

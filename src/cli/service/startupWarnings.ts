@@ -32,7 +32,7 @@ export function startWarnings(
   }
   if (isOpenWithoutTls(config)) {
     warnings.push(
-      `HOST ${config.host} is open to the network, and neither an https BASE_URL nor TRUSTED_PROXIES tells of a proxy with TLS: keys and mail can be read on the way. Put a proxy with TLS before it`,
+      `HOST ${config.host} is open to the network, and neither an https BASE_URL nor TRUSTED_PROXIES names a proxy with TLS: keys and mail can be read on the way. Put a proxy with TLS before it`,
     );
   }
   if (held !== null) warnings.push(held);

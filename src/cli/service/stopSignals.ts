@@ -3,7 +3,7 @@ export type StopSignal = "SIGINT" | "SIGTERM";
 
 export const STOP_SIGNALS: readonly StopSignal[] = ["SIGINT", "SIGTERM"];
 
-/** The exit status of a service that was told to end at once, as shells count it: 128 and the signal's number. */
+/** The exit status of a service that had to end at once, as shells count it: 128 and the signal's number. */
 export const STATUS_AT_ONCE: Readonly<Record<StopSignal, number>> = { SIGINT: 130, SIGTERM: 143 };
 
 /**

@@ -31,7 +31,7 @@ export type RedeemOutcome =
 
 /**
  * Turns the secret of a link into an API key of its own, of which nobody has the secret: a session is bound to it. The
- * key's id stands in the link, and a key is issued once, so a link works once, on whatever instance. Throws `StoreError`.
+ * key's id is in the link, and a key is issued once, so a link works once, on whatever instance. Throws `StoreError`.
  */
 export async function redeemLogInLink(
   deps: Dependencies,

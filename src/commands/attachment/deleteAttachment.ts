@@ -8,7 +8,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 import { deleteUploadFiles } from "./deleteUploadFiles.ts";
 
-/** Lets go of an upload of the context's workspace before its time. A repeat is no error. */
+/** Deletes an upload of the context's workspace before it expires. A repeat is no error. */
 export async function deleteAttachment(
   deps: Dependencies,
   id: string,

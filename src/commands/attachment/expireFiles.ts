@@ -11,7 +11,7 @@ import { contentOf, folderOf } from "../email/readEmail.ts";
 import { transact } from "../transact.ts";
 import { deleteUploadFiles } from "./deleteUploadFiles.ts";
 
-/** Lets go of an upload whose time is over, and of the bytes of one that nothing is sent from any more. */
+/** Expires an upload whose time is over, and deletes the bytes of one that nothing is sent from any more. */
 export async function expireUpload(deps: Dependencies, id: string, context: CommandContext): Promise<void> {
   const aggregate = { ...attachmentAggregate, stream: attachmentStream(id) };
   await transact(deps.store, aggregate, (state) => retire(state, context.at), context);

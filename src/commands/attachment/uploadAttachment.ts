@@ -68,7 +68,7 @@ interface KeptUpload extends Kept {
   readonly requireInTime: () => void;
 }
 
-/** Writes the bytes while they come; a file that is too large is let go as soon as that shows. */
+/** Writes the bytes while they come; a file that is too large is dropped as soon as that shows. */
 async function keep(
   content: ContentStore,
   folder: ContentFolder,

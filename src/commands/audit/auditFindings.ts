@@ -5,13 +5,13 @@ import type { ReadDatabase } from "../../ports/readDatabase.ts";
 export type FindingKind =
   /** An event, or a seal, is not what it was. */
   | "changed"
-  /** It is gone, and nothing that the log holds let go of it. */
+  /** It is gone, and no event in the log permits that. */
   | "removed"
   /** It was not there when what lies around it was sealed. */
   | "inserted"
   /** It is not where it was in the order of the log. */
   | "moved"
-  /** It is in the log but some readers do not see it, and nothing let go of it. */
+  /** It is in the log but some readers do not see it, and no event permits that. */
   | "hidden"
   /** It says that something was erased, and the log knows of no reason for that. */
   | "unfounded"

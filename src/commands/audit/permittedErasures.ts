@@ -18,13 +18,13 @@ import type { RecordedEvent } from "../../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import { ErasureEvidence, type MessageEvidence } from "./erasureEvidence.ts";
 
-/** What an event lets go of in its own stream. */
+/** What an event permits to be missing in its own stream. */
 export interface PermittedGap {
   /** All revisions below this one; 0: none. */
   readonly below: number;
   /** Single revisions, with the leaves of what was there. */
   readonly erased: readonly ErasedEventHash[];
-  /** Why what it says it erases is not let go of; null when it is, and for events that erase nothing. */
+  /** Why the erasure that it claims is not permitted; null when it is, and for events that erase nothing. */
   readonly unfounded: string | null;
 }
 
@@ -174,7 +174,7 @@ export class PermittedErasures {
     if (erased.length === 0) return "it names no event";
     const behind = Math.max(...erased.map((one) => one.revision)) + 1;
     const led = this.facts.suppressionEvent(stream, behind);
-    // One that is missing has to be let go of by an erasure of its own.
+    // One that is missing must be permitted by an erasure of its own.
     if (
       behind >= revision ||
       (led !== null && led !== ("RecipientSuppressed" satisfies SuppressionEvent["type"]))

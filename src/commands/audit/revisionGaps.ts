@@ -6,7 +6,7 @@ import type { FindingKind, Findings } from "./auditFindings.ts";
 interface Progress {
   /** The revision that comes next. */
   next: number;
-  /** The log has let go of the revisions below this one. */
+  /** Revisions below this one may be missing. */
   released: number;
 }
 
@@ -33,7 +33,7 @@ const GAP_REPORTED_MAX = 1_000;
 
 /**
  * Follows the revisions of every stream through the log: they come in order and without a gap, but for what the log
- * has let go of, which may show later than the gap.
+ * permits, which may show later than the gap.
  */
 export class RevisionGaps {
   private readonly recent = new Map<string, Progress>();
@@ -90,12 +90,12 @@ export class RevisionGaps {
     this.report("hidden", { stream, from: (last ?? -1) + 1, upto: seen + 1, why });
   }
 
-  /** Takes a placeholder: it is no event, and what it stands for must have been let go of. */
+  /** Takes a placeholder: it is no event, and what it replaces must be permitted to be missing. */
   seePlaceholder({ stream, revision }: Pick<RecordedEvent, "stream" | "revision">): void {
     this.noteGap(stream, revision, revision + 1);
   }
 
-  /** The log has let go of the revisions of `stream` below `revision`. */
+  /** Revisions of `stream` below `revision` may be missing. */
   release(stream: string, revision: number): void {
     const progress = this.progressOf(stream);
     if (revision <= progress.released) return;
@@ -103,7 +103,7 @@ export class RevisionGaps {
     this.db.run("DELETE FROM gaps WHERE stream = ? AND upto <= ?", stream, revision);
   }
 
-  /** The log has let go of the revisions of `stream` below this one. */
+  /** Revisions of `stream` below this one may be missing. */
   released(stream: string): number {
     return this.progressOf(stream).released;
   }
@@ -124,7 +124,7 @@ export class RevisionGaps {
   finish(): void {
     for (const { stream, first, upto } of this.db.rows("SELECT * FROM gaps")) {
       const from = Math.max(Number(first), this.released(String(stream)));
-      const why = "it is missing, and nothing let go of it";
+      const why = "it is missing, and no event permits that";
       this.report("removed", { stream: String(stream), from, upto: Number(upto), why });
     }
     for (const row of this.db.rows("SELECT * FROM ends")) {
@@ -141,7 +141,7 @@ export class RevisionGaps {
         upto: Number(highest),
         why: again,
       });
-      const why = "its stream does not show it any more, and nothing let go of it";
+      const why = "its stream does not show it any more, and no event permits that";
       this.report("hidden", {
         stream: String(stream),
         from: released,

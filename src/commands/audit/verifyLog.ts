@@ -103,7 +103,7 @@ function unreadable({ message }: StoreError): StoreFault {
 
 async function readAgainst(options: VerifyLogOptions, db: ReadDatabaseFile, check: LogCheck) {
   const { store, signal } = options;
-  // Before the log is read: what is truncated by now was let go of by an event that we come past.
+  // Before the log is read: what is truncated by now was permitted by an event that we will read.
   for await (const page of store.truncations()) {
     signal.throwIfAborted();
     db.begin();
@@ -113,7 +113,7 @@ async function readAgainst(options: VerifyLogOptions, db: ReadDatabaseFile, chec
   const lastSeal = await store.lastRevision(AUDIT_STREAM);
   const { events, end } = await readThrough(options, db, check);
   const streams = await compareEnds(options, check);
-  // What went, or came, while we read was let go of, or is there, by an event that may lie behind what we have read.
+  // What went or came while we read has its reason in an event that may lie after what we have read.
   for await (const batch of store.readAll(end, {})) {
     for (const event of batch.events) check.takeLater(event);
   }
@@ -215,7 +215,7 @@ class LogCheck {
     else if (event.type === EVENT_ERASED) this.order.seePlaceholder(event);
   }
 
-  /** Takes an event that came while the log was read: only what it lets go of, and that it is there. */
+  /** Takes an event that came while the log was read: only what it permits to be missing, and that it is there. */
   takeLater(event: RecordedEvent): void {
     if (!isLogEvent(event)) return;
     this.order.advance(event);
@@ -266,7 +266,7 @@ class LogCheck {
     }
   }
 
-  /** Takes of an event what it lets go of, and reports an erasure that has no reason in the log. */
+  /** Takes from an event what it permits to be missing, and reports an erasure that has no reason in the log. */
   private release(event: RecordedEvent): void {
     const { stream, revision } = event;
     const { below, erased, unfounded } = this.erasures.take(event);

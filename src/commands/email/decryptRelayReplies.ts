@@ -6,7 +6,7 @@ import type { EmailHistory, HistoryEvent } from "./emailHistory.ts";
 /** The salt that texts about a message are encrypted with; null once its content was erased. */
 export function contentSaltOf({ state, events }: Pick<EmailHistory, "state" | "events">): string | null {
   const first = events[0]?.event;
-  // Erased is erased, also before the log has let go of it.
+  // Erased is erased, also while the log still holds it.
   if (state === null || state.contentErased || first?.type !== "EmailContentStored") return null;
   return first.data.salt;
 }
@@ -18,7 +18,7 @@ function isOutcome(event: EmailEvent): event is Outcome {
   return ["EmailSent", "EmailDeferred", "EmailBounced", "EmailFailed"].includes(event.type);
 }
 
-/** What is to be told of a reply: all of it while it can be opened and was not erased, then its codes. */
+/** What is shown of a reply: all of it while it can be opened and was not erased, then its codes. */
 function replyOf({ data }: Outcome, keys: Opener, salt: string | null): string {
   const { reply = "", sealedReply } = data;
   if (salt === null) return replyCodes(reply);

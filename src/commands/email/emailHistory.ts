@@ -12,7 +12,7 @@ export interface HistoryEvent {
   readonly event: EmailEvent;
 }
 
-/** A message as its stream tells it now. */
+/** A message as its stream has it now. */
 export interface EmailHistory {
   readonly state: EmailState;
   readonly events: readonly HistoryEvent[];
@@ -37,7 +37,7 @@ export async function readEmailHistory(store: EventStore, id: string): Promise<E
   }
 }
 
-/** A history up to a moment: to the first event that is later by its own time. */
+/** A history up to a point in time: to the first event that is later by its own time. */
 export function emailHistoryUntil({ events }: EmailHistory, at: EpochMs): EmailHistory {
   const end = events.findIndex((event) => epochMs(event.at) > at);
   const visible = end === -1 ? events : events.slice(0, end);

@@ -30,7 +30,7 @@ export interface EmailAtRevision {
 /** A message that this worker alone may deliver, for as long as its lease lasts. */
 export interface ClaimedEmail extends EmailAtRevision {
   readonly attempt: number;
-  /** Where in the log the claim stands. */
+  /** The position of the claim in the log. */
   readonly position: Position;
 }
 
@@ -87,7 +87,7 @@ export function recordMailAttempt(
 }
 
 /**
- * Records what became of an attempt that the simulator has made, and at once what is told of the message then: no crash
+ * Records what became of an attempt that the simulator has made, and the feedback on it in one append: no crash
  * leaves one without the other. Throws `StoreError`: try again.
  */
 export function recordSimulatedAttempt(

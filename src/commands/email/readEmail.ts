@@ -18,7 +18,7 @@ import { openContent } from "./storedContent.ts";
  */
 export const WITHOUT_CONTENT = { state: emailDecider.initialState, revision: ACCEPTANCE_REVISION - 1 };
 
-/** A message as it stands now, without its content. Throws `StoreError`. */
+/** A message's current state, without its content. Throws `StoreError`. */
 export async function readEmailState(store: EventStore, id: string): Promise<EmailState> {
   return (await load(store, emailAggregate, emailStream(id), WITHOUT_CONTENT)).state;
 }
@@ -36,7 +36,7 @@ export async function contentOf(
 ): Promise<EmailContent | null> {
   const first = history.events[0]?.event;
   if (history.state === null || first?.type !== "EmailContentStored") return null;
-  // Erased is erased, also before the log has let go of it.
+  // Erased is erased, also while the log still holds it.
   if (history.state.contentErased) return null;
   return openContent(deps.content, folderOf(id, history.state), first.data);
 }
@@ -57,7 +57,7 @@ export function isReachedBy(
   return workspaceId !== undefined && isOwnEmail(email, { workspaceId, isTest });
 }
 
-/** A message with all that can be told about it. */
+/** A message with all that can be shown of it. */
 export interface EmailView {
   readonly id: string;
   readonly email: Email;
@@ -66,8 +66,8 @@ export interface EmailView {
 }
 
 /**
- * One message of the owner as it was at a moment; null when it was not accepted yet, when there is none, or when
- * it is somebody else's. What is erased by now is erased at every moment.
+ * One message of the owner as it was at a time in the past; null when it was not accepted yet, when there is none, or
+ * when it is somebody else's. What is erased by now is erased at every time.
  */
 export async function readPastEmail(
   deps: Dependencies,

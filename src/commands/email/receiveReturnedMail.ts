@@ -52,7 +52,7 @@ export interface ReturnedMailResult {
   readonly recorded: number;
 }
 
-/** What the mail tells of the message whose envelope it was sent back to; null when nothing. */
+/** What the mail reports of the message whose envelope it was sent back to; null when nothing. */
 function feedbackReportOf(reading: ReturnedMail): FeedbackReport | null {
   switch (reading.kind) {
     case "bounced":

@@ -15,7 +15,7 @@ import { type FeedbackContext, recordEmailFeedback } from "./recordEmailFeedback
 /** Amazon changes its certificate once a year or so. */
 const CERTIFICATES_MAX = 10;
 const CERTIFICATE_AGE_MS_MAX = DAY_MS;
-/** Certificates that are asked for at once: anybody may name one, and only asking tells whether it is there. */
+/** Certificates that are asked for at once: anybody may name one, and only a request shows whether it is there. */
 const CERTIFICATES_ASKED_MAX = 5;
 
 /** What notifications are checked with. */
@@ -91,7 +91,7 @@ export function sesNotifications(context: SesContext) {
     }
   }
 
-  /** Records what SES tells. A message that we do not know is no fault: the topic may tell of others. */
+  /** Records what SES reports. A message that we do not know is no fault: the topic may be about others as well. */
   async function record(event: unknown, origin: SesOrigin): Promise<void> {
     const { emailId, report } = readSesEvent(event);
     if (emailId === null || report === null) return;

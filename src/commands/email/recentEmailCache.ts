@@ -6,7 +6,7 @@ const BYTES_MAX = 16_000_000;
 const AGE_MS_MAX = 60_000;
 
 /**
- * Messages that this instance has just accepted, as their streams stand right after it: delivery then need not
+ * Messages that this instance has just accepted, as their streams are right after it: delivery then need not
  * read them back. It may be wrong by the time it is used, and that is safe: the claim is appended at the
  * revision that the history was known at, and loses when anything has happened since.
  */

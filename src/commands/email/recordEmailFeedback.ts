@@ -19,11 +19,13 @@ import { type EmailHistory, readEmailHistory } from "./emailHistory.ts";
 import { suppressRecipient } from "./mailAttempts.ts";
 import { contentOf } from "./readEmail.ts";
 
-/** What somebody tells of a message after a relay had taken it. */
+/** What is reported of a message after a relay has accepted it. */
 export type FeedbackReport =
   | { readonly kind: "delivered" }
   | { readonly kind: "complained"; readonly feedbackType: string }
-  /** `diagnostic` is the server's answer, "" where it is not told. It may name people: it is redacted and encrypted. */
+  /**
+   * `diagnostic` is the server's answer, "" where it is not known. It may name people: it is redacted and encrypted.
+   */
   | { readonly kind: "bounced"; readonly bounce: BounceReason; readonly diagnostic: string };
 
 /** What recording works with. */
@@ -35,13 +37,13 @@ export interface FeedbackContext {
   readonly bounceDomains: boolean;
 }
 
-/** By whom and when it was told. */
+/** Who reported it, and when. */
 export interface FeedbackOrigin {
   readonly source: FeedbackSource;
   readonly at: EpochMs;
   readonly actor: string;
   readonly correlationId: string;
-  /** Set where only messages of one workspace may be told of. */
+  /** Set where only messages of one workspace may be reported on. */
   readonly workspaceId?: string;
 }
 
@@ -87,7 +89,7 @@ function suppressionOf(report: FeedbackReport, feedback: Feedback) {
 }
 
 /**
- * Records what somebody tells of a message, and suppresses the address that it was sent to where that follows. A repeat
+ * Records what is reported of a message, and suppresses the address that it was sent to where that follows. A repeat
  * changes nothing. The suppression comes first: if we end in between, the repeat finds both to do. Throws `StoreError`.
  */
 export async function recordEmailFeedback(

@@ -119,7 +119,7 @@ async function readUploads(
   return new Map(found.filter((entry): entry is [string, Attachment] => entry[1] !== null));
 }
 
-/** Before anything is decoded: the length of Base64 tells how many bytes it stands for. */
+/** Before anything is decoded: the length of Base64 gives the number of bytes it decodes to. */
 function sizeRefusal(requested: readonly RequestedAttachment[], uploads: Uploads): AttachmentsOutcome | null {
   let total = 0;
   for (const [index, file] of requested.entries()) {

@@ -328,7 +328,7 @@ function simulation(send: SendWithFiles): Pick<Accepted, "test" | "simulated"> {
   return { ...(send.context.isTest === true ? { test: true } : {}), simulated: true };
 }
 
-/** Tags of test mail have hashes of their own, so that none of its mail stands among live mail. */
+/** Tags of test mail have hashes of their own, so that none of it is found among live mail. */
 function tagHashesOf({ keys }: Dependencies, send: SendWithFiles) {
   const { tags } = send.content;
   const ownerId = mailOwnerId(ownerOf(send));

@@ -57,7 +57,7 @@ async function tryToClear(deps: Dependencies, id: string, context: CommandContex
 }
 
 /**
- * Lets go of everything that holds the content of a message that was erased: this instance's memory and outbox, the
+ * Deletes everything that holds the content of a message that was erased: this instance's memory and outbox, the
  * content store, what its files hold of the storage allowance, the log. Repeatable. Throws `StoreError`.
  */
 export async function clearErasedEmail(

@@ -14,7 +14,7 @@ import { deleteUploadFiles } from "../attachment/deleteUploadFiles.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { toNewEvents } from "../transact.ts";
 
-/** Events that one event can stand for: their leaves make some 300 kB. */
+/** Events that one event can replace: their leaves make some 300 kB. */
 const CUT_EVENTS_MAX = 3_000;
 const PAGE_EVENTS = 500;
 /** How often a stream is looked at anew because it has moved, or because it is longer than one cut. */
@@ -71,8 +71,8 @@ export async function erasePersonsUpload(
 }
 
 /**
- * Lets go of the address and the note of a recipient's suppressions; whether the recipient is suppressed stays as it
- * is. Whether this request had something to let go of. Repeatable. Throws `StoreError`.
+ * Erases the address and the note of a recipient's suppressions; whether the recipient is suppressed stays as it
+ * is. Whether this request had something to erase. Repeatable. Throws `StoreError`.
  */
 export async function erasePersonsSuppression(
   store: EventStore,

@@ -5,7 +5,7 @@ import type { EventStore, Position, RecordedEvent } from "../../ports/eventStore
 import { type AggregateCache, aggregateCache } from "../aggregateCache.ts";
 import type { Aggregate } from "../transact.ts";
 
-/** How the log stands: whether it goes on here, and where in it the last restoration was noted. */
+/** The status of the log: whether it goes on here, and the position of the last restoration. */
 export interface InstanceStatus {
   readonly instance: InstanceState;
   /** Everything before this is from before the restoration; null on a log that was begun where it is. */
@@ -31,7 +31,7 @@ const instanceStatusAggregate: Aggregate<InstanceStatus, PositionedEvent> = {
   },
 };
 
-/** How the log stands, no older than a second. */
+/** The status of the log, no older than a second. */
 export interface InstanceStatusCache {
   /** What {@link get} would say, where no waiting is needed for it; else null. */
   known(): InstanceStatus | null;

@@ -34,7 +34,7 @@ export class InstanceMismatchError extends Error {
   override readonly name = "InstanceMismatchError";
 }
 
-/** The log stands still here: it goes on where it was imported. The message says the remedy. */
+/** The log is frozen here: it goes on where it was imported. The message says the remedy. */
 export class FrozenLogError extends Error {
   override readonly name = "FrozenLogError";
 }

@@ -145,7 +145,9 @@ export class ImportAppender {
         throw new ExportError(`the store did not keep the order of the log at ${stream}: empty it`);
       this.position = result.position;
     } else if (!isPlaceholders || (result.actual ?? -1) < last) {
-      throw new ExportError(`the store does not stand at revision ${first - 1} of ${stream}: empty it`);
+      throw new ExportError(
+        `the last revision of ${stream} in the store is not ${first - 1}: empty the store`,
+      );
     }
   }
 

@@ -23,7 +23,7 @@ import { ImportAppender } from "./importAppender.ts";
 export type ExportLines = () => AsyncIterable<readonly string[]>;
 
 export interface ImportOptions {
-  /** Appends must stand in the log in the order of their calls. */
+  /** Appends must reach the log in the order of their calls. */
   readonly store: EventStore;
   readonly lines: ExportLines;
   readonly header: ExportHeader;

@@ -10,7 +10,7 @@ import { CHANGES_KEPT_FOR_STOPPING } from "../changesPerDay.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 
-/** What a sender stands for: one address, or every address at exactly one domain. */
+/** What a sender covers: one address, or every address at exactly one domain. */
 export type SenderName =
   | { readonly kind: "address"; readonly address: Address }
   | { readonly kind: "domain"; readonly domain: string };

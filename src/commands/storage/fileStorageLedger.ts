@@ -16,7 +16,7 @@ export interface FileStorageLedger {
    * cannot take it. `bytes` replaces what the owner has already. Throws `StoreError`.
    */
   reserve(workspaceId: string, owner: string, bytes: number, context: CommandContext): Promise<boolean>;
-  /** Lets go of what `owner` has reserved. Repeatable. */
+  /** Releases what `owner` has reserved. Repeatable. */
   release(workspaceId: string, owner: string, context: CommandContext): Promise<void>;
   /** Notes that these owners exist: they keep what they have until it is released. Repeatable. */
   confirm(workspaceId: string, owners: readonly string[], context: CommandContext): Promise<void>;

@@ -14,7 +14,7 @@ export async function reservationOwnerExists(store: EventStore, owner: string): 
   return "contentEventId" in data && data.contentEventId === contentEventId;
 }
 
-/** The stream of the message whose direct files `owner` stands for; null for an upload. */
+/** The stream of the message that the direct files of `owner` belong to; null for an upload. */
 export function messageOf(owner: string): string | null {
   const end = owner.indexOf("/");
   return end < 0 ? null : owner.slice(0, end);

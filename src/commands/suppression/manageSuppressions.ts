@@ -84,7 +84,7 @@ export async function readSuppression(
   return isLifted ? null : suppression;
 }
 
-/** One suppression by where it stands: its address is in the event before it, in the same append. */
+/** One suppression by its position: its address is in the event before it, in the same append. */
 export async function readSuppressionAt(
   store: EventStore,
   { recipientHash, revision }: { readonly recipientHash: string; readonly revision: number },

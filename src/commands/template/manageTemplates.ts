@@ -24,7 +24,7 @@ export interface TemplateLocation {
   readonly templateId: string;
 }
 
-/** A version with its source, as it stands now. */
+/** A version with its source and its current status. */
 export interface VersionView {
   readonly version: TemplateVersion;
   readonly source: VersionSource;

@@ -33,7 +33,9 @@ export interface EndpointName {
 
 /** How often callers may change the endpoints of one workspace in a day, all together. */
 const CHANGES_PER_DAY_MAX = 2_000;
-/** How often callers may test the endpoints of one workspace in a day: tests stand in the stream of its endpoints. */
+/**
+ * How often callers may test the endpoints of one workspace in a day: tests are events in the stream of its endpoints.
+ */
 const TESTS_PER_DAY_MAX = 1_000;
 
 /** The endpoints of a workspace as they are written: what was read of them is not read again. */

@@ -77,7 +77,7 @@ export function isUsable(key: ApiKeyState, now: EpochMs): key is ApiKey {
   return key !== null && keyStatus(key, now) === "active";
 }
 
-/** Whether a key may send from an address, or stands for a whole domain; both in lower case. */
+/** Whether a key may send from an address, or from a whole domain; both in lower case. */
 export function coversSender({ senders }: Pick<ApiKey, "senders">, sender: string): boolean {
   if (senders === null || senders.has(sender)) return true;
   const at = sender.lastIndexOf("@");

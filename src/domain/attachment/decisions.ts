@@ -23,14 +23,14 @@ export function settleCheck(
 
 type DeleteOutcome = "deleted" | "alreadyExpired" | "notFound";
 
-/** Lets go of an upload before its time. Messages that were accepted with it have bytes of their own. */
+/** Deletes an upload before it expires. Messages that were accepted with it have bytes of their own. */
 export function deleteUpload(state: AttachmentState): Decision<DeleteOutcome, AttachmentEvent> {
   if (state === null) return { outcome: "notFound", events: [] };
   if (state.status === "expired") return { outcome: "alreadyExpired", events: [] };
   return { outcome: "deleted", events: [{ type: "AttachmentExpired", data: { reason: "deleted" } }] };
 }
 
-/** Lets go of an upload whose time is over. */
+/** Expires an upload whose time is over. */
 export function retire(
   state: AttachmentState,
   now: EpochMs,

@@ -42,7 +42,7 @@ const schemas = {
 export type AttachmentEvent = EventOf<typeof schemas>;
 export const attachmentCodec = makeCodec(schemas);
 
-/** Where an upload stands. */
+/** The status of an upload. */
 export const ATTACHMENT_STATUSES = ["pending", "ready", "rejected", "expired"] as const;
 export type AttachmentStatus = (typeof ATTACHMENT_STATUSES)[number];
 

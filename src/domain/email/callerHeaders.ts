@@ -2,7 +2,7 @@
 export const HEADERS_MAX = 20;
 export const HEADER_VALUE_CHARACTERS_MAX = 998;
 const HEADER_NAME_CHARACTERS_MAX = 76;
-/** What stands between blanks is on one line with the name of the header; a line has 998 octets (RFC 5322 §2.1.1). */
+/** What is between blanks is on one line with the name of the header; a line has 998 octets (RFC 5322 §2.1.1). */
 const UNBROKEN_CHARACTERS_MAX = 900;
 
 /** Field names of RFC 5322 §2.2, without the punctuation that relays stumble over. */
@@ -58,7 +58,7 @@ const SYNTAX: ReadonlyMap<string, Syntax> = new Map(
   }),
 );
 
-/** What the service writes, and the member of a send that decides what stands there, if any does. */
+/** What the service writes, and the member of a send that decides its value, if any does. */
 const WRITTEN_BY_US: ReadonlyMap<string, string | null> = new Map(
   Object.entries({
     from: "from and from_name",

@@ -7,7 +7,7 @@ const EmailAttachment = Type.Object({
   contentType: Type.String(),
   bytes: Type.Integer(),
   sha256: Type.String(),
-  /** What the html calls it (RFC 2392); absent for a file that stands by itself. */
+  /** What the html calls it (RFC 2392); absent for a file that the html does not refer to. */
   contentId: Type.Optional(Type.String()),
   /** The upload that it was linked from; absent for a file that came with the request. */
   uploadId: Type.Optional(Type.String()),
@@ -108,7 +108,7 @@ const schemas = {
   EmailScheduled: Type.Object({ ...Accepted, scheduledAt: Type.String() }),
   /** It is delivered at another time than it was scheduled for. */
   EmailRescheduled: Type.Object({ scheduledAt: Type.String() }),
-  /** At acceptance it stands where EmailQueued would, with all of its fields; at delivery it ends a claim. */
+  /** At acceptance it replaces EmailQueued, with all of its fields; at delivery it ends a claim. */
   EmailSuppressed: Type.Composite([
     Type.Partial(Type.Object(Accepted)),
     Type.Object({ reason: Type.String(), attempt: Type.Optional(Type.Integer()) }),
@@ -167,7 +167,7 @@ const schemas = {
   /** Asked for while a worker is at the message: its content is erased in the append that ends the claim. */
   EmailContentErasureRequested: Type.Object(Erasure),
   /**
-   * Nothing shows the content from here on; the log and the content store let go of it next. `canceled` when the
+   * Nothing shows the content from here on; the log and the content store delete it next. `canceled` when the
    * message waited and was canceled for it.
    */
   EmailContentErased: Type.Object({ ...Erasure, canceled: Type.Optional(Type.Literal(true)) }),

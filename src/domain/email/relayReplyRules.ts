@@ -163,7 +163,7 @@ const LEADING_CODE = new RegExp(`^${CODE.source}`);
 /** Exchange wraps the answer of the server behind it. */
 const WRAPPED_CODE = new RegExp(`-> ?${CODE.source}`);
 
-/** The enhanced status code (RFC 2034) that stands behind the reply code; "" when there is none. */
+/** The enhanced status code (RFC 2034) that follows the reply code; "" when there is none. */
 export function enhancedCode(reply: string): string {
   return LEADING_CODE.exec(reply)?.[1] ?? "";
 }

@@ -40,7 +40,7 @@ export function simulatedOutcome(end: SimulatedEnd): MailOutcome {
   }
 }
 
-/** What is told of such a message once a relay would have it; null: nothing. */
+/** The feedback on such a message; null: none. */
 export function simulatedFeedback(end: SimulatedEnd): Feedback | null {
   switch (end) {
     case "delivered":

@@ -3,7 +3,7 @@ import type { Decider } from "../../kernel/event/decider.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { EmailEvent } from "./events.ts";
 
-/** Where a message can stand, in the order in which these may come to it. */
+/** The statuses of a message, in the order in which they may come. */
 export const EMAIL_STATUSES = [
   "scheduled",
   "queued",

@@ -59,7 +59,7 @@ export const RELAY_DETAILS: Readonly<Record<RelayTrouble, string>> = {
 
 const RESUME = "the operator lets it go on with `postledger delivery resume`.";
 
-/** Why a message waits; null when it has ended. What stands in its way longest comes first. */
+/** Why a message waits; null when it has ended. What blocks it longest comes first. */
 export function waitingOf(email: Email, facts: WaitingFacts): Waiting | null {
   if (isTerminal(email.status)) return null;
   if (facts.leaseUntil !== null) {

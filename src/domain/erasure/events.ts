@@ -52,7 +52,7 @@ const schemas = {
 export type ErasureEvent = EventOf<typeof schemas>;
 export const erasureCodec = makeCodec(schemas);
 
-/** Where a request stands. */
+/** The status of a request. */
 export const ERASURE_STATUSES = ["requested", "applied", "completed"] as const;
 export type ErasureStatus = (typeof ERASURE_STATUSES)[number];
 

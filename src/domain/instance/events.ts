@@ -34,7 +34,7 @@ const schemas = {
     /** The path that it was written to, on the machine that took it. */
     place: Type.String(),
   }),
-  /** The operator lets go on what is held. */
+  /** The operator releases what is held. */
   InstanceResumed: Type.Object({ at: Type.String() }),
 };
 

@@ -3,10 +3,10 @@ import { codePoints } from "../../kernel/text/text.ts";
 
 /** Of the name that a sender has by default. */
 export const DISPLAY_NAME_CHARACTERS_MAX = 200;
-/** What cannot stand in a header, or would make a name read otherwise than it is. */
+/** What a header cannot hold, or would make a name read otherwise than it is. */
 const NOT_IN_NAMES = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 
-/** What is wrong with the name that is to stand beside an address in a header; null: nothing. */
+/** What is wrong with the display name for an address in a header; null: nothing. */
 export function displayNameFault(
   name: string,
   charactersMax: number = DISPLAY_NAME_CHARACTERS_MAX,

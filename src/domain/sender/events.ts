@@ -21,7 +21,7 @@ const schemas = {
     domain: Type.String(),
     displayName: Type.Optional(Type.String()),
   }),
-  /** The name that stands beside the address in From is another one; absent: there is none. */
+  /** The display name in From was changed; absent: there is none. */
   SenderRenamed: Type.Object({ displayName: Type.Optional(Type.String()) }),
   SenderVerified: Type.Object({ method: Method }),
   SenderDisabled: Type.Object({}),

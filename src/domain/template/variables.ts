@@ -12,7 +12,7 @@ export const VariableDefinition = Type.Object({
   name: Type.String(),
   type: Literals(VARIABLE_TYPES),
   required: Type.Boolean(),
-  /** What stands in where it is not given; it fits the type. */
+  /** The default where it is not given; it fits the type. */
   default: Type.Optional(Type.Unknown()),
 });
 export type VariableDefinition = Static<typeof VariableDefinition>;

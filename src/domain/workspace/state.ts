@@ -59,7 +59,7 @@ export const workspaceDecider: Decider<WorkspaceState, WorkspaceEvent> = { initi
 
 /**
  * How much of the time from `since` to `now` sending was paused, in ms: it does not age a message. `downtimes` are the
- * times in which the whole log stood still.
+ * times in which the whole log was stopped.
  */
 export function pausedMs(
   state: WorkspaceState,

@@ -38,7 +38,7 @@ interface AttachmentsOptions {
   readonly attachments: ReadModel;
 }
 
-/** Uploading files for sends, looking them up, and letting go of them. */
+/** Uploading files for sends, looking them up, and deleting them. */
 export function attachmentsController({ deps, basePath, attachments }: AttachmentsOptions) {
   const hooks = hooksOf(deps, attachmentOperations);
   return new Elysia({ normalize: false })

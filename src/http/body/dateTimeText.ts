@@ -1,7 +1,7 @@
 import { parseDateTime, rfc3339 } from "../../kernel/time.ts";
 import { invalid } from "../server/problem.ts";
 
-/** What a + that was not encoded in a query leaves: a space stands for it there. */
+/** What a + that was not encoded in a query leaves: a space there means a plus. */
 const OFFSET_AFTER_SPACE = /\d \d\d:\d\d$/;
 
 /** What is wrong with a text that holds no time. */

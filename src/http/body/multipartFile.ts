@@ -13,7 +13,7 @@ export interface FilePart {
   readonly contentType: string;
   /** The bytes as they come. Ends only when the whole body was well-formed; else it throws a `Problem`. */
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** Lets go of what was not read. */
+  /** Drops what was not read. */
   close(): Promise<void>;
 }
 

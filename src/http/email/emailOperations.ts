@@ -86,7 +86,7 @@ export const emailOperations = {
   },
   getEmail: {
     summary: "Read an email",
-    description: "As it is now, or as it was at a moment of the past.",
+    description: "As it is now, or as it was at a time in the past.",
     tag,
     ...answersOk(Email, "NOT_FOUND"),
     query: GetEmailQuery,

@@ -20,7 +20,7 @@ import {
   Uuid,
 } from "../body/commonSchemas.ts";
 
-/** Where a message stands. */
+/** The status of a message. */
 export const EmailStatus = OneOf(EMAIL_STATUSES);
 
 export const EmailReceipt = Closed(
@@ -58,7 +58,7 @@ export const EmailSummary = Closed(summaryFields, {
     "A message in a list; addresses and subject are null once its content is erased, or while it cannot be read.",
 });
 
-/** A message in a list: who, what about, and how it stands. Null where the content was erased. */
+/** A message in a list: who, what about, and its status. Null where the content was erased. */
 export function emailSummaryJson({ id, email, content, events }: EmailView): ResponseOf<typeof EmailSummary> {
   return {
     id,
@@ -88,13 +88,13 @@ export function rowSummaryJson({
 /** Who reported what became of a message. */
 export const FeedbackSource = Type.String({
   description:
-    "Who told it: `return_path` (a mail to the envelope's address), `complaint_address`, `ses`, `postmark`, `api` or `simulator`.",
+    "Who reported it: `return_path` (a mail to the envelope's address), `complaint_address`, `ses`, `postmark`, `api` or `simulator`.",
 });
 
 /** Who reported a bounce. */
 export const BounceSource = Type.String({
   description:
-    "`relay` when it refused the message at once; else who told it later, as of `email.delivered`.",
+    "`relay` when it refused the message at once; else who reported it later, as of `email.delivered`.",
 });
 
 /** What kind of complaint it was. */
@@ -149,7 +149,7 @@ const TimelineEntry = Type.Union(
       relay,
       reply: Type.String({ description: "What the relay said; its codes alone once the content is erased." }),
       relay_id: Type.Optional(
-        Type.String({ description: "What the relay calls the message, where its answer tells it." }),
+        Type.String({ description: "The relay's own id of the message, where its answer has one." }),
       ),
     }),
     entry("deferred", {
@@ -267,9 +267,7 @@ export const Metadata = Type.Record(AnyName, Type.Union([Type.String(), Type.Num
 export const Email = Closed(
   {
     ...summaryFields,
-    from_name: Nullable(
-      Type.String({ description: "As it stands in From: the send's own, or else the sender's." }),
-    ),
+    from_name: Nullable(Type.String({ description: "As in From: the send's own, or else the sender's." })),
     to_name: NullableText,
     reply_to: NullableText,
     reply_to_name: NullableText,

@@ -154,7 +154,7 @@ function acceptedEmails(options: EmailsOptions) {
       async ({ params, query, request }) => {
         const at = decisionInputOf(query.as_of);
         if (at === null) return now(request, params.id);
-        // What stood in its way then is not known any more.
+        // What it waited for then is not known any more.
         return emailJson(await existing(deps, request, params.id, at), null);
       },
       hooks("getEmail"),

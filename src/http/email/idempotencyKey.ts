@@ -11,7 +11,7 @@ export const IdempotencyKey = Type.String({
 
 export const IdempotencyKeyHeader = Type.Object({ "Idempotency-Key": IdempotencyKey });
 
-/** What stands between the values of a header that was sent more than once. */
+/** What separates the values of a header that was sent more than once. */
 const BETWEEN_VALUES = ", ";
 
 const HEADER = "/Idempotency-Key";

@@ -15,7 +15,7 @@ const NOT_REACHED = [
     what: "relay",
     detail: "What the relay and the recipient's own server were handed, and what their logs say.",
   },
-  { what: "webhook_endpoints", detail: "What endpoints were told before." },
+  { what: "webhook_endpoints", detail: "What endpoints were sent before." },
   {
     what: "mentions",
     detail:

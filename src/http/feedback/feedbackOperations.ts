@@ -115,7 +115,7 @@ const FeedbackOutcome = Closed(
         "`superseded`: what is known of the message already says as much or more, or it never left.",
     }),
   },
-  { $id: "Feedback", description: "What became of something that was told of a message." },
+  { $id: "Feedback", description: "What became of a report on a message." },
 );
 
 export const feedbackOperations = {

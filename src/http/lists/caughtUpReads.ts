@@ -53,7 +53,7 @@ export async function whenCaughtUp(model: ReadModel): Promise<void> {
   throw notUpToDate();
 }
 
-/** What somebody is told who cannot be shown a list as it is now. */
+/** The answer to who cannot be shown a list as it is now. */
 export function notUpToDate(): Problem {
   return new Problem("INTERNAL_ERROR", { unavailable: true, detail: "the list is not up to date yet" });
 }

@@ -99,7 +99,7 @@ function compactOperation(operation: OpenApiOperation, names: ComponentNames): u
 }
 
 /**
- * The document as it is served: parameters, headers, problems and their examples stand in `components` once, and
+ * The document as it is served: parameters, headers, problems and their examples are in `components` once, and
  * operations refer to them. With every reference followed it is the document again.
  */
 export function compactDocument(document: OpenApiDocument): unknown {

@@ -37,7 +37,7 @@ function documentOperation(name: RouteName, operation: Operation, components: Co
     summary,
     ...(description === undefined ? {} : { description }),
     tags: [tag],
-    // The scope stands where roles do in a security requirement (OpenAPI 3.1, Security Requirement Object).
+    // The scope takes the place of roles in a security requirement (OpenAPI 3.1, Security Requirement Object).
     security: route.scope === null ? [] : [{ apiKey: [route.scope] }],
     ...requestOf(route, operation, components),
     responses: answersOf(route, operation, components),

@@ -11,7 +11,7 @@ import { REFERENCE_STYLE } from "./referenceStyle.ts";
 
 /** The script of the page, as browsers get it. */
 const SCRIPT = await Bun.file(Bun.resolveSync("./browser/search.js", import.meta.dir)).text();
-/** Holds the hash of the script, so it never stands for another one. It is a part of the page and no operation. */
+/** Holds the hash of the script, so it never means another script. It is a part of the page and no operation. */
 const SCRIPT_PATH = `${routes.docs.path}/search.${Bun.hash(SCRIPT).toString(36)}.js`;
 const SCRIPT_HEADERS = {
   "content-type": "text/javascript; charset=utf-8",

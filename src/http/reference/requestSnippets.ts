@@ -132,7 +132,7 @@ function phpLiteral(text: string): string {
   return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 }
 
-/** The body stands in a nowdoc, in which nothing is replaced; no line of JSON begins with the word that ends it. */
+/** The body is in a nowdoc, in which nothing is replaced; no line of JSON begins with the word that ends it. */
 function php({ method, url, needsKey, headers, body }: ShownRequest): string {
   const lines = [
     ...(needsKey ? ["'Authorization: Bearer ' . getenv('POSTLEDGER_API_KEY'),"] : []),
@@ -169,7 +169,7 @@ const WRITERS: Readonly<Record<SnippetLanguage, (request: ShownRequest) => strin
 };
 
 /**
- * A request of an operation as code that works as it stands, in each language, with the values of the examples. The key
+ * A request of an operation as code that works unchanged, in each language, with the values of the examples. The key
  * comes from the environment. `base` is where the service is.
  */
 export function requestSnippets(

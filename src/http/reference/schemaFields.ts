@@ -15,7 +15,7 @@ export type Schemas = Readonly<Record<string, JsonSchema>>;
 /** How far down fields are listed: a schema that holds itself would have no end. */
 const DEPTH_MAX = 6;
 
-/** What a schema that only refers to another stands for. */
+/** The schema that another one only refers to. */
 export function resolved(schema: JsonSchema, schemas: Schemas): JsonSchema {
   const { $ref: reference } = schema;
   if (typeof reference !== "string") return schema;

@@ -12,7 +12,7 @@ export type Components = Map<string, Json>;
 
 /** Keywords whose value is data, not a schema. */
 const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "examples", "required"]);
-/** Patterns of member names that every name matches: what stands under them is said by `additionalProperties`. */
+/** Patterns of member names that every name matches: `additionalProperties` says what they hold. */
 const EVERY_NAME: ReadonlySet<string> = new Set(["^[\\s\\S]*$", "^(.*)$"]);
 
 function isObject(value: Json | undefined): value is JsonSchema & { readonly [name: string]: Json } {
@@ -43,7 +43,7 @@ function named(schema: JsonSchema, components: Components): Json {
   const known = components.get(name);
   invariant(
     known === undefined || JSON.stringify(known) === JSON.stringify(rest),
-    `the schema name ${name} stands for one schema only`,
+    `the schema name ${name} is used for one schema only`,
   );
   components.set(name, rest as Json);
   return { $ref: `#/components/schemas/${name}` };

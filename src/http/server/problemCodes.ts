@@ -77,7 +77,7 @@ interface ProblemFacts {
 
 export type ProblemCode = keyof typeof TABLE;
 
-/** What goes with a code. Where the operation may work a little later, 503 stands in for 500. */
+/** What goes with a code. Where the operation may work a little later, 503 replaces 500. */
 export function problemFacts(code: ProblemCode): ProblemFacts {
   return TABLE[code];
 }

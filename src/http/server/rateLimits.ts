@@ -30,7 +30,7 @@ export const PAGES_PER_MINUTE_MAX = 60;
 const ADDRESSES_MAX = 50_000;
 const UNLIMITED: RateVerdict = { headers: {}, retryAfterSeconds: null };
 
-/** One limit of a request and how it stands. */
+/** One limit of a request and what is left of it. */
 interface Count {
   readonly name: "key" | "workspace";
   readonly quota: number;

@@ -111,7 +111,7 @@ export function beginStream(request: Request): () => void {
   return requestContextOf(request).server.reads.begin(principalOf(request).workspaceId);
 }
 
-/** Lets a request that stands in for another one have the same context. */
+/** Gives a request that replaces another one the same context. */
 export function shareRequestContext(request: Request, shared: RequestContext): void {
   (request as Opened)[CONTEXT] = shared;
 }

@@ -9,7 +9,7 @@ interface Lines {
 export interface RequestLine {
   readonly requestId: string;
   readonly method: string;
-  /** The route: what stands in its variable parts may be a secret or an address. */
+  /** The route: its variable parts may hold a secret or an address. */
   readonly path: string;
   readonly status: number;
   readonly code: string | null;

@@ -52,7 +52,7 @@ export interface ServerOptions {
 /** How long a connection may be silent, in seconds: ends slow headers and slow uploads. */
 const IDLE_TIMEOUT_SECONDS = 30;
 /**
- * Bun's own guard stands aside: it would answer a bare 413, and before the key is looked at. Our bound is kept
+ * Bun's own guard is off: it would answer a bare 413, and before the key is looked at. Our bound is kept
  * while a body is read, and what nobody reads Bun throws away as it comes.
  */
 const BUN_BODY_BYTES_MAX = Number.MAX_SAFE_INTEGER;

@@ -48,14 +48,14 @@ export const suppressionOperations = {
   },
   getSuppression: {
     summary: "Look up a suppression by its address",
-    description: `The address stands percent-encoded in the path. ${COMPARED}`,
+    description: `The address is percent-encoded in the path. ${COMPARED}`,
     tag,
     ...answersOk(Suppression, "NOT_FOUND"),
   },
   removeSuppression: {
     summary: "Remove a suppression",
     description:
-      "New mail to the address is delivered again; what was suppressed stays so. The address stands " +
+      "New mail to the address is delivered again; what was suppressed stays so. The address is " +
       `percent-encoded in the path. ${COMPARED}`,
     tag,
     ...answersNoContent("NOT_FOUND"),

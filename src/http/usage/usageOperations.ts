@@ -56,7 +56,7 @@ const usageFilters = {
 const bouncesFilters = {
   ...range,
   domain: Type.Optional(
-    Text({ minLength: 1, maxLength: DOMAIN_CHARACTERS_MAX, description: "What stands after the @." }),
+    Text({ minLength: 1, maxLength: DOMAIN_CHARACTERS_MAX, description: "The part after the @." }),
   ),
 };
 

@@ -24,7 +24,7 @@ export const Usage = Closed(
     failed: Count("Messages that could not be delivered for another reason."),
     suppressed: Count("Messages that ended because their recipient is suppressed."),
     canceled: Count("Messages that were called back."),
-    delivered: Count("Messages that are in the mailbox, as somebody told. They count as `sent` too."),
+    delivered: Count("Messages that are in the mailbox, as somebody reported. They count as `sent` too."),
     complained: Count("Messages that their recipient reported. They count as `sent` too."),
   },
   { $id: "Usage" },

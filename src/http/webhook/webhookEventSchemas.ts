@@ -82,7 +82,7 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
         description: "What the relay said; its codes alone once the content is erased.",
       }),
       relay_id: Nullable(
-        Type.String({ description: "What the relay calls the message, where its answer tells it." }),
+        Type.String({ description: "The relay's own id of the message, where its answer has one." }),
       ),
     },
   },
@@ -129,7 +129,7 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
   },
   "suppression.deleted": { summary: "An address is suppressed no longer", data: suppression },
   "webhook.disabled": {
-    summary: "An endpoint of the workspace was disabled; the others are told",
+    summary: "An endpoint of the workspace was disabled; sent to the others",
     data: { ...endpoint, reason: DisabledReason },
   },
   "webhook.test": {
@@ -150,7 +150,7 @@ function eventSchema(type: WebhookEventType) {
     {
       type: Type.Literal(type),
       version: Type.Literal(PAYLOAD_VERSION),
-      timestamp: Type.String({ format: "date-time", description: "When it happened, not when it is told." }),
+      timestamp: Type.String({ format: "date-time", description: "When it happened, not when it is sent." }),
       data: Type.Object(data, { additionalProperties: false }),
     },
     { $id: schemaName(type), additionalProperties: false, description },

@@ -41,7 +41,7 @@ export const WebhookDelivery = Closed(deliveryFields, {
   description: "One event on its way to one endpoint.",
 });
 
-/** A delivery as it stands. */
+/** A delivery and its status. */
 export function deliveryJson(row: WebhookDeliveryRow): ResponseOf<typeof WebhookDelivery> {
   return {
     id: row.id,

@@ -14,7 +14,7 @@ export interface VerificationToken {
   readonly secret: string;
 }
 
-/** The token as it stands in a link: base64url of sender, request and secret, so that no index is needed. */
+/** The token as a link has it: base64url of sender, request and secret, so that no index is needed. */
 export function encodeVerificationToken({ senderId, requestId, secret }: VerificationToken): string {
   return Buffer.from(senderId + requestId.replaceAll("-", "") + secret, "hex").toString("base64url");
 }

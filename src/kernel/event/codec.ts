@@ -17,7 +17,7 @@ export interface StoredEvent {
   readonly data: object | Uint8Array;
   /** `schema` is the version of the data; absent in what was never stored: then it is the newest. */
   readonly metadata?: { readonly schema?: unknown };
-  /** Where it stands: reported when it cannot be read. */
+  /** Its position: reported when it cannot be read. */
   readonly stream?: string;
   readonly revision?: number;
 }

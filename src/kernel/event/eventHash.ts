@@ -40,8 +40,9 @@ export function contentDigest(salt: string, member: "content" | "reference", jso
 /**
  * The hash of an event: SHA-256 in lower-case hex over its stream, revision, type, id and the digest of its payload,
  * which is its data as JSON, however that is compressed, and its metadata. The same on every store, and after export
- * and import. For EmailContentStored a salted digest stands for the data: so the hash can be computed from what is left when
- * the content is erased ({@link contentEventHash}). Throws {@link UnreadableEventError} for what is nested too deep.
+ * and import. For EmailContentStored a salted digest replaces the data: so the hash can be computed from what is left
+ * when the content is erased ({@link contentEventHash}). Throws {@link UnreadableEventError} for what is nested too
+ * deep.
  */
 export function eventHash(event: HashedEvent): string {
   return hashOf(event, () => [...dataOf(event), event.metadata]);
@@ -79,7 +80,7 @@ function hashOf(envelope: Omit<HashedEvent, "data" | "metadata">, payload: () =>
   }
 }
 
-/** What stands for an event's data in its payload, and what that is. */
+/** What replaces an event's data in its payload, and what that is. */
 function dataOf(event: HashedEvent): readonly Json[] {
   const data = jsonOf(event);
   if (data === undefined) return ["bytes", sha256(event.data as Uint8Array)];

@@ -1,8 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 
 /**
- * What stands beside every event's data. `schema` is the version of the data, by its type. `at` is the event's own time (RFC 3339): the store's clock is never
- * projected. `correlationId` is the request's id, `causationId` the event that led to this one.
+ * What every event has beside its data. `schema` is the version of the data, by its type. `at` is the event's own time
+ * (RFC 3339): the store's clock is never projected. `correlationId` is the request's id, `causationId` the event that
+ * led to this one.
  */
 export const EventMetadata = Type.Object({
   schema: Type.Integer({ minimum: 1 }),

@@ -14,12 +14,12 @@ export function mailOwnerId({ workspaceId, isTest }: MailOwner): string {
   return isTest ? TEST_PREFIX + workspaceId : workspaceId;
 }
 
-/** Both ids under which mail of a workspace stands. */
+/** Both ids under which mail of a workspace is kept. */
 export function mailOwnerIdsOf(workspaceId: string): readonly [string, string] {
   return [workspaceId, TEST_PREFIX + workspaceId];
 }
 
-/** Whom an id of {@link mailOwnerId} stands for. */
+/** The mail owner with an id of {@link mailOwnerId}. */
 export function mailOwnerOf(ownerId: string): MailOwner {
   const isTest = ownerId.startsWith(TEST_PREFIX);
   return { workspaceId: isTest ? ownerId.slice(TEST_PREFIX.length) : ownerId, isTest };

@@ -1,6 +1,6 @@
 const WHITE_SPACE = /[\t\n\f\r ]/;
 
-/** How many bytes a text in Base64 stands for, by its length alone: a file that is too large is never decoded. */
+/** How many bytes a text in Base64 decodes to, by its length alone: a file that is too large is never decoded. */
 export function base64Bytes(text: string): number {
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   return Math.max(0, Math.floor((text.length * 3) / 4) - padding);

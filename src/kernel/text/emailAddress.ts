@@ -15,7 +15,7 @@ const NOT_IN_DOMAIN = /[\0-,/:-@[-`{-\x7f]/;
 
 /**
  * A domain that is in its ASCII form already. The last label begins with a letter, because one that looks like a number
- * may be that of an address; none begins with `xn--`, because what stands behind that has rules of its own.
+ * may be that of an address; none begins with `xn--`, because what follows that has rules of its own.
  */
 const PLAIN_DOMAIN =
   /^(?!(?:.*\.)?xn--)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -27,7 +27,7 @@ export function parseDomain(text: string): string | null {
   return DOMAIN.test(domain) && domain.length <= DOMAIN_OCTETS_MAX ? domain : null;
 }
 
-/** What stands after the @ of an address that passed. */
+/** The domain of an address that passed. */
 export function domainOf(address: string): string {
   return address.slice(address.lastIndexOf("@") + 1);
 }

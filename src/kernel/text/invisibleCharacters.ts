@@ -4,7 +4,7 @@ const INVISIBLE = /[[\p{Default_Ignorable_Code_Point}\p{Cf}\u2800]--[\ufe0e\ufe0
 const JOINED =
   /(?<=[[\p{L}\p{M}\p{Extended_Pictographic}\p{Emoji_Modifier}]--\p{Script=Latin}])[\u200c\u200d](?=[[\p{L}\p{M}\p{Extended_Pictographic}]--\p{Script=Latin}])/gv;
 
-/** The first character of a name that nobody can see, as it stands there; null when all can be seen. */
+/** The first character of a name that nobody can see, as it is in the text; null when all can be seen. */
 export function invisibleCharacterIn(name: string): string | null {
   return INVISIBLE.exec(name.replace(JOINED, ""))?.[0] ?? null;
 }

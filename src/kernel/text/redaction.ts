@@ -1,6 +1,6 @@
 import { domainToUnicode } from "node:url";
 
-/** A shorter text is left alone where it stands among others: it would be found in every word. */
+/** A shorter text is left alone inside a longer one: it would be found in every word. */
 const SHORT_CHARACTERS = 4;
 /** Quotes as they may come back, in capitals. */
 const QUOTED_FROM = /(?:["']|%22|&QUOT;|&#34;)$/;
@@ -10,7 +10,7 @@ const QUOTE_UNITS_MAX = "&QUOT;".length;
 const BETWEEN_WORDS = "\n";
 /** Long enough for a word in Base64 not to be taken for one. */
 const ENCODED = /[A-Za-z0-9+/_-]{24,}={0,2}/g;
-/** What stands between addresses. */
+/** What separates addresses. */
 const WORD = /[^\s<>"'(),:;[\]\\]+/g;
 /** The @ as JSON and HTML may escape it; in a URL it is %40. */
 const ESCAPED_AT = /\\u0040|&#64;/gi;

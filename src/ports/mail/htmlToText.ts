@@ -11,6 +11,6 @@ export interface HtmlToText {
    * to read. Never throws, and leaves the event loop free meanwhile.
    */
   read(html: string): Promise<HtmlToTextResult>;
-  /** Lets go of what it holds: whoever waits gets `busy`. */
+  /** Ends its threads: whoever waits gets `busy`. */
   close(): void;
 }

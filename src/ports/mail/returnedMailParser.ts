@@ -3,7 +3,7 @@ import type { MailParts } from "../../kernel/mail/mailParts.ts";
 /** Reads mail that comes back: its sender is a stranger. */
 export interface ReturnedMailParser {
   /**
-   * Reads a message, or as much of it as is given: a report stands before the message that it returns. Null when it
+   * Reads a message, or as much of it as is given: a report comes before the message that it returns. Null when it
    * cannot be read at all; never throws.
    */
   parse(bytes: Uint8Array): Promise<MailParts | null>;

@@ -17,7 +17,7 @@ export interface AttachmentRetentionOptions extends Pick<PollingWork, "actor" | 
 const REMOVALS_MAX = 2;
 
 /**
- * Lets go of uploads whose time is over, of the bytes of those that nothing is sent from any more, and of the
+ * Expires uploads whose time is over, and deletes the bytes of those that nothing is sent from any more, and the
  * files of messages that have ended and are past their retention.
  */
 export function attachmentRetention(options: AttachmentRetentionOptions): PollingWorker {

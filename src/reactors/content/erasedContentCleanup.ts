@@ -25,7 +25,7 @@ const SAVE_MS = 30_000;
 /** What could not be cleared and is tried again; with more of it the reading waits. */
 const FAILED_MAX = 1_000;
 
-/** The event by which a stream's content was erased, and where the reader stood before it. */
+/** The event by which a stream's content was erased, and the reader's position before it. */
 interface Erased {
   readonly stream: string;
   readonly revision: number;

@@ -36,7 +36,7 @@ const CHECKED_MAX = 5_000;
 
 /**
  * Removes content that no stream names: of requests that died or lost a race between storing and appending, and
- * of messages that were erased. Every instance does so, and remembers nothing but where its walk stands.
+ * of messages that were erased. Every instance does so, and remembers nothing but how far it has come.
  *
  * There is no race with a send, by construction. A folder is written by one request only, under a fresh id, and a
  * retry has a folder of its own. A request appends within ten minutes of its first byte or refuses to

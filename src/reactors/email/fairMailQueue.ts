@@ -48,7 +48,7 @@ interface Seen extends ReadyMailRequest {
 
 /**
  * Shows what mail is ready in one of the queues. When that is more than one look shows, workspaces take turns, and in each of them its
- * senders: neither a long backlog nor mail that may not leave stands in front of the others' mail. A look reads at most
+ * senders: neither a long backlog nor mail that may not leave gets ahead of the others' mail. A look reads at most
  * {@link LOOK_STEPS_MAX} rows, three times as many as it shows, and three times the messages that are left alone by id.
  */
 export class FairMailQueue {
@@ -142,7 +142,7 @@ function show(seen: Seen, queue: SenderQueue, atLeast: number, behind: QueuedEma
   const wanted = Math.min(atLeast, seen.limit - seen.items.length);
   let after = behind;
   let shown = 0;
-  // Messages that are left alone one by one stand together, as the oldest: their pages grow.
+  // Messages that are left alone one by one come together, as the oldest: their pages grow.
   for (let limit = wanted; shown < wanted; limit *= 2) {
     const page = readyEmailsOf(seen.db, queue, { now: seen.now, after, limit });
     const free = page.filter(({ id }) => !seen.held.has(id)).slice(0, wanted - shown);

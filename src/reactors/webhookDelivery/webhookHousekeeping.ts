@@ -57,7 +57,7 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
     if (!(await waitUntilCaughtUp())) return;
     const since = clock.now() - FAILING_RULE.durationMs;
     const { instance } = await deps.instanceStatus.get();
-    // Nobody was called while the log stood still, and what got through elsewhere meanwhile is not known here.
+    // Nobody was called while the log was stopped, and what got through elsewhere meanwhile is not known here.
     if (instance?.downtimes.some(({ to }) => to === null || to > since)) return;
     const before = rfc3339(since);
     const failing = read((db) => failingEndpoints(db, before, FAILING_RULE.failuresMin, FAILING_MAX)) ?? [];

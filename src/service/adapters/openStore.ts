@@ -16,7 +16,7 @@ export interface OpenStoreOptions {
   /** KiB of the embedded log's pages that are kept in memory, for whoever comes back to them; without it, enough for going through the log. */
   readonly cacheKib?: number;
   /**
-   * Appends stand in the log in the order of their calls, though none waits for the one before: for a process that
+   * Appends reach the log in the order of their calls, though none waits for the one before: for a process that
    * imports a log and does nothing else.
    */
   readonly inOrder?: boolean;

@@ -26,7 +26,7 @@ export interface CheckSource {
   workers(): readonly Check[];
 }
 
-/** Everything that is checked, in the order in which it is told. Throws what `log` throws. */
+/** Everything that is checked, in the order in which it is shown. Throws what `log` throws. */
 export async function allChecks({ config, service, log, workers }: CheckSource): Promise<readonly Check[]> {
   const found = await log();
   const [content, scanner, relays] = await Promise.all([

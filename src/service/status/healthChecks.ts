@@ -107,7 +107,7 @@ function formatCheck(format: number): Check {
   return failed("log format", trouble, null);
 }
 
-/** How old it may be depends on what was written since: that it is told is enough. */
+/** How old it may be depends on what was written since: that it is reported is enough. */
 export async function lastSealCheck(store: EventStore): Promise<Check> {
   const name = "last seal";
   const last = await readLastSeal(store);

@@ -34,7 +34,7 @@ export function readModelBuild({
     if (late.length === 0) return Promise.resolve(null);
     if (clock.monotonicMs() < goodUntil) return last;
     goodUntil = clock.monotonicMs() + POLL_INTERVAL_MS;
-    // A store that does not answer is told elsewhere.
+    // A store that does not answer is reported elsewhere.
     last = lookAt({ store, clock }, late).catch(() => null);
     return last;
   };

@@ -10,7 +10,9 @@ import { lastVerifications } from "../../readModels/listReadModels.ts";
 import type { ReaderStatus, Readers } from "../../readModels/readers.ts";
 import type { Config } from "../config/config.ts";
 
-/** How the read models stand as the service knows it, and what their last verification has found. Throws nothing. */
+/**
+ * The status of the read models as the service knows it, and what their last verification has found. Throws nothing.
+ */
 export function readModelStates(
   { dataDir }: Pick<Config, "dataDir">,
   { store }: { readonly store: EventStore },

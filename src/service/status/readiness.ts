@@ -73,7 +73,7 @@ async function instanceChecks({
   };
 }
 
-/** What to tell of a log that waits for its operator since it was restored; null where nothing waits. */
+/** What to say of a log that waits for its operator since it was restored; null where nothing waits. */
 export function heldDetail(instance: InstanceState): string | null {
   if (!instance?.isHeld || instance.restored === null) return null;
   const { at, from } = instance.restored;

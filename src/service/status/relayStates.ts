@@ -5,15 +5,15 @@ import type { Clock } from "../../ports/clock.ts";
 import { isOutbox } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
 
-/** How each of several relays stands. */
+/** The status of each of several relays. */
 export interface RelayStates {
-  /** To be called with each change that the failover tells. */
+  /** To be called with each change that the failover reports. */
   note(change: RelayChange): void;
-  /** In the order of SMTP_URL; none where there is but one, whose trouble is told by the delivery itself. */
+  /** In the order of SMTP_URL; empty with only one, whose trouble the delivery itself reports. */
   list(): readonly RelayState[];
 }
 
-/** All of them take mail until something else is told. */
+/** All of them take mail until something else is reported. */
 export function relayStates(config: Pick<Config, "smtpUrl">, clock: Clock): RelayStates {
   const names = isOutbox(config) ? [] : smtpRelaysFromUrls(config.smtpUrl).map(relayName);
   const resting = new Map<string, NonNullable<RelayState["resting"]>>();

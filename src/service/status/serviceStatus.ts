@@ -38,7 +38,7 @@ const RETURNED: Readonly<Record<string, string>> = {
   autoReply: "automatic replies",
   unknown: "something else",
 };
-/** Messages that are counted; more are told as this many. */
+/** Messages that are counted; more are shown as this many. */
 const WAITING_MAX = 10_000;
 
 interface StatusOptions {

@@ -22,7 +22,7 @@ export interface LogCopy extends Pick<Config, "storeUrl" | "storeTimeoutMs" | "d
   readonly logId: string;
 }
 
-/** What the thread is told when it begins. */
+/** The thread's first message. */
 export interface MaintenanceStart extends LogCopy {
   readonly task: MaintenanceTask;
   /** Whether it rests for most of the time, because nobody waits for it. */
@@ -46,7 +46,7 @@ const NICENESS = 10;
 const WORK_SHARE = 1 / 4;
 /** Work shorter than this needs no rest yet. */
 const WORK_MS_MIN = 20;
-/** How often it is told how far the task is, in ms. */
+/** How often the task's progress is reported, in ms. */
 const REPORT_EVERY_MS = 200;
 
 /** A rest after some work, so long that work has no more than its share of the time. */

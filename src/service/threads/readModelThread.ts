@@ -16,7 +16,7 @@ import type { Config } from "../config/config.ts";
 
 type ThreadSetting = "storeUrl" | "storeTimeoutMs" | "dataDir" | "auditSealIntervalMs" | "auditSigningKey";
 
-/** What the thread is told when it begins. */
+/** The thread's first message. */
 export interface ThreadStart extends Pick<Config, ThreadSetting> {
   readonly logId: string;
 }
@@ -24,7 +24,10 @@ export interface ThreadStart extends Pick<Config, ThreadSetting> {
 /** To the thread: begin, end, or an answer to one of its events. */
 export type ToThread = { readonly start: ThreadStart } | { readonly stop: true } | FollowAnswer;
 
-/** From the thread: an event, why the log could not be sealed, or its end with the reason, null when it was told to. */
+/**
+ * From the thread: an event, why the log could not be sealed, or its end with the reason, null when it was asked to
+ * end.
+ */
 export type FromThread = FollowMessage | { readonly sealTrouble: string } | { readonly ended: string | null };
 
 declare const self: Worker;

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { emails } from "../../../projections/emails.ts";
 import { projections } from "../../../projections/index.ts";
-import { stopsAtNewerFormat } from "../../../projections/stopAtNewerFormat.ts";
+import { stopAtNewerFormat } from "../../../projections/stopAtNewerFormat.ts";
 import { InstanceMismatchError, openInstance } from "../../../src/commands/instance/openInstance.ts";
 import { formatTrouble, requireLogFormat } from "../../../src/commands/instance/requireLogFormat.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
@@ -64,7 +64,7 @@ describe("a read model", () => {
     const events = await store.read(INSTANCE_STREAM, 0, 10);
     const event = events.find(({ type }) => type === LOG_FORMAT_RAISED);
     if (!event) throw new Error("nothing was raised");
-    stopsAtNewerFormat(projection, reads).apply(event, db);
+    stopAtNewerFormat(projection, reads).apply(event, db);
   }
 
   test("stops where events of a format follow that this program does not read", async () => {

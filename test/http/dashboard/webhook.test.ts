@@ -45,7 +45,7 @@ describe("the pages of webhooks", () => {
   };
 
   test("an endpoint is added, and its secret is shown with that answer and never again", async () => {
-    expect((await visitor.get("/webhooks")).html).toContain("Nobody is told yet");
+    expect((await visitor.get("/webhooks")).html).toContain("No endpoints yet");
     const url = world.urlOf("one");
     const added = await visitor.post("/webhooks/new", {
       url,

@@ -131,7 +131,7 @@ export function parametrised(text: string, pattern: RegExp): Parametrised {
   const PARAMETER = new RegExp(`; ?(${TOKEN})=(${QUOTED}|[^; "]*)`, "gu");
   if (rest.replace(PARAMETER, "") !== "") faults.push(`not a list of parameters: ${rest}`);
   for (const [, name = "", given = ""] of rest.matchAll(PARAMETER)) {
-    if (parameters.has(name.toLowerCase())) faults.push(`${name} stands there twice`);
+    if (parameters.has(name.toLowerCase())) faults.push(`${name} occurs twice`);
     parameters.set(name.toLowerCase(), given);
     faults.push(...parameterFaults(name, given));
   }

@@ -72,9 +72,7 @@ function entityOf(source: string): Entity {
   const faults = [
     ...(lines === "" ? [] : namedLines(lines).flatMap(([name, line]) => lineFaults(line, name))),
     ...(names.includes("") ? ["a header without a name"] : []),
-    ...names
-      .filter((name, index) => names.indexOf(name) !== index)
-      .map((name) => `${name} stands there twice`),
+    ...names.filter((name, index) => names.indexOf(name) !== index).map((name) => `${name} occurs twice`),
   ];
   return { fields, body: source.slice(end + 4), faults };
 }

@@ -33,10 +33,10 @@ export type AppendAnswer =
       readonly outcome: "written";
       /** The stream's last revision by then. */
       readonly revision: number;
-      /** Null when the server no longer knows where a repeated append stands. */
+      /** Null when the server no longer knows the position of a repeated append. */
       readonly position: { readonly commit: bigint; readonly prepare: bigint } | null;
     }
-  /** `actual` is the revision that stood in the way, null when there is no such stream. */
+  /** `actual` is the revision that conflicted, null when there is no such stream. */
   | { readonly outcome: "lost"; readonly actual: number | null }
   | { readonly outcome: "failed"; readonly nature: FailureKind; readonly message: string };
 

@@ -14,7 +14,7 @@ interface Waiting {
 }
 
 /**
- * Appends that come to stand in the log in the order of their calls, without each waiting for the one before: they
+ * Appends that reach the log in the order of their calls, without each waiting for the one before: they
  * go as one stream of requests, which the server takes up in turn, so a connection that breaks loses the end of it
  * and nothing in between. What was lost is repeated one by one, in order, before anything new is sent. The store that
  * it works through must append nothing else.

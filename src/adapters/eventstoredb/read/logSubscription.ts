@@ -30,7 +30,7 @@ type Item = AllStreamResolvedEvent | Notice;
 export interface LogSubscriptionOptions {
   readonly from: Position;
   readonly filter: LogFilter;
-  /** Where the reader stands once the server says that it has caught up: a head read before it began. */
+  /** The reader's position once the server says that it has caught up: a head read before it began. */
   readonly head?: Position;
   readonly searchWindow: number;
   readonly signal: AbortSignal;

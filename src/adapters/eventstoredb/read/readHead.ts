@@ -6,7 +6,7 @@ import { drain, untilRead } from "./streamReads.ts";
 
 /**
  * The position of the last record of the log, the server's own records included: readers move past those
- * too, and a reader must never seem to stand past the head. A server's log is never quite empty.
+ * too, and a reader must never seem to be past the head. A server's log is never quite empty.
  * Throws `unavailable`.
  */
 export function readHead(client: EventStoreDBClient, deadline: Deadline): Promise<Position> {

@@ -31,7 +31,7 @@ function fromStatus(status: RecipientStatus, words: RecipientStatus | null): Ret
   return { kind: "bounced", bounce: bounceReason({ status: status.status, diagnostic }), diagnostic };
 }
 
-/** The delivery status of a report, also where it stands in a part for people; null when there is none. */
+/** The delivery status of a report, also where it is in a part for people; null when there is none. */
 function statusOf({ parts, text }: MailParts): RecipientStatus | null {
   for (const { contentType, content } of parts) {
     const status = STATUS_TYPES.has(contentType) ? deliveryStatus(content) : null;

@@ -1,4 +1,4 @@
-/** Fields of a report by their names in lower case; each may stand there more than once. */
+/** Fields of a report by their names in lower case; each may occur more than once. */
 export type ReportFields = ReadonlyMap<string, readonly string[]>;
 
 /** More groups or lines than this no report needs: one group for each recipient, and we send to one. */

@@ -20,7 +20,7 @@ export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
   "template:manage": "manage templates",
   "attachment:manage": "manage attachments",
   "suppression:manage": "manage suppressions",
-  "feedback:write": "tell what became of messages",
+  "feedback:write": "report what became of messages",
   "sender:manage": "manage senders and domains",
   "workspace:manage": "manage keys, pause sending, erase, read the audit log",
 };

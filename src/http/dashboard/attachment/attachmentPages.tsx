@@ -119,7 +119,7 @@ const NothingFound: FC<AttachmentListProps> = ({ visit, status, nextTo, firstCom
         A file that goes into several messages is uploaded once, here or by a program, and named by its id:
       </p>
       <pre>{firstCommand}</pre>
-      <p>A file of one message can stand in the send itself.</p>
+      <p>A file for one message can go into the send itself.</p>
     </Empty>
   );
 };

@@ -58,7 +58,7 @@ export const AuditLog: FC<AuditLogProps> = (props) => {
         <Empty title={nextTo === null ? "Nothing matches" : "Nothing among these"}>
           <p>
             {nextTo === null
-              ? "What keys, the command line and the service did to this workspace stands here. Sends are in the list of messages."
+              ? "What keys, the command line and the service did to this workspace is listed here. Sends are in the list of messages."
               : "The search goes on with what is older."}
           </p>
           <p>

@@ -72,7 +72,7 @@ export interface ReadModelState {
   /** `absent`: not opened yet. `behind`: catching up. `failed`: stopped, its rows stay. */
   readonly state: "absent" | "behind" | "live" | "failed";
   readonly isCaughtUp: boolean;
-  /** Since when it lacks something of the log; null when it does not, or nobody can tell. */
+  /** Since when it lacks something of the log; null when it does not, or that is not known. */
   readonly behindSince: EpochMs | null;
   readonly failure: string | null;
   /** The last comparison with the log, by whomever; null when its rows were never compared. */

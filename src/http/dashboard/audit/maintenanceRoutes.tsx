@@ -16,7 +16,7 @@ const SCOPE = "workspace:manage";
 const SEALS = "/audit/seals";
 const READ_MODELS = "/audit/read-models";
 
-/** Seals and read models: how they stand, and the long work of verifying and rebuilding them. */
+/** Seals and read models: their status, and the long work of verifying and rebuilding them. */
 export function maintenanceRoutes(options: Options): readonly DashboardRoute[] {
   const manage = { scope: SCOPE } as const;
   const start = (visit: Visit, task: MaintenanceTask, path: string) => {

@@ -29,7 +29,7 @@ interface UploadFormProps extends Pick<PostFormProps, "action" | "token"> {
 }
 
 /**
- * A form that sends one file. Its token stands in the address: a file is not read before it is known who sends it. So
+ * A form that sends one file. Its token is in the address: a file is not read before it is known who sends it. So
  * its answer leads on to another page, and the address is kept nowhere.
  */
 export const UploadForm: FC<UploadFormProps> = ({ action, token, label, hint, verb }) => (
@@ -60,7 +60,7 @@ interface FieldProps {
   readonly label: string;
   readonly value?: string;
   readonly type?: "text" | "email" | "url" | "number" | "password" | "search" | "date" | "datetime-local";
-  /** What may stand in it, said before anybody gets it wrong. */
+  /** What it may hold, said before anybody gets it wrong. */
   readonly hint?: string;
   /** What is wrong with the value. */
   readonly fault?: string | undefined;
@@ -227,7 +227,7 @@ interface FilterFormProps {
   readonly children: Child;
 }
 
-/** Narrows a list down. What it holds stands in the address of the list. */
+/** Narrows a list down. The filter is part of the list's address. */
 export const FilterForm: FC<FilterFormProps> = ({ action, label, children }) => (
   <form method="get" action={action} class="filter" aria-label={label}>
     {children}

@@ -18,7 +18,7 @@ interface DocumentProps {
 }
 
 /**
- * htmx adds no style of its own, which the page's policy would not let it, and runs nothing that stands in attributes.
+ * htmx adds no style of its own, which the page's policy would not let it, and runs nothing from attributes.
  * Where a part of a page is refused or fails, what is shown of it stays.
  */
 const HTMX_CONFIG = JSON.stringify({
@@ -62,7 +62,7 @@ interface LayoutProps {
   readonly assets: Assets;
 }
 
-/** A page within what stands on every page. */
+/** A page within the frame that all pages share. */
 export const Layout: FC<LayoutProps> = ({ visit, page, path, notice, assets }) => (
   <Document
     title={page.title}

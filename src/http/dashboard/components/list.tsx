@@ -4,7 +4,7 @@ import type { Child, FC } from "hono/jsx";
 interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => Child;
-  /** Digits stand below one another, at the right. */
+  /** Digits are aligned at the right. */
   readonly isNumber?: boolean;
   /** Left out where there is no room for it. */
   readonly isMinor?: boolean;
@@ -118,7 +118,7 @@ export const Facts: FC<{ readonly facts: readonly (readonly [name: string, value
   </dl>
 );
 
-/** A text to copy as it stands. */
+/** A text to copy unchanged. */
 export const Copyable: FC<{ readonly text: string; readonly label: string }> = ({ text, label }) => (
   <span class="copyable">
     <code>{text}</code>

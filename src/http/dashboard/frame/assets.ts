@@ -14,7 +14,7 @@ const SOURCES = {
 export type AssetName = keyof typeof SOURCES;
 
 const HASH_CHARACTERS = 12;
-/** A name holds the hash of its content, so it never stands for anything else. */
+/** A name holds the hash of its content, so it never means other content. */
 const CACHE_CONTROL = "public, max-age=31536000, immutable";
 
 interface Asset {

@@ -54,11 +54,11 @@ export interface DashboardOptions {
   readonly buildMime: (message: MailMessage) => Uint8Array<ArrayBuffer>;
   /** What `doctor` says of the log and its read models beyond readiness: looked up anew when it is old. */
   readonly upkeep: () => Promise<readonly MaintenanceCheck[]>;
-  /** How the read models stand. */
+  /** The status of the read models. */
   readonly readModelStates: () => Promise<readonly ReadModelState[]>;
   /** How far read models are that are being built; null while all keep up with the log. */
   readonly readModelBuild: () => Promise<ReadModelBuild | null>;
-  /** How each of several relays stands; none where there is but one, of which readiness tells. */
+  /** The status of each of several relays; empty with only one, which readiness covers. */
   readonly relays: () => readonly RelayState[];
   readonly maintenance: Maintenance;
   readonly webhooks: Pick<WebhooksOptions, "rules" | "caughtUpEndpoints">;

@@ -13,7 +13,7 @@ export const DASHBOARD_PATH = "/dashboard";
 /** One request of somebody who is logged in, as a page sees it. */
 export interface Visit {
   readonly request: Request;
-  /** What stands in the variable parts of the path, by name. */
+  /** The variable parts of the path, by name. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   /** The fields of the form that was sent; none with a GET. */
@@ -28,7 +28,7 @@ export interface Visit {
   readonly workspaceId: string;
   /** Of the workspace. */
   readonly workspaceName: string;
-  /** Whether the key may do what this scope stands for: what it may not is not shown. */
+  /** Whether the key has this scope: what it may not do is not shown. */
   may(scope: Scope): boolean;
   /** How far read models are that are being built: pages lack what these have not come to. Null while all keep up. */
   readonly readModelBuild: ReadModelBuild | null;

@@ -291,7 +291,7 @@ interface Shown {
 }
 
 function pageResponse(frame: Frame, visit: Visit, { page, path, notice }: Shown): Response {
-  // Where a script asks for a page to show it in a dialog, what stands around it is there already.
+  // Where a script asks for a page to show it in a dialog, the page around it is there already.
   const isPart = visit.request.headers.has("hx-request");
   const html = isPart
     ? String(page.body)

@@ -42,7 +42,7 @@ export function seeOther(path: string, notice?: string): Response {
   return response;
 }
 
-/** What an answer wants to be told on the page that it leads to. */
+/** The notice that an answer has for the page that it leads to. */
 export function noticeOf(response: Response): string | null {
   return notices.get(response) ?? null;
 }

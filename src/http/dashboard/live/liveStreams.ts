@@ -6,7 +6,10 @@ import type { Session } from "../frame/sessions.ts";
 export const STREAMS_PER_SESSION_MAX = 6;
 /** Streams that all sessions together may have open: of the workspace with the most of them the oldest makes room. */
 export const STREAMS_MAX = 500;
-/** How often subjects are looked at for changes, in ms. A page is told at the next look, or when its rest is over. */
+/**
+ * How often subjects are looked at for changes, in ms. A page hears of a change at the next look, or when its rest is
+ * over.
+ */
 const POLL_INTERVAL_MS = SECOND_MS;
 /** A proxy or a client that hears nothing takes the connection for dead, so something is said this often, in ms. */
 const HEARTBEAT_MS = 15 * SECOND_MS;
@@ -21,11 +24,11 @@ export interface Watch {
   /** What a change of the subject changes. */
   readonly version: () => Promise<string>;
   /**
-   * After a change was told, the next one is told no sooner than this, in ms: where a page is asked for anew because of
-   * it, and there is something new all the time.
+   * After one change was announced, the next one is announced no sooner than this, in ms: where a page is asked for
+   * anew because of it, and there is something new all the time.
    */
   readonly restMs: number;
-  /** The version that the page shows: whatever happened since is told at once. */
+  /** The version that the page shows: whatever happened since is announced at once. */
   readonly shown: string;
 }
 
@@ -71,7 +74,7 @@ export function makeLiveStreams({ isAlive }: LiveOptions): LiveStreams {
   };
 }
 
-/** Looks at each subject once, and tells those who watch it. */
+/** Looks at each subject once, and notifies those who watch it. */
 async function lookOnce(streams: ReadonlySet<Stream>, isAlive: LiveOptions["isAlive"]): Promise<void> {
   const versions = new Map<string, Promise<string>>();
   for (const stream of [...streams]) {

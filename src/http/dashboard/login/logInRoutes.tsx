@@ -34,7 +34,7 @@ export interface LogIn {
 /** Whose share of the memory for bodies log-ins take: nobody knows yet who asks. */
 const BODIES_OF = "log-in";
 
-/** Why nobody was let in, and what to do. Whoever has not the whole secret is told nothing of what exists. */
+/** Why nobody was let in, and what to do. Without the whole secret nobody learns what exists. */
 const KEY_FAULTS: Readonly<Record<AuthenticationFault, string>> = {
   missing: "Paste an API key or a log-in link.",
   noBearer: "This is no API key and no log-in link.",
@@ -115,7 +115,7 @@ export function makeLogIn(options: LogInOptions, health: typeof healthStatus): L
   };
 }
 
-/** Whoever a secret lets in, or why nobody. A pasted link counts by what stands behind its #. */
+/** Whoever a secret lets in, or why nobody. Of a pasted link, the part after # counts. */
 async function admit(deps: Dependencies, request: Request, secret: string): Promise<Admitted | string> {
   if (secret === "" || secret.startsWith("pl_")) return admitByKey(deps, request, secret);
   const { requestId } = requestContextOf(request);

@@ -56,7 +56,7 @@ export async function messagePage({ deps, emails }: MessageSource, query: EmailQ
   return { rows: rows.filter((row) => row !== null), nextCursor };
 }
 
-/** How many messages have come before the one that a list begins with; `limit` stands for that many and more. */
+/** How many messages have come before the one that a list begins with; `limit` means that many or more. */
 export async function countNewer(
   { emails }: MessageSource,
   query: Omit<EmailQuery, "limit">,

@@ -4,7 +4,7 @@ export interface InlineImage {
   readonly bytes: Uint8Array;
 }
 
-/** Images in the HTML come to so many characters at most: one may stand in it any number of times. */
+/** Images in the HTML come to so many characters at most: one may be in it any number of times. */
 const INLINE_CHARACTERS_MAX = 16_000_000;
 
 /** Where HTML and the style sheets in it name an image by its Content-ID (RFC 2392). */

@@ -14,7 +14,7 @@ import type { MessageRow } from "./findMessages.ts";
 import { reasonInWords } from "./reasonWords.ts";
 import { SEARCH_CHARACTERS_MAX, type Search, searchText } from "./searchWords.ts";
 
-/** More new messages than this are told as this many and more. */
+/** More new messages than this are shown as this many or more. */
 export const NEW_SHOWN_MAX = 100;
 
 export interface MessageListProps {

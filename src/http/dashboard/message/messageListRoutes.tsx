@@ -88,7 +88,7 @@ async function showList(
   const search = parseSearch(query.get("q") ?? "");
   if (search.id !== null) return seeOther(visit.to(`/messages/${search.id}`));
   const cursor = query.get("cursor");
-  // Before the rows are read: what happens in between is told once too often, and not never.
+  // Before the rows are read: what happens in between is announced twice rather than never.
   const stream = await messagesStream(options, visit);
   const found = await find(source, principal, search, cursor);
   const text = searchText(search.words);

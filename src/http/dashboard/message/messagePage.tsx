@@ -140,7 +140,7 @@ const WAITING_TITLES: Readonly<Record<Waiting["reason"], string>> = {
   disk_full: "Waiting for room on the disk",
 };
 
-/** What stands before the time of a reason; "Next:" unless it is here. */
+/** The word before the time of a reason; "Next:" unless it is here. */
 const UNTIL_WORDS: Readonly<Partial<Record<Waiting["reason"], string>>> = {
   being_delivered: "Until",
   scheduled: "It goes",
@@ -201,7 +201,7 @@ const Ended: FC<{ readonly view: EmailView }> = ({ view: { email, events } }) =>
   const last = events.findLast(({ event }) => ENDS_BADLY.includes(event.type))?.event;
   if (last === undefined || !("reason" in last.data || last.type === "EmailComplained")) return null;
   const said = "reply" in last.data ? last.data.reply : undefined;
-  // What was told after the relay had taken it: a returned mail, a complaint.
+  // What was reported after the relay had accepted it: a returned mail, a complaint.
   const source = "source" in last.data ? last.data.source : undefined;
   return (
     <section
@@ -217,7 +217,7 @@ const Ended: FC<{ readonly view: EmailView }> = ({ view: { email, events } }) =>
   );
 };
 
-/** An address with the name that stands beside it. */
+/** An address with its display name. */
 function named(name: string | undefined, address: Child): Child {
   return name === undefined ? (
     address

@@ -9,7 +9,7 @@ import { refusalInWords } from "./sendAgainRefusal.ts";
 
 /** Messages that one form sends again: within the time of a request. */
 export const BATCH_MAX = 200;
-/** Refusals that are told one by one. */
+/** Refusals that are shown one by one. */
 const REFUSALS_SHOWN_MAX = 10;
 /** After these every further message would be refused too. */
 const REFUSED_FOR_ALL = ["SENDING_PAUSED", "DAILY_LIMIT_REACHED", "STORAGE_LIMIT_EXCEEDED"];

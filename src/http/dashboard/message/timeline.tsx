@@ -7,7 +7,7 @@ import type { TimelineEntry } from "./timelineEntries.ts";
 
 interface TimelineProps {
   readonly entries: readonly TimelineEntry[];
-  /** How many of them had happened at the moment that is looked at. */
+  /** How many of them had happened at the time that is shown. */
   readonly shown: number;
   /** The address of the message's page. */
   readonly pageAt: string;
@@ -23,7 +23,7 @@ function stateAfter(entries: readonly TimelineEntry[]): EmailState {
   );
 }
 
-/** A message's timeline, with a slider that shows it as it was at any moment of it. */
+/** A message's timeline, with a slider that shows the message as it was at any time. */
 export const Timeline: FC<TimelineProps> = ({ entries, shown, pageAt, partAt }) => {
   const visible = entries.slice(0, shown);
   const state = stateAfter(visible);

@@ -35,13 +35,13 @@ export interface TimelineEntry {
 const DELIVERY_IDS_MAX = 2_000;
 const PAGE_EVENTS = 500;
 
-/** What stands beside an event in the log. */
+/** What the log keeps with an event. */
 interface Recorded {
   readonly id: string;
   readonly actor: string;
 }
 
-/** A message's timeline: its events, and the webhook calls that told of them, in the order of time. */
+/** A message's timeline: its events, and the webhook calls about them, in the order of time. */
 export async function timelineOf(
   deps: Dependencies,
   deliveries: ReadModel | null,
@@ -84,7 +84,7 @@ const WEBHOOK_STATES: Readonly<
   skipped: { title: "Webhook was left out", tone: "quiet" },
 };
 
-/** Of the address only the host is told: what stands behind it may hold a secret. */
+/** Of the URL only the host is shown: the rest may hold a secret. */
 function webhookEntry(
   { status, eventType, attempts, updatedAt }: WebhookDeliveryRow,
   url: string,
@@ -203,11 +203,11 @@ const SOURCES: Readonly<Record<string, string>> = {
   complaint_address: "A mail to the address for complaints says so.",
   ses: "Amazon SES says so.",
   postmark: "Postmark says so.",
-  api: "It was told over the API.",
+  api: "Reported over the API.",
   simulator: "It was made up: the recipient is one of the simulator.",
 };
 
-/** Who has told what is known of a message, as a sentence. */
+/** Who reported what is known of a message, as a sentence. */
 export function sourceInWords(source: string): string {
   return SOURCES[source] ?? `${source} says so.`;
 }

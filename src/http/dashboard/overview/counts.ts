@@ -92,7 +92,7 @@ async function fillByMinute(
     bucket.accepted += count;
     const counted = COUNTED.find((name) => name === status);
     if (counted !== undefined) bucket[counted] += count;
-    // What is told later was sent before.
+    // What has feedback was sent before.
     if (FEEDBACK_STATUSES.some((told) => told === status)) bucket.sent += count;
   }
   return messages === MESSAGES_OF_HOUR_MAX;

@@ -296,7 +296,7 @@ const RelayFact: FC<{ readonly relay: RelayState; readonly now: number }> = ({ r
     </>
   );
 
-/** Bytes as people read them; everything else as it is told. */
+/** Bytes as people read them; everything else unchanged. */
 function detailInWords(name: string, detail: string): string {
   const bytes = name === "disk" ? /^(\d+) bytes free$/.exec(detail)?.[1] : undefined;
   return bytes === undefined ? detail : `${(Number(bytes) / 1e9).toFixed(1)} GB free`;

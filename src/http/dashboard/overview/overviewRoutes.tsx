@@ -11,7 +11,7 @@ import { type MessageRow, messagePage } from "../message/findMessages.ts";
 import { countsOf, RANGES, type Range } from "./counts.ts";
 import { Overview, type OverviewProps, type Queue } from "./overviewPage.tsx";
 
-/** Waiting messages that are counted; more are told as this many and more. */
+/** Waiting messages that are counted; more are shown as this many or more. */
 const WAITING_MAX = 1_000;
 const PROBLEMS_MAX = 6;
 const PROBLEM_STATUSES = ["deferred", "bounced", "complained", "failed"] as const;

@@ -72,7 +72,7 @@ export const MailRecordsPage: FC<MailRecordsProps> = ({ domain, findings }) => (
   </>
 );
 
-/** A record as it stands; of what is not well, what to do. */
+/** A record as it was found, and what to do where it is wrong. */
 function sentenceOf(status: MailRecordFinding["status"], detail: string): string {
   if (status === "ok") return detail;
   return `${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`;

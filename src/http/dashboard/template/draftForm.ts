@@ -109,7 +109,7 @@ function parsedValue(type: string, text: string): unknown {
   }
 }
 
-/** What stands in for a value that nobody has given yet, so that there is something to see. */
+/** The value of a variable that nobody has given yet, so that there is something to see. */
 const MADE_UP: Readonly<Record<Exclude<VariableType, "string">, string>> = {
   number: "42",
   boolean: "true",
@@ -157,7 +157,7 @@ export function fieldFaults(
   return found;
 }
 
-/** Messages are ends of a sentence about a value: at its field they stand by themselves. */
+/** Messages are ends of a sentence about a value: at its field they are whole sentences. */
 export function asSentence(message: string): string {
   return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
 }

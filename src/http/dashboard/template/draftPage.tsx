@@ -249,9 +249,7 @@ const PreviewBody: FC<PreviewBodyProps> = ({ visit, at, preview }) => {
   if (preview === null) return <p class="soft">Write a subject, and HTML or text.</p>;
   const { output } = preview;
   if (output === null)
-    return (
-      <p class="fault">There is nothing to see until what is wrong is mended: it stands at the fields.</p>
-    );
+    return <p class="fault">There is no preview until the errors at the fields are corrected.</p>;
   return (
     <>
       <p class="preview-subject">{output.subject}</p>

@@ -16,7 +16,7 @@ export type DiffRow =
   /** Stands last where there is more that is not shown. */
   | { readonly kind: "cut" };
 
-/** Lines that are the same stand above and below a change, so many; the rest is folded. */
+/** So many unchanged lines are shown above and below a change; the rest is folded. */
 const CONTEXT_LINES = 3;
 /** Beyond so many changes the texts have nothing to do with one another, and looking on costs the square of it. */
 const EDITS_MAX = 2_000;
@@ -70,7 +70,7 @@ function linesOf(text: string): string[] {
   return text === "" ? [] : text.split("\n");
 }
 
-/** Leaves out what is the same and stands far from every change. */
+/** Leaves out unchanged lines far from every change. */
 function folded(rows: readonly DiffRow[]): readonly DiffRow[] {
   const near = new Set<number>();
   rows.forEach(({ kind }, index) => {

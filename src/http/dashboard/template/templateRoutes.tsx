@@ -22,7 +22,7 @@ import { seeOther } from "../frame/notices.ts";
 import { NewTemplateForm, TemplateDetail, TemplateList } from "./templatePage.tsx";
 
 const scope = "template:manage";
-/** What stands above every page of a template. */
+/** The breadcrumbs of every page of a template. */
 export const TEMPLATES = { path: "/templates", title: "Templates" };
 
 /** Which template a page is about. */

@@ -75,7 +75,7 @@ async function comparisonPage(deps: Dependencies, visit: Visit): Promise<Page> {
   };
 }
 
-/** What stands above a page of one template's versions. */
+/** The breadcrumbs of a page of one template's versions. */
 export function aboveVersions(templateId: string, { name }: Template) {
   return [TEMPLATES, { path: `/templates/${templateId}`, title: name }];
 }

@@ -28,7 +28,7 @@ const STATES: Readonly<Record<WebhookDeliveryRow["status"], readonly [label: str
   skipped: ["skipped", "quiet"],
 };
 
-/** The state of a delivery; one that waits after a failure is told from one that was never tried. */
+/** The state of a delivery; one that waits after a failure differs from one that was never tried. */
 export const DeliveryState: FC<{ readonly delivery: Pick<WebhookDeliveryRow, "status" | "attempts"> }> = ({
   delivery: { status, attempts },
 }) => {

@@ -76,7 +76,7 @@ export function listPage({ to }: Visit, { rows, nextCursor, isFirst, now }: List
           </a>
         </Heading>
         {rows.length === 0 && isFirst ? (
-          <Empty title="Nobody is told yet">
+          <Empty title="No endpoints yet">
             <p>
               Add the address of a program of yours, and it hears of every message: sent, delayed, bounced.
               Each call is signed, and tried again for days where nobody answers.
