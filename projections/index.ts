@@ -2,7 +2,7 @@ import { apiKeys } from "./apiKeys.ts";
 import { attachments } from "./attachments.ts";
 import { attachmentUse } from "./attachmentUse.ts";
 import { auditLog } from "./auditLog/auditLog.ts";
-import { emails } from "./emails.ts";
+import { emails } from "./emails/emails.ts";
 import { erasures } from "./erasures.ts";
 import type { Projection } from "./projection.ts";
 import { senders } from "./senders.ts";

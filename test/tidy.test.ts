@@ -23,7 +23,7 @@ describe("the house", () => {
 
   test("has its source files where they are looked for", () => {
     const folders = new Set(files.map(({ path }) => path.split("/").slice(0, 2).join("/")));
-    for (const folder of ["src/kernel", "src/domain", "src/adapters", "src/http", "projections/mailQueue.ts"])
+    for (const folder of ["src/kernel", "src/domain", "src/adapters", "src/http", "projections/emails"])
       expect(folders).toContain(folder);
     expect(files.length).toBeGreaterThan(100);
   });
@@ -159,7 +159,11 @@ describe("a planted violation is found:", () => {
       'import { f } from "../adapters/sqlite/readModelDatabase.ts";',
       "commands may not import",
     ],
-    ["src/commands/a.ts", 'import { f } from "../../projections/mailQueue.ts";', "commands may not import"],
+    [
+      "src/commands/a.ts",
+      'import { f } from "../../projections/emails/mailQueue.ts";',
+      "commands may not import",
+    ],
     ["src/commands/a.ts", 'import { f } from "../http/server/problem.ts";', "commands may not import"],
     ["src/reactors/a.ts", 'import { f } from "../http/server/problem.ts";', "reactors may not import"],
     ["src/reactors/a.ts", 'import { f } from "../../projections/index.ts";', "reactors may not import"],
@@ -254,7 +258,7 @@ describe("a planted violation is found:", () => {
     ["src/domain/email/a.ts", 'import { b } from "./b.ts"; import { c } from "../../kernel/c.ts";'],
     ["projections/a.ts", 'import { emailCodec } from "../src/domain/email/events.ts";'],
     ["projections/index.ts", 'import { mailQueue } from "./mailQueue.ts";'],
-    ["src/reactors/email/a.ts", 'import { readyEmails } from "../../../projections/mailQueue.ts";'],
+    ["src/reactors/email/a.ts", 'import { readyEmails } from "../../../projections/emails/mailQueue.ts";'],
     ["src/http/apiKey/a.ts", 'import { SCOPES } from "../../domain/apiKey/scopes.ts";'],
     ["src/adapters/sqlite/a.ts", 'import { DatabaseSync } from "node:sqlite";'],
     ["src/adapters/nodemailer/a.ts", 'import b from "nodemailer/lib/base64";'],

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { contentBytesOf } from "../../projections/emails.ts";
+import { contentBytesOf } from "../../projections/emails/queries.ts";
 import { projections } from "../../projections/index.ts";
 import { isSuppressed } from "../../projections/suppressions.ts";
 import { sourceBytesOf } from "../../projections/templates.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { countReady } from "../../projections/mailQueue.ts";
+import { countReady } from "../../projections/emails/mailQueue.ts";
 import type { RelayChange } from "../adapters/nodemailer/relayFailover.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
 import type { RelayTrouble } from "../kernel/outcome/mailOutcome.ts";

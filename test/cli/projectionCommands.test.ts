@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { emails } from "../../projections/emails.ts";
+import { emails } from "../../projections/emails/emails.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { UsageError } from "../../src/cli/program/command.ts";
 import { invoke } from "../../src/cli/program/commanderProgram.ts";

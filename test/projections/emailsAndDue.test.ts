@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type EmailQuery, emails, listEmails } from "../../projections/emails.ts";
-import { projections } from "../../projections/index.ts";
+import { emails } from "../../projections/emails/emails.ts";
 import {
   agedEmailsOf,
   allDueAt,
@@ -11,7 +10,9 @@ import {
   nextReadyAt,
   readyEmails,
   waitingEmails,
-} from "../../projections/mailQueue.ts";
+} from "../../projections/emails/mailQueue.ts";
+import { type EmailQuery, listEmails } from "../../projections/emails/queries.ts";
+import { projections } from "../../projections/index.ts";
 import { senders } from "../../projections/senders.ts";
 import { isSuppressed, suppressions } from "../../projections/suppressions.ts";
 import {

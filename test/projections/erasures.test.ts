@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { uploadsSentTo } from "../../projections/attachmentUse.ts";
-import { emailsToRecipient, oldContent, workspacesRetaining } from "../../projections/emails.ts";
+import { emailsToRecipient, oldContent, workspacesRetaining } from "../../projections/emails/queries.ts";
 import { listErasures, openErasures } from "../../projections/erasures.ts";
 import { projections } from "../../projections/index.ts";
 import type { Projection } from "../../projections/projection.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { emails } from "../../projections/emails.ts";
-import { heldEmails, leasedEmails, nextReadyAt, readyEmails } from "../../projections/mailQueue.ts";
+import { emails } from "../../projections/emails/emails.ts";
+import { heldEmails, leasedEmails, nextReadyAt, readyEmails } from "../../projections/emails/mailQueue.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { heldVerificationMails, readyVerificationMails, senders } from "../../projections/senders.ts";
 import {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { attachments, listAttachments } from "../../projections/attachments.ts";
-import { emails, emailsToRecipient, listEmails } from "../../projections/emails.ts";
+import { emails } from "../../projections/emails/emails.ts";
+import { emailsToRecipient, listEmails } from "../../projections/emails/queries.ts";
 import { type KeysetCursor, ROWS_SCANNED_MAX, type RowPage } from "../../projections/keysetList.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, suppressions } from "../../projections/suppressions.ts";

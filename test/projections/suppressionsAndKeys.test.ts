@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type ApiKeyRow, activeApiKeys, apiKeys, listApiKeys } from "../../projections/apiKeys.ts";
-import { emails } from "../../projections/emails.ts";
+import { emails } from "../../projections/emails/emails.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, type SuppressionRow, suppressions } from "../../projections/suppressions.ts";
 import { emailsOfDay } from "../../projections/usage/queries.ts";

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
+import { emails } from "../../projections/emails/emails.ts";
+import { countReady, nextReadyAt, readyEmails } from "../../projections/emails/mailQueue.ts";
 import {
   contentBytesOf,
-  emails,
   emailsToRecipient,
   listEmails,
   workspacesRetaining,
-} from "../../projections/emails.ts";
+} from "../../projections/emails/queries.ts";
 import type { KeysetCursor } from "../../projections/keysetList.ts";
-import { countReady, nextReadyAt, readyEmails } from "../../projections/mailQueue.ts";
 import { emailsOfDay } from "../../projections/usage/queries.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
-import { contentBytesOf, emails } from "../../projections/emails.ts";
+import { emails } from "../../projections/emails/emails.ts";
+import { contentBytesOf } from "../../projections/emails/queries.ts";
 import { ROWS_SCANNED_MAX } from "../../projections/keysetList.ts";
 import { countAccepted } from "../../projections/usage/apply.ts";
 import {

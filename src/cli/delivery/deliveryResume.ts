@@ -1,6 +1,6 @@
 import { join } from "node:path";
+import { allDueAt, heldEmails, waitingEmails } from "../../../projections/emails/mailQueue.ts";
 import { projections } from "../../../projections/index.ts";
-import { allDueAt, heldEmails, waitingEmails } from "../../../projections/mailQueue.ts";
 import { heldVerificationMails } from "../../../projections/senders.ts";
 import { heldWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
 import { resumeEmail } from "../../commands/email/mailAttempts.ts";

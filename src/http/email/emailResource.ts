@@ -1,5 +1,5 @@
 import { type TProperties, Type } from "@sinclair/typebox";
-import type { EmailRow } from "../../../projections/emails.ts";
+import type { EmailRow } from "../../../projections/emails/queries.ts";
 import type { HistoryEvent } from "../../commands/email/emailHistory.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import type { EmailEvent } from "../../domain/email/events.ts";

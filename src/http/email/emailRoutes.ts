@@ -1,6 +1,6 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type EmailQuery, type EmailRow, listEmails } from "../../../projections/emails.ts";
+import { type EmailQuery, type EmailRow, listEmails } from "../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { cancelEmail, rescheduleEmail } from "../../commands/email/cancelOrReschedule.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";

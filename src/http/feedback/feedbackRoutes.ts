@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { listEmails } from "../../../projections/emails.ts";
+import { listEmails } from "../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { findByRelayId } from "../../commands/email/findByRelayId.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";

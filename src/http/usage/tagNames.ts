@@ -1,4 +1,4 @@
-import { newestTagged } from "../../../projections/emails.ts";
+import { newestTagged } from "../../../projections/emails/queries.ts";
 import type { UsageCursor } from "../../../projections/usage/usageBuckets.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";

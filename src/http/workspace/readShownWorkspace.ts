@@ -1,4 +1,4 @@
-import { contentBytesOf } from "../../../projections/emails.ts";
+import { contentBytesOf } from "../../../projections/emails/queries.ts";
 import { sourceBytesOf } from "../../../projections/templates.ts";
 import { emailsOfDay } from "../../../projections/usage/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";

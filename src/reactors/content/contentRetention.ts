@@ -1,4 +1,4 @@
-import { oldContent, workspacesRetaining } from "../../../projections/emails.ts";
+import { oldContent, workspacesRetaining } from "../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { retireEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { workspaceLimits } from "../../commands/workspace/workspaceLimits.ts";

@@ -1,4 +1,4 @@
-import type { DueEmail } from "../../../projections/mailQueue.ts";
+import type { DueEmail } from "../../../projections/emails/mailQueue.ts";
 import { senderAggregate, suppressionAggregate, workspaceAggregate } from "../../commands/aggregates.ts";
 import { type EmailHistory, readEmailHistory } from "../../commands/email/emailHistory.ts";
 import {

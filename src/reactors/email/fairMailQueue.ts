@@ -11,7 +11,7 @@ import {
   readyEmails,
   readyEmailsOf,
   type SenderQueue,
-} from "../../../projections/mailQueue.ts";
+} from "../../../projections/emails/mailQueue.ts";
 import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";

@@ -1,4 +1,4 @@
-import { type DueEmail, type MailLane, nextReadyAt } from "../../../projections/mailQueue.ts";
+import { type DueEmail, type MailLane, nextReadyAt } from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import type { DeliveryPolicy } from "../../domain/email/retrySchedule.ts";

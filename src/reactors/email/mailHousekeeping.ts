@@ -3,7 +3,7 @@ import {
   leasedEmails,
   nextOwnerByAge,
   type WaitingOwner,
-} from "../../../projections/mailQueue.ts";
+} from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { expireEmail, expireEmailLease } from "../../commands/email/mailAttempts.ts";

@@ -1,5 +1,5 @@
 import { uploadsSentTo } from "../../../projections/attachmentUse.ts";
-import { emailsToRecipient } from "../../../projections/emails.ts";
+import { emailsToRecipient } from "../../../projections/emails/queries.ts";
 import { areOthersWaiting, openErasures } from "../../../projections/erasures.ts";
 import type { KeysetCursor } from "../../../projections/keysetList.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";

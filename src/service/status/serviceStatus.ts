@@ -1,6 +1,6 @@
 import { version } from "../../../package.json";
+import { countReady } from "../../../projections/emails/mailQueue.ts";
 import { projections } from "../../../projections/index.ts";
-import { countReady } from "../../../projections/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { counted } from "../../kernel/text/text.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { emails } from "../../../projections/emails.ts";
+import { emails } from "../../../projections/emails/emails.ts";
 import { projections } from "../../../projections/index.ts";
 import { stopAtNewerFormat } from "../../../projections/stopAtNewerFormat.ts";
 import { InstanceMismatchError, openInstance } from "../../../src/commands/instance/openInstance.ts";

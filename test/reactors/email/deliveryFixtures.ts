@@ -1,4 +1,4 @@
-import { emails } from "../../../projections/emails.ts";
+import { emails } from "../../../projections/emails/emails.ts";
 import { senderAggregate, workspaceAggregate } from "../../../src/commands/aggregates.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmailHistory } from "../../../src/commands/email/emailHistory.ts";

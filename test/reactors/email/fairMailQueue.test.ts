@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { emails } from "../../../projections/emails.ts";
+import { emails } from "../../../projections/emails/emails.ts";
 import {
   agedEmailsOf,
   allDueAt,
   nextOwnerByAge,
   nextReadyAt,
   waitingEmails,
-} from "../../../projections/mailQueue.ts";
+} from "../../../projections/emails/mailQueue.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { attachmentUse } from "../../../projections/attachmentUse.ts";
-import { emails } from "../../../projections/emails.ts";
+import { emails } from "../../../projections/emails/emails.ts";
 import { erasures } from "../../../projections/erasures.ts";
 import { logReaderCheckpointFile } from "../../../src/adapters/system/logReaderCheckpointFile.ts";
 import { checkAttachment } from "../../../src/commands/attachment/checkAttachment.ts";

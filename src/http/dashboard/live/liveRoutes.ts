@@ -1,4 +1,4 @@
-import { newestEmail } from "../../../../projections/emails.ts";
+import { newestEmail } from "../../../../projections/emails/queries.ts";
 import { totalsOfHour } from "../../../../projections/usage/queries.ts";
 import { isOwnEmail, readEmailState } from "../../../commands/email/readEmail.ts";
 import { emailStream } from "../../../domain/email/events.ts";

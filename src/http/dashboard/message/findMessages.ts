@@ -1,4 +1,4 @@
-import { type EmailQuery, type EmailRow, listEmails } from "../../../../projections/emails.ts";
+import { type EmailQuery, type EmailRow, listEmails } from "../../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { type EmailView, readEmail, readEmailByKey } from "../../../commands/email/readEmail.ts";
 import { UnreadableEventError } from "../../../kernel/event/codec.ts";

@@ -1,4 +1,4 @@
-import type { EmailQuery } from "../../../../projections/emails.ts";
+import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { type CsvColumns, csvStream } from "../components/csvStream.ts";

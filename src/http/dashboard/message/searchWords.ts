@@ -1,4 +1,4 @@
-import type { EmailQuery } from "../../../../projections/emails.ts";
+import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";

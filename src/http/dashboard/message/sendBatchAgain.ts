@@ -1,4 +1,4 @@
-import type { EmailQuery } from "../../../../projections/emails.ts";
+import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { coversSender } from "../../../domain/apiKey/state.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";

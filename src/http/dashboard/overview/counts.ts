@@ -1,4 +1,4 @@
-import { countsByMinute } from "../../../../projections/emails.ts";
+import { countsByMinute } from "../../../../projections/emails/queries.ts";
 import { listUsage } from "../../../../projections/usage/queries.ts";
 import { FEEDBACK_STATUSES } from "../../../../projections/usage/tables.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../../kernel/time.ts";

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { countScheduled, countWaiting, oldestWaiting } from "../../../../projections/mailQueue.ts";
+import { countScheduled, countWaiting, oldestWaiting } from "../../../../projections/emails/mailQueue.ts";
 import { mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";

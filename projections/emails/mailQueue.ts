@@ -1,13 +1,13 @@
-import { mailOwnerOf } from "../src/kernel/mail/mailOwner.ts";
-import { type EpochMs, epochMs, rfc3339 } from "../src/kernel/time.ts";
-import type { ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import { mailOwnerOf } from "../../src/kernel/mail/mailOwner.ts";
+import { type EpochMs, epochMs, rfc3339 } from "../../src/kernel/time.ts";
+import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
 
 /**
  * The queue of mail delivery: the columns by which a message's row says that it waits. `queue` is `ready` or `leased`,
  * and null when the message has ended. After a restoration of the log, messages from before it are `held` instead of
  * `ready` until the operator resumes them; `held` is 1 for those that were claimed then, too. `revision` is the event
  * that made it so. A message counts as waiting since its acceptance, or since `scheduled_at`, which is RFC 3339. What is
- * `simulated` stands in a queue of its own: it waits for no relay.
+ * `simulated` has a queue of its own: it waits for no relay.
  */
 export const QUEUE_COLUMNS = `authority_id TEXT, queue TEXT, due_at INTEGER, revision INTEGER, scheduled_at TEXT,
   lease_ms INTEGER NOT NULL, held INTEGER NOT NULL, simulated INTEGER NOT NULL`;

@@ -1,0 +1,193 @@
+import {
+  ACCEPTANCE_REVISION,
+  EMAIL_STATUS_EVENTS,
+  type EmailEvent,
+  emailCodec,
+} from "../../src/domain/email/events.ts";
+import { HOLD_EVENTS } from "../../src/domain/instance/events.ts";
+import { mailOwnerId } from "../../src/kernel/mail/mailOwner.ts";
+import { epochMs } from "../../src/kernel/time.ts";
+import type { ProjectedEvent, ProjectedRows, SqlRow } from "../../src/ports/readDatabase.ts";
+import { type CountedMessage, countAccepted, countBounced, countEnded } from "../usage/apply.ts";
+import { ENDED, type Ending, type Feedback } from "../usage/tables.ts";
+import { holdAll, LEASED, moveQueued, NOT_QUEUED, READY_AGAIN, releaseAll, resume } from "./mailQueue.ts";
+
+export const EVENTS = [...EMAIL_STATUS_EVENTS, "EmailRescheduled", "EmailContentErased", ...HOLD_EVENTS];
+
+const INSERT = `INSERT INTO emails
+  (id, workspace_id, status, sender_id, template_id, recipient_hash, created_at, updated_at, attempts, reason,
+    is_retained, content_bytes, authority_id, queue, due_at, revision, scheduled_at, tags, simulated, lease_ms, held)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, 0, 0)`;
+const TAGGED = "INSERT INTO email_tags (tag, id, workspace_id, created_at) VALUES (?, ?, ?, ?)";
+const CONTENT_BYTES = `INSERT INTO content (workspace_id, bytes) VALUES (?, ?)
+  ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes`;
+/** A message ends once: what comes later finds nothing to change. */
+const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retained = 1, ${NOT_QUEUED}
+  WHERE id = ? AND status NOT IN ${ENDED} RETURNING workspace_id, sender_id, template_id, tags`;
+/** Feedback on a message that a relay has taken; `from` are the statuses that it supersedes. */
+const feedbackAfter = (from: readonly string[]) => `UPDATE emails SET status = ?, reason = ?, updated_at = ?,
+  is_retained = iif(status IN ('sending', 'deferred'), 1, is_retained), ${NOT_QUEUED} WHERE id = ? AND status IN (${from.map((status) => `'${status}'`).join(", ")})
+  RETURNING workspace_id, sender_id, template_id, tags`;
+const BEFORE_DELIVERED = ["sending", "deferred", "sent"];
+const APPLY_FEEDBACK: Readonly<Record<Feedback, string>> = {
+  delivered: feedbackAfter(BEFORE_DELIVERED),
+  bounced: feedbackAfter([...BEFORE_DELIVERED, "delivered"]),
+  complained: feedbackAfter([...BEFORE_DELIVERED, "delivered"]),
+};
+const CONTENT_OF = "SELECT workspace_id, content_bytes FROM emails WHERE id = ?";
+const ERASED = "UPDATE emails SET is_retained = 0, content_bytes = 0 WHERE id = ?";
+const START = `UPDATE emails SET status = 'sending', attempts = ?, updated_at = ?, ${LEASED} WHERE id = ?`;
+/** Only the attempt that holds the claim can send a message back to waiting. */
+const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?, ${READY_AGAIN}
+  WHERE id = ? AND status = 'sending' AND attempts = ?`;
+function messageId(event: ProjectedEvent): string {
+  return event.stream.slice("email-".length);
+}
+
+function atOf(event: ProjectedEvent): string {
+  return event.metadata.at as string;
+}
+
+function accept(event: ProjectedEvent, db: ProjectedRows): void {
+  const { type, data } = emailCodec.decode(event);
+  if (type !== "EmailQueued" && type !== "EmailScheduled" && type !== "EmailSuppressed") return;
+  const { workspaceId = "", senderId = "", recipientHash = "", acceptedAt = "", templateId = null } = data;
+  const { contentBytes = 0, tagHashes = [], test: isTest = false, simulated = false } = data;
+  const tags = tagHashes.length === 0 ? null : tagHashes.join(" ");
+  const ownerId = mailOwnerId({ workspaceId, isTest });
+  const messageKey = [messageId(event), ownerId] as const;
+  const last = [tags, simulated ? 1 : 0] as const;
+  const whose = [senderId, templateId, recipientHash, acceptedAt] as const;
+  if (type === "EmailSuppressed") {
+    const queue = [null, null, null, null, null] as const;
+    db.run(INSERT, ...messageKey, "suppressed", ...whose, data.reason, 1, contentBytes, ...queue, ...last);
+  } else {
+    const scheduledAt = type === "EmailScheduled" ? data.scheduledAt : null;
+    const dueAt = epochMs(scheduledAt ?? acceptedAt);
+    const queue = [data.authorityId ?? senderId, "ready", dueAt, event.revision, scheduledAt] as const;
+    const status = type === "EmailScheduled" ? "scheduled" : "queued";
+    db.run(INSERT, ...messageKey, status, ...whose, null, 0, contentBytes, ...queue, ...last);
+  }
+  for (const tag of tagHashes) db.run(TAGGED, tag, ...messageKey, acceptedAt);
+  db.add(CONTENT_BYTES, [ownerId], [contentBytes]);
+  countAccepted(
+    db,
+    { ownerId, senderId, templateId, tags: tagHashes },
+    acceptedAt,
+    type === "EmailSuppressed",
+  );
+}
+
+/** The message, when it ends by this; undefined when it had ended before: then everything stays as it is. */
+function end(
+  event: ProjectedEvent,
+  db: ProjectedRows,
+  ending: Ending,
+  reason: string | null,
+): CountedMessage | undefined {
+  return count(event, db, ending, db.change(END, ending, reason, atOf(event), messageId(event)));
+}
+
+/** As {@link end}, for feedback. */
+function applyFeedback(
+  event: ProjectedEvent,
+  db: ProjectedRows,
+  feedback: Feedback,
+  reason: string | null,
+): CountedMessage | undefined {
+  return count(
+    event,
+    db,
+    feedback,
+    db.change(APPLY_FEEDBACK[feedback], feedback, reason, atOf(event), messageId(event)),
+  );
+}
+
+/** Counts what has become of the message of this row. */
+function count(
+  event: ProjectedEvent,
+  db: ProjectedRows,
+  ending: Ending | Feedback,
+  row: SqlRow | undefined,
+): CountedMessage | undefined {
+  if (row === undefined) return undefined;
+  const templateId = row.template_id === null ? null : String(row.template_id);
+  const tags = row.tags === null ? [] : String(row.tags).split(" ");
+  const message = {
+    ownerId: String(row.workspace_id),
+    senderId: String(row.sender_id),
+    templateId,
+    tags,
+  };
+  countEnded(db, message, atOf(event), ending);
+  return message;
+}
+
+function bounce(
+  event: ProjectedEvent,
+  db: ProjectedRows,
+  { reason, recipientDomain, source }: Extract<EmailEvent, { type: "EmailBounced" }>["data"],
+): void {
+  const message =
+    source === undefined ? end(event, db, "bounced", reason) : applyFeedback(event, db, "bounced", reason);
+  if (message) countBounced(db, message, atOf(event), recipientDomain);
+}
+
+/** A repeat finds no bytes there any more. */
+function eraseContent(id: string, db: ProjectedRows): void {
+  const row = db.get(CONTENT_OF, id);
+  if (row === undefined) return;
+  db.add(CONTENT_BYTES, [String(row.workspace_id)], [-Number(row.content_bytes)]);
+  db.run(ERASED, id);
+}
+
+export function apply(event: ProjectedEvent, db: ProjectedRows): void {
+  if (event.type === "InstanceRestored") holdAll(db);
+  else if (event.type === "InstanceResumed") releaseAll(db);
+  else if (event.revision === ACCEPTANCE_REVISION) accept(event, db);
+  else applyLater(event, db);
+}
+
+function applyLater(event: ProjectedEvent, db: ProjectedRows): void {
+  const id = messageId(event);
+  const at = atOf(event);
+  const { type, data } = emailCodec.decode(event);
+  switch (type) {
+    case "EmailDeliveryStarted":
+      db.run(START, data.attempt, at, event.revision, data.leaseMs, id);
+      break;
+    case "EmailRescheduled":
+      moveQueued(db, id, data.scheduledAt, event.revision);
+      break;
+    case "EmailDeferred": {
+      const dueAt = epochMs(data.nextAttemptAt);
+      if (data.reason === "resumed") resume(db, id, dueAt, event.revision);
+      else db.run(DEFER, data.reason, at, dueAt, event.revision, id, data.attempt);
+      break;
+    }
+    case "EmailSent":
+      end(event, db, "sent", null);
+      break;
+    case "EmailBounced":
+      bounce(event, db, data);
+      break;
+    case "EmailDelivered":
+      applyFeedback(event, db, "delivered", null);
+      break;
+    case "EmailComplained":
+      applyFeedback(event, db, "complained", null);
+      break;
+    case "EmailFailed":
+      end(event, db, "failed", data.reason);
+      break;
+    case "EmailSuppressed":
+      end(event, db, "suppressed", data.reason);
+      break;
+    case "EmailCanceled":
+      end(event, db, "canceled", null);
+      break;
+    case "EmailContentErased":
+      eraseContent(id, db);
+      break;
+  }
+}

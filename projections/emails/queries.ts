@@ -1,0 +1,224 @@
+import { mailOwnerIdsOf } from "../../src/kernel/mail/mailOwner.ts";
+import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
+import {
+  type Condition,
+  createdIn,
+  cursorOf,
+  equals,
+  findRows,
+  type KeysetCursor,
+  NEWEST_FIRST,
+  newerThan,
+  OLDEST_FIRST,
+  type RowPage,
+} from "../keysetList.ts";
+import { IS_RARE, RARE_STATUSES, RECIPIENT_KEY, recipientKey } from "./tables.ts";
+
+/** Bytes of content of a mail owner's messages, as it was accepted, less what was erased. */
+export function contentBytesOf(db: ReadDatabase, ownerId: string): number {
+  return Number(db.get("SELECT bytes FROM content WHERE workspace_id = ?", ownerId)?.bytes ?? 0);
+}
+
+/** Which messages to list. Times are RFC 3339 in UTC; hashes are the instance's keyed hashes of addresses. */
+export interface EmailQuery {
+  /** Whose mail: see `mailOwnerId`. */
+  readonly ownerId: string;
+  readonly status?: string;
+  readonly senderId?: string;
+  readonly recipientHash?: string;
+  readonly templateId?: string;
+  /** The keyed hash of a tag. */
+  readonly tag?: string;
+  readonly createdFrom?: string;
+  readonly createdBefore?: string;
+  /** The last row of the page before. */
+  readonly after?: KeysetCursor;
+  readonly limit: number;
+}
+
+export interface EmailRow {
+  readonly id: string;
+  readonly status: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly attempts: number;
+  readonly reason: string | null;
+}
+
+function listOf(ownerId: string) {
+  return { table: "emails", of: "workspace_id", owner: ownerId };
+}
+
+/** Messages of one mail owner, newest first. */
+export function listEmails(db: ReadDatabase, query: EmailQuery): RowPage<EmailRow> {
+  if (query.tag !== undefined) return listTagged(db, query, query.tag);
+  const { ownerId, after, limit } = query;
+  const { index, along } = indexFor(query);
+  const wanted = [
+    ...equals("workspace_id", index === "emails_by_time" ? undefined : ownerId),
+    ...filtersOf(query),
+  ];
+  const { rows, next } = findRows(db, {
+    ...listOf(ownerId),
+    columns: "id, status, created_at, updated_at, attempts, reason",
+    index,
+    along: [...along, ...createdIn(query)],
+    wanted,
+    limit,
+    ...(after === undefined ? {} : { after }),
+  });
+  return { rows: rows.map(emailRow), next };
+}
+
+const EMAIL_BY_ID = "SELECT id, status, created_at, updated_at, attempts, reason FROM emails WHERE id = ?";
+
+/** Messages with a tag: the tag leads to them, and what else is asked of them is looked up in their rows. */
+function listTagged(db: ReadDatabase, query: EmailQuery, tag: string): RowPage<EmailRow> {
+  const { ownerId, after, limit } = query;
+  const filters = filtersOf(query);
+  const condition = ["emails.id = email_tags.id", ...filters.map(({ sql }) => sql)].join(" AND ");
+  const { rows, next } = findRows(db, {
+    ...{ table: "email_tags", of: "tag", owner: tag },
+    columns: "id, created_at",
+    index: "email_tags_by_time",
+    along: [...equals("tag", tag), ...createdIn(query)],
+    wanted: [
+      ...equals("workspace_id", ownerId),
+      {
+        sql: `EXISTS (SELECT 1 FROM emails WHERE ${condition})`,
+        values: filters.flatMap(({ values }) => values),
+      },
+    ],
+    limit,
+    ...(after === undefined ? {} : { after }),
+  });
+  const found = rows.map((row) => db.get(EMAIL_BY_ID, String(row.id))).filter((row) => row !== undefined);
+  return { rows: found.map(emailRow), next };
+}
+
+/** The newest message with a tag, whose content says how that is spelled; null when there is none. One row. */
+export function newestTagged(db: ReadDatabase, tag: string): string | null {
+  const sql = `SELECT id FROM email_tags INDEXED BY email_tags_by_time WHERE tag = ? ${NEWEST_FIRST} LIMIT 1`;
+  const row = db.get(sql, tag);
+  return row === undefined ? null : String(row.id);
+}
+
+/** The conditions on a message's own row. */
+function filtersOf({ recipientHash, senderId, status, templateId }: EmailQuery): readonly Condition[] {
+  return [
+    ...equals("recipient_hash", recipientHash),
+    ...equals("sender_id", senderId),
+    ...equals("status", status),
+    ...equals("template_id", templateId),
+  ];
+}
+
+/** The index with the fewest rows that are not wanted. */
+function indexFor({ ownerId, status, recipientHash }: EmailQuery) {
+  if (recipientHash !== undefined) {
+    return { index: "emails_by_recipient", along: equals(RECIPIENT_KEY, recipientKey(recipientHash)) };
+  }
+  if (status !== undefined && RARE_STATUSES.includes(status)) {
+    // The second condition is the index's own, word for word: else SQLite does not see that the index has the rows.
+    const isRare = { sql: IS_RARE, values: [] };
+    return {
+      index: "emails_by_rare_status",
+      along: [...equals("workspace_id", ownerId), ...equals("status", status), isRare],
+    };
+  }
+  return { index: "emails_by_time", along: equals("workspace_id", ownerId) };
+}
+
+function emailRow(row: SqlRow): EmailRow {
+  return {
+    id: String(row.id),
+    status: String(row.status),
+    createdAt: String(row.created_at),
+    updatedAt: String(row.updated_at),
+    attempts: Number(row.attempts),
+    reason: row.reason === null ? null : String(row.reason),
+  };
+}
+
+/** The mail owners that have messages whose content can be erased, and when the first of them was accepted. */
+export function workspacesRetaining(
+  db: ReadDatabase,
+): readonly { readonly ownerId: string; readonly since: string }[] {
+  // Goes from one owner to the next by the index, past all messages in between.
+  const sql = `WITH RECURSIVE retaining (workspace) AS (
+      SELECT min(workspace_id) FROM emails WHERE is_retained = 1
+      UNION ALL
+      SELECT (SELECT min(workspace_id) FROM emails WHERE is_retained = 1 AND workspace_id > retaining.workspace)
+        FROM retaining WHERE retaining.workspace IS NOT NULL)
+    SELECT workspace, (SELECT min(created_at) FROM emails WHERE is_retained = 1 AND workspace_id = workspace) AS since
+      FROM retaining WHERE workspace IS NOT NULL`;
+  return db.all(sql).map((row) => ({ ownerId: String(row.workspace), since: String(row.since) }));
+}
+
+/** Messages of a mail owner that have ended, were accepted at `before` or earlier, and still have content. */
+export function oldContent(
+  db: ReadDatabase,
+  ownerId: string,
+  before: string,
+  limit: number,
+): readonly string[] {
+  const sql = `SELECT id FROM emails WHERE is_retained = 1 AND workspace_id = ? AND created_at <= ?
+    ORDER BY created_at LIMIT ?`;
+  return db.all(sql, ownerId, before, limit).map((row) => String(row.id));
+}
+
+/** Live and test messages to one recipient, the oldest first, and where to go on; null after the last. */
+export function emailsToRecipient(
+  db: ReadDatabase,
+  { workspaceId, recipientHash }: { readonly workspaceId: string; readonly recipientHash: string },
+  after: KeysetCursor | null,
+  limit: number,
+): { readonly found: readonly KeysetCursor[]; readonly next: KeysetCursor | null } {
+  const list = { table: "emails", of: "recipient_hash", owner: recipientHash };
+  const page = after && newerThan(list, after);
+  const sql = `SELECT id, created_at FROM emails INDEXED BY emails_by_recipient
+    WHERE ${RECIPIENT_KEY} = ? ${page ? `AND ${page.sql}` : ""} AND recipient_hash = ? AND workspace_id IN (?, ?)
+    ${OLDEST_FIRST} LIMIT ?`;
+  const owners = mailOwnerIdsOf(workspaceId);
+  const values = [recipientKey(recipientHash), ...(page?.values ?? []), recipientHash, ...owners];
+  const found = db.all(sql, ...values, limit).map(cursorOf);
+  return { found, next: found.length < limit ? null : (found.at(-1) ?? null) };
+}
+
+/** The last message that a mail owner was given; null before its first. One row. */
+export function newestEmail(
+  db: ReadDatabase,
+  ownerId: string,
+): (KeysetCursor & { readonly status: string }) | null {
+  const row = db.get(
+    `SELECT id, created_at, status FROM emails INDEXED BY emails_by_time WHERE workspace_id = ? ${NEWEST_FIRST} LIMIT 1`,
+    ownerId,
+  );
+  return row === undefined ? null : { ...cursorOf(row), status: String(row.status) };
+}
+
+/** How many messages of one minute have come to one status. */
+export interface MinuteCount {
+  /** RFC 3339 to the minute: `2026-11-22T04:19`. */
+  readonly minute: string;
+  readonly status: string;
+  readonly messages: number;
+}
+
+/** Messages accepted since a time, by minute and by what they are now: the newest of them, `limit` at most. */
+export function countsByMinute(
+  db: ReadDatabase,
+  ownerId: string,
+  since: string,
+  limit: number,
+): readonly MinuteCount[] {
+  const sql = `SELECT substr(created_at, 1, 16) AS minute, status, count(*) AS messages FROM
+      (SELECT created_at, status FROM emails INDEXED BY emails_by_time WHERE workspace_id = ? AND created_at >= ?
+        ${NEWEST_FIRST} LIMIT ?)
+    GROUP BY minute, status`;
+  return db.all(sql, ownerId, since, limit).map((row) => ({
+    minute: String(row.minute),
+    status: String(row.status),
+    messages: Number(row.messages),
+  }));
+}

@@ -1,0 +1,60 @@
+import type { ProjectionTable } from "../projection.ts";
+import { usageTables } from "../usage/tables.ts";
+import { QUEUE_COLUMNS, QUEUE_INDEXES } from "./mailQueue.ts";
+
+/**
+ * Statuses that few messages have: those are found by an index that the others do not pay for. Of the rest, `sent` and
+ * `delivered` are found anywhere, and what is under way is found among the newest.
+ */
+export const RARE_STATUSES: readonly string[] = [
+  "scheduled",
+  "deferred",
+  "bounced",
+  "complained",
+  "failed",
+  "suppressed",
+  "canceled",
+];
+export const IS_RARE = `status IN (${RARE_STATUSES.map((status) => `'${status}'`).join(", ")})`;
+/** The beginning of the hash is enough to find few others beside, and makes an index half as large. */
+const RECIPIENT_KEY_CHARACTERS = 12;
+export const RECIPIENT_KEY = `substr(recipient_hash, 1, ${RECIPIENT_KEY_CHARACTERS})`;
+
+/** The part of a recipient's hash that the index is by. */
+export function recipientKey(recipientHash: string): string {
+  return recipientHash.slice(0, RECIPIENT_KEY_CHARACTERS);
+}
+
+export const TABLES: readonly ProjectionTable[] = [
+  {
+    name: "emails",
+    columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, status TEXT NOT NULL, sender_id TEXT NOT NULL,
+      template_id TEXT, recipient_hash TEXT NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
+      attempts INTEGER NOT NULL, reason TEXT, is_retained INTEGER NOT NULL, content_bytes INTEGER NOT NULL,
+      ${QUEUE_COLUMNS}, tags TEXT`,
+    key: ["id"],
+    indexes: [
+      "CREATE INDEX emails_by_time ON emails (workspace_id, created_at)",
+      `CREATE INDEX emails_by_recipient ON emails (${RECIPIENT_KEY}, created_at)`,
+      `CREATE INDEX emails_by_rare_status ON emails (workspace_id, status, created_at) WHERE ${IS_RARE}`,
+      // Those that have ended and whose content was not erased.
+      "CREATE INDEX emails_retained ON emails (workspace_id, created_at) WHERE is_retained = 1",
+      ...QUEUE_INDEXES,
+    ],
+  },
+  {
+    // One row for each tag of a message, by the tag's keyed hash: a message without tags has none.
+    name: "email_tags",
+    columns: `tag TEXT NOT NULL, id TEXT NOT NULL, workspace_id TEXT NOT NULL, created_at TEXT NOT NULL,
+      PRIMARY KEY (tag, id)`,
+    key: ["tag", "id"],
+    indexes: ["CREATE INDEX email_tags_by_time ON email_tags (tag, created_at)"],
+  },
+  {
+    // The sum of what the messages' rows say, because there may be millions of them.
+    name: "content",
+    columns: "workspace_id TEXT PRIMARY KEY, bytes INTEGER NOT NULL",
+    key: ["workspace_id"],
+  },
+  ...usageTables,
+];
