@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLogger } from "../../src/adapters/pino/logger.ts";
+import { isEmbedded } from "../../src/service/adapters/openStore.ts";
 import { type RunningApp, startApp } from "../../src/service/app.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { checkAnswer, noteService } from "../gate/answerLog.ts";
@@ -119,6 +120,7 @@ export async function startTestApp(options: ServiceOptions = {}): Promise<TestAp
   const app = await startApp(config, createLogger(config.logLevel));
   const url = app.url.href.replace(/\/$/, "") + config.baseUrl.pathname.replace(/\/$/, "");
   noteService(url, { ...options.env });
+  if (!isEmbedded(config)) await readModelsBuilt(app);
   const apiKey = await readFile(join(dataDir, "bootstrap.key"), "utf8").then(
     (text) => text.trim(),
     () => "",
@@ -134,6 +136,21 @@ export async function startTestApp(options: ServiceOptions = {}): Promise<TestAp
       if (!options.dataDir) await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** A log that all suites share is long by the time that the last of them begins. */
+const BUILD_MS_MAX = 60_000;
+
+async function readModelsBuilt({ url }: RunningApp): Promise<void> {
+  const isBuilt = async () => {
+    const { checks } = (await (await fetch(new URL("/health/ready", url))).json()) as HealthJson;
+    return !checks.read_models.detail.startsWith("being built");
+  };
+  await until(isBuilt, "the read models to be built", BUILD_MS_MAX);
+}
+
+interface HealthJson {
+  readonly checks: { readonly read_models: { readonly detail: string } };
 }
 
 /** A service in a process of its own, which can be killed. */

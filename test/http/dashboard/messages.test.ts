@@ -32,7 +32,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     while (next !== undefined) {
       const { html } = await visitor.get(next);
       seen.push(...rowsIn(html));
-      next = /href="\/dashboard(\/messages\?[^"]*cursor[^"]*)"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
+      next = /href="\/dashboard(\/messages\?[^"]*)" rel="next"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
     }
     expect(seen.length).toBe(SAMPLES);
     expect(new Set(seen).size).toBe(SAMPLES);
