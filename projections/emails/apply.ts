@@ -11,13 +11,15 @@ import type { ProjectedEvent, ProjectedRows, SqlRow } from "../../src/ports/read
 import { type CountedMessage, countAccepted, countBounced, countEnded } from "../usage/apply.ts";
 import { ENDED, type Ending, type Feedback } from "../usage/tables.ts";
 import { holdAll, LEASED, moveQueued, NOT_QUEUED, READY_AGAIN, releaseAll, resume } from "./mailQueue.ts";
+import { fingerprintKey } from "./tables.ts";
 
 export const EVENTS = [...EMAIL_STATUS_EVENTS, "EmailRescheduled", "EmailContentErased", ...HOLD_EVENTS];
 
 const INSERT = `INSERT INTO emails
   (id, workspace_id, status, sender_id, template_id, recipient_hash, created_at, updated_at, attempts, reason,
-    is_retained, content_bytes, authority_id, queue, due_at, revision, scheduled_at, tags, simulated, lease_ms, held)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, 0, 0)`;
+    is_retained, content_bytes, authority_id, queue, due_at, revision, scheduled_at, tags, simulated, fingerprint,
+    accepted_as, lease_ms, held)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?3, 0, 0)`;
 const TAGGED = "INSERT INTO email_tags (tag, id, workspace_id, created_at) VALUES (?, ?, ?, ?)";
 const CONTENT_BYTES = `INSERT INTO content (workspace_id, bytes) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes`;
@@ -52,11 +54,17 @@ function accept(event: ProjectedEvent, db: ProjectedRows): void {
   const { type, data } = emailCodec.decode(event);
   if (type !== "EmailQueued" && type !== "EmailScheduled" && type !== "EmailSuppressed") return;
   const { workspaceId = "", senderId = "", recipientHash = "", acceptedAt = "", templateId = null } = data;
-  const { contentBytes = 0, tagHashes = [], test: isTest = false, simulated = false } = data;
+  const {
+    contentBytes = 0,
+    tagHashes = [],
+    test: isTest = false,
+    simulated = false,
+    fingerprint = "",
+  } = data;
   const tags = tagHashes.length === 0 ? null : tagHashes.join(" ");
   const ownerId = mailOwnerId({ workspaceId, isTest });
   const messageKey = [messageId(event), ownerId] as const;
-  const last = [tags, simulated ? 1 : 0] as const;
+  const last = [tags, simulated ? 1 : 0, fingerprintKey(fingerprint)] as const;
   const whose = [senderId, templateId, recipientHash, acceptedAt] as const;
   if (type === "EmailSuppressed") {
     const queue = [null, null, null, null, null] as const;

@@ -1,4 +1,5 @@
 import { mailOwnerIdsOf } from "../../src/kernel/mail/mailOwner.ts";
+import { type EpochMs, epochMs } from "../../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
 import {
   type Condition,
@@ -12,7 +13,22 @@ import {
   OLDEST_FIRST,
   type RowPage,
 } from "../keysetList.ts";
-import { IS_RARE, RARE_STATUSES, RECIPIENT_KEY, recipientKey } from "./tables.ts";
+import { fingerprintKey, IS_RARE, RARE_STATUSES, RECIPIENT_KEY, recipientKey } from "./tables.ts";
+
+/** How a message was accepted. */
+export interface AcceptanceRow {
+  readonly acceptedAs: "queued" | "scheduled" | "suppressed";
+  readonly acceptedAt: EpochMs;
+}
+
+/** How the message with this id was accepted; null where none came of a request with this fingerprint. */
+export function findAcceptance(db: ReadDatabase, id: string, fingerprint: string): AcceptanceRow | null {
+  const sql = "SELECT accepted_as, created_at FROM emails WHERE id = ? AND fingerprint = ?";
+  const row = db.get(sql, id, fingerprintKey(fingerprint));
+  if (row === undefined) return null;
+  const acceptedAs = row.accepted_as as AcceptanceRow["acceptedAs"];
+  return { acceptedAs, acceptedAt: epochMs(String(row.created_at)) };
+}
 
 /** Bytes of content of a mail owner's messages, as it was accepted, less what was erased. */
 export function contentBytesOf(db: ReadDatabase, ownerId: string): number {

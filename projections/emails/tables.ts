@@ -25,13 +25,21 @@ export function recipientKey(recipientHash: string): string {
   return recipientHash.slice(0, RECIPIENT_KEY_CHARACTERS);
 }
 
+/** The beginning, of 128 bits, is enough to know a request again, and takes half the room. */
+const FINGERPRINT_KEY_CHARACTERS = 32;
+
+/** The part of a request's fingerprint that its message's row holds. */
+export function fingerprintKey(fingerprint: string): string {
+  return fingerprint.slice(0, FINGERPRINT_KEY_CHARACTERS);
+}
+
 export const TABLES: readonly ProjectionTable[] = [
   {
     name: "emails",
     columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, status TEXT NOT NULL, sender_id TEXT NOT NULL,
       template_id TEXT, recipient_hash TEXT NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
       attempts INTEGER NOT NULL, reason TEXT, is_retained INTEGER NOT NULL, content_bytes INTEGER NOT NULL,
-      ${QUEUE_COLUMNS}, tags TEXT`,
+      ${QUEUE_COLUMNS}, tags TEXT, accepted_as TEXT NOT NULL, fingerprint TEXT NOT NULL`,
     key: ["id"],
     indexes: [
       "CREATE INDEX emails_by_time ON emails (workspace_id, created_at)",

@@ -16,7 +16,7 @@ import type { SuppressionList } from "../ports/suppressionList.ts";
 import type { TemplateEngine } from "../ports/templateEngine.ts";
 import type { AggregateCache } from "./aggregateCache.ts";
 import type { ApiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
-import type { AcceptanceCache } from "./email/recentAcceptances.ts";
+import type { AcceptanceCache, AcceptanceList } from "./email/recentAcceptances.ts";
 import type { RecentEmailCache } from "./email/recentEmailCache.ts";
 import type { SingleFlightSends } from "./email/singleFlightSends.ts";
 import type { InstanceStatusCache } from "./instance/instanceStatusCache.ts";
@@ -32,6 +32,7 @@ export interface Dependencies {
   readonly clock: Clock;
   readonly keys: InstanceKeys;
   readonly suppressions: SuppressionList;
+  readonly acceptanceList: AcceptanceList;
   readonly inspector: AttachmentInspector;
   readonly templateEngine: TemplateEngine;
   readonly htmlToText: HtmlToText;

@@ -15,7 +15,7 @@ import {
 } from "./aggregates.ts";
 import { apiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { acceptanceCache } from "./email/recentAcceptances.ts";
+import { type AcceptanceList, acceptanceCache } from "./email/recentAcceptances.ts";
 import { instanceStatusCache } from "./instance/instanceStatusCache.ts";
 import { dailyQuota } from "./quota/dailyQuota.ts";
 import { contentAllowance } from "./storage/contentAllowance.ts";
@@ -36,8 +36,10 @@ type Made =
   | "sends"
   | "acceptances"
   | "instanceStatus";
-type Given = Omit<Dependencies, Made | "outbox"> & {
+type Given = Omit<Dependencies, Made | "outbox" | "acceptanceList"> & {
   readonly outbox?: OutboxCleanup | null;
+  /** Left out where the log itself is asked. */
+  readonly acceptanceList?: AcceptanceList;
   /** Left out where nothing is stored. */
   readonly contentUsage?: ContentBytesUsed;
 };
@@ -47,6 +49,7 @@ export function makeDependencies(given: Given): Dependencies {
   const workspaces = aggregateCache(given.store, workspaceAggregate, workspaceStream);
   return {
     outbox: null,
+    acceptanceList: { find: () => null },
     ...given,
     apiKeys: aggregateCache(given.store, apiKeyAggregate, apiKeyStream),
     apiKeyLastUse: apiKeyLastUse(given.store),

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { contentBytesOf } from "../../projections/emails/queries.ts";
+import { contentBytesOf, findAcceptance } from "../../projections/emails/queries.ts";
 import { projections } from "../../projections/index.ts";
 import { isSuppressed } from "../../projections/suppressions.ts";
 import { sourceBytesOf } from "../../projections/templates.ts";
@@ -13,6 +13,7 @@ import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
 import { serviceIdFile } from "../adapters/system/serviceIdFile.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
+import type { ListedAcceptance } from "../commands/email/recentAcceptances.ts";
 import { recentEmailCache } from "../commands/email/recentEmailCache.ts";
 import { type OpenInstance, requireNotFrozen } from "../commands/instance/openInstance.ts";
 import { registerService, type ServiceRegistration } from "../commands/instance/serviceRegister.ts";
@@ -274,6 +275,9 @@ function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
       holds: async (position, timeoutMs) =>
         !isEmbedded(config) && readers.waitForPosition("suppressions", position, timeoutMs),
     },
+    acceptanceList: {
+      find: isEmbedded(config) ? () => null : (...which) => acceptanceListed(readers, ...which),
+    },
     contentUsage: { bytesOf: (workspaceId) => storedContentBytes(readers, workspaceId) },
     inspector: openAttachmentInspector(config),
     templateEngine: liquidEngine(),
@@ -286,14 +290,26 @@ function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
   });
 }
 
+/** Nothing is listed while the list is being made anew. */
+function acceptanceListed(readers: Readers, emailId: string, fingerprint: string): ListedAcceptance | null {
+  return orWhileAway(null, () => findAcceptance(readers.reader("emails"), emailId, fingerprint));
+}
+
 /** A send does not wait for a count that is being made anew. */
 function storedContentBytes(readers: Readers, workspaceId: string): number | null {
-  try {
+  return orWhileAway(null, () => {
     const ofMessages = contentBytesOf(readers.reader("emails"), workspaceId);
     return ofMessages + sourceBytesOf(readers.reader("templates"), workspaceId);
+  });
+}
+
+/** What `query` says; `other` where its read model cannot be asked. */
+function orWhileAway<Value, Other>(other: Other, query: () => Value): Value | Other {
+  try {
+    return query();
   } catch (error) {
     if (!(error instanceof ReadDatabaseError)) throw error;
-    return null;
+    return other;
   }
 }
 

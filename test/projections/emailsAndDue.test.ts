@@ -297,6 +297,8 @@ describe("the rows of random logs (properties):", () => {
           content_bytes: state.contentErased ? 0 : HISTORY_CONTENT_BYTES,
           authority_id: state.acceptedAs === "suppressed" ? null : state.authorityId,
           tags: accepting.tagHashes.join(" ") || null,
+          accepted_as: state.acceptedAs,
+          fingerprint: state.fingerprint,
           ...queueOf(state, revision),
         };
       });

@@ -40,7 +40,8 @@ function fill(
 }
 
 const email = `INSERT INTO emails (id, workspace_id, status, sender_id, recipient_hash, created_at, updated_at, attempts,
-  is_retained, content_bytes, revision, lease_ms, held, simulated) VALUES (?, ?, ?, ?, ?, ?, ?, 1, 0, 0, 1, 0, 0, 0)`;
+  is_retained, content_bytes, revision, lease_ms, held, simulated, accepted_as, fingerprint)
+  VALUES (?, ?, ?, ?, ?, ?, ?, 1, 0, 0, 1, 0, 0, 0, 'queued', 'f')`;
 
 type Page = { readonly after?: KeysetCursor; readonly limit: number };
 

@@ -10,7 +10,7 @@ const TABLES: Readonly<Record<string, { readonly since: number; readonly digest:
   "audit-log": { since: 1, digest: "2137c137e3b85813" },
   "api-keys": { since: 4, digest: "c3c4370ac5529ed6" },
   attachments: { since: 3, digest: "d075dbf5764087c4" },
-  emails: { since: 13, digest: "4f92cc4286d9d116" },
+  emails: { since: 14, digest: "05f5fcd10cbab5e2" },
   erasures: { since: 2, digest: "96db516626b38d23" },
   "attachment-use": { since: 2, digest: "474c91684753834e" },
   senders: { since: 4, digest: "8275614705b626f9" },

@@ -4,6 +4,7 @@ import { countReady, nextReadyAt, readyEmails } from "../../projections/emails/m
 import {
   contentBytesOf,
   emailsToRecipient,
+  findAcceptance,
   listEmails,
   workspacesRetaining,
 } from "../../projections/emails/queries.ts";
@@ -46,6 +47,26 @@ test("test mail stands under an owner of its own: in lists, counts and sums", ()
     expect(emailsOfDay(db, ownerId, AT)).toBe(ids.length);
     expect(contentBytesOf(db, ownerId)).toBe(7 * ids.length);
   }
+  db.close();
+});
+
+test("how a message was accepted is found by its id and the fingerprint of its request, whatever became of it", () => {
+  const db = built();
+  const acceptedAt = Date.parse(AT);
+  const told = {
+    stream: "email-live",
+    revision: 2,
+    id: crypto.randomUUID(),
+    metadata: { at: rfc3339(LATER) },
+  };
+  emails.apply({ ...told, type: "EmailCanceled", data: {} }, db);
+  for (const id of ["live", "simulated", "test"])
+    expect<object | null>(findAcceptance(db, id, ACCEPTED.fingerprint)).toEqual({
+      acceptedAs: "queued",
+      acceptedAt,
+    });
+  expect(findAcceptance(db, "live", "another request's")).toBeNull();
+  expect(findAcceptance(db, "never accepted", ACCEPTED.fingerprint)).toBeNull();
   db.close();
 });
 

@@ -14,6 +14,17 @@ export type Acceptance = Pick<Email, "fingerprint" | "acceptedAs" | "acceptedAt"
  */
 export type AcceptanceCache = Pick<LRUCache<string, Acceptance>, "get" | "set">;
 
+/** The messages that were accepted, as this instance's read model has them. */
+export interface AcceptanceList {
+  /**
+   * How the message was accepted; null where none is listed with this id and this fingerprint, which says nothing: the
+   * log knows. Where losing an append to the log costs hardly more than asking, it is always null.
+   */
+  find(emailId: string, fingerprint: string): ListedAcceptance | null;
+}
+
+export type ListedAcceptance = Omit<Acceptance, "fingerprint">;
+
 export function acceptanceCache(): AcceptanceCache {
   return new LRUCache<string, Acceptance>({ max: ACCEPTANCES_MAX, ttl: AGE_MS_MAX });
 }

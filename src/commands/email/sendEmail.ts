@@ -28,6 +28,7 @@ import { toNewEvents } from "../transact.ts";
 import { directBytes, type FileFacts, fileFacts } from "./content/attachmentFacts.ts";
 import { NO_AUTO_TEXT, withAutoText } from "./content/autoText.ts";
 import { contentDeadline } from "./content/contentWriteDeadline.ts";
+import type { Acceptance } from "./recentAcceptances.ts";
 import {
   type AttachmentsOutcome,
   type RequestedAttachment,
@@ -65,7 +66,7 @@ export interface SendEmail {
 export async function sendEmail(deps: Dependencies, send: SendEmail): Promise<SendOutcome> {
   const id = emailId(ownerOf(send), send.idempotencyKey);
   const fingerprint = requestFingerprint(deps.keys, send.workspaceId, send.request);
-  const kept = deps.acceptances.get(id);
+  const kept = deps.acceptances.get(id) ?? listedAcceptance(deps, id, fingerprint);
   if (kept !== undefined) return replayOf(id, kept, fingerprint);
   const request = { id, fingerprint, contentEventId: newId() };
   // Files are dear to check and to store, so a retry is looked for before them; all else is cheaper than a look.
@@ -371,6 +372,18 @@ function remember(
   const events = [stored, queued].map((event, sequence) => ({ sequence, at, event }));
   const history = { state: emailDecider.evolve(null, queued), events, revision: ACCEPTANCE_REVISION };
   recent.put(id, history, sealed.bytes);
+}
+
+/**
+ * What an earlier request with this key and content is answered from, where the read model lists it: a call of a server
+ * may cost more than an append. Changed content is never listed, so a conflict has the log's word.
+ */
+function listedAcceptance(deps: Dependencies, id: string, fingerprint: string): Acceptance | undefined {
+  const listed = deps.acceptanceList.find(id, fingerprint);
+  if (listed === null) return undefined;
+  const acceptance = { fingerprint, ...listed };
+  deps.acceptances.set(id, acceptance);
+  return acceptance;
 }
 
 /** The answer to an earlier request with this key; null when there was none. */

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
+import type { AcceptanceList } from "../../../src/commands/email/recentAcceptances.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
 import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
+import { epochMs } from "../../../src/kernel/time.ts";
 import { type DeliveryWorld, deliveryWorld } from "../../reactors/email/deliveryFixtures.ts";
 
 let world: DeliveryWorld;
@@ -53,6 +55,29 @@ describe("a send under a key that was used", () => {
     expect(await send(other, { text: "Hello." })).toEqual({ outcome: answered, appends: 0, reads: 0 });
     expect(await send(other, { text: "Bye." })).toMatchObject({ outcome: { kind: "conflict" }, appends: 0 });
     expect(await send(makeDependencies(world.deps), { text: "Bye." })).toMatchObject({
+      outcome: { kind: "conflict" },
+      appends: 1,
+      reads: 1,
+    });
+  });
+
+  test("costs another instance that has it listed nothing of the log, and changed content what it costs else", async () => {
+    const first = await send(world.deps, { text: "Hello." });
+    if (first.outcome.kind !== "accepted") throw new Error("the first was not accepted");
+    const { id, status: acceptedAs, acceptedAt } = first.outcome.receipt;
+    const known = world.deps.acceptances.get(id)?.fingerprint;
+    const acceptanceList: AcceptanceList = {
+      find: (emailId, fingerprint) =>
+        emailId === id && fingerprint === known ? { acceptedAs, acceptedAt: epochMs(acceptedAt) } : null,
+    };
+    const listing = () => makeDependencies({ ...world.deps, acceptanceList });
+    const answered = { ...first.outcome, replayed: true };
+    expect<object>(await send(listing(), { text: "Hello." })).toEqual({
+      outcome: answered,
+      appends: 0,
+      reads: 0,
+    });
+    expect(await send(listing(), { text: "Bye." })).toMatchObject({
       outcome: { kind: "conflict" },
       appends: 1,
       reads: 1,
