@@ -219,7 +219,7 @@ class Follower {
       if (generation.entry.failure) this.#catalog.setFailure(generation.entry, null);
       const member = memberOf(projection, generation, true);
       if (replaced) this.#announceSwitch(member, replaced);
-      else this.#notify({ type: "opened", ...placeOf(member) });
+      else this.#notify({ type: "opened", ...fileAt(member) });
       return member;
     } catch (error) {
       if (!(error instanceof ReadDatabaseError)) throw error;
@@ -324,7 +324,7 @@ class Follower {
       before.applier.db.close();
     }
     if (replaced) this.#announceSwitch(member, replaced);
-    else this.#notify({ type: "opened", ...placeOf(member) });
+    else this.#notify({ type: "opened", ...fileAt(member) });
   }
 
   #join(member: Member): void {
@@ -333,7 +333,7 @@ class Follower {
   }
 
   #announceSwitch(member: Member, replaced: GenerationEntry): void {
-    this.#listenerSettles({ type: "switched", ...placeOf(member) }).then(
+    this.#listenerSettles({ type: "switched", ...fileAt(member) }).then(
       () => this.#released.add(replaced),
       (error: unknown) => this.#breakOff(error),
     );
@@ -404,7 +404,7 @@ function memberOf(projection: Projection, generation: OpenGeneration, isCurrent:
   return { entry, applier: makeApplier(projection, db, checkpoint), isCurrent };
 }
 
-function placeOf({ entry, applier }: Member): { name: string; file: string; position: Position } {
+function fileAt({ entry, applier }: Member): { name: string; file: string; position: Position } {
   return { name: entry.name, file: entry.file, position: applier.checkpoint };
 }
 

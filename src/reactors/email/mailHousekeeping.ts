@@ -15,7 +15,7 @@ import { forEachRow } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 import { rowBackoff } from "../worker/rowBackoff.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
-import { commandContextOf, type DeliveryContext, decisionInputOf } from "./deliverEmail.ts";
+import { commandContextOf, type DeliveryContext, decisionInputOf } from "./deliveryContext.ts";
 
 export interface MailHousekeepingOptions {
   readonly context: DeliveryContext;

@@ -1,0 +1,125 @@
+import {
+  recordMailAttempt,
+  releaseEmailLease,
+  suppressRecipient,
+} from "../../commands/email/mailAttempts.ts";
+import type { Verdict } from "../../domain/email/classifyMailOutcome.ts";
+import type { EmailContent } from "../../domain/email/events.ts";
+import { type RecordedVerdict, toRecordedVerdict } from "../../domain/email/recordedVerdict.ts";
+import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
+import type { SuppressionState } from "../../domain/suppression/state.ts";
+import type { WorkspaceState } from "../../domain/workspace/state.ts";
+import { invariant } from "../../kernel/assert.ts";
+import { domainOf } from "../../kernel/text/emailAddress.ts";
+import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
+import {
+  commandContextOf,
+  type DeliveryAttempt,
+  type DeliveryContext,
+  decisionInputOf,
+} from "./deliveryContext.ts";
+
+/** What the message's own suppression says of the bounce that led to it. */
+export function earlierBounce(suppression: NonNullable<SuppressionState>): RecordedVerdict {
+  const { bounceReason = "recipient_address_rejected", code = 550, enhancedCode, sealedReply } = suppression;
+  return {
+    kind: "bounced",
+    reason: bounceReason,
+    code,
+    suppress: true,
+    ...(enhancedCode === undefined ? {} : { enhancedCode }),
+    ...(sealedReply === undefined ? {} : { sealedReply }),
+  };
+}
+
+/** The verdict as it is recorded: the reply is encrypted with the salt that is erased together with the content. */
+export function recordedVerdictOf(
+  { keys }: DeliveryContext,
+  { history }: DeliveryAttempt,
+  verdict: Verdict,
+  { from, to, toName = "", replyTo = "", replyToName = "", subject }: EmailContent,
+): RecordedVerdict {
+  const first = history.events[0]?.event;
+  invariant(first?.type === "EmailContentStored", "a message with content begins with it");
+  const { salt } = first.data;
+  const encrypt = (reply: string) =>
+    keys.encryptWithSalt(salt, redactRelayReply(reply, from, to, [replyTo, subject, toName, replyToName]));
+  return toRecordedVerdict(verdict, encrypt, [from, to, replyTo]);
+}
+
+/** A bounce with the domain that it was at, where that is to be kept and the content still shows it. */
+export function withRecipientDomain(
+  { bounceDomains }: DeliveryContext,
+  verdict: RecordedVerdict,
+  content: EmailContent | null,
+): RecordedVerdict {
+  if (verdict.kind !== "bounced" || !bounceDomains || content === null) return verdict;
+  return { ...verdict, recipientDomain: domainOf(content.to) };
+}
+
+/** What came of an attempt, and what it is recorded with. */
+export interface AttemptOutcome {
+  readonly workspace: WorkspaceState;
+  readonly content: EmailContent;
+  readonly verdict: RecordedVerdict;
+}
+
+export async function recordVerdict(
+  context: DeliveryContext,
+  on: DeliveryAttempt,
+  { workspace, content, verdict }: AttemptOutcome,
+) {
+  if (verdict.kind === "bounced" && verdict.suppress) {
+    // First the suppression: a crash in between is found by the next attempt, which sends nothing.
+    const { reason, code, enhancedCode, sealedReply } = verdict;
+    const recipientHash = on.claimed.state?.recipientHash ?? "";
+    const bounced = {
+      workspaceId: on.due.workspaceId,
+      recipientHash,
+      address: content.to,
+      emailId: on.due.id,
+      reason: "bounce" as const,
+      bounceReason: reason,
+      ...(code === undefined ? {} : { code }),
+      ...(enhancedCode === undefined ? {} : { enhancedCode }),
+      ...(sealedReply === undefined ? {} : { sealedReply }),
+    };
+    await retryUntilRecorded(context, on.due.id, () =>
+      suppressRecipient(context.store, bounced, commandContextOf(context, on.due)),
+    );
+  }
+  await recordAttempt(context, on, workspace, verdict);
+}
+
+export function recordAttempt(
+  context: DeliveryContext,
+  on: DeliveryAttempt,
+  workspace: WorkspaceState,
+  verdict: RecordedVerdict,
+): Promise<void> {
+  return retryUntilRecorded(context, on.due.id, () =>
+    recordMailAttempt(context.store, on.claimed, verdict, recording(context, on, workspace)),
+  );
+}
+
+export function releaseLease(
+  context: DeliveryContext,
+  on: DeliveryAttempt,
+  workspace: WorkspaceState,
+  why: Parameters<typeof releaseEmailLease>[2],
+): Promise<void> {
+  return retryUntilRecorded(context, on.due.id, () =>
+    releaseEmailLease(context.store, on.claimed, why, recording(context, on, workspace)),
+  );
+}
+
+export function recording(context: DeliveryContext, on: DeliveryAttempt, workspace: WorkspaceState) {
+  const { policy, transport } = context;
+  const commandContext = commandContextOf(context, on.due);
+  return {
+    policy,
+    transport,
+    context: commandContext,
+    input: decisionInputOf(context, on.history.state, workspace),
+  };
+}
