@@ -85,6 +85,13 @@ export class StoreError extends Error {
   }
 }
 
+/** What the store keeps the log in is damaged: no other try will go better. The message says what and where. */
+export class DamagedLogError extends StoreError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("unavailable", message, options);
+  }
+}
+
 /** A stream of which something is not read any more. */
 export interface Truncation {
   readonly stream: string;

@@ -14,7 +14,7 @@ import {
   TRANSACTION_EVENTS_MAX,
   yieldToTimers,
 } from "./applyEvents.ts";
-import { type Catalog, type GenerationEntry, openCatalog } from "./generationCatalog.ts";
+import { type Catalog, type GenerationEntry, openOwnedCatalog } from "./generationCatalog.ts";
 import {
   clearAway,
   clearBuilds,
@@ -62,14 +62,16 @@ interface Member {
 /**
  * Keeps the read models of a directory at the head of the log. One reader of the log feeds all that are there;
  * those further back (new, restored, built by another process) are brought up aside and then join. Only for
- * the process that owns the directory. Rejects only for broken invariants: a projection that fails stops alone.
+ * the process that owns the directory. A projection that fails stops alone. Rejects for broken invariants, and for a
+ * catalog that is damaged: the next call makes it anew.
  */
 export async function followReadModels(options: FollowOptions): Promise<void> {
   if (options.signal.aborted) return;
   const head = await options.store.head();
-  const follower = new Follower(options, openCatalog(options.databases, options.directory));
+  const { catalog, renewed } = openOwnedCatalog(options.databases, options.directory);
+  const follower = new Follower(options, catalog);
   try {
-    follower.open(head);
+    follower.open(head, renewed);
     await follower.run();
   } finally {
     follower.close();
@@ -107,7 +109,8 @@ class Follower {
   }
 
   /** Opens or makes the current generations and clears away what earlier runs left. */
-  open(head: Position): void {
+  open(head: Position, renewed: string | null): void {
+    if (renewed !== null) this.#notify({ type: "renewed", reason: renewed });
     const opened: Member[] = [];
     for (const projection of this.#options.projections) {
       const member = this.#tryOpenCurrent(projection, head);
@@ -186,7 +189,7 @@ class Follower {
         await this.#bringIn();
       } catch (error) {
         // The subscription gets over a store's absence by itself; our own readings wait for another time.
-        if (!(error instanceof StoreError || error instanceof ReadDatabaseError)) throw error;
+        if (!(error instanceof StoreError || isUnavailable(error))) throw error;
         this.#catchUpAt = this.#retryTime();
         this.#mustLookForReady = true;
       }
@@ -222,9 +225,9 @@ class Follower {
       else this.#notify({ type: "opened", ...fileAt(member) });
       return member;
     } catch (error) {
-      if (!(error instanceof ReadDatabaseError)) throw error;
+      if (!isUnavailable(error)) throw error;
       this.#retryAt.set(projection.name, this.#retryTime());
-      const reason = `projection ${projection.name} could not be opened: ${error.message}`;
+      const reason = `projection ${projection.name} could not be opened: ${(error as Error).message}`;
       this.#notify({ type: "failed", name: projection.name, reason, retrying: true });
       return undefined;
     }
@@ -397,6 +400,11 @@ class Follower {
   #removeReleased(): void {
     for (const entry of this.#released) if (this.#catalog.remove(entry)) this.#released.delete(entry);
   }
+}
+
+/** Whether another time may go well: every file but the catalog is replaced when it is damaged. */
+function isUnavailable(error: unknown): boolean {
+  return error instanceof ReadDatabaseError && error.failure !== "damaged";
 }
 
 function memberOf(projection: Projection, generation: OpenGeneration, isCurrent: boolean): Member {

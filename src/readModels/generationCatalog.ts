@@ -2,7 +2,12 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { invariant } from "../kernel/assert.ts";
 import type { Position } from "../ports/eventStore.ts";
-import type { ReadDatabaseFile, ReadDatabases, SqlRow } from "../ports/readDatabase.ts";
+import {
+  ReadDatabaseError,
+  type ReadDatabaseFile,
+  type ReadDatabases,
+  type SqlRow,
+} from "../ports/readDatabase.ts";
 
 const CATALOG_FILE = "catalog.db";
 
@@ -171,12 +176,52 @@ function makeCurrent(db: ReadDatabaseFile, entry: GenerationEntry): GenerationEn
   });
 }
 
-/** Opens the catalog of a directory, which is made where missing. */
+/** Opens the catalog of a directory, which is made where missing. Throws {@link ReadDatabaseError}. */
 export function openCatalog(databases: ReadDatabases, directory: string): Catalog {
   mkdirSync(directory, { recursive: true });
-  const db = databases.open(join(directory, CATALOG_FILE), "write");
-  db.run(SCHEMA);
-  db.run(VERIFICATIONS);
+  let db: ReadDatabaseFile | undefined;
+  try {
+    db = databases.open(join(directory, CATALOG_FILE), "write");
+    db.run(SCHEMA);
+    db.run(VERIFICATIONS);
+    requireSound(db);
+  } catch (error) {
+    db?.close();
+    if (!(error instanceof ReadDatabaseError) || error.failure !== "damaged") throw error;
+    const what = `the catalog of the read models is damaged: ${error.message}`;
+    throw new ReadDatabaseError("damaged", what, { cause: error });
+  }
+  return catalogOf(db, databases, directory);
+}
+
+/** Throws for damage anywhere in the file, which a query may meet much later. It has a few pages: that takes no time. */
+function requireSound(db: ReadDatabaseFile): void {
+  const result = String(db.get("PRAGMA integrity_check(1)")?.integrity_check);
+  // SQLite names the database in a line of its own before the finding.
+  if (result !== "ok") throw new ReadDatabaseError("damaged", result.split("\n").at(-1) ?? result);
+}
+
+/** A catalog, and why the one before it was thrown away; null when it was not. */
+export interface OwnedCatalog {
+  readonly catalog: Catalog;
+  readonly renewed: string | null;
+}
+
+/**
+ * The same for the owner of the directory, who makes a damaged catalog anew: what it says can all be made again from
+ * the log, as after its loss. While another process has it open the damage is thrown.
+ */
+export function openOwnedCatalog(databases: ReadDatabases, directory: string): OwnedCatalog {
+  try {
+    return { catalog: openCatalog(databases, directory), renewed: null };
+  } catch (error) {
+    if (!(error instanceof ReadDatabaseError) || error.failure !== "damaged") throw error;
+    if (!databases.remove(join(directory, CATALOG_FILE))) throw error;
+    return { catalog: openCatalog(databases, directory), renewed: error.message };
+  }
+}
+
+function catalogOf(db: ReadDatabaseFile, databases: ReadDatabases, directory: string): Catalog {
   let seen = -1;
   return {
     generations: () => db.all(`SELECT ${COLUMNS} FROM generations ORDER BY number DESC`).map(entryOf),

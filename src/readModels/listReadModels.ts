@@ -3,6 +3,7 @@ import type { Projection } from "../../projections/projection.ts";
 import type { EventStore, Position } from "../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError, type ReadDatabases } from "../ports/readDatabase.ts";
 import {
+  type Catalog,
   type GenerationEntry,
   type GenerationStatus,
   hasCatalog,
@@ -92,13 +93,20 @@ export async function listReadModels(options: ListOptions): Promise<readonly Rea
   }
 }
 
-/** What the last verification of each read model has found; none of those never verified since they were built. */
+/**
+ * What the last verification of each read model has found; none of those never verified since they were built, and none
+ * at all while the catalog is damaged: nothing that it says holds then.
+ */
 export function lastVerifications(databases: ReadDatabases, directory: string): readonly Verification[] {
   if (!hasCatalog(directory)) return [];
-  const catalog = openCatalog(databases, directory);
+  let catalog: Catalog | undefined;
   try {
+    catalog = openCatalog(databases, directory);
     return catalog.verifications();
+  } catch (error) {
+    if (!(error instanceof ReadDatabaseError) || error.failure !== "damaged") throw error;
+    return [];
   } finally {
-    catalog.close();
+    catalog?.close();
   }
 }

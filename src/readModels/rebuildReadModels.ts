@@ -3,7 +3,7 @@ import type { Projection } from "../../projections/projection.ts";
 import { type EventStore, LOG_START, type Position } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import { type Applier, commit, feedToHead, makeApplier } from "./applyEvents.ts";
-import { type Catalog, type GenerationEntry, openCatalog } from "./generationCatalog.ts";
+import { type Catalog, type GenerationEntry, openCatalog, openOwnedCatalog } from "./generationCatalog.ts";
 import {
   clearAway,
   createGeneration,
@@ -219,7 +219,7 @@ function switchNow(catalog: Catalog, ready: readonly Build[]): void {
 export async function rebuildReadModels(options: RebuildOptions): Promise<readonly RebuildResult[]> {
   const { databases, directory, owner, signal } = options;
   signal.throwIfAborted();
-  const catalog = openCatalog(databases, directory);
+  const catalog = owner ? openOwnedCatalog(databases, directory).catalog : openCatalog(databases, directory);
   const builds: Build[] = [];
   try {
     if (owner) clearAway(options, catalog);

@@ -5,6 +5,8 @@ import type { Position } from "../ports/eventStore.ts";
  * A projection is `live` from `joined` on: from then `progress` counts for it.
  */
 export type FollowEvent =
+  /** The catalog was damaged and is begun anew: every read model is built again from the log. */
+  | { readonly type: "renewed"; readonly reason: string }
   /** `file` is the current generation of `name` and can be opened; its rows hold the log up to `position`. */
   | { readonly type: "opened"; readonly name: string; readonly file: string; readonly position: Position }
   /** Every live projection holds the log up to `position`; `caughtUp`: that was its head. */

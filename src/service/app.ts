@@ -255,6 +255,7 @@ function followLog(config: Config, logger: Logger, { incarnation, readers, worke
       readers.receive(event);
       if (event.type === "failed")
         logger.error({ readModel: event.name, reason: event.reason }, "read model stopped");
+      if (event.type === "renewed") logger.warn({ reason: event.reason }, "the read models are built anew");
       workers.wake();
     },
     onFailure: (reason) => logger.error({ reason }, "the read models' thread failed; it begins again"),

@@ -11,6 +11,7 @@ import {
   type ReadDatabases,
 } from "../../src/ports/readDatabase.ts";
 import { deliver, type FollowMessage, followRelay } from "../../src/readModels/threadMessages.ts";
+import { overwriteDatabase } from "../support/files/overwriteDatabase.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { until } from "../support/until.ts";
 import {
@@ -221,6 +222,18 @@ describe("a file that can't be gone on with is replaced and removed", () => {
     expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 12 }] });
     expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
   });
+
+  test.each([0, 4_096])("after the catalog was damaged from byte %i on, and says so", async (offset) => {
+    const store = memoryEventStore();
+    await appendMany(store, 12);
+    await followOnce(place, store, [counter]);
+    overwriteDatabase(join(place.directory, "catalog.db"), offset);
+    const events = await followOnce(place, store, [counter]);
+    expect(events[0]).toMatchObject({ type: "renewed" });
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 12 }] });
+    expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
+    expect((await followOnce(place, store, [counter]))[0]).toMatchObject({ type: "opened" });
+  });
 });
 
 describe("a projection that fails", () => {
@@ -299,6 +312,28 @@ describe("a database that fails", () => {
     expect(rowsOf(place, tally)).toEqual(await foldTally(store));
     await followOnce(place, store, [counter, tally]);
     expect(databaseFiles(place)).toHaveLength(2);
+  });
+
+  test("as damaged, the catalog itself, ends the following: whoever begins it again finds it renewed", async () => {
+    const store = memoryEventStore();
+    let isDamaged = false;
+    const open: ReadDatabases["open"] = (path, mode) => {
+      const db = place.databases.open(path, mode);
+      if (!path.endsWith("catalog.db")) return db;
+      const all: typeof db.all = (...query) => {
+        if (isDamaged) throw new ReadDatabaseError("damaged", "database disk image is malformed");
+        return db.all(...query);
+      };
+      return { ...db, all };
+    };
+    const following = follow({ ...place, databases: { ...place.databases, open } }, store, [counter]);
+    await following.caughtUp();
+    isDamaged = true;
+    const other = place.databases.open(join(place.directory, "catalog.db"), "write");
+    other.run("UPDATE generations SET failure = 'changed'");
+    other.close();
+    await expect(following.ended).rejects.toThrow("database disk image is malformed");
+    following.readers.close();
   });
 });
 

@@ -116,6 +116,8 @@ export function newPlace(): ReadModelStorage & { readonly remove: () => void } {
 export interface Following {
   readonly readers: Readers;
   readonly events: FollowEvent[];
+  /** Settles as the following itself does. */
+  readonly ended: Promise<void>;
   /** Waits until all of these are live and the follower stands at the head. */
   caughtUp(): Promise<void>;
   stop(): Promise<void>;
@@ -145,6 +147,7 @@ export function follow(place: ReadModelStorage, store: EventStore, projections: 
   return {
     readers,
     events,
+    ended: running,
     async caughtUp() {
       const head = await store.head();
       const isThere = () => readers.status().every((s) => s.isCaughtUp && s.position >= head);

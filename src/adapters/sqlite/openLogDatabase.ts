@@ -1,6 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { reasonOf } from "../../kernel/text/errorReason.ts";
-import { locationOfFault, StoreError } from "../../ports/eventStore.ts";
+import { DamagedLogError, locationOfFault, StoreError } from "../../ports/eventStore.ts";
 import { SCHEMA, SCHEMA_VERSION } from "./logSchema.ts";
 import { quickIntegrityCheck } from "./quickIntegrityCheck.ts";
 
@@ -41,9 +40,14 @@ export function openLogDatabase(
     return db;
   } catch (error) {
     db.close();
-    if (!isDamage(error)) throw error;
-    throw new StoreError("unavailable", `the log ${path} is damaged: ${reasonOf(error)}`, { cause: error });
+    throw damageOf(error, path) ?? error;
   }
+}
+
+/** The port's error for an SQLite error that says that the file is damaged; null for every other error. */
+export function damageOf(error: unknown, path: string): DamagedLogError | null {
+  if (!(error instanceof Error) || !isDamage(error)) return null;
+  return new DamagedLogError(`the log ${path} is damaged: ${error.message}`, { cause: error });
 }
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB: also what a schema is answered with that cannot be parsed. */

@@ -22,7 +22,7 @@ import { blankErasedRows } from "./blankErasedRows.ts";
 import { fullIntegrityCheck } from "./fullIntegrityCheck.ts";
 import { GroupCommit, type PreparedEvent, positionText } from "./groupCommit.ts";
 import { LogReader } from "./logReader.ts";
-import { openLogDatabase } from "./openLogDatabase.ts";
+import { damageOf, openLogDatabase } from "./openLogDatabase.ts";
 import { areTablesOurs, fileFaultOf, quickIntegrityCheck } from "./quickIntegrityCheck.ts";
 
 export interface SqliteEventStoreOptions {
@@ -210,12 +210,21 @@ class SqliteEventStore implements EventStore {
       try {
         return work();
       } catch (error) {
-        const cause = { cause: error };
-        if (!isBusy(error)) throw new StoreError("unavailable", "the log cannot be used", cause);
-        if (performance.now() >= deadline) throw new StoreError("unavailable", "the log is busy", cause);
+        if (!isBusy(error)) throw this.failureOf(error);
+        if (performance.now() >= deadline)
+          throw new StoreError("unavailable", "the log is busy", { cause: error });
       }
       await Bun.sleep(BUSY_RETRY_MS);
     }
+  }
+
+  /** The port's error for what SQLite says, unless that is about a lock. */
+  private failureOf(error: unknown): StoreError {
+    const cause = { cause: error };
+    return (
+      damageOf(error, this.path) ??
+      new StoreError("unavailable", `the log cannot be used: ${(error as Error).message}`, cause)
+    );
   }
 
   /** Moves everything into the file and cuts the write-ahead log to nothing; false while somebody needs it. */
@@ -228,7 +237,7 @@ class SqliteEventStore implements EventStore {
     try {
       this.db.exec("PRAGMA wal_checkpoint(PASSIVE)");
     } catch (error) {
-      if (!isBusy(error)) throw new StoreError("unavailable", "the log cannot be used", { cause: error });
+      if (!isBusy(error)) throw this.failureOf(error);
     }
   }
 
@@ -238,7 +247,7 @@ class SqliteEventStore implements EventStore {
       return this.reader.batch(position, filter, this.reader.head());
     } catch (error) {
       if (isBusy(error)) return null;
-      throw new StoreError("unavailable", "the log cannot be read", { cause: error });
+      throw this.failureOf(error);
     }
   }
 

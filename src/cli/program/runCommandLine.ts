@@ -1,9 +1,11 @@
 import type { Command as Parser } from "commander";
 import { FrozenLogError, InstanceMismatchError } from "../../commands/instance/openInstance.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
-import { StoreError } from "../../ports/eventStore.ts";
+import { DamagedLogError, StoreError } from "../../ports/eventStore.ts";
+import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { readConfig } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
+import { DAMAGED_CATALOG_REMEDY, DAMAGED_LOG_REMEDY } from "../../service/status/healthChecks.ts";
 import { type Command, CommandFailure, UsageError } from "./command.ts";
 import { invocationOf, makeProgram, ParseError, showHelp, usageLine } from "./commanderProgram.ts";
 import { commandGroups } from "./commandGroups.ts";
@@ -96,11 +98,25 @@ function failureOf(error: unknown, parser: Parser | null): ReportedFailure {
   if ((error as { code?: string }).code === "EADDRINUSE") {
     return { status: 2, code: "settings", message, hint: null };
   }
-  if (error instanceof StoreError || error instanceof FrozenLogError)
-    return { status: 1, code: "store", message, hint: null };
+  const ofFiles = failureOfFiles(error);
+  if (ofFiles !== null) return ofFiles;
   if (error instanceof UnreadableEventError)
     return { status: 1, code: "unreadable_event", message, hint: null };
   return { status: 1, code: "unexpected", message: (error as Error).stack ?? String(error), hint: null };
+}
+
+/** A failure of what the log or the read models are kept in; null for every other error. */
+function failureOfFiles(error: unknown): ReportedFailure | null {
+  const { message } = error as Error;
+  if (error instanceof StoreError || error instanceof FrozenLogError) {
+    const hint = error instanceof DamagedLogError ? `To do: ${DAMAGED_LOG_REMEDY}` : null;
+    return { status: 1, code: "store", message, hint };
+  }
+  if (error instanceof ReadDatabaseError && error.failure !== "statement") {
+    const hint = error.failure === "damaged" ? `To do: ${DAMAGED_CATALOG_REMEDY}` : null;
+    return { status: 1, code: "read_models", message, hint };
+  }
+  return null;
 }
 
 /** The failure of a call that names no command, or not what it takes. */

@@ -1,17 +1,20 @@
 import { projections } from "../../../projections/index.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
+import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { behindSince } from "../../readModels/lag.ts";
 import { listReadModels, type ReadModelListing } from "../../readModels/listReadModels.ts";
 import type { Config } from "../../service/config/config.ts";
 import { allChecks, type LogFindings } from "../../service/status/allChecks.ts";
 import {
   type Check,
+  DAMAGED_CATALOG_REMEDY,
   diskCheck,
   failed,
   logChecks,
   ok,
   readModelLag,
   stoppedReadModel,
+  unreadableLog,
   warning,
 } from "../../service/status/healthChecks.ts";
 import { coloured } from "../output/terminalColour.ts";
@@ -33,13 +36,26 @@ async function readModelCheck(store: EventStore, listing: ReadModelListing): Pro
   return readModelLag(name, since, false);
 }
 
+async function readModelChecks(
+  store: EventStore,
+  storage: OpenForCommand["storage"],
+): Promise<readonly Check[]> {
+  try {
+    const listing = await listReadModels({ ...storage, store, projections });
+    const inUse = listing.filter(({ status }) => status !== "retired" && status !== "building");
+    return await Promise.all(inUse.map((one) => readModelCheck(store, one)));
+  } catch (error) {
+    if (!(error instanceof ReadDatabaseError)) throw error;
+    const action = error.failure === "damaged" ? DAMAGED_CATALOG_REMEDY : "ask again in a moment";
+    return [failed("read models", error.message, action)];
+  }
+}
+
 async function logFindings(config: Config): Promise<LogFindings> {
   const look = async ({ deps, storage, logId, format }: OpenForCommand) => {
-    const listing = await listReadModels({ ...storage, store: deps.store, projections });
-    const inUse = listing.filter(({ status }) => status !== "retired" && status !== "building");
     return {
       log: await logChecks(deps, { logId, storeUrl: config.storeUrl, format }),
-      readModels: await Promise.all(inUse.map((one) => readModelCheck(deps.store, one))),
+      readModels: await readModelChecks(deps.store, storage),
       disk: [diskCheck(deps.disk.freeBytes(), config)],
     };
   };
@@ -48,7 +64,7 @@ async function logFindings(config: Config): Promise<LogFindings> {
   } catch (error) {
     // Where there is nothing, there is nothing to look at.
     if (error instanceof CommandFailure) throw error;
-    const log = [failed("log", (error as Error).message, "check STORE_URL and MASTER_KEY")];
+    const log = [unreadableLog(error as Error, "check STORE_URL and MASTER_KEY")];
     return { log, readModels: [], disk: [] };
   }
 }

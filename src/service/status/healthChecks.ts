@@ -5,7 +5,7 @@ import type { InstanceState } from "../../domain/instance/state.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { bytesText } from "../../kernel/text/text.ts";
 import { epochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
-import type { EventStore } from "../../ports/eventStore.ts";
+import { DamagedLogError, type EventStore } from "../../ports/eventStore.ts";
 import type { MailTransport } from "../../ports/mailTransport.ts";
 import type { BehindSince } from "../../readModels/lag.ts";
 import { openMalwareScanner } from "../adapters/openAttachmentInspector.ts";
@@ -134,6 +134,19 @@ function instanceChecks(instance: InstanceState): readonly Check[] {
         ]),
     ...(held === null ? [] : [failed("delivery", held, null)]),
   ];
+}
+
+/** What to do about a log that its store finds damaged. */
+export const DAMAGED_LOG_REMEDY =
+  "stop the service, keep the log's files as they are, and go back to a backup (docs/operations.md)";
+
+/** What to do about a catalog of the read models that is damaged: the log itself is not. */
+export const DAMAGED_CATALOG_REMEDY =
+  "start the service (again), or run `postledger projection rebuild` while none runs: the read models are built anew from the log, which is not damaged";
+
+/** A log that cannot be read; `otherwise` says what to do where its store does not call it damaged. */
+export function unreadableLog(error: Error, otherwise: string): Check {
+  return failed("log", error.message, error instanceof DamagedLogError ? DAMAGED_LOG_REMEDY : otherwise);
 }
 
 /** A log that answers. */

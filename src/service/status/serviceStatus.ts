@@ -19,11 +19,11 @@ import { allChecks } from "./allChecks.ts";
 import {
   type Check,
   diskCheck,
-  failed,
   logChecks,
   ok,
   readModelLag,
   stoppedReadModel,
+  unreadableLog,
   warning,
 } from "./healthChecks.ts";
 
@@ -122,7 +122,7 @@ async function logChecksOf({ config, deps, logId }: StatusOptions): Promise<read
     const format = (await deps.instanceStatus.get()).instance?.format ?? 1;
     return await logChecks(deps, { logId, storeUrl: config.storeUrl, answeredMs, format });
   } catch (error) {
-    return [failed("log", (error as Error).message, "start the store, or check STORE_URL of the service")];
+    return [unreadableLog(error as Error, "start the store, or check STORE_URL of the service")];
   }
 }
 

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Check } from "../../src/service/status/healthChecks.ts";
+import { overwriteDatabase } from "../support/files/overwriteDatabase.ts";
+import { COMMAND_LINE, commandEnv, runCommand } from "../support/process/runCommand.ts";
+import { startTestProcess } from "../support/service.ts";
+import { until } from "../support/until.ts";
+
+const TEST_MS_MAX = 60_000;
+/** The second page and what follows: SQLite opens such a file, and meets the damage when it reads a table. */
+const SECOND_PAGE = 4_096;
+
+let dataDir: string;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), "postledger-damaged-"));
+  await runCommand(["workspace", "create", "Acme"], dataDir);
+});
+afterAll(() => rm(dataDir, { recursive: true }));
+
+const run = (...words: string[]) => runCommand(words, dataDir);
+async function failedChecks(): Promise<readonly Check[]> {
+  const { json } = await run("doctor", "--json");
+  return (json as readonly Check[]).filter(({ status }) => status === "failed");
+}
+const catalog = () => join(dataDir, "projections", "catalog.db");
+
+test(
+  "a damaged catalog of the read models is told apart from the log, and a rebuild makes it anew",
+  async () => {
+    expect(await run("projection", "rebuild")).toMatchObject({ exitCode: 0 });
+    overwriteDatabase(catalog(), SECOND_PAGE);
+    const { exitCode, out, err } = await run("projection", "list");
+    expect([exitCode, out]).toEqual([1, ""]);
+    expect(err).toMatch(/^postledger: the catalog of the read models is damaged: [^\n]+\nTo do: [^\n]+\n$/);
+    expect(err).toContain("postledger projection rebuild");
+    const asJson = await run("projection", "list", "--json");
+    expect(JSON.parse(asJson.err).error).toMatchObject({ code: "read_models" });
+    expect(await failedChecks()).toEqual([
+      {
+        name: "read models",
+        status: "failed",
+        detail: expect.stringContaining("the catalog of the read models is damaged"),
+        action: expect.stringContaining("the log, which is not damaged"),
+      },
+    ]);
+    expect(await run("projection", "rebuild")).toMatchObject({ exitCode: 0 });
+    expect(await failedChecks()).toEqual([]);
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  "a service that starts on a damaged catalog makes it anew, and works",
+  async () => {
+    overwriteDatabase(catalog(), 0);
+    const service = await startTestProcess({ dataDir, env: {} });
+    try {
+      const isReady = async () => (await fetch(new URL("/health/ready", service.url))).status === 200;
+      await until(isReady, "the service to be ready", TEST_MS_MAX / 2);
+      expect(await failedChecks()).toEqual([]);
+    } finally {
+      await service.kill("SIGTERM");
+    }
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  "a damaged log is named, with what to do about it",
+  async () => {
+    overwriteDatabase(join(dataDir, "events.db"), SECOND_PAGE);
+    const says = new RegExp(
+      `^postledger: the log ${dataDir}/events.db is damaged: [^\n]+\nTo do: [^\n]+backup`,
+    );
+    for (const words of [["workspace", "list"], ["projection", "list"], ["serve"]]) {
+      const child = Bun.spawn([...COMMAND_LINE, ...words], {
+        env: commandEnv(dataDir, { PORT: "0" }),
+        stderr: "pipe",
+      });
+      expect(await new Response(child.stderr).text()).toMatch(says);
+      expect(await child.exited).toBe(1);
+    }
+    const [log] = await failedChecks();
+    expect(log).toMatchObject({ name: "log", action: expect.stringContaining("backup") });
+  },
+  TEST_MS_MAX,
+);
