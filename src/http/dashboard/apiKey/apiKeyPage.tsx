@@ -101,10 +101,10 @@ export const ApiKeyPage: FC<ApiKeyPageProps> = ({ visit, apiKey, refusal }) => {
         {status === "active" ? (
           <>
             <a class="button" href={visit.to(`/api-keys/${id}/rotate`)} data-dialog>
-              Rotate
+              Rotate…
             </a>
             <a class="button danger" href={visit.to(`/api-keys/${id}/revoke`)} data-dialog>
-              Revoke
+              Revoke…
             </a>
           </>
         ) : null}

@@ -58,7 +58,7 @@ export const NewApiKeyPage: FC<NewApiKeyPageProps> = ({ visit, issuer, form }) =
           <>
             Test key{" "}
             <span class="soft">
-              its mail stays inside and is listed apart; it can hold {TEST_SCOPES.join(", ")}
+              Its mail stays inside and is listed apart. It can hold {TEST_SCOPES.join(", ")}.
             </span>
           </>
         }

@@ -89,7 +89,7 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
           action={visit.to(ATTACHMENTS_PATH)}
           token={visit.formToken}
           label="File"
-          hint={`At most ${grouped(FILE_BYTES_MAX)} bytes. It is checked, and can then be named by its id in sends.`}
+          hint={`At most ${FILE_BYTES_MAX / 1_000_000} MB. It is checked, and can then be named by its id in sends.`}
           verb="Upload"
         />
       </section>

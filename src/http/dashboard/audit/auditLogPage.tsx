@@ -86,13 +86,7 @@ const Filter: FC<Pick<AuditLogProps, "visit" | "filter">> = ({ visit, filter }) 
       ]}
     />
     <Field name="action" label="Action" value={filter.action} placeholder="api_key.revoked" maxLength={100} />
-    <Field
-      name="actor"
-      label="By"
-      value={filter.actor}
-      placeholder="key id or command_line"
-      maxLength={100}
-    />
+    <Field name="actor" label="By" value={filter.actor} placeholder="key id" maxLength={100} />
     <Field name="from" label="From (UTC)" type="date" value={filter.from} />
     <Field name="before" label="Before (UTC)" type="date" value={filter.before} />
     {filter.target_id === "" ? null : <input type="hidden" name="target_id" value={filter.target_id} />}

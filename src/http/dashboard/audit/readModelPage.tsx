@@ -136,7 +136,7 @@ const Verified: FC<{ readonly model: ReadModelState; readonly now: EpochMs }> = 
       ) : differences > 0 ? (
         <Status status="failed" label={counted(differences, "difference", "differences")} />
       ) : (
-        <Status status="ok" label={`${grouped(rows)} rows agree`} />
+        <Status status="ok" label={rows === 1 ? "1 row agrees" : `${grouped(rows)} rows agree`} />
       )}{" "}
       <span class="soft">
         <Ago at={epochMs(finishedAt)} now={now} />

@@ -49,7 +49,7 @@ function draw(figure) {
       height: HEIGHT_PX,
       // Room for the half of the last label that stands out.
       padding: [10, 28, 0, 0],
-      legend: { live: true },
+      legend: { live: true, markers: { dash: (_, nth) => (DASHED.has(nth - 1) ? "dashed" : "solid") } },
       cursor: { y: false, points: { size: 7 } },
       scales: { y: { range: (_, _min, max) => [0, Math.max(4, max * 1.1)] } },
       axes: [

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
-import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
+import { type EpochMs, rfc3339, SECOND_MS } from "../../../kernel/time.ts";
 
 /** `2026-11-22 04:19:37 UTC`: with its year, its seconds and its zone. */
 function inUtc(at: string): string {
@@ -34,9 +34,10 @@ export function lengthOfTime(ms: number): string {
 /** How far off a time is as of `now`: "4 minutes ago", "in 2 hours"; the time itself on hover. */
 export const Ago: FC<{ readonly at: EpochMs; readonly now: EpochMs }> = ({ at, now }) => {
   const length = lengthOfTime(Math.abs(now - at));
+  const isNow = Math.abs(now - at) < SECOND_MS;
   return (
     <time datetime={rfc3339(at)} title={inUtc(rfc3339(at))}>
-      {at > now ? `in ${length}` : `${length} ago`}
+      {isNow ? "just now" : at > now ? `in ${length}` : `${length} ago`}
     </time>
   );
 };

@@ -143,7 +143,7 @@ const WAITING_TITLES: Readonly<Record<Waiting["reason"], string>> = {
 /** The word before the time of a reason; "Next:" unless it is here. */
 const UNTIL_WORDS: Readonly<Partial<Record<Waiting["reason"], string>>> = {
   being_delivered: "Until",
-  scheduled: "It goes",
+  scheduled: "It goes out",
 };
 
 /** Why it waits, until when, and what can be done; or what became of it, in words. */

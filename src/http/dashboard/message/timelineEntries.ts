@@ -35,6 +35,17 @@ export interface TimelineEntry {
 const DELIVERY_IDS_MAX = 2_000;
 const PAGE_EVENTS = 500;
 
+/** How an attempt hands a message over. Whoever reads the page of an older log may find another word in it. */
+const TRANSPORT_WORDS: Readonly<Record<string, string>> = {
+  smtp: "to hand it over by SMTP",
+  outbox: "to write it to the outbox",
+  simulator: "to simulate its delivery",
+};
+
+function transportInWords(transport: string): string {
+  return TRANSPORT_WORDS[transport] ?? `to hand it over by ${transport}`;
+}
+
 /** What the log keeps with an event. */
 interface Recorded {
   readonly id: string;
@@ -156,7 +167,7 @@ function entryTextOf(event: EmailEvent): EntryText {
       return { title: "Not sent", tone: "quiet", lines: [reasonInWords(event.data.reason)] };
     case "EmailDeliveryStarted": {
       const { attempt, worker, transport, leaseMs } = event.data;
-      const lines = [`Worker ${worker} has it for ${lengthOfTime(leaseMs)}, to hand over by ${transport}.`];
+      const lines = [`Worker ${worker} has it for ${lengthOfTime(leaseMs)}, ${transportInWords(transport)}.`];
       return { title: `Attempt ${attempt} began`, tone: "busy", lines };
     }
     case "EmailSent":

@@ -81,7 +81,7 @@ export const SenderList: FC<SenderListProps> = ({ visit, senders, nextTo, firstT
 const Add: FC<Pick<SenderListProps, "visit" | "form">> = ({ visit, form }) => (
   <section class="section card" id="add">
     <h2>Add an address or a domain</h2>
-    <p class="soft">A verified domain lets you send from every address at exactly it.</p>
+    <p class="soft">A verified domain lets you send from every address at it, but not at its subdomains.</p>
     <EntryForm action={visit.to("/senders")} token={visit.formToken} refusal={form.faults?.whole} verb="Add">
       <Field
         name="name"
@@ -96,7 +96,7 @@ const Add: FC<Pick<SenderListProps, "visit" | "form">> = ({ visit, form }) => (
         name="display_name"
         label="Display name"
         value={form.displayName}
-        hint="Stands in From, of a domain beside every address that has none of its own."
+        hint="Shown beside the address in From. A domain's name is used for its addresses that have none."
         fault={form.faults?.fields.display_name}
         maxLength={DISPLAY_NAME_CHARACTERS_MAX}
       />

@@ -69,7 +69,7 @@ const Switch: FC<Pick<SenderPageProps, "visit" | "sender">> = ({ visit, sender: 
     </PostForm>
   ) : (
     <a class="button danger" href={visit.to(`/senders/${id}/disable`)} data-dialog>
-      Disable
+      Disable…
     </a>
   );
 
@@ -104,8 +104,8 @@ const DnsRecord: FC<Pick<SenderPageProps, "visit" | "sender">> = ({ visit, sende
       <>
         <Verify visit={visit} id={sender.id} verb="Verify now" />
         <p class="hint">
-          A new record is mostly seen within minutes. Some providers add the domain to the name by themselves:
-          then leave it out.
+          A new record is usually seen within minutes. Some providers add the domain to the name by
+          themselves: then leave it out.
         </p>
       </>
     ) : null}

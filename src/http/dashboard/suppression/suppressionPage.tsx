@@ -133,7 +133,7 @@ const Rows: FC<Pick<SuppressionListProps, "visit" | "suppressions">> = ({ visit,
               data-dialog
               aria-label={`Remove ${address}`}
             >
-              Remove
+              Remove…
             </a>
           ),
       },

@@ -114,12 +114,12 @@ export const TemplateDetail: FC<TemplateDetailProps> = ({ visit, id, template, v
               New draft
             </a>
             <a class="button danger" href={visit.to(`${at}/archive`)} data-dialog>
-              Archive
+              Archive…
             </a>
           </>
         )}
         <a class="button danger" href={visit.to(`${at}/delete`)} data-dialog>
-          Delete
+          Delete…
         </a>
       </Heading>
       <Facts

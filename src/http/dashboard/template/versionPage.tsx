@@ -39,7 +39,7 @@ export const VersionDetail: FC<VersionDetailProps> = ({ visit, at, template, vie
             {isCurrent ? null : (
               <PostForm action={visit.to(`${at}/versions/${version.id}/publish`)} token={visit.formToken}>
                 <button type="submit" class="primary">
-                  Publish
+                  {version.publishedAt === null ? "Publish" : "Publish again"}
                 </button>
               </PostForm>
             )}

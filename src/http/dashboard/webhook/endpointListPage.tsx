@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
+import { counted } from "../../../kernel/text/text.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable } from "../components/list.tsx";
@@ -54,7 +55,8 @@ const Failed: FC<{ readonly row: ListedEndpoint; readonly now: EpochMs }> = ({ r
     )
   ) : (
     <>
-      failing since <Ago at={epochMs(row.failing.since)} now={now} />, {row.failing.failures} in a row
+      {counted(row.failing.failures, "attempt", "attempts in a row")}, the first{" "}
+      <Ago at={epochMs(row.failing.since)} now={now} />
     </>
   );
 

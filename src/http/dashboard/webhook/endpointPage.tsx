@@ -64,7 +64,7 @@ export function endpointPage(visit: Visit, shown: Shown): Page {
         <Deliveries visit={visit} shown={shown} />
         <p class="actions">
           <a class="button danger" href={visit.to(`/webhooks/${endpoint.id}/delete`)} data-dialog>
-            Delete endpoint
+            Delete endpoint…
           </a>
         </p>
       </>
@@ -92,11 +92,11 @@ const Actions: FC<{ readonly visit: Visit; readonly endpoint: ListedEndpoint }> 
         Edit
       </a>
       <a class="button" href={at("rotate")} data-dialog>
-        Rotate secret
+        Rotate secret…
       </a>
       {isActive ? (
         <a class="button" href={at("disable")} data-dialog>
-          Disable
+          Disable…
         </a>
       ) : null}
     </>
@@ -148,7 +148,7 @@ const Deliveries: FC<{ readonly visit: Visit; readonly shown: Shown }> = ({ visi
         <div class="actions">
           {endpoint.status === "active" ? (
             <a class="button" href={to(`${here}/recover`)} data-dialog>
-              Recover missed
+              Recover missed…
             </a>
           ) : null}
         </div>

@@ -47,7 +47,7 @@ export const WorkspacePage: FC<WorkspacePageProps> = ({ visit, workspace, usage 
         </PostForm>
       ) : (
         <a class="button danger" href={visit.to("/workspace/pause")} data-dialog>
-          Pause sending
+          Pause sending…
         </a>
       )}
     </Heading>
