@@ -72,7 +72,7 @@ describe("times", () => {
   test.each([
     [-240_000, "in 4 minutes"],
     [60_000, "1 minute ago"],
-    [0, "0 seconds ago"],
+    [0, "just now"],
     [7_200_000, "2 hours ago"],
     [200_000_000, "2 days ago"],
   ])("of %d ms ago: %s", (ago, told) => {
