@@ -125,7 +125,7 @@ describe("a planted violation is found:", () => {
     ["projections/a.ts", 'import { f } from "../src/ports/eventStore.ts";', "projections may not import"],
     [
       "projections/a.ts",
-      'import { f } from "../src/commands/email/sendEmail.ts";',
+      'import { f } from "../src/commands/email/send/sendEmail.ts";',
       "projections may not import",
     ],
     [

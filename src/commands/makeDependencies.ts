@@ -15,7 +15,7 @@ import {
 } from "./aggregates.ts";
 import { apiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { type AcceptanceList, acceptanceCache } from "./email/recentAcceptances.ts";
+import { type AcceptanceList, acceptanceCache } from "./email/send/recentAcceptances.ts";
 import { instanceStatusCache } from "./instance/instanceStatusCache.ts";
 import { dailyQuota } from "./quota/dailyQuota.ts";
 import { contentAllowance } from "./storage/contentAllowance.ts";

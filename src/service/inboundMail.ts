@@ -7,7 +7,7 @@ import {
   type ReturnedMailContext,
   receiveReturnedMail,
   returnAddress,
-} from "../commands/email/receiveReturnedMail.ts";
+} from "../commands/email/feedback/receiveReturnedMail.ts";
 import { newId } from "../kernel/ids.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { InboundReply } from "../ports/mail/inboundMail.ts";

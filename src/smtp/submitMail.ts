@@ -1,6 +1,6 @@
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import { type SendEmail, sendEmail } from "../commands/email/sendEmail.ts";
+import { type SendEmail, sendEmail } from "../commands/email/send/sendEmail.ts";
 import { limitsOf } from "../domain/workspace/limits.ts";
 import { checkBy } from "../http/body/validation.ts";
 import { SendEmailBody, sendRequest } from "../http/email/sendEmailRequest.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
 import { authenticate } from "../../src/commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../src/commands/dependencies.ts";
-import { sendEmail } from "../../src/commands/email/sendEmail.ts";
+import { sendEmail } from "../../src/commands/email/send/sendEmail.ts";
 import { prepareContent } from "../../src/commands/email/storedContent.ts";
 import { toNewEvents } from "../../src/commands/transact.ts";
 import { emailId, requestFingerprint } from "../../src/domain/email/idempotency.ts";

@@ -10,7 +10,7 @@ import {
   uploadAttachment,
 } from "../../commands/attachment/uploadAttachment.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { DIRECT_MEMBERS } from "../../commands/email/resolveAttachments.ts";
+import { DIRECT_MEMBERS } from "../../commands/email/send/resolveAttachments.ts";
 import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { isUuid } from "../../kernel/ids.ts";

@@ -4,7 +4,7 @@ import { type EmailQuery, type EmailRow, listEmails } from "../../../projections
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { cancelEmail, rescheduleEmail } from "../../commands/email/cancelOrReschedule.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";
-import { sendEmail } from "../../commands/email/sendEmail.ts";
+import { sendEmail } from "../../commands/email/send/sendEmail.ts";
 import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { scheduleFault } from "../../domain/email/schedule.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { RequestedAttachment } from "../../commands/email/resolveAttachments.ts";
-import type { SendEmail } from "../../commands/email/sendEmail.ts";
+import type { RequestedAttachment } from "../../commands/email/send/resolveAttachments.ts";
+import type { SendEmail } from "../../commands/email/send/sendEmail.ts";
 import { HEADER_VALUE_CHARACTERS_MAX, HEADERS_MAX, headerFaults } from "../../domain/email/callerHeaders.ts";
 import {
   ATTACHMENTS_BYTES_MAX,

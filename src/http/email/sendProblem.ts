@@ -1,4 +1,4 @@
-import type { SendOutcome, SendRefusal } from "../../commands/email/sendOutcome.ts";
+import type { SendOutcome, SendRefusal } from "../../commands/email/send/sendOutcome.ts";
 import { DAY_MS, type EpochMs, SECOND_MS } from "../../kernel/time.ts";
 import { Problem, refusedFor } from "../server/problem.ts";
 

@@ -1,9 +1,12 @@
 import { Elysia } from "elysia";
 import { listEmails } from "../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { findByRelayId } from "../../commands/email/findByRelayId.ts";
+import { findByRelayId } from "../../commands/email/feedback/findByRelayId.ts";
+import {
+  type FeedbackReport,
+  recordEmailFeedback,
+} from "../../commands/email/feedback/recordEmailFeedback.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
-import { type FeedbackReport, recordEmailFeedback } from "../../commands/email/recordEmailFeedback.ts";
 import { bounceReason } from "../../domain/email/feedback/bounceReason.ts";
 import { readPostmarkEvent } from "../../domain/email/feedback/postmarkEvent.ts";
 import type { FeedbackSource } from "../../domain/email/feedback/recordFeedback.ts";

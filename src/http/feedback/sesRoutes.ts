@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { type SesContext, sesNotifications } from "../../commands/email/receiveSesNotification.ts";
+import { type SesContext, sesNotifications } from "../../commands/email/feedback/receiveSesNotification.ts";
 import { readBytes, requireBoundedShape, requireIdentity } from "../body/jsonBody.ts";
 import { Problem } from "../server/problem.ts";
 import { bodyWithoutKey, requestContextOf } from "../server/requestContext.ts";

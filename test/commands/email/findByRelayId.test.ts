@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { findByRelayId } from "../../../src/commands/email/findByRelayId.ts";
+import { findByRelayId } from "../../../src/commands/email/feedback/findByRelayId.ts";
 import { ACCEPTANCE_REVISION } from "../../../src/domain/email/events.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
-import type { AcceptanceList } from "../../../src/commands/email/recentAcceptances.ts";
-import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
+import type { AcceptanceList } from "../../../src/commands/email/send/recentAcceptances.ts";
+import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import { epochMs } from "../../../src/kernel/time.ts";

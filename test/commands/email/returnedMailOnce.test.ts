@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { receiveReturnedMail } from "../../../src/commands/email/receiveReturnedMail.ts";
+import { receiveReturnedMail } from "../../../src/commands/email/feedback/receiveReturnedMail.ts";
 
 test("a mail to many addresses is read once: how long that takes is up to whoever has written it", async () => {
   let read = 0;

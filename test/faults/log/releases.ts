@@ -24,17 +24,17 @@ const schemas = {`,
   const { workspaceId, senderId, recipientHash,`,
   },
   {
-    file: "src/commands/email/sendEmail.ts",
+    file: "src/commands/email/send/sendEmail.ts",
     from: 'return { type: "EmailQueued", data: accepted };',
     to: 'return { type: "EmailQueued", data: secondVersion(accepted) };',
   },
   {
-    file: "src/commands/email/sendEmail.ts",
+    file: "src/commands/email/send/sendEmail.ts",
     from: 'const queued: EmailEvent = { type: "EmailQueued", data: accepted };',
     to: 'const queued: EmailEvent = { type: "EmailQueued", data: secondVersion(accepted) };',
   },
   {
-    file: "src/commands/email/sendEmail.ts",
+    file: "src/commands/email/send/sendEmail.ts",
     from: "/** A request that has passed every check that does not depend on state. */",
     to: `const secondVersion = ({ fingerprint, ...rest }: any) => ({ ...rest, request: { fingerprint } });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
-import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
-import type { SendOutcome } from "../../../src/commands/email/sendOutcome.ts";
+import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
+import type { SendOutcome } from "../../../src/commands/email/send/sendOutcome.ts";
 import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { type SendEmailBody, sendRequest } from "../../../src/http/email/sendEmailRequest.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";

@@ -6,7 +6,7 @@ import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { emailAggregate } from "../../../src/commands/aggregates.ts";
 import { verifyLog } from "../../../src/commands/audit/verifyLog.ts";
-import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
+import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { recordCopy } from "../../../src/commands/instance/freezeAndResume.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { recordOutcome } from "../../../src/domain/email/decisions.ts";

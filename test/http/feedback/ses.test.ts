@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { createSign } from "node:crypto";
 import { snsEndpoint } from "../../../src/adapters/https/snsEndpoint.ts";
-import { type SesOutcome, sesNotifications } from "../../../src/commands/email/receiveSesNotification.ts";
+import {
+  type SesOutcome,
+  sesNotifications,
+} from "../../../src/commands/email/feedback/receiveSesNotification.ts";
 import { snsSignedText } from "../../../src/kernel/crypto/snsSignature.ts";
 import { newRequestId } from "../../../src/kernel/ids.ts";
 import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";

@@ -3,7 +3,7 @@ import { attachmentUse } from "../../../projections/attachmentUse.ts";
 import { emailAggregate } from "../../../src/commands/aggregates.ts";
 import { type UploadOutcome, uploadAttachment } from "../../../src/commands/attachment/uploadAttachment.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
-import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
+import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { markVerified, newSender, senderIdOf } from "../../../src/commands/sender/manageSender.ts";
 import type { FileStorageLedger } from "../../../src/commands/storage/fileStorageLedger.ts";
 import { transact } from "../../../src/commands/transact.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { deleteAttachment } from "../../../src/commands/attachment/deleteAttachment.ts";
 import { readAttachment, uploadFolder } from "../../../src/commands/attachment/readAttachment.ts";
 import { folderOf, readEmail } from "../../../src/commands/email/readEmail.ts";
-import type { RequestedAttachment } from "../../../src/commands/email/resolveAttachments.ts";
+import type { RequestedAttachment } from "../../../src/commands/email/send/resolveAttachments.ts";
 import { openAttachments } from "../../../src/commands/email/storedContent.ts";
 import { emailId } from "../../../src/domain/email/idempotency.ts";
 import { sha256Of } from "../../../src/kernel/contentPath.ts";

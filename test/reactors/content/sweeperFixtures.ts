@@ -7,9 +7,9 @@ import { checkAttachment } from "../../../src/commands/attachment/checkAttachmen
 import { type UploadOutcome, uploadAttachment } from "../../../src/commands/attachment/uploadAttachment.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/email/content/contentWriteDeadline.ts";
-import type { RequestedAttachment } from "../../../src/commands/email/resolveAttachments.ts";
-import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
-import type { SendOutcome } from "../../../src/commands/email/sendOutcome.ts";
+import type { RequestedAttachment } from "../../../src/commands/email/send/resolveAttachments.ts";
+import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
+import type { SendOutcome } from "../../../src/commands/email/send/sendOutcome.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";

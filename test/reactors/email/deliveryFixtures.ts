@@ -3,7 +3,7 @@ import { senderAggregate, workspaceAggregate } from "../../../src/commands/aggre
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmailHistory } from "../../../src/commands/email/emailHistory.ts";
 import { type RecentEmailCache, recentEmailCache } from "../../../src/commands/email/recentEmailCache.ts";
-import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
+import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { toNewEvents, transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";

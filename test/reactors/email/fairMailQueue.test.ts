@@ -7,7 +7,7 @@ import {
   nextReadyAt,
   waitingEmails,
 } from "../../../projections/emails/mailQueue.ts";
-import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
+import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { DELIVERY_POLICY } from "../../../src/domain/email/retrySchedule.ts";

@@ -7,7 +7,7 @@ import { logReaderCheckpointFile } from "../../../src/adapters/system/logReaderC
 import { checkAttachment } from "../../../src/commands/attachment/checkAttachment.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmailState } from "../../../src/commands/email/readEmail.ts";
-import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
+import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { readErasure, requestPersonErasure } from "../../../src/commands/erasure/erasureRequests.ts";
 import { addSuppression, removeSuppression } from "../../../src/commands/suppression/manageSuppressions.ts";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";

@@ -2,7 +2,7 @@ import type { CommandContext } from "../../../kernel/event/eventMetadata.ts";
 import { HOUR_MS, rfc3339 } from "../../../kernel/time.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { workspaceLimits } from "../../workspace/workspaceLimits.ts";
-import type { ResolvedAttachment } from "../resolveAttachments.ts";
+import type { ResolvedAttachment } from "../send/resolveAttachments.ts";
 
 /** What an acceptance says of its files for good; nothing where there are none. */
 export type FileFacts =

@@ -1,7 +1,7 @@
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { type EmailView, folderOf } from "../../../commands/email/readEmail.ts";
-import { sendEmail } from "../../../commands/email/sendEmail.ts";
-import type { SendOutcome } from "../../../commands/email/sendOutcome.ts";
+import { sendEmail } from "../../../commands/email/send/sendEmail.ts";
+import type { SendOutcome } from "../../../commands/email/send/sendOutcome.ts";
 import { openAttachments } from "../../../commands/email/storedContent.ts";
 import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { type SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Dependencies } from "../../../commands/dependencies.ts";
-import { sendEmail } from "../../../commands/email/sendEmail.ts";
+import { sendEmail } from "../../../commands/email/send/sendEmail.ts";
 import { compileVersion } from "../../../commands/template/compiledTemplateCache.ts";
 import type { TemplateLocation, VersionView } from "../../../commands/template/manageTemplates.ts";
 import { renderVersion } from "../../../commands/template/renderForSend.ts";

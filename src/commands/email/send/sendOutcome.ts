@@ -1,4 +1,4 @@
-import type { Receipt, Replay } from "../../domain/email/idempotency.ts";
+import type { Receipt, Replay } from "../../../domain/email/idempotency.ts";
 
 /** Why an attachment cannot be sent. */
 export type AttachmentRefusal =

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { Email } from "../../domain/email/state.ts";
+import type { Email } from "../../../domain/email/state.ts";
 
 /** About 300 bytes each. */
 const ACCEPTANCES_MAX = 20_000;

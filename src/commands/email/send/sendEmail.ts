@@ -4,30 +4,31 @@ import {
   type EmailEvent,
   emailCodec,
   emailStream,
-} from "../../domain/email/events.ts";
-import { emailId, type Replay, replayOf, requestFingerprint } from "../../domain/email/idempotency.ts";
-import { scheduleFault } from "../../domain/email/schedule.ts";
-import { simulatedEnd, simulatedEndOf } from "../../domain/email/simulator.ts";
-import { type AcceptedAs, type Email, emailDecider } from "../../domain/email/state.ts";
-import type { SenderFault } from "../../domain/sender/state.ts";
-import { invariant, never } from "../../kernel/assert.ts";
-import type { DomainEvent } from "../../kernel/event/decider.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
-import { newId } from "../../kernel/ids.ts";
-import { type MailOwner, mailOwnerId } from "../../kernel/mail/mailOwner.ts";
-import type { Address } from "../../kernel/text/emailAddress.ts";
-import type { JsonObject } from "../../kernel/text/json.ts";
-import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
-import { StoreError } from "../../ports/eventStore.ts";
-import type { Dependencies } from "../dependencies.ts";
-import { type AuthorizingSender, authorizingSender } from "../sender/authorizingSender.ts";
-import { CONTENT_ALLOWANCE_USED_UP } from "../storage/contentAllowance.ts";
-import { directFilesOwner } from "../storage/reservationOwner.ts";
-import { renderForSend } from "../template/renderForSend.ts";
-import { toNewEvents } from "../transact.ts";
-import { directBytes, type FileFacts, fileFacts } from "./content/attachmentFacts.ts";
-import { NO_AUTO_TEXT, withAutoText } from "./content/autoText.ts";
-import { contentDeadline } from "./content/contentWriteDeadline.ts";
+} from "../../../domain/email/events.ts";
+import { emailId, type Replay, replayOf, requestFingerprint } from "../../../domain/email/idempotency.ts";
+import { scheduleFault } from "../../../domain/email/schedule.ts";
+import { simulatedEnd, simulatedEndOf } from "../../../domain/email/simulator.ts";
+import { type AcceptedAs, type Email, emailDecider } from "../../../domain/email/state.ts";
+import type { SenderFault } from "../../../domain/sender/state.ts";
+import { invariant, never } from "../../../kernel/assert.ts";
+import type { DomainEvent } from "../../../kernel/event/decider.ts";
+import type { WorkspaceCommandContext } from "../../../kernel/event/eventMetadata.ts";
+import { newId } from "../../../kernel/ids.ts";
+import { type MailOwner, mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
+import type { Address } from "../../../kernel/text/emailAddress.ts";
+import type { JsonObject } from "../../../kernel/text/json.ts";
+import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
+import { StoreError } from "../../../ports/eventStore.ts";
+import type { Dependencies } from "../../dependencies.ts";
+import { type AuthorizingSender, authorizingSender } from "../../sender/authorizingSender.ts";
+import { CONTENT_ALLOWANCE_USED_UP } from "../../storage/contentAllowance.ts";
+import { directFilesOwner } from "../../storage/reservationOwner.ts";
+import { renderForSend } from "../../template/renderForSend.ts";
+import { toNewEvents } from "../../transact.ts";
+import { directBytes, type FileFacts, fileFacts } from "../content/attachmentFacts.ts";
+import { NO_AUTO_TEXT, withAutoText } from "../content/autoText.ts";
+import { contentDeadline } from "../content/contentWriteDeadline.ts";
+import { keepAttachments, type PreparedContent, prepareContent } from "../storedContent.ts";
 import type { Acceptance } from "./recentAcceptances.ts";
 import {
   type AttachmentsOutcome,
@@ -37,7 +38,6 @@ import {
 } from "./resolveAttachments.ts";
 import type { SendOutcome, SendRefusal, SendRefusalCode } from "./sendOutcome.ts";
 import { landed, sharedOutcome } from "./singleFlightSends.ts";
-import { keepAttachments, type PreparedContent, prepareContent } from "./storedContent.ts";
 
 /** A request that has passed every check that does not depend on state. */
 export interface SendEmail {

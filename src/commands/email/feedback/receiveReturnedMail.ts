@@ -1,11 +1,11 @@
-import { type ReturnedMail, readReturnedMail } from "../../domain/email/feedback/readReturnedMail.ts";
-import type { FeedbackSource } from "../../domain/email/feedback/recordFeedback.ts";
-import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
-import { type ReturnPath, readReturnPath } from "../../kernel/crypto/returnPath.ts";
-import { newRequestId } from "../../kernel/ids.ts";
-import { domainOf } from "../../kernel/text/emailAddress.ts";
-import type { EpochMs } from "../../kernel/time.ts";
-import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
+import { type ReturnedMail, readReturnedMail } from "../../../domain/email/feedback/readReturnedMail.ts";
+import type { FeedbackSource } from "../../../domain/email/feedback/recordFeedback.ts";
+import type { InstanceKeys } from "../../../kernel/crypto/derivedKeys.ts";
+import { type ReturnPath, readReturnPath } from "../../../kernel/crypto/returnPath.ts";
+import { newRequestId } from "../../../kernel/ids.ts";
+import { domainOf } from "../../../kernel/text/emailAddress.ts";
+import type { EpochMs } from "../../../kernel/time.ts";
+import type { ReturnedMailParser } from "../../../ports/mail/returnedMailParser.ts";
 import { type FeedbackContext, type FeedbackReport, recordEmailFeedback } from "./recordEmailFeedback.ts";
 
 /** Which addresses take mail, and what it is read with. */

@@ -1,23 +1,23 @@
-import { emailStream } from "../../domain/email/events.ts";
-import type { BounceReason } from "../../domain/email/feedback/bounceReason.ts";
+import { emailStream } from "../../../domain/email/events.ts";
+import type { BounceReason } from "../../../domain/email/feedback/bounceReason.ts";
 import {
   type Feedback,
   type FeedbackOutcome,
   type FeedbackSource,
   recordFeedback,
-} from "../../domain/email/feedback/recordFeedback.ts";
-import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
-import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
-import { domainOf } from "../../kernel/text/emailAddress.ts";
-import type { EpochMs } from "../../kernel/time.ts";
-import type { ContentStore } from "../../ports/contentStore.ts";
-import type { EventStore } from "../../ports/eventStore.ts";
-import { emailAggregate } from "../aggregates.ts";
-import { transact } from "../transact.ts";
-import { contentSaltOf } from "./decryptRelayReplies.ts";
-import { type EmailHistory, readEmailHistory } from "./emailHistory.ts";
-import { suppressRecipient } from "./mailAttempts.ts";
-import { contentOf } from "./readEmail.ts";
+} from "../../../domain/email/feedback/recordFeedback.ts";
+import { redactRelayReply } from "../../../domain/email/redactRelayReply.ts";
+import type { InstanceKeys } from "../../../kernel/crypto/derivedKeys.ts";
+import { domainOf } from "../../../kernel/text/emailAddress.ts";
+import type { EpochMs } from "../../../kernel/time.ts";
+import type { ContentStore } from "../../../ports/contentStore.ts";
+import type { EventStore } from "../../../ports/eventStore.ts";
+import { emailAggregate } from "../../aggregates.ts";
+import { transact } from "../../transact.ts";
+import { contentSaltOf } from "../decryptRelayReplies.ts";
+import { type EmailHistory, readEmailHistory } from "../emailHistory.ts";
+import { suppressRecipient } from "../mailAttempts.ts";
+import { contentOf } from "../readEmail.ts";
 
 /** What is reported of a message after a relay has accepted it. */
 export type FeedbackReport =

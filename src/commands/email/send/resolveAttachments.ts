@@ -1,15 +1,15 @@
-import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
-import type { Attachment } from "../../domain/attachment/state.ts";
-import { ATTACHMENTS_BYTES_MAX, ATTACHMENTS_MAX } from "../../domain/email/contentLimits.ts";
-import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
-import { invariant } from "../../kernel/assert.ts";
-import { base64Bytes } from "../../kernel/text/base64.ts";
-import { grouped } from "../../kernel/text/text.ts";
-import type { ContentFolder } from "../../ports/contentStore.ts";
-import { decodeFile, type FileFault, fileFaultOf, normalizedFilename } from "../attachment/fileFaults.ts";
-import { readAttachment, uploadFolder } from "../attachment/readAttachment.ts";
-import type { Dependencies } from "../dependencies.ts";
-import { workspaceLimits } from "../workspace/workspaceLimits.ts";
+import { FILE_BYTES_MAX } from "../../../domain/attachment/limits.ts";
+import type { Attachment } from "../../../domain/attachment/state.ts";
+import { ATTACHMENTS_BYTES_MAX, ATTACHMENTS_MAX } from "../../../domain/email/contentLimits.ts";
+import type { WorkspaceLimits } from "../../../domain/workspace/limits.ts";
+import { invariant } from "../../../kernel/assert.ts";
+import { base64Bytes } from "../../../kernel/text/base64.ts";
+import { grouped } from "../../../kernel/text/text.ts";
+import type { ContentFolder } from "../../../ports/contentStore.ts";
+import { decodeFile, type FileFault, fileFaultOf, normalizedFilename } from "../../attachment/fileFaults.ts";
+import { readAttachment, uploadFolder } from "../../attachment/readAttachment.ts";
+import type { Dependencies } from "../../dependencies.ts";
+import { workspaceLimits } from "../../workspace/workspaceLimits.ts";
 import type { AttachmentRefusal } from "./sendOutcome.ts";
 
 /** An element of a send's `attachments`, in the shape that the schema has checked. */

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { readSesEvent } from "../../domain/email/feedback/sesEvent.ts";
+import { readSesEvent } from "../../../domain/email/feedback/sesEvent.ts";
 import {
   isInRegionOf,
   isSnsCertificateUrl,
@@ -7,9 +7,9 @@ import {
   isSnsUrl,
   SNS_TYPES,
   type SnsMessage,
-} from "../../kernel/crypto/snsSignature.ts";
-import { DAY_MS, type EpochMs } from "../../kernel/time.ts";
-import type { SnsEndpoint } from "../../ports/snsEndpoint.ts";
+} from "../../../kernel/crypto/snsSignature.ts";
+import { DAY_MS, type EpochMs } from "../../../kernel/time.ts";
+import type { SnsEndpoint } from "../../../ports/snsEndpoint.ts";
 import { type FeedbackContext, recordEmailFeedback } from "./recordEmailFeedback.ts";
 
 /** Amazon changes its certificate once a year or so. */

@@ -1,5 +1,5 @@
-import { ACCEPTANCE_REVISION, emailCodec, emailStream } from "../../domain/email/events.ts";
-import type { EventStore } from "../../ports/eventStore.ts";
+import { ACCEPTANCE_REVISION, emailCodec, emailStream } from "../../../domain/email/events.ts";
+import type { EventStore } from "../../../ports/eventStore.ts";
 
 const PAGE_EVENTS = 500;
 
