@@ -1,6 +1,7 @@
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import { type SendEmail, sendEmail } from "../commands/email/send/sendEmail.ts";
+import type { SendCommand } from "../commands/email/send/sendCommand.ts";
+import { sendEmail } from "../commands/email/send/sendEmail.ts";
 import { limitsOf } from "../domain/workspace/limits.ts";
 import { checkBy } from "../http/body/validation.ts";
 import { SendEmailBody, sendRequest } from "../http/email/sendEmailRequest.ts";
@@ -77,7 +78,10 @@ interface Sending {
 }
 
 /** The sends that a mail asks for, checked as those over HTTP are. */
-function sendsOf({ deps, principal, recipients, context }: Sending, mail: ParsedMail): readonly SendEmail[] {
+function sendsOf(
+  { deps, principal, recipients, context }: Sending,
+  mail: ParsedMail,
+): readonly SendCommand[] {
   const body = sendBody(mail, deps.inspector);
   const requests = recipients.map((to) => {
     const name = nameOf(mail, to);

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { RequestedAttachment } from "../../commands/email/send/resolveAttachments.ts";
-import type { SendEmail } from "../../commands/email/send/sendEmail.ts";
+import type { SendCommand } from "../../commands/email/send/sendCommand.ts";
 import { HEADER_VALUE_CHARACTERS_MAX, HEADERS_MAX, headerFaults } from "../../domain/email/callerHeaders.ts";
 import {
   ATTACHMENTS_BYTES_MAX,
@@ -270,7 +270,7 @@ function memberFaults(body: UncheckedMembers): readonly ProblemDetail[] {
 /** The rules that span members. What passes is ready for the command. */
 export function sendRequest(
   body: SendEmailBody,
-): Omit<SendEmail, "workspaceId" | "idempotencyKey" | "context"> {
+): Omit<SendCommand, "workspaceId" | "idempotencyKey" | "context"> {
   const from = parseAddress(body.from);
   const to = parseAddress(body.to);
   const replyTo = body.reply_to === undefined ? null : parseAddress(body.reply_to);

@@ -1,0 +1,143 @@
+import {
+  ACCEPTANCE_REVISION,
+  type EmailEvent,
+  emailCodec,
+  emailStream,
+} from "../../../domain/email/events.ts";
+import { simulatedEnd } from "../../../domain/email/simulator.ts";
+import { type AcceptedAs, emailDecider } from "../../../domain/email/state.ts";
+import { invariant, never } from "../../../kernel/assert.ts";
+import type { DomainEvent } from "../../../kernel/event/decider.ts";
+import { mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
+import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
+import { StoreError } from "../../../ports/eventStore.ts";
+import type { Dependencies } from "../../dependencies.ts";
+import { toNewEvents } from "../../transact.ts";
+import { type FileFacts, fileFacts } from "../content/attachmentFacts.ts";
+import { contentDeadline } from "../content/contentWriteDeadline.ts";
+import { keepAttachments, type PreparedContent, prepareContent } from "../storedContent.ts";
+import { replayedSend } from "./replayedSend.ts";
+import { isSimulated, ownerOf, type PreparedSend, refused, type SendCommand } from "./sendCommand.ts";
+import type { SendOutcome } from "./sendOutcome.ts";
+
+type SendWithFiles = PreparedSend & { readonly files: FileFacts };
+
+const contentSchema = emailCodec.formats.get("EmailContentStored")?.writes ?? 1;
+
+const contentVersion = contentSchema === 1 ? {} : { contentSchema };
+
+export async function acceptEmail(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
+  const { workspaceId, id, contentEventId } = send;
+  const folder = { workspaceId, ownerId: id, folderId: contentEventId };
+  const requireInTime = contentDeadline(deps.clock);
+  const attachments = await keepAttachments(deps.content, folder, send.resolved);
+  if (attachments === null) return refused("ATTACHMENT_EXPIRED");
+  const content = attachments.length > 0 ? { ...send.content, attachments } : send.content;
+  const sealed = await prepareContent(deps.content, folder, content);
+  const files = await fileFacts(deps, send);
+  requireInTime();
+  return append(deps, { ...send, content, files }, sealed);
+}
+
+async function append(
+  deps: Dependencies,
+  send: SendWithFiles,
+  sealed: PreparedContent,
+): Promise<SendOutcome> {
+  const { workspaceId, context, id, fingerprint, contentEventId } = send;
+  const isTest = context.isTest === true;
+  const { senderId, domainSenderId } = send.sender;
+  const recipientHash = deps.keys.hashAddress(workspaceId, send.to.canonical);
+  const suppressed =
+    (!isTest && deps.suppressions.isSuppressed(workspaceId, recipientHash)) ||
+    simulatedEnd(send.to.canonical) === "suppressed";
+  const acceptedAt = rfc3339(context.at);
+  const accepted = {
+    workspaceId,
+    senderId,
+    recipientHash,
+    ...simulation(send),
+    fingerprint,
+    acceptedAt,
+    contentEventId,
+    contentDigest: sealed.digest,
+    contentBytes: sealed.bytes,
+    ...contentVersion,
+    ...send.files,
+    ...(domainSenderId === null ? {} : { authorityId: domainSenderId }),
+    ...tagHashesOf(deps, send),
+    ...(send.template === null ? {} : { templateId: send.template.id }),
+    ...(send.templateVersionId === null ? {} : { templateVersionId: send.templateVersionId }),
+  };
+  const status = acceptedAs(send, suppressed);
+  const acceptedEvent = acceptance(status, accepted, send.scheduledAt ?? context.at);
+  const [stored, queued] = toNewEvents(
+    [{ type: "EmailContentStored", data: sealed.event }, acceptedEvent],
+    context,
+  );
+  invariant(stored && queued, "two events in, two events out");
+  const events = [{ ...stored, id: contentEventId }, queued];
+  const result = await deps.store.append(emailStream(id), events, "noStream");
+  if (result.outcome === "appended") {
+    if (!isTest) deps.contentAllowance.add(workspaceId, sealed.bytes);
+    if (status === "queued") remember(deps, send, { id, accepted, sealed });
+    deps.acceptances.set(id, { fingerprint, acceptedAs: status, acceptedAt: context.at });
+    return { kind: "accepted", receipt: { id, status, acceptedAt }, replayed: false };
+  }
+  const replayed = await replayedSend(deps, send);
+  if (replayed) return replayed;
+  throw new StoreError("unavailable", "the message that was accepted under this key cannot be read yet");
+}
+
+type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
+
+/** What makes of a message one that stays inside, for good. */
+function simulation(send: SendWithFiles): Pick<Accepted, "test" | "simulated"> {
+  if (!isSimulated(send)) return {};
+  return { ...(send.context.isTest === true ? { test: true } : {}), simulated: true };
+}
+
+/** Tags of test mail have hashes of their own, so that none of it is found among live mail. */
+function tagHashesOf({ keys }: Dependencies, send: SendWithFiles) {
+  const { tags } = send.content;
+  const ownerId = mailOwnerId(ownerOf(send));
+  return tags === undefined ? {} : { tagHashes: tags.map((tag) => keys.hashTag(ownerId, tag)) };
+}
+
+/** A time that has come means at once. */
+function acceptedAs({ scheduledAt, context }: PreparedSend, isSuppressed: boolean): AcceptedAs {
+  if (isSuppressed) return "suppressed";
+  return scheduledAt !== undefined && scheduledAt > context.at ? "scheduled" : "queued";
+}
+
+function acceptance(as: AcceptedAs, accepted: Accepted, scheduledAt: EpochMs): DomainEvent {
+  switch (as) {
+    case "queued":
+      return { type: "EmailQueued", data: accepted };
+    case "scheduled":
+      return { type: "EmailScheduled", data: { ...accepted, scheduledAt: rfc3339(scheduledAt) } };
+    case "suppressed":
+      return { type: "EmailSuppressed", data: { ...accepted, reason: "recipient_suppressed" } };
+    default:
+      return never(as);
+  }
+}
+
+/** Keeps what delivery is about to need. */
+function remember(
+  { recent }: Dependencies,
+  { content, context }: Pick<SendCommand, "content" | "context">,
+  {
+    id,
+    accepted,
+    sealed,
+  }: { readonly id: string; readonly accepted: Accepted; readonly sealed: PreparedContent },
+): void {
+  if (recent === null || sealed.salt === null) return;
+  const at = rfc3339(context.at);
+  const stored: EmailEvent = { type: "EmailContentStored", data: { salt: sealed.salt, content } };
+  const queued: EmailEvent = { type: "EmailQueued", data: accepted };
+  const events = [stored, queued].map((event, sequence) => ({ sequence, at, event }));
+  const history = { state: emailDecider.evolve(null, queued), events, revision: ACCEPTANCE_REVISION };
+  recent.put(id, history, sealed.bytes);
+}

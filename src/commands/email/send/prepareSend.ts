@@ -1,0 +1,93 @@
+import type { EmailContent } from "../../../domain/email/events.ts";
+import { scheduleFault } from "../../../domain/email/schedule.ts";
+import type { SenderFault } from "../../../domain/sender/state.ts";
+import type { Dependencies } from "../../dependencies.ts";
+import { authorizingSender } from "../../sender/authorizingSender.ts";
+import { CONTENT_ALLOWANCE_USED_UP } from "../../storage/contentAllowance.ts";
+import { renderForSend } from "../../template/renderForSend.ts";
+import { NO_AUTO_TEXT, withAutoText } from "../content/autoText.ts";
+import { type AttachmentsOutcome, resolveAttachments } from "./resolveAttachments.ts";
+import { type Prepared, refused, type SendCommand } from "./sendCommand.ts";
+import type { SendRefusal } from "./sendOutcome.ts";
+
+const CONTENT_EXCEEDED: SendRefusal = {
+  ...refused("STORAGE_LIMIT_EXCEEDED"),
+  detail: CONTENT_ALLOWANCE_USED_UP,
+};
+
+/** What a sender lacks, and what to do about it. Those of other workspaces are unknown here. */
+const SENDER_FAULTS: Readonly<Record<SenderFault, string>> = {
+  unknown:
+    "is not a sending address of this workspace: add it or its domain (POST /api/v1/senders), then verify it",
+  unverified: "is not verified yet: ask for its link (POST /api/v1/senders/{id}/verification) and open that",
+  disabled: "is disabled: enable it again (POST /api/v1/senders/{id}/enable)",
+  domainUnverified:
+    "is of a domain that is not verified yet: publish its dns_record, then ask to look for it (POST /api/v1/senders/{id}/verification)",
+  domainDisabled: "is of a domain that is disabled: enable it again (POST /api/v1/senders/{id}/enable)",
+};
+
+const NO_FILES: AttachmentsOutcome = { kind: "resolved", attachments: [] };
+
+/** Everything that depends on state but takes nothing, in the order of answers. */
+export async function prepareSend(deps: Dependencies, send: SendCommand): Promise<Prepared | SendRefusal> {
+  const { workspaceId, scheduledAt } = send;
+  // The clock, too, is a state: the repeat of a message that went long ago gets its answer.
+  const timeFault = scheduledAt === undefined ? null : scheduleFault(scheduledAt, send.context.at);
+  if (timeFault !== null)
+    return refused("INVALID_REQUEST", [{ pointer: "/scheduled_at", message: timeFault }]);
+  const sender = await authorizingSender(deps, workspaceId, send.from);
+  if (typeof sender === "string") {
+    return refused("SENDER_UNAVAILABLE", [{ pointer: "/from", message: SENDER_FAULTS[sender] }]);
+  }
+  const { state: workspace } = await deps.workspaces.loaded(workspaceId);
+  if (workspace?.paused) return refused("SENDING_PAUSED");
+  const rendered =
+    send.template === null ? ownContent(send.content) : await renderedContent(deps, send, send.template);
+  if (rendered.kind === "refused") return rendered;
+  const content = send.autoText ? await withAutoText(deps, rendered.content) : rendered.content;
+  if (content === null) return refused("INVALID_REQUEST", [NO_AUTO_TEXT]);
+  const files =
+    send.attachments.length === 0 ? NO_FILES : await resolveAttachments(deps, workspaceId, send.attachments);
+  if (files.kind === "refused") {
+    return refused(files.code, [{ pointer: files.pointer, message: files.message }]);
+  }
+  const contentBytesMax = workspace?.limits.contentBytes ?? deps.limitsDefault.contentBytes;
+  const takesContent = send.context.isTest !== true;
+  if (takesContent && deps.contentAllowance.isUsedUp(workspaceId, contentBytesMax)) return CONTENT_EXCEEDED;
+  return {
+    kind: "prepared",
+    sender,
+    content: sender.displayName === null ? content : { fromName: sender.displayName, ...content },
+    templateVersionId: rendered.versionId,
+    resolved: files.attachments,
+  };
+}
+
+interface Rendered {
+  readonly kind: "rendered";
+  readonly content: EmailContent;
+  readonly versionId: string | null;
+}
+
+function ownContent(content: EmailContent): Rendered {
+  return { kind: "rendered", content, versionId: null };
+}
+
+async function renderedContent(
+  deps: Dependencies,
+  { content, workspaceId }: SendCommand,
+  template: NonNullable<SendCommand["template"]>,
+): Promise<Rendered | SendRefusal> {
+  const { variables = {} } = content;
+  const outcome = await renderForSend(deps, {
+    workspaceId,
+    templateId: template.id,
+    versionId: template.versionId,
+    variables,
+  });
+  if (outcome.kind === "unavailable") return refused("TEMPLATE_UNAVAILABLE", [outcome.fault]);
+  if (outcome.kind === "invalidData") return refused("INVALID_TEMPLATE_DATA", outcome.faults);
+  const { html: _html, text: _text, ...rest } = content;
+  const { kind: _kind, versionId, ...output } = outcome;
+  return { kind: "rendered", content: { ...rest, ...output }, versionId };
+}

@@ -1,0 +1,39 @@
+import { ACCEPTANCE_REVISION, emailCodec, emailStream } from "../../../domain/email/events.ts";
+import { type Replay, replayOf } from "../../../domain/email/idempotency.ts";
+import { type Email, emailDecider } from "../../../domain/email/state.ts";
+import type { Dependencies } from "../../dependencies.ts";
+import type { Acceptance } from "./recentAcceptances.ts";
+import type { SendIdentity } from "./sendCommand.ts";
+
+/**
+ * What an earlier request with this key and content is answered from, where the read model lists it: a call of a server
+ * may cost more than an append. Changed content is never listed, so a conflict has the log's word.
+ */
+export function listedAcceptance(
+  deps: Dependencies,
+  id: string,
+  fingerprint: string,
+): Acceptance | undefined {
+  const listed = deps.acceptanceList.find(id, fingerprint);
+  if (listed === null) return undefined;
+  const acceptance = { fingerprint, ...listed };
+  deps.acceptances.set(id, acceptance);
+  return acceptance;
+}
+
+/** The answer to an earlier request with this key; null when there was none. */
+export async function replayedSend(
+  deps: Dependencies,
+  { id, fingerprint }: Pick<SendIdentity, "id" | "fingerprint">,
+): Promise<Replay | null> {
+  const email = await readAcceptance(deps, id);
+  if (email === null) return null;
+  const { acceptedAs, acceptedAt } = email;
+  deps.acceptances.set(id, { fingerprint: email.fingerprint, acceptedAs, acceptedAt });
+  return replayOf(id, email, fingerprint);
+}
+
+async function readAcceptance(deps: Dependencies, id: string): Promise<Email | null> {
+  const [event] = await deps.store.read(emailStream(id), ACCEPTANCE_REVISION, 1);
+  return event === undefined ? null : emailDecider.evolve(null, emailCodec.decode(event));
+}

@@ -1,0 +1,64 @@
+import type { EmailContent } from "../../../domain/email/events.ts";
+import { simulatedEndOf } from "../../../domain/email/simulator.ts";
+import type { WorkspaceCommandContext } from "../../../kernel/event/eventMetadata.ts";
+import type { MailOwner } from "../../../kernel/mail/mailOwner.ts";
+import type { Address } from "../../../kernel/text/emailAddress.ts";
+import type { JsonObject } from "../../../kernel/text/json.ts";
+import type { EpochMs } from "../../../kernel/time.ts";
+import type { AuthorizingSender } from "../../sender/authorizingSender.ts";
+import type { RequestedAttachment, ResolvedAttachment } from "./resolveAttachments.ts";
+import type { SendRefusal, SendRefusalCode } from "./sendOutcome.ts";
+
+/** A request that has passed every check that does not depend on state. */
+export interface SendCommand {
+  readonly workspaceId: string;
+  readonly idempotencyKey: string;
+  /** The request as it was sent, direct files by their digests: what a retry is compared by. */
+  readonly request: JsonObject;
+  readonly from: Address;
+  readonly to: Address;
+  /** The request's own content; a template's output replaces subject, html and text. */
+  readonly content: EmailContent;
+  /** When it is to be delivered; absent: at once. */
+  readonly scheduledAt?: EpochMs;
+  /** Whether html without a text gets one made of it. */
+  readonly autoText?: boolean;
+  readonly template: { readonly id: string; readonly versionId: string | null } | null;
+  readonly attachments: readonly RequestedAttachment[];
+  readonly context: WorkspaceCommandContext;
+}
+
+/** The ids of a request and its message. */
+export interface SendIdentity {
+  readonly id: string;
+  readonly fingerprint: string;
+  /** The event id of the content, if this request is the one that is accepted. */
+  readonly contentEventId: string;
+}
+
+/** A send that every check but the limits has passed. */
+export interface Prepared {
+  readonly kind: "prepared";
+  readonly sender: AuthorizingSender;
+  readonly content: EmailContent;
+  readonly templateVersionId: string | null;
+  readonly resolved: readonly ResolvedAttachment[];
+}
+
+/** A send, all that was found for it, and what names it. */
+export type PreparedSend = Omit<SendCommand, "content"> & SendIdentity & Prepared;
+
+/** Whose mail it is: the workspace's, or its test keys'. */
+export function ownerOf({ workspaceId, context }: Pick<SendCommand, "workspaceId" | "context">): MailOwner {
+  return { workspaceId, isTest: context.isTest === true };
+}
+
+/** Whether the simulator delivers it: then it takes nothing from the daily limit. */
+export function isSimulated({ context, to }: Pick<SendCommand, "context" | "to">): boolean {
+  return simulatedEndOf(to.canonical, context.isTest === true) !== null;
+}
+
+/** A refusal; `faults` say what is wrong where. */
+export function refused(code: SendRefusalCode, faults: SendRefusal["faults"] = []): SendRefusal {
+  return { kind: "refused", code, faults };
+}
