@@ -57,7 +57,9 @@ describe.each(await testStores())("messages on $name", (store) => {
     const { json } = await tenant.send(newKey(), message({ scheduled_at: at }));
     const { html } = await search("status:scheduled");
     expect(rowsIn(html)).toContain(json.id);
-    expect(html).toContain('<span class="status waiting">in 2 days</span>');
+    expect(html).toContain(
+      '<span class="status waiting">scheduled</span> <span class="soft minor">in 2 days</span>',
+    );
   });
 
   test("a form writes the words of the search, and has a field for each", async () => {
@@ -138,6 +140,17 @@ describe.each(await testStores())("messages on $name", (store) => {
     const body = await visitor.get(`/messages/${json.id}/body.html`);
     expect(body.html).toContain(`<img src="data:image/png;base64,${png}"><img src="cid:other">`);
     expect(body.headers.get("content-security-policy")).toContain("img-src data:");
+  });
+
+  test("name the key that sent them to whoever may see keys, and lead from a suppression to its list", async () => {
+    const { json } = await tenant.send(newKey(), message({ to: "suppressed@simulator.test" }));
+    const { html } = await visitor.get(`/messages/${json.id}`);
+    expect(html).toContain("By API key test.");
+    expect(html).toContain('href="/dashboard/suppressions?address=suppressed%40simulator.test"');
+    const reader = await logIn(service.url, (await tenant.withKey({ scopes: ["email:read"] })).apiKey);
+    const seen = (await reader.get(`/messages/${json.id}`)).html;
+    expect(seen).toContain(`By API key ${tenant.keyId}.`);
+    expect(seen).not.toContain("/suppressions?");
   });
 
   test("that are scheduled are moved, sent now, and told what is wrong with a time", async () => {

@@ -116,7 +116,11 @@ const MailList: FC<InboxProps> = ({ visit, mails, opened, cursor }) => (
 
 const Opened: FC<InboxProps> = ({ visit, opened, isPhoneWide, cursor }) => {
   if (opened === null)
-    return <section class="mail nothing soft">Choose a mail: J and K walk, Enter opens.</section>;
+    return (
+      <section class="mail nothing soft">
+        Choose a mail<span class="with-script">: J and K walk, Enter opens</span>.
+      </section>
+    );
   const { id, content } = opened;
   const at = visit.to(`/messages/${id}`);
   if (content === null) return <section class="mail">The content of this mail was erased.</section>;

@@ -233,7 +233,9 @@ const RowStatus: FC<{ readonly row: MessageRow; readonly now: EpochMs }> = ({
 }) => (
   <span title={reason !== null && STATUSES_WITH_REASON.includes(status) ? reasonInWords(reason) : undefined}>
     {status === "scheduled" && scheduledAt !== null && scheduledAt > now ? (
-      <Status status={status} label={`in ${lengthOfTime(scheduledAt - now)}`} />
+      <>
+        <Status status={status} /> <span class="soft minor">in {lengthOfTime(scheduledAt - now)}</span>
+      </>
     ) : (
       <Status status={status} />
     )}

@@ -149,7 +149,7 @@ const UNTIL_WORDS: Readonly<Partial<Record<Waiting["reason"], string>>> = {
 /** Why it waits, until when, and what can be done; or what became of it, in words. */
 const Standing: FC<MessagePageProps> = (props) => {
   const { waiting, view, visit, now } = props;
-  if (waiting === null) return <Ended view={view} />;
+  if (waiting === null) return <Ended view={view} visit={visit} />;
   const isDueLater = view.email.status === "deferred" && view.email.nextAttemptAt > now;
   const isTryable = visit.may("email:send") && (isDueLater || view.email.isDeliveryUnknown);
   return (
@@ -196,7 +196,7 @@ function waitingDetail({ reason, detail }: Waiting): string {
 /** What went wrong with a message, at the last. */
 const ENDS_BADLY: readonly string[] = ["EmailBounced", "EmailFailed", "EmailSuppressed", "EmailComplained"];
 
-const Ended: FC<{ readonly view: EmailView }> = ({ view: { email, events } }) => {
+const Ended: FC<Pick<MessagePageProps, "view" | "visit">> = ({ view: { email, events, content }, visit }) => {
   if (!isTerminal(email.status)) return null;
   const last = events.findLast(({ event }) => ENDS_BADLY.includes(event.type))?.event;
   if (last === undefined || !("reason" in last.data || last.type === "EmailComplained")) return null;
@@ -213,6 +213,11 @@ const Ended: FC<{ readonly view: EmailView }> = ({ view: { email, events } }) =>
         {source === undefined ? null : <p>{sourceInWords(source)}</p>}
         {said ? <pre class="said">{said}</pre> : null}
       </div>
+      {email.status === "suppressed" && content !== null && visit.may("suppression:manage") ? (
+        <a class="button" href={visit.to(`/suppressions?${new URLSearchParams({ address: content.to })}`)}>
+          Look it up
+        </a>
+      ) : null}
     </section>
   );
 };

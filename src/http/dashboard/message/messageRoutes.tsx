@@ -108,7 +108,7 @@ async function partBody(options: Options, visit: Visit, view: EmailView, part: P
 
 function entriesOf({ deps, readModel }: Options, visit: Visit, view: EmailView) {
   const deliveries = visit.may("webhook:manage") ? readModel("webhook-deliveries") : null;
-  return timelineOf(deps, deliveries, view);
+  return timelineOf(deps, view, { deliveries, hasKeyNames: visit.may("workspace:manage") });
 }
 
 function timelinePart(visit: Visit, view: EmailView, entries: readonly TimelineEntry[]) {

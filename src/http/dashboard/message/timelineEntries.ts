@@ -34,6 +34,8 @@ export interface TimelineEntry {
 /** Events of a message whose webhook calls are looked up, times its workspace's endpoints. */
 const DELIVERY_IDS_MAX = 2_000;
 const PAGE_EVENTS = 500;
+/** Keys that one timeline names: nearly always there is one. */
+const KEY_NAMES_MAX = 20;
 
 /** How an attempt hands a message over. Whoever reads the page of an older log may find another word in it. */
 const TRANSPORT_WORDS: Readonly<Record<string, string>> = {
@@ -52,22 +54,46 @@ interface Recorded {
   readonly actor: string;
 }
 
+/** What of a timeline whoever looks may see beside the events. */
+interface Shown {
+  /** Null: no webhook calls. */
+  readonly deliveries: ReadModel | null;
+  /** Whether keys are called by their names; else by their ids. */
+  readonly hasKeyNames: boolean;
+}
+
 /** A message's timeline: its events, and the webhook calls about them, in the order of time. */
 export async function timelineOf(
   deps: Dependencies,
-  deliveries: ReadModel | null,
   { id, events, email }: EmailView,
+  { deliveries, hasKeyNames }: Shown,
 ): Promise<readonly TimelineEntry[]> {
   const recorded = new Map<number, Recorded>();
   for (const { revision, id: eventId, metadata } of await deps.store.read(emailStream(id), 0, PAGE_EVENTS))
     recorded.set(revision, { id: eventId, actor: String(metadata.actor) });
-  const own = events.map((event) => entryOf(event, recorded.get(event.sequence)?.actor ?? ""));
+  const names = hasKeyNames ? await keyNames(deps, [...recorded.values()]) : new Map();
+  const own = events.map((event) => {
+    const actor = actorInWords(recorded.get(event.sequence)?.actor ?? "", names);
+    return { ...entryOf(event), actor };
+  });
   const eventIds = events
     .filter(({ event }) => (EMAIL_STATUS_EVENTS as readonly string[]).includes(event.type))
     .flatMap(({ sequence }) => recorded.get(sequence)?.id ?? []);
   const webhookCalls =
     deliveries === null ? [] : await webhookEntries(deps, deliveries, email.workspaceId, eventIds);
   return [...own, ...webhookCalls].sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
+}
+
+/** The names of the keys among the actors, by their ids. */
+async function keyNames(
+  { apiKeys }: Dependencies,
+  recorded: readonly Recorded[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids = new Set(recorded.flatMap(({ actor }) => keyIdOf(actor) ?? []));
+  const named = [...ids]
+    .slice(0, KEY_NAMES_MAX)
+    .map(async (id) => [id, (await apiKeys.get(id))?.name] as const);
+  return new Map((await Promise.all(named)).flatMap(([id, name]) => (name ? [[id, name] as const] : [])));
 }
 
 async function webhookEntries(
@@ -122,15 +148,20 @@ interface EntryText {
   readonly tone?: Tone;
 }
 
-function entryOf({ at, event }: HistoryEvent, actor: string): TimelineEntry {
+function entryOf({ at, event }: HistoryEvent): Omit<TimelineEntry, "actor"> {
   const { title, lines = [], said = "", tone = "quiet" } = entryTextOf(event);
-  return { at, title, lines, said: said === "" ? null : said, tone, actor: actorInWords(actor), event };
+  return { at, title, lines, said: said === "" ? null : said, tone, event };
 }
 
 /** Workers and the service itself do what they are there for: only people and programs are named. */
-function actorInWords(actor: string): string | null {
-  if (actor.startsWith("api-key:")) return `API key ${actor.slice("api-key:".length)}`;
+function actorInWords(actor: string, names: ReadonlyMap<string, string>): string | null {
+  const keyId = keyIdOf(actor);
+  if (keyId !== null) return `API key ${names.get(keyId) ?? keyId}`;
   return actor === "cli" ? "the command line" : null;
+}
+
+function keyIdOf(actor: string): string | null {
+  return actor.startsWith("api-key:") ? actor.slice("api-key:".length) : null;
 }
 
 function acceptedInWords(event: Extract<EmailEvent, { type: "EmailQueued" | "EmailScheduled" }>): EntryText {
@@ -215,7 +246,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   ses: "Amazon SES says so.",
   postmark: "Postmark says so.",
   api: "Reported over the API.",
-  simulator: "It was made up: the recipient is one of the simulator.",
+  simulator: "Simulated: the recipient is an address of the simulator.",
 };
 
 /** Who reported what is known of a message, as a sentence. */

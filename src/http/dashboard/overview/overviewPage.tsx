@@ -266,7 +266,7 @@ const Health: FC<OverviewProps> = ({ visit, now, checks, relays, upkeep }) => (
           const value: Child = (
             <>
               <Status status={status} /> <span class="soft">{detail}</span>
-              {action === null ? null : <p>To do: {action}</p>}
+              {action === null ? null : <p>To do: {withCode(action)}</p>}
               {UPKEEP_PAGES[name] === undefined ? null : (
                 <>
                   {" "}
@@ -283,6 +283,11 @@ const Health: FC<OverviewProps> = ({ visit, now, checks, relays, upkeep }) => (
     />
   </section>
 );
+
+/** What stands between backticks is typed: it is shown as code. */
+function withCode(text: string): Child {
+  return text.split("`").map((part, nth) => (nth % 2 === 0 ? part : <code>{part}</code>));
+}
 
 const RelayFact: FC<{ readonly relay: RelayState; readonly now: number }> = ({ relay: { resting }, now }) =>
   resting === null ? (
