@@ -33,7 +33,7 @@ export async function dashboardLink(
   config: Pick<Config, "baseUrl">,
   workspaceId: string | null,
 ): Promise<DashboardLinkAnswer> {
-  const known = workspaceId === null ? await workspacesOf(deps.store) : await named(deps, workspaceId);
+  const known = workspaceId === null ? await workspacesNamed(deps.store) : await named(deps, workspaceId);
   const [first, ...others] = known;
   if (first === undefined) return { kind: workspaceId === null ? "noWorkspace" : "unknownWorkspace" };
   if (others.length > 0) return { kind: "several", workspaces: known };
@@ -60,7 +60,8 @@ async function named(deps: Dependencies, id: string): Promise<readonly NamedWork
   return workspace === null ? [] : [{ id, name: workspace.name }];
 }
 
-async function workspacesOf(store: EventStore): Promise<readonly NamedWorkspace[]> {
+/** The workspaces of a log by id and name, for somebody who has to choose: {@link NAMED_MAX} at most. */
+export async function workspacesNamed(store: EventStore): Promise<readonly NamedWorkspace[]> {
   const found: NamedWorkspace[] = [];
   for await (const { events } of store.readAll(LOG_START, { types: ["WorkspaceCreated"] })) {
     for (const recorded of events) {

@@ -64,7 +64,6 @@ describe("a mistake", () => {
     ["workspace limits any --message-per-day 5", "Did you mean --messages-per-day?"],
     ["workspace limits any --messages-per-day", "'--messages-per-day <n>' argument missing"],
     ["sender add a@example.com --worksapce 1", "unknown option '--worksapce'. Did you mean --workspace?"],
-    ["sender add a@example.com", "missing option '--workspace <id>'"],
     ["backup create", "missing option '--out <dir>'"],
     ["doctor --jsn", "Did you mean --json?"],
     ["projection as-of 2h", "missing required argument 'name'"],
@@ -84,10 +83,8 @@ describe("a mistake", () => {
   );
 
   test("in what a command was given shows how that command is called, and no other", async () => {
-    const { err } = await call(["sender", "add", "a@example.com"]);
-    expect(err.split("\n")[1]).toBe(
-      "Usage: postledger sender add --workspace <id> [options] <address-or-domain>",
-    );
+    const { err } = await call(["backup", "create"]);
+    expect(err.split("\n")[1]).toBe("Usage: postledger backup create --out <dir> [options]");
   });
 
   test.each([
@@ -225,6 +222,40 @@ describe("keys and senders on the command line", () => {
     const workspace = (await run("workspace", "create", "Acme")).out.trim();
     return { run, of: ["--workspace", workspace] as const };
   };
+
+  test(
+    "are those of the only workspace; of several one is named, and one that is not there is told",
+    async () => {
+      const { run, of } = await started();
+      const billing = "billing@acme.example";
+      expect((await run("sender", "add", billing)).out).toStartWith("added\n");
+      expect((await run("sender", "verify", billing)).out).toBe("verified\n");
+      expect((await run("sender", "list")).out).toContain(billing);
+      expect((await run("sender", "add", "a@")).err).toContain("the address a@ has a domain (after the @)");
+      expect((await run("sender", "add", "a")).err).toContain("a is no address and no domain such as ");
+      const { id } = (await run("api-key", "create", "--json")).json;
+      expect((await run("api-key", "list")).out).toStartWith(`${id}  active`);
+      await run("workspace", "create", "Beta");
+      const unclear = await run("api-key", "list");
+      expect(unclear).toMatchObject({ exitCode: 1, out: "" });
+      expect(unclear.err).toContain(`${of[1]}  Acme`);
+      expect(unclear.err).toEndWith("add --workspace <id>\n");
+      for (const words of [
+        ["api-key", "list"],
+        ["sender", "list"],
+        ["sender", "verify", billing],
+      ]) {
+        for (const wrong of ["Acme", crypto.randomUUID()]) {
+          const { exitCode, out, err } = await run(...words, "--workspace", wrong);
+          expect({ exitCode, out }).toEqual({ exitCode: 1, out: "" });
+          expect(err).toStartWith(
+            `postledger: there is no workspace ${wrong}\n\`postledger workspace list\``,
+          );
+        }
+      }
+    },
+    TEST_MS_MAX,
+  );
 
   test(
     "a key is bound, rotated, and revoked with those that stem from it",

@@ -1,13 +1,14 @@
 import { issueKey } from "../../commands/workspace/manageWorkspace.ts";
 import { isScope, isTestScope, SCOPES, type Scope, TEST_SCOPES } from "../../domain/apiKey/scopes.ts";
+import { invariant } from "../../kernel/assert.ts";
 import { parseAddressRange } from "../../kernel/network/clientIp.ts";
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type Command, notFound, UsageError } from "../program/command.ts";
+import { type Command, UsageError } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
+import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 
 function scopesOf(text: string | undefined, isTest: boolean): readonly Scope[] {
   if (text === undefined) return isTest ? TEST_SCOPES : SCOPES;
@@ -93,17 +94,17 @@ export const apiKeyCreate: Command = {
     const isTest = invocation.option("test") !== undefined;
     const issue = {
       isTest,
-      workspaceId: invocation.required("workspace"),
       name: invocation.option("name") ?? "unnamed",
       scopes: scopesOf(invocation.option("scopes"), isTest),
       senders: listOf(invocation.option("sender"), senderOf),
       clientRanges: listOf(invocation.option("client-range"), clientRangeOf),
       expiresAt: expiryOf(invocation.option("expires")),
     };
-    const issued = await withLog(invocation.config, ({ deps }) =>
-      issueKey(deps, issue, systemCommandContext("cli")),
-    );
-    if (issued === null) notFound(`there is no workspace ${issue.workspaceId}`);
+    const issued = await withLog(invocation.config, async ({ deps }) => {
+      const workspaceId = await workspaceOf(deps.store, invocation);
+      return issueKey(deps, { ...issue, workspaceId }, systemCommandContext("cli"));
+    });
+    invariant(issued, "a workspace is never removed");
     invocation.print({ ...issued, scopes: issue.scopes, test: isTest }, [issued.key]);
     // Beside the key, which scripts take from standard output.
     if (invocation.option("scopes") === undefined && !invocation.json) {

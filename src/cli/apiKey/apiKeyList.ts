@@ -3,7 +3,7 @@ import { type ApiKey, type ApiKeyStatus, keyStatus } from "../../domain/apiKey/s
 import { rfc3339 } from "../../kernel/time.ts";
 import type { Command } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
+import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 import { apiKeysInLog } from "./apiKeysInLog.ts";
 
 interface ListedKey {
@@ -45,8 +45,10 @@ export const apiKeyList: Command = {
   examples: ["postledger api-key list --workspace <id>"],
   options: [WORKSPACE_OPTION],
   async run(invocation) {
-    const workspaceId = invocation.required("workspace");
-    const keys = await withLog(invocation.config, ({ deps }) => apiKeysInLog(deps.store));
+    const { workspaceId, keys } = await withLog(invocation.config, async ({ deps: { store } }) => ({
+      workspaceId: await workspaceOf(store, invocation),
+      keys: await apiKeysInLog(store),
+    }));
     const list = [...keys].flatMap(([id, key]) => (key.workspaceId === workspaceId ? [listed(id, key)] : []));
     invocation.print(list, list.map(keyLine));
     return 0;

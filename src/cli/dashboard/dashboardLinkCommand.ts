@@ -1,6 +1,7 @@
 import type { DashboardLinkAnswer } from "../../service/dashboardLink.ts";
 import { type Command, CommandFailure, notFound } from "../program/command.ts";
 import { askService } from "../service/askRunningService.ts";
+import { noWorkspace, severalWorkspaces } from "../workspace/workspaceOption.ts";
 
 const ASK_MS_MAX = 15_000;
 
@@ -23,17 +24,8 @@ export const dashboardLinkCommand: Command = {
   async run({ config, option, print }) {
     const answer = await ask(config.dataDir, option("workspace"));
     if (answer.kind === "unknownWorkspace") notFound(`there is no workspace ${option("workspace")}`);
-    if (answer.kind === "noWorkspace") {
-      throw new CommandFailure(
-        "not_found",
-        "there is no workspace yet",
-        "make one: `postledger workspace create`",
-      );
-    }
-    if (answer.kind === "several") {
-      const listed = answer.workspaces.map(({ id, name }) => `  ${id}  ${name}`).join("\n");
-      throw new CommandFailure("refused", `name one of the workspaces:\n${listed}`, "add --workspace <id>");
-    }
+    if (answer.kind === "noWorkspace") throw noWorkspace();
+    if (answer.kind === "several") throw severalWorkspaces(answer.workspaces);
     const { url, workspaceName, workspaceId, expiresAt } = answer;
     const value = { url, workspace_id: workspaceId, expires_at: expiresAt };
     print(value, [url, "", `It opens the workspace ${workspaceName}, once, until ${expiresAt}.`]);

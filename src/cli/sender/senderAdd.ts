@@ -1,12 +1,13 @@
 import { type MailRecord, mailRecords } from "../../commands/sender/mailRecords.ts";
 import { newSender } from "../../commands/sender/manageSender.ts";
 import { type DomainRecord, domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
+import { invariant } from "../../kernel/assert.ts";
 import { dkimKeysFor } from "../../kernel/crypto/dkimKeys.ts";
 import type { Config } from "../../service/config/config.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type Command, notFound } from "../program/command.ts";
+import type { Command } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
+import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 import { SENDER_OPERAND, senderNameOf } from "./senderCommand.ts";
 import { displayNameOf, NAME_OPTION } from "./senderRename.ts";
 
@@ -22,15 +23,18 @@ export const senderAdd: Command = {
   ],
   options: [WORKSPACE_OPTION, NAME_OPTION],
   async run(invocation) {
-    const workspaceId = invocation.required("workspace");
     const name = senderNameOf(invocation);
     const text = invocation.option(NAME_OPTION.name);
     const named = text === undefined ? {} : { displayName: displayNameOf(text) };
-    const { added, record } = await withLog(invocation.config, async ({ deps }) => ({
-      added: await newSender(deps, { workspaceId, name, ...named }, systemCommandContext("cli")),
-      record: name.kind === "domain" ? domainRecordOf(deps.keys, workspaceId, name.domain) : null,
-    }));
-    if (added === null) notFound(`there is no workspace ${workspaceId}`);
+    const { workspaceId, added, record } = await withLog(invocation.config, async ({ deps }) => {
+      const workspaceId = await workspaceOf(deps.store, invocation);
+      return {
+        workspaceId,
+        added: await newSender(deps, { workspaceId, name, ...named }, systemCommandContext("cli")),
+        record: name.kind === "domain" ? domainRecordOf(deps.keys, workspaceId, name.domain) : null,
+      };
+    });
+    invariant(added, "a workspace is never removed");
     const { outcome } = added;
     const shown = name.kind === "domain" ? recordsOf(invocation.config, name.domain) : [];
     const json =

@@ -5,7 +5,7 @@ import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, type Invocation, notFound, type Operand, UsageError } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
+import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 
 export const SENDER_OPERAND: Operand = {
   name: "address-or-domain",
@@ -18,7 +18,11 @@ export function senderNameOf({ operand }: Invocation): SenderName {
   if (domain !== null) return { kind: "domain", domain };
   const address = parseAddress(text);
   if ("invalid" in address)
-    throw new UsageError(`the address ${address.invalid}, or a domain such as acme.example`);
+    throw new UsageError(
+      text.includes("@")
+        ? `the address ${text} ${address.invalid}`
+        : `${text} is no address and no domain such as acme.example`,
+    );
   return { kind: "address", address };
 }
 
@@ -33,12 +37,12 @@ export function senderCommand(verb: string, summary: string, done: string, chang
     options: [WORKSPACE_OPTION],
     examples: [`postledger sender ${verb} billing@acme.example --workspace <id>`],
     async run(invocation) {
-      const workspaceId = invocation.required("workspace");
       const name = senderNameOf(invocation);
-      const context = { ...systemCommandContext("cli"), workspaceId };
-      const outcome = await withLog(invocation.config, ({ deps }) =>
-        change(deps, senderIdOf(deps.keys, workspaceId, name), context),
-      );
+      const outcome = await withLog(invocation.config, async ({ deps }) => {
+        const workspaceId = await workspaceOf(deps.store, invocation);
+        const context = { ...systemCommandContext("cli"), workspaceId };
+        return change(deps, senderIdOf(deps.keys, workspaceId, name), context);
+      });
       if (outcome === "notFound") notFound("there is no such sender; add it first");
       invocation.print({ outcome: done }, [done]);
       return 0;

@@ -3,7 +3,7 @@ import { type Sender, type SenderState, senderDecider, senderStatus } from "../.
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import type { Command } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
+import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 
 /** The senders of a workspace by id, folded while the log is read once. */
 async function sendersInLog(store: EventStore, workspaceId: string): Promise<ReadonlyMap<string, Sender>> {
@@ -37,8 +37,9 @@ export const senderList: Command = {
   examples: ["postledger sender list --workspace <id>"],
   options: [WORKSPACE_OPTION],
   async run(invocation) {
-    const workspaceId = invocation.required("workspace");
-    const senders = await withLog(invocation.config, ({ deps }) => sendersInLog(deps.store, workspaceId));
+    const senders = await withLog(invocation.config, async ({ deps: { store } }) =>
+      sendersInLog(store, await workspaceOf(store, invocation)),
+    );
     const rows = [...senders].map(([id, sender]) => listed(id, sender));
     invocation.print(rows, rows.map(senderLine));
     return 0;

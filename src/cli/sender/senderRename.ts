@@ -3,7 +3,7 @@ import { displayNameFault } from "../../domain/sender/displayName.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound, type Option, UsageError } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
+import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 import { SENDER_OPERAND, senderNameOf } from "./senderCommand.ts";
 
 export const NAME_OPTION: Option = {
@@ -31,16 +31,16 @@ export const senderRename: Command = {
     "postledger sender rename billing@acme.example --workspace <id> --remove-name",
   ],
   async run(invocation) {
-    const workspaceId = invocation.required("workspace");
     const name = senderNameOf(invocation);
     const text = invocation.option(NAME_OPTION.name);
     const isRemoved = invocation.option(REMOVE_NAME_OPTION.name) !== undefined;
     if ((text === undefined) !== isRemoved) throw new UsageError("give either --name or --remove-name");
     const displayName = text === undefined ? null : displayNameOf(text);
-    const context = { ...systemCommandContext("cli"), workspaceId };
-    const outcome = await withLog(invocation.config, ({ deps }) =>
-      renameExistingSender(deps, senderIdOf(deps.keys, workspaceId, name), displayName, context),
-    );
+    const outcome = await withLog(invocation.config, async ({ deps }) => {
+      const workspaceId = await workspaceOf(deps.store, invocation);
+      const context = { ...systemCommandContext("cli"), workspaceId };
+      return renameExistingSender(deps, senderIdOf(deps.keys, workspaceId, name), displayName, context);
+    });
     if (outcome === "notFound") notFound("there is no such sender; add it first");
     invocation.print({ outcome, display_name: displayName }, [outcome]);
     return 0;

@@ -62,17 +62,16 @@ function nextSteps(
 function firstCommands(command: string): readonly string[] {
   return [
     `  ${command} workspace create "Acme"`,
-    `  ${command} sender add hello@acme.example --workspace <id>`,
-    `  ${command} sender verify hello@acme.example --workspace <id>`,
-    `  ${command} api-key create --workspace <id> --scopes email:send,email:read`,
+    `  ${command} sender add hello@acme.example`,
+    `  ${command} sender verify hello@acme.example`,
+    `  ${command} api-key create --scopes email:send,email:read`,
   ];
 }
 
 function ownKeyCommands(command: string): readonly string[] {
   return [
-    `  ${command} workspace list`,
-    `  ${command} api-key create --workspace <id> --scopes email:send,email:read`,
-    `  ${command} api-key list --workspace <id>`,
+    `  ${command} api-key create --scopes email:send,email:read`,
+    `  ${command} api-key list`,
     `  ${command} api-key revoke <key-id>`,
   ];
 }

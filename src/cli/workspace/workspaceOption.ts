@@ -1,8 +1,44 @@
-import type { Option } from "../program/command.ts";
+import { workspaceStream } from "../../domain/workspace/events.ts";
+import { isUuid } from "../../kernel/ids.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import { workspacesNamed } from "../../service/dashboardLink.ts";
+import { CommandFailure, type Invocation, type Option } from "../program/command.ts";
 
 export const WORKSPACE_OPTION: Option = {
   name: "workspace",
   value: "<id>",
-  help: "id of the workspace it belongs to: see `workspace list`",
-  isRequired: true,
+  help: "id of the workspace it belongs to: see `workspace list` (default: the only one)",
 };
+
+/** The id of the workspace that a command is about. Throws {@link CommandFailure} where it is not there or not clear. */
+export async function workspaceOf(store: EventStore, invocation: Invocation): Promise<string> {
+  const id = invocation.option(WORKSPACE_OPTION.name);
+  if (id === undefined) return onlyWorkspace(store);
+  if (isUuid(id) && (await store.lastRevision(workspaceStream(id))) !== null) return id;
+  throw new CommandFailure(
+    "not_found",
+    `there is no workspace ${id}`,
+    "`postledger workspace list` lists them with their ids",
+  );
+}
+
+async function onlyWorkspace(store: EventStore): Promise<string> {
+  const [first, ...others] = await workspacesNamed(store);
+  if (first === undefined) throw noWorkspace();
+  if (others.length > 0) throw severalWorkspaces([first, ...others]);
+  return first.id;
+}
+
+/** What a command ends with that needs a workspace where there is none. */
+export function noWorkspace(): CommandFailure {
+  const hint = "make one: `postledger workspace create`";
+  return new CommandFailure("not_found", "there is no workspace yet", hint);
+}
+
+/** What a command ends with that cannot know which workspace is meant. */
+export function severalWorkspaces(
+  workspaces: readonly { readonly id: string; readonly name: string }[],
+): CommandFailure {
+  const listed = workspaces.map(({ id, name }) => `  ${id}  ${name}`).join("\n");
+  return new CommandFailure("refused", `name one of the workspaces:\n${listed}`, "add --workspace <id>");
+}
