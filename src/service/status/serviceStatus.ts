@@ -2,6 +2,7 @@ import { version } from "../../../package.json";
 import { countReady } from "../../../projections/emails/mailQueue.ts";
 import { projections } from "../../../projections/index.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { instanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { counted } from "../../kernel/text/text.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
@@ -119,8 +120,13 @@ async function logChecksOf({ config, deps, logId }: StatusOptions): Promise<read
   try {
     await deps.store.head({ timeoutMs: STORE_MS_MAX });
     const answeredMs = Math.round(performance.now() - began);
-    const format = (await deps.instanceStatus.get()).instance?.format ?? 1;
-    return await logChecks(deps, { logId, storeUrl: config.storeUrl, answeredMs, format });
+    // Read anew: who has just run `delivery resume` is not to hear that mail is held.
+    const instanceStatus = instanceStatusCache(deps.store);
+    const format = (await instanceStatus.get()).instance?.format ?? 1;
+    return await logChecks(
+      { store: deps.store, instanceStatus },
+      { logId, storeUrl: config.storeUrl, answeredMs, format },
+    );
   } catch (error) {
     return [unreadableLog(error as Error, "start the store, or check STORE_URL of the service")];
   }

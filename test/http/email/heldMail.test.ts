@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { askService } from "../../../src/cli/service/askRunningService.ts";
 import { freezeLog, resumeLog } from "../../../src/commands/instance/freezeAndResume.ts";
 import { instanceAggregate } from "../../../src/commands/instance/openInstance.ts";
 import { transact } from "../../../src/commands/transact.ts";
@@ -10,12 +11,15 @@ import { restoreInstance } from "../../../src/domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
+import type { Check } from "../../../src/service/status/healthChecks.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 /** Not the shared log: what is held or frozen is the whole of it. */
 const SQLITE = { name: "SQLite", env: {}, isShared: false } as const;
+
+const STATUS_MS_MAX = 10_000;
 
 let service: TestService;
 let tenant: Tenant;
@@ -50,6 +54,13 @@ async function acceptedAt(at: number, model: string): Promise<string> {
 
 const statusOf = async (id: string) => (await tenant.call("GET", `/api/v1/emails/${id}`)).json.status;
 
+/** What `doctor` is told of held mail; undefined where there is none. */
+async function heldCheck(): Promise<Check | undefined> {
+  const asked = await askService(service.app.dataDir, "/status", STATUS_MS_MAX);
+  if (asked.kind !== "answered") throw new Error(`the service is ${asked.kind}`);
+  return (asked.body as readonly Check[]).find(({ name }) => name === "delivery");
+}
+
 describe("mail that is held since its log was restored", () => {
   test("has as much time left when it goes on as it had when the copy was taken", async () => {
     const { json: model } = await tenant.send(newKey(), message());
@@ -67,7 +78,9 @@ describe("mail that is held since its log was restored", () => {
     expect([await statusOf(young), await statusOf(old)]).toEqual(["queued", "queued"]);
     const sent = await readdir(outbox);
     expect(sent.sort()).toEqual([`${model.id}.eml`, `${fresh.json.id}.eml`].sort());
+    expect(await heldCheck()).toMatchObject({ status: "failed" });
     await resumeLog(service.log.store, systemCommandContext("test"));
+    expect(await heldCheck()).toBeUndefined();
     await until(async () => (await statusOf(young)) === "sent", "what was held to be sent");
     await until(async () => (await statusOf(old)) === "failed", "what was too old already to end");
   }, 30_000);
