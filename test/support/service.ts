@@ -120,7 +120,7 @@ export async function startTestApp(options: ServiceOptions = {}): Promise<TestAp
   const app = await startApp(config, createLogger(config.logLevel));
   const url = app.url.href.replace(/\/$/, "") + config.baseUrl.pathname.replace(/\/$/, "");
   noteService(url, { ...options.env });
-  if (!isEmbedded(config)) await readModelsBuilt(app);
+  if (!isEmbedded(config)) await readModelsBuilt(url);
   const apiKey = await readFile(join(dataDir, "bootstrap.key"), "utf8").then(
     (text) => text.trim(),
     () => "",
@@ -141,9 +141,9 @@ export async function startTestApp(options: ServiceOptions = {}): Promise<TestAp
 /** A log that all suites share is long by the time that the last of them begins. */
 const BUILD_MS_MAX = 60_000;
 
-async function readModelsBuilt({ url }: RunningApp): Promise<void> {
+async function readModelsBuilt(url: string): Promise<void> {
   const isBuilt = async () => {
-    const { checks } = (await (await fetch(new URL("/health/ready", url))).json()) as HealthJson;
+    const { checks } = (await (await fetch(`${url}/health/ready`)).json()) as HealthJson;
     return !checks.read_models.detail.startsWith("being built");
   };
   await until(isBuilt, "the read models to be built", BUILD_MS_MAX);
