@@ -150,6 +150,17 @@ export function connectionStringError(error: unknown): ConfigError {
   ]);
 }
 
+/** A second `@`, or a `/` before one, in what comes before the parameters: the user and the password end at the first. */
+const NOT_ENCODED = /^[^:]+:\/\/[^?]*(@|\/)[^?]*@/;
+
+/** Throws where `url` cannot be taken apart: what would be taken for the host may be a part of the password. */
+export function requireEncodedUser(url: string): void {
+  if (!NOT_ENCODED.test(url)) return;
+  throw new ConfigError([
+    "STORE_URL: percent-encode its user name and password: `/` is %2F, `@` is %40, `:` is %3A, `%` is %25",
+  ]);
+}
+
 /** The nodes that a connection string names, without user and password. */
 function storeHosts(url: string): string {
   return url.replace(/^[^:]+:\/\/(?:[^@]*@)?/, "").replace(/[/?].*$/s, "");

@@ -16,6 +16,7 @@ import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { type OpenStoreOptions, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { type OpenLogOptions, openLogInstance } from "../../service/openInstanceFromConfig.ts";
+import { storeError } from "../../service/startupErrors.ts";
 import { refuseEmptyStore } from "./dataDirectory.ts";
 
 /** The log and its keys, open for one command beside a service that may be running. */
@@ -39,7 +40,11 @@ interface OpenForCommandOptions extends OpenLogOptions {
 }
 
 /** Whether nothing was ever written to the store. An import that was interrupted has written something. */
-async function isUnused(store: EventStore, { evenIfFaulty }: OpenStoreOptions = {}): Promise<boolean> {
+async function isUnused(
+  config: Config,
+  store: EventStore,
+  { evenIfFaulty }: OpenStoreOptions = {},
+): Promise<boolean> {
   try {
     for (const stream of [INSTANCE_STREAM, IMPORT_STREAM]) {
       if ((await store.lastRevision(stream)) !== null) return false;
@@ -48,7 +53,7 @@ async function isUnused(store: EventStore, { evenIfFaulty }: OpenStoreOptions = 
   } catch (error) {
     // Whoever looks for faults says why it cannot be read.
     if (evenIfFaulty && error instanceof StoreError) return false;
-    throw error;
+    throw storeError(config, error);
   }
 }
 
@@ -60,7 +65,7 @@ export async function withStore<Result>(
 ): Promise<Result> {
   const store = await openStore(config, options);
   try {
-    if (await isUnused(store, options)) refuseEmptyStore();
+    if (await isUnused(config, store, options)) refuseEmptyStore();
     return await work(store);
   } finally {
     await store.close();
@@ -76,7 +81,7 @@ export async function withLog<Result>(
   if (use.begins) mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const log = await openStore(config);
   try {
-    if (!use.begins && (await isUnused(log))) refuseEmptyStore();
+    if (!use.begins && (await isUnused(config, log))) refuseEmptyStore();
     const content = openContentStore(config);
     const { keys, logId, incarnation, frozenAt, format } = await openLogInstance(config, log, content, use);
     const store = frozenAt === null ? log : readOnlyEventStore(log);

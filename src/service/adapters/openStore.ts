@@ -4,7 +4,7 @@ import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts"
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import type { Config } from "../config/config.ts";
 import { ConfigError } from "../config/configError.ts";
-import { connectionStringError, directoryError, storeError } from "../startupErrors.ts";
+import { connectionStringError, directoryError, requireEncodedUser, storeError } from "../startupErrors.ts";
 
 /** Whether the log is a file of this machine, not a server's. */
 export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
@@ -43,6 +43,7 @@ export async function openStore(
       throw directoryError("STORE_URL", storeUrl, error);
     }
   }
+  requireEncodedUser(storeUrl);
   // Loaded only when it is used: the client and its gRPC stack cost a start on the embedded store a third of a second.
   const { connectEventStoreDb } = await import("../../adapters/eventstoredb/eventStoreDb.ts");
   try {
