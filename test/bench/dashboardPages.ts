@@ -1,24 +1,28 @@
-import { logIn, type Visitor } from "../support/dashboard.ts";
+import type { DashboardOptions } from "../../src/http/dashboard/frame/dashboardOptions.ts";
+import { dashboardRoutes } from "../../src/http/dashboard/frame/dashboardPages.ts";
+import { routeTable } from "../../src/http/dashboard/frame/dashboardRoute.ts";
+import type { LiveStreams } from "../../src/http/dashboard/live/liveStreams.ts";
+import { logIn, type Visitor, visitorOf } from "../support/dashboard.ts";
 import type { TestProcess } from "../support/service.ts";
+import { unused } from "../support/unused.ts";
 import type { BenchOptions } from "./benches.ts";
 import { onFresh } from "./benchService.ts";
 import type { BenchStore } from "./benchStores.ts";
+import { type DashboardContents, fillDashboard } from "./dashboardContents.ts";
 import { grown, MAIN, run, timedStart } from "./growth.ts";
 import { add, percentile, type Report } from "./report.ts";
 
 /** Requests for each page that count, and those before them that do not. */
 const REQUESTS = 50;
 const WARM_REQUESTS = 3;
+/** Of which the overview tells. Nothing is handed to them. */
+const TWO_RELAYS = "smtp://127.0.0.1:2525 smtp://127.0.0.1:2526";
 
-/** Every page that people are led to, and the searches that cost most. */
-async function pagesOf({ call }: TestProcess): Promise<readonly string[]> {
-  const idOf = async (path: string): Promise<string> => (await call("GET", path)).json.data[0]?.id ?? "";
-  const [sent, bounced] = await Promise.all(
-    ["sent", "bounced"].map((status) => idOf(`/api/v1/emails?limit=1&status=${status}`)),
-  );
-  const [endpoint, template, sender, key] = await Promise.all(
-    ["/webhooks", "/api/v1/templates", "/api/v1/senders", "/api/v1/api-keys"].map(idOf),
-  );
+/** What is no page, or asks the DNS and takes as long as that: nobody waits for their first byte at this place. */
+const NOT_MEASURED = /^\/live|\.(csv|eml)$|\/files?(\/:index)?$|\/records$/;
+
+/** Every page, and the searches that cost most. */
+function pagesOf(of: DashboardContents): readonly string[] {
   return [
     "/",
     "/?range=hour",
@@ -26,29 +30,77 @@ async function pagesOf({ call }: TestProcess): Promise<readonly string[]> {
     "/messages",
     "/messages?q=status%3Abounced",
     "/messages?q=status%3Asending",
+    "/messages?q=status%3Ascheduled",
+    "/messages?q=status%3Acomplained",
     "/messages?q=to%3Anobody%40example.org",
-    `/messages/${sent}`,
-    `/messages/${bounced}`,
-    `/messages/${sent}/body.html`,
+    "/messages/rows",
+    "/messages/send-again?q=status%3Abounced",
+    ...[of.sent, of.bounced, of.scheduled].map((id) => `/messages/${id}`),
+    ...["timeline", "body.html", "send-again", "cancel", "erase"].map(
+      (part) => `/messages/${of.sent}/${part}`,
+    ),
+    `/messages/${of.scheduled}/reschedule`,
     "/inbox",
     "/templates",
-    `/templates/${template}`,
+    "/templates/new",
+    `/templates/${of.template}`,
+    ...[
+      "archive",
+      "delete",
+      "draft",
+      `versions/${of.versions[0]}`,
+      `versions/${of.versions[0]}/test-send`,
+    ].map((part) => `/templates/${of.template}/${part}`),
+    `/templates/${of.template}/compare?from=${of.versions[0]}&to=${of.versions[1]}`,
     "/attachments",
+    `/attachments/${of.attachment}`,
+    `/attachments/${of.attachment}/delete`,
     "/suppressions",
+    `/suppressions?address=${encodeURIComponent(of.suppressed)}`,
+    `/suppressions/${encodeURIComponent(of.suppressed)}/remove`,
     "/webhooks",
-    `/webhooks/${endpoint}`,
+    "/webhooks/new",
+    `/webhooks/${of.endpoint}`,
+    ...["edit", "disable", "rotate", "recover", "delete", `deliveries/${of.delivery}`].map(
+      (part) => `/webhooks/${of.endpoint}/${part}`,
+    ),
     "/senders",
-    `/senders/${sender}`,
+    `/senders/${of.sender}`,
+    `/senders/${of.sender}/disable`,
     "/api-keys",
-    `/api-keys/${key}`,
+    "/api-keys/new",
+    `/api-keys/${of.apiKey}`,
+    `/api-keys/${of.apiKey}/rotate`,
+    `/api-keys/${of.apiKey}/revoke`,
     "/workspace",
+    "/workspace/pause",
     "/audit",
     "/audit?action=no.such",
     "/audit/seals",
     "/audit/read-models",
     "/audit/copies",
     "/audit/erasures",
+    "/audit/erasures/new",
+    `/audit/erasures/${of.erasure}`,
   ];
+}
+
+/** Pages of mail, for a session that shows test mail in place of live mail. */
+const OF_TEST_MAIL = ["/", "/messages", "/messages?q=status%3Abounced", "/inbox"];
+
+/** A page that came later and is not measured is a mistake here. */
+function requireEveryPage(pages: readonly string[]): void {
+  const table = routeTable(dashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams));
+  const measured = new Set(
+    pages.map((page) => {
+      const found = table.find("GET", page.replace(/\?.*/, ""));
+      return "route" in found ? found.route.path : page;
+    }),
+  );
+  const missing = dashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams).filter(
+    ({ method, path }) => method === "GET" && !NOT_MEASURED.test(path) && !measured.has(path),
+  );
+  if (missing.length > 0) throw new Error(`not measured: ${missing.map(({ path }) => path).join(", ")}`);
 }
 
 /** The time until an answer begins, in ms. */
@@ -65,16 +117,26 @@ async function firstByteMs(url: string, { cookie }: Visitor, path: string): Prom
 
 /** The times of {@link REQUESTS} requests for each page, one after another. */
 export async function measurePages(store: string, service: TestProcess, report: Report): Promise<void> {
+  const pages = pagesOf(await fillDashboard(service));
+  requireEveryPage(pages);
   const visitor = await logIn(service.url, service.apiKey);
-  for (const path of await pagesOf(service)) {
-    for (let nth = 0; nth < WARM_REQUESTS; nth += 1) await firstByteMs(service.url, visitor, path);
+  const measure = async (of: Visitor, path: string, named: string) => {
+    for (let nth = 0; nth < WARM_REQUESTS; nth += 1) await firstByteMs(service.url, of, path);
     const times: number[] = [];
-    for (let nth = 0; nth < REQUESTS; nth += 1) times.push(await firstByteMs(service.url, visitor, path));
+    for (let nth = 0; nth < REQUESTS; nth += 1) times.push(await firstByteMs(service.url, of, path));
     times.sort((one, other) => one - other);
-    const name = `dashboard: ${path.replace(/[0-9a-f-]{36}/, "…")}`;
+    const name = `dashboard: ${named}${path.replace(/[0-9a-f]{64}|[0-9a-f-]{36}/g, "…")}`;
     add(report, { name: `${name}, p50`, store, unit: "ms", value: percentile(times, 0.5) });
     add(report, { name: `${name}, p95`, store, unit: "ms", value: percentile(times, 0.95) });
-  }
+  };
+  for (const path of pages) await measure(visitor, path, "");
+  const tester = await showingTestMail(service.url, visitor);
+  for (const path of OF_TEST_MAIL) await measure(tester, path, "test mail, ");
+}
+
+async function showingTestMail(url: string, visitor: Visitor): Promise<Visitor> {
+  const { headers } = await visitor.post("/mail", { show: "test" });
+  return visitorOf(url, headers.getSetCookie()[0]?.split(";")[0] ?? "");
 }
 
 /** How long pages take to answer on a log of `messages` messages. */
@@ -87,7 +149,7 @@ export async function dashboard(
     await grown(store, fresh, messages, report);
     await run([MAIN, "audit", "seal"], fresh.env);
     await run([MAIN, "projection", "rebuild"], fresh.env);
-    const { service } = await timedStart(fresh);
+    const { service } = await timedStart(fresh, { SMTP_URL: TWO_RELAYS });
     try {
       await measurePages(store.name, service, report);
     } finally {

@@ -34,8 +34,8 @@ export interface Grown {
   readonly events: number;
 }
 
-function start({ env }: FreshStore): Promise<TestProcess> {
-  return startTestProcess({ dataDir: env.DATA_DIR as string, env: { ...env, ...SETTINGS } });
+function start({ env }: FreshStore, more: Readonly<Record<string, string>> = {}): Promise<TestProcess> {
+  return startTestProcess({ dataDir: env.DATA_DIR as string, env: { ...env, ...SETTINGS, ...more } });
 }
 
 /** Lets a service make its workspace and its sender, and fills the log with messages of theirs. */
@@ -103,9 +103,12 @@ async function measureRebuild(store: BenchStore, { fresh, events }: Grown, repor
 }
 
 /** Until the service says that it is ready, every read model level with the log. */
-export async function timedStart(fresh: FreshStore): Promise<{ service: TestProcess; seconds: number }> {
+export async function timedStart(
+  fresh: FreshStore,
+  more: Readonly<Record<string, string>> = {},
+): Promise<{ service: TestProcess; seconds: number }> {
   const startedAt = performance.now();
-  const service = await start(fresh);
+  const service = await start(fresh, more);
   await until(
     async () => (await service.call("GET", "/health/ready")).status === 200,
     "the service to be ready",
