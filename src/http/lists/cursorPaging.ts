@@ -1,3 +1,4 @@
+import type { KeysetCursor } from "../../../projections/keysetList.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { dateTime } from "../body/dateTimeText.ts";
@@ -15,12 +16,6 @@ export function pageItems(limit: string | undefined): number {
   return items;
 }
 
-/** Where a page begins: after this item, going back in time. */
-export interface PageKey {
-  readonly createdAt: string;
-  readonly id: string;
-}
-
 /** One page of a list. */
 export interface Page<Row> {
   readonly shown: readonly Row[];
@@ -31,16 +26,16 @@ export interface Page<Row> {
 export interface PageRequest {
   readonly limit: number;
   /** The last item of the page before. */
-  readonly after?: PageKey;
+  readonly after?: KeysetCursor;
 }
 
 /** Opaque to callers; says nothing that the list does not. */
-export function encodeCursor(key: PageKey): string {
-  return Buffer.from(JSON.stringify([key.createdAt, key.id])).toString("base64url");
+export function encodeCursor(cursor: KeysetCursor): string {
+  return Buffer.from(JSON.stringify([cursor.createdAt, cursor.id])).toString("base64url");
 }
 
 /** `isId` recognizes an id of the list's items. */
-export function decodeCursor(cursor: string, isId: (text: string) => boolean = isUuid): PageKey {
+export function decodeCursor(cursor: string, isId: (text: string) => boolean = isUuid): KeysetCursor {
   try {
     const [createdAt, id] = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")) as unknown[];
     if (typeof createdAt === "string" && typeof id === "string" && isId(id)) return { createdAt, id };
@@ -76,7 +71,7 @@ export function createdRange(query: { readonly created_from?: string; readonly c
 }
 
 /** One page of what `find` lists: it is asked for one row more, which only shows whether there is a next page. */
-export function pageOf<Row extends PageKey>(
+export function pageOf<Row extends KeysetCursor>(
   request: PageRequest,
   find: (request: PageRequest) => readonly Row[],
 ): Page<Row> {

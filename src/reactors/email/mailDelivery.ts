@@ -12,6 +12,7 @@ import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { ClaimScheduler, type ReadyItems, type WorkPermit } from "../worker/claimScheduler.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
+import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
 import type { DeliveryContext } from "./deliveryContext.ts";
@@ -179,11 +180,8 @@ export class MailDelivery {
   /** Claims nothing more, and waits for what is claimed until `graceMs` have passed. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
-    const timer = setTimeout(() => this.abandoned.abort(), graceMs);
-    const overdue = new Promise((resolve) => this.abandoned.signal.addEventListener("abort", resolve));
     const ended = Promise.all([this.running, this.housekeeping.stop()]);
-    await Promise.race([ended, overdue]);
-    clearTimeout(timer);
+    await stopGracefully(ended, graceMs, this.abandoned);
     await this.options.transport.close();
   }
 

@@ -33,6 +33,7 @@ import { abortableSleep } from "../worker/abortableSleep.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
+import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 
 export interface VerificationMailWorkerOptions {
@@ -108,12 +109,7 @@ export class VerificationMailWorker {
   /** Claims nothing more, and waits for what is claimed until `graceMs` have passed. The transport stays open. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
-    const timer = setTimeout(() => this.abandoned.abort(), graceMs);
-    const overdue = new Promise<void>((resolve) => {
-      this.abandoned.signal.addEventListener("abort", () => resolve());
-    });
-    await Promise.race([this.running, overdue]);
-    clearTimeout(timer);
+    await stopGracefully(this.running, graceMs, this.abandoned);
   }
 
   private async work(): Promise<void> {

@@ -8,6 +8,7 @@ import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { ClaimScheduler, type WorkPermit } from "../worker/claimScheduler.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
+import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { deliverWebhook, type WebhookContext } from "./deliverWebhook.ts";
 import { EndpointBulkhead } from "./endpointBulkhead.ts";
@@ -96,11 +97,8 @@ export class WebhookDelivery {
   /** Claims nothing more, and waits for the calls under way until `graceMs` have passed. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
-    const timer = setTimeout(() => this.abandoned.abort(), graceMs);
-    const overdue = new Promise((resolve) => this.abandoned.signal.addEventListener("abort", resolve));
     const ended = Promise.all([this.running, this.housekeeping.stop()]);
-    await Promise.race([ended, overdue]);
-    clearTimeout(timer);
+    await stopGracefully(ended, graceMs, this.abandoned);
   }
 
   /** Whether one more call may begin in this turn of the event loop; if not, the next turn looks again. */

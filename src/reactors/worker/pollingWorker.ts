@@ -4,6 +4,7 @@ import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { abortableSleep } from "./abortableSleep.ts";
 import { rowBackoff } from "./rowBackoff.ts";
+import { stopGracefully } from "./stopGracefully.ts";
 import { tryReadRows } from "./tryReadRows.ts";
 
 /** Something that a read model says is to be done. */
@@ -110,12 +111,7 @@ export function pollingWorker(work: PollingWork): PollingWorker {
     },
     async stop(graceMs) {
       stopping.abort();
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      const overdue = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, graceMs);
-      });
-      await Promise.race([running, overdue]);
-      clearTimeout(timer);
+      await stopGracefully(running, graceMs);
     },
   };
 }
