@@ -38,8 +38,8 @@ export const PLANTS = {
   /** SIGTERM ends the process with mail under way: it goes out again later. */
   "no-drain": {
     file: "src/reactors/email/mailDelivery.ts",
-    from: "await Promise.race([ended, overdue]);",
-    to: "void overdue;",
+    from: "await stopGracefully(ended, graceMs, this.abandoned);",
+    to: "void ended;",
   },
 } as const satisfies Record<string, Plant>;
 
