@@ -1,7 +1,7 @@
 import { changedProgram, type Plant } from "../crash/plants.ts";
 
 /** EmailQueued in a version of its own: what its request was known by is in one place. */
-const SECOND_VERSION: readonly Plant[] = [
+export const SECOND_VERSION: readonly Plant[] = [
   {
     file: "src/domain/email/events.ts",
     from: "const schemas = {",
@@ -24,21 +24,26 @@ const schemas = {`,
   const { workspaceId, senderId, recipientHash,`,
   },
   {
-    file: "src/commands/email/send/sendEmail.ts",
+    file: "projections/emails/apply.ts",
+    from: "fingerprintKey(fingerprint)] as const",
+    to: "fingerprintKey((data as any).request?.fingerprint ?? fingerprint)] as const",
+  },
+  {
+    file: "src/commands/email/send/acceptEmail.ts",
     from: 'return { type: "EmailQueued", data: accepted };',
     to: 'return { type: "EmailQueued", data: secondVersion(accepted) };',
   },
   {
-    file: "src/commands/email/send/sendEmail.ts",
+    file: "src/commands/email/send/acceptEmail.ts",
     from: 'const queued: EmailEvent = { type: "EmailQueued", data: accepted };',
     to: 'const queued: EmailEvent = { type: "EmailQueued", data: secondVersion(accepted) };',
   },
   {
-    file: "src/commands/email/send/sendEmail.ts",
-    from: "/** A request that has passed every check that does not depend on state. */",
+    file: "src/commands/email/send/acceptEmail.ts",
+    from: "type SendWithFiles =",
     to: `const secondVersion = ({ fingerprint, ...rest }: any) => ({ ...rest, request: { fingerprint } });
 
-/** A request that has passed every check that does not depend on state. */`,
+type SendWithFiles =`,
   },
 ];
 
