@@ -4,6 +4,7 @@ import {
   type Check,
   contentCheck,
   firstKeyChecks,
+  masterKeyFileChecks,
   relayChecks,
   scannerChecks,
   webhookChecks,
@@ -46,6 +47,7 @@ export async function allChecks({ config, service, log, workers }: CheckSource):
     ...certificateChecks(config),
     ...workers(),
     ...webhookChecks(config),
+    ...masterKeyFileChecks(config),
     ...firstKeyChecks(config),
   ];
 }
