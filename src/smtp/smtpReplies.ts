@@ -40,8 +40,9 @@ const CODES: Readonly<Partial<Record<ProblemCode, ReplyCodes>>> = {
 /** A problem as an SMTP reply: its codes, what is wrong, and the code that the API has for it. */
 export function replyOf(problem: Problem): SmtpReply {
   const [code, enhanced] = CODES[problem.code] ?? CONTENT;
-  // A pointer names a member of the body over HTTP; here it means the header field of that name.
-  const text = `${problem.message.replace(/^\//, "")} (${problem.code})`;
+  // A pointer names a member of the body over HTTP; here it means the header field of that name. Mail has no templates.
+  const message = problem.message.replace(/^\//, "").replace(" without template_id", "");
+  const text = `${message} (${problem.code})`;
   return reply(code, enhanced, text);
 }
 

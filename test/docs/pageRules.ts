@@ -5,7 +5,7 @@ import { ROOT } from "../support/service.ts";
 import { type Block, type Page, parsePage, proseOf } from "./markdownPage.ts";
 
 /** Blocks of other languages would be shown and never looked at. */
-const LANGUAGES = ["sh", "json", "text", "ts", "nginx", "ini"];
+const LANGUAGES = ["sh", "json", "text", "ts", "js", "python", "nginx", "ini"];
 /** What a line of a shell begins with: in a block of another language it would not be run. */
 const COMMAND_LINE = /^\s*(\$ |curl |bun |npx |docker |export |[A-Z_]+=\S+ bun |postledger )/m;
 const LINK = /!?\[[^\]]*\]\(([^)\s]+)\)/g;

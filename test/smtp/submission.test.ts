@@ -414,7 +414,9 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
 
     test("no subject, no From, two of them", async () => {
       const refusal = /^554 5\.6\.0 .*INVALID_REQUEST/;
-      expect(await replyTo(`From: ${SENDER}\r\n\r\nHello\r\n`)).toMatch(refusal);
+      expect(await replyTo(`From: ${SENDER}\r\n\r\nHello\r\n`)).toBe(
+        "554 5.6.0 subject: is required (INVALID_REQUEST)",
+      );
       expect(await replyTo("Subject: Hello\r\n\r\nHello\r\n")).toMatch(refusal);
       expect(await replyTo(mail({ From: `${SENDER}, other@example.com` }))).toMatch(refusal);
       expect(await replyTo(`From: other@example.com\r\n${mail()}`)).toMatch(refusal);
