@@ -116,6 +116,7 @@ describe("the parser finds", () => {
 
 describe("a planted violation is found:", () => {
   test.each([
+    ["src/http/dashboard/a.tsx", "export const a = <p />;", "it does not begin with /** @jsxImportSource"],
     ["src/kernel/a.ts", 'import type { A } from "../ports/a.ts";', "kernel may not import src/ports/a.ts"],
     ["src/kernel/a.ts", 'import { readFile } from "node:fs";', "kernel may not import node:fs"],
     ["src/domain/email/a.ts", 'import type { S } from "../sender/state.ts";', "domain may not import"],

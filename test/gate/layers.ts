@@ -243,6 +243,9 @@ function roomFaults(path: string): readonly string[] {
   return isKnown ? [] : [`${rooms.layer} has no room for ${folder}`];
 }
 
+/** Bun takes no notice of tsconfig.json where a service is started from another folder. */
+const JSX_SOURCE = "/** @jsxImportSource hono/jsx */";
+
 /** Everything about a source file that breaks the house's rules, each as `path: what`. */
 export function houseFaults({ path, text }: SourceFile): readonly string[] {
   const faults = [
@@ -251,6 +254,9 @@ export function houseFaults({ path, text }: SourceFile): readonly string[] {
     ...moduleReferences(text).flatMap((reference) => referenceFault(path, reference) ?? []),
     ...(hasDefaultExport(text) ? ["it has a default export"] : []),
     ...(UNFINISHED.test(text) ? ["it marks something as unfinished"] : []),
+    ...(path.endsWith(".tsx") && !text.startsWith(JSX_SOURCE)
+      ? [`it does not begin with ${JSX_SOURCE}`]
+      : []),
   ];
   return [...new Set(faults)].map((fault) => `${path}: ${fault}`);
 }
