@@ -1,4 +1,4 @@
-import { hostname } from "node:os";
+import { availableParallelism, hostname } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { contentBytesOf, findAcceptance } from "../../projections/emails/queries.ts";
@@ -82,7 +82,8 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   const reached = { ...config, baseUrl: withPort(config.baseUrl, listeners.url.port) };
   const lock = lockData(config.dataDir);
   undo.defer(() => lock.release());
-  const store = await openStore(config, { cacheKib: config.storeCacheKib });
+  const writesOnThread = availableParallelism() > 1;
+  const store = await openStore(config, { cacheKib: config.storeCacheKib, writesOnThread });
   undo.defer(() => store.close());
   const content = openContentStore(config);
   const opened = await openLogInstance(config, store, content);

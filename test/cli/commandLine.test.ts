@@ -3,9 +3,7 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../package.json";
-import { erasureLines } from "../../src/cli/erasure/erasureShow.ts";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";
-import type { Erasure } from "../../src/domain/erasure/state.ts";
 import { SECOND_MS } from "../../src/kernel/time.ts";
 import { type CommandCall, type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
 import { COMMAND_LINE, runCommand } from "../support/process/runCommand.ts";
@@ -215,40 +213,6 @@ describe("api-key list", () => {
     },
     TEST_MS_MAX,
   );
-});
-
-describe("erasure show", () => {
-  test("says what was erased, and what no erasure reaches once it is completed", () => {
-    const counts = {
-      messagesErased: 2,
-      messagesCanceled: 1,
-      messagesErasedBefore: 0,
-      messagesWithFiles: 0,
-      outboxMessages: 2,
-      uploadsErased: 0,
-      uploadsKept: [],
-      suppressionsErased: 0,
-    };
-    const copies = [{ kind: "backup", at: "2026-01-01T00:00:00Z", place: "/srv/backup" }] as const;
-    const erasure = {
-      workspaceId: "w",
-      status: "completed",
-      counts,
-      remains: [],
-      copies,
-    } as unknown as Erasure;
-    const [requestedAt, completedAt] = ["2026-01-02T00:00:00Z", "2026-01-02T00:00:01Z"];
-    const lines = erasureLines({ erasure, requestedAt, completedAt });
-    expect(lines).toContain("messages erased  2");
-    expect(lines).toContain("not reached  backup of 2026-01-01T00:00:00Z  /srv/backup");
-    expect(lines.filter((line) => line.startsWith("not reached  Messages to others that name"))).toHaveLength(
-      1,
-    );
-    const open = { ...erasure, status: "requested", counts: null, remains: null, copies: null } as const;
-    expect(erasureLines({ erasure: open, requestedAt, completedAt: null })).toEqual([
-      `requested  requested ${requestedAt}  completed -  workspace w`,
-    ]);
-  });
 });
 
 describe("keys and senders on the command line", () => {

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { startWarnings } from "../../src/cli/service/startupWarnings.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { directoryError } from "../../src/service/startupErrors.ts";
-import { masterKeyFileChecks } from "../../src/service/status/healthChecks.ts";
 import { type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
 import { COMMAND_LINE, runCommand } from "../support/process/runCommand.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
@@ -273,27 +272,6 @@ describe("a service that starts warns", () => {
     ).toEqual([
       expect.stringMatching(/^the log opens with MASTER_KEY alone: MASTER_KEY_PREVIOUS is not needed/),
     ]);
-  });
-
-  test("of a master key in the data directory that other users of the machine can read", async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
-    try {
-      const path = join(dataDir, "master.key");
-      await writeFile(path, "", { mode: 0o600 });
-      await chmod(dataDir, 0o755);
-      expect(warnings({ DATA_DIR: dataDir })).toEqual([]);
-      await chmod(path, 0o644);
-      const told = `${path} can be read by other users of this machine: chmod 600 ${path}`;
-      expect(warnings({ DATA_DIR: dataDir })).toEqual([told]);
-      expect(masterKeyFileChecks({ dataDir })).toMatchObject([
-        { status: "warning", action: `chmod 600 ${path}` },
-      ]);
-      await chmod(dataDir, 0o700);
-      expect(warnings({ DATA_DIR: dataDir })).toEqual([]);
-      expect(masterKeyFileChecks({ dataDir })).toEqual([]);
-    } finally {
-      await rm(dataDir, { recursive: true });
-    }
   });
 
   test("of mail that is held since the log was restored", () => {

@@ -20,7 +20,10 @@ describe.skipIf(!server)("EventStoreDB keeps the event store's contract", () => 
   eventStoreDbRestarts("eventstoredb", server, own?.process ?? null);
 });
 
-describe("SQLite keeps the event store's contract", () => {
+describe.each([
+  ["SQLite", false],
+  ["SQLite with a thread that writes", true],
+])("%s keeps the event store's contract", (_name, writesOnThread) => {
   const folder = mkdtempSync(join(tmpdir(), "contract-"));
   const path = join(folder, "log.db");
   const stall = async () => {
@@ -34,10 +37,10 @@ describe("SQLite keeps the event store's contract", () => {
   };
   eventStoreContract({
     name: "sqlite",
-    open: async (options) => openSqliteEventStore({ path, ...options }),
+    open: async (options) => openSqliteEventStore({ path, writesOnThread, ...options }),
     stall,
   });
-  appendsInOrder({ name: "sqlite", open: async () => openSqliteEventStore({ path }) });
+  appendsInOrder({ name: "sqlite", open: async () => openSqliteEventStore({ path, writesOnThread }) });
   afterAll(() => rmSync(folder, { recursive: true }));
 });
 

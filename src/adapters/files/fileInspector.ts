@@ -48,18 +48,12 @@ function inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowan
   const extension = extensionOf(file.filename);
   const format = formatOf(extension, allowances.archiveAttachments);
   if (format === undefined) {
-    return { kind: "unsupported", reason: whyUnsupported(extension), member: "filename" };
+    const what = extension === "" ? "files without an extension" : "files with this extension";
+    return { kind: "unsupported", reason: `${what} cannot be sent`, member: "filename" };
   }
   // Exactly the type: no parameters, no capitals.
   if (file.contentType === format.type) return CLEAN;
   return invalid("contentType", `the content type of a .${extension} file must be exactly ${format.type}`);
-}
-
-function whyUnsupported(extension: string): string {
-  if (extension === "") return "files without an extension cannot be sent";
-  return formatOf(extension, true) === undefined
-    ? "files with this extension cannot be sent"
-    : "files with this extension can be sent only where the operator of the service allows it";
 }
 
 /** What is wrong with the content, as the end of "the file"; null when nothing is. */

@@ -18,10 +18,12 @@ import {
   type StoreFault,
   type Truncation,
 } from "../../ports/eventStore.ts";
+import { type PreparedEvent, positionText } from "./appendTransaction.ts";
 import { blankErasedRows } from "./blankErasedRows.ts";
 import { fullIntegrityCheck } from "./fullIntegrityCheck.ts";
-import { GroupCommit, type PreparedEvent, positionText } from "./groupCommit.ts";
+import { GroupCommit, type LogWriter } from "./groupCommit.ts";
 import { LogReader } from "./logReader.ts";
+import { threadedWriter, writerOn } from "./logWriters.ts";
 import { damageOf, openLogDatabase } from "./openLogDatabase.ts";
 import { areTablesOurs, fileFaultOf, quickIntegrityCheck } from "./quickIntegrityCheck.ts";
 
@@ -34,6 +36,8 @@ export interface SqliteEventStoreOptions {
   readonly cacheKib?: number;
   /** Opens also a file that somebody has tampered with: for `faults` to say how. */
   readonly evenIfFaulty?: boolean;
+  /** Appends are written on a thread of their own: for whoever has other work while the disk works. */
+  readonly writesOnThread?: boolean;
 }
 
 const TIMEOUT_MS = 5_000;
@@ -55,7 +59,16 @@ const WRITE_AHEAD_LOG_REMAINS = "the write-ahead log of the log's database, whic
 export function openSqliteEventStore(options: SqliteEventStoreOptions): EventStore {
   const { path, timeoutMs = TIMEOUT_MS, cacheKib = CACHE_KIB, evenIfFaulty = false } = options;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  return new SqliteEventStore(openLogDatabase(path, { cacheKib, evenIfFaulty }), path, timeoutMs);
+  const db = openLogDatabase(path, { cacheKib, evenIfFaulty });
+  const writer = options.writesOnThread ? threadedWriter(path, CACHE_KIB) : writerOn(db);
+  return new SqliteEventStore({ db, writer, path, timeoutMs });
+}
+
+interface StoreParts {
+  readonly db: DatabaseSync;
+  readonly writer: LogWriter;
+  readonly path: string;
+  readonly timeoutMs: number;
 }
 
 class SqliteEventStore implements EventStore {
@@ -70,15 +83,18 @@ class SqliteEventStore implements EventStore {
   /** Which file lay at the path when it was opened. */
   private readonly file;
 
-  constructor(
-    private readonly db: DatabaseSync,
-    private readonly path: string,
-    private readonly timeoutMs: number,
-  ) {
+  private readonly db: DatabaseSync;
+  private readonly path: string;
+  private readonly timeoutMs: number;
+
+  constructor({ db, writer, path, timeoutMs }: StoreParts) {
+    this.db = db;
+    this.path = path;
+    this.timeoutMs = timeoutMs;
     this.file = fileAt(path);
     this.areTablesOurs = areTablesOurs(db);
     this.reader = new LogReader(db);
-    this.commits = new GroupCommit(db, () => {
+    this.commits = new GroupCommit(writer, () => {
       this.ownCommits += 1;
       this.wake();
     });
@@ -190,7 +206,7 @@ class SqliteEventStore implements EventStore {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    this.commits.close();
+    await this.commits.close();
     this.wake();
     this.db.close();
   }

@@ -6,7 +6,6 @@ import { heldWebhooks } from "../../../projections/webhookDeliveries/queries.ts"
 import { resumeEmail } from "../../commands/email/mailAttempts.ts";
 import { resumeLog } from "../../commands/instance/freezeAndResume.ts";
 import type { Restoration } from "../../domain/instance/state.ts";
-import { counted } from "../../kernel/text/text.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
 import type { ReadDatabase, ReadDatabaseFile } from "../../ports/readDatabase.ts";
@@ -118,11 +117,7 @@ function linesOf({ resumed, mayRepeat, released }: Resumed): readonly string[] {
   if (released === null) return [deferred];
   const { restored, emails, webhookDeliveries, verificationMails } = released;
   return [
-    `held since the log was restored, and going on now: ${[
-      counted(emails, "message", "messages"),
-      counted(webhookDeliveries, "webhook delivery", "webhook deliveries"),
-      counted(verificationMails, "verification mail", "verification mails"),
-    ].join(", ")}`,
+    `held since the log was restored: ${emails} messages, ${webhookDeliveries} webhook deliveries and ${verificationMails} verification mails go on now`,
     `${released.mayRepeat} of them may be repeats of what was delivered after ${rfc3339(restored.takenAt)}, when the copy was taken`,
     deferred,
   ];

@@ -1,6 +1,5 @@
-import { type ErasureView, readErasure } from "../../commands/erasure/erasureRequests.ts";
+import { readErasure } from "../../commands/erasure/erasureRequests.ts";
 import type { Erasure } from "../../domain/erasure/state.ts";
-import { NOT_REACHED } from "../../http/erasure/erasureResource.ts";
 import { type Command, notFound } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
@@ -31,20 +30,6 @@ function remainsLines(remains: readonly string[] | null): readonly string[] {
   return remains.length === 0 ? ["remains  nothing"] : remains.map((one) => `remains  ${one}`);
 }
 
-type Told = Pick<ErasureView, "erasure" | "requestedAt" | "completedAt">;
-
-/** What became of a request, for people. */
-export function erasureLines({ erasure, requestedAt, completedAt }: Told): readonly string[] {
-  const { status, workspaceId, counts, remains, copies } = erasure;
-  return [
-    `${status}  requested ${requestedAt}  completed ${completedAt ?? "-"}  workspace ${workspaceId}`,
-    ...countLines(counts),
-    ...remainsLines(remains),
-    ...(copies ?? []).map(({ kind, at, place }) => `not reached  ${kind} of ${at}  ${place ?? ""}`.trimEnd()),
-    ...(counts === null ? [] : NOT_REACHED.map(({ detail }) => `not reached  ${detail}`)),
-  ];
-}
-
 export const erasureShow: Command = {
   name: "erasure show",
   operands: [{ name: "id", help: "id that `erasure request` printed" }],
@@ -58,11 +43,15 @@ export const erasureShow: Command = {
     if (view === null) notFound(`there is no request ${id}`);
     const { erasure, requestedAt, completedAt } = view;
     const { status, workspaceId, counts, remains, copies } = erasure;
-    const notReached = counts === null ? null : NOT_REACHED;
-    print(
-      { id, status, workspaceId, requestedAt, completedAt, ...counts, remains, copies, notReached },
-      erasureLines(view),
-    );
+    const lines = [
+      `${status}  requested ${requestedAt}  completed ${completedAt ?? "-"}  workspace ${workspaceId}`,
+      ...countLines(counts),
+      ...remainsLines(remains),
+      ...(copies ?? []).map(({ kind, at, place }) =>
+        `not reached  ${kind} of ${at}  ${place ?? ""}`.trimEnd(),
+      ),
+    ];
+    print({ id, status, workspaceId, requestedAt, completedAt, ...counts, remains, copies }, lines);
     return status === "completed" ? 0 : 1;
   },
 };

@@ -3,7 +3,6 @@ import type { RunningApp } from "../../service/app.ts";
 import type { Config } from "../../service/config/config.ts";
 import { isLoopback } from "../../service/config/loopback.ts";
 import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, WORKSPACE_REMEDY } from "../../service/firstRun.ts";
-import { masterKeyExposure } from "../../service/masterKeyExposure.ts";
 
 interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace" | "held"> {
   /** Whether somebody has read the greeting, which says the same of what is left from a first run. */
@@ -37,8 +36,6 @@ export function startWarnings(
     );
   }
   if (held !== null) warnings.push(held);
-  const exposure = masterKeyExposure(config.dataDir);
-  if (exposure !== null) warnings.push(`${exposure.detail}: ${exposure.remedy}`);
   if (config.masterKeyPrevious !== null) {
     warnings.push(
       "the log opens with MASTER_KEY alone: MASTER_KEY_PREVIOUS is not needed any more, but for backups from before",

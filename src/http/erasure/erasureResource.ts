@@ -5,7 +5,7 @@ import type { Erasure as ErasureState } from "../../domain/erasure/state.ts";
 import { Closed, Count, DateTime, Nullable, OneOf, type ResponseOf, Uuid } from "../body/commonSchemas.ts";
 
 /** What no request can reach, and why it is so. */
-export const NOT_REACHED = [
+const NOT_REACHED = [
   {
     what: "backups",
     detail:

@@ -22,12 +22,14 @@ export interface OpenStoreOptions {
   readonly inOrder?: boolean;
   /** Opens also an embedded log that somebody has tampered with: only to say how. */
   readonly evenIfFaulty?: boolean;
+  /** An embedded log is written on a thread of its own: for a process that takes requests meanwhile. */
+  readonly writesOnThread?: boolean;
 }
 
 /** Opens the log that STORE_URL names. */
 export async function openStore(
   config: Pick<Config, "storeUrl" | "storeTimeoutMs">,
-  { cacheKib, inOrder = false, evenIfFaulty = false }: OpenStoreOptions = {},
+  { cacheKib, inOrder = false, evenIfFaulty = false, writesOnThread = false }: OpenStoreOptions = {},
 ): Promise<EventStore> {
   const { storeUrl, storeTimeoutMs: timeoutMs } = config;
   if (isEmbedded(config)) {
@@ -37,7 +39,7 @@ export async function openStore(
     const path = join(directory, "events.db");
     try {
       const cache = cacheKib === undefined ? {} : { cacheKib };
-      return openSqliteEventStore({ path, timeoutMs, evenIfFaulty, ...cache });
+      return openSqliteEventStore({ path, timeoutMs, evenIfFaulty, writesOnThread, ...cache });
     } catch (error) {
       if (error instanceof StoreError) throw error;
       throw directoryError("STORE_URL", storeUrl, error);

@@ -4,7 +4,6 @@ import {
   type Check,
   contentCheck,
   firstKeyChecks,
-  masterKeyFileChecks,
   relayChecks,
   scannerChecks,
   webhookChecks,
@@ -47,7 +46,6 @@ export async function allChecks({ config, service, log, workers }: CheckSource):
     ...certificateChecks(config),
     ...workers(),
     ...webhookChecks(config),
-    ...masterKeyFileChecks(config),
     ...firstKeyChecks(config),
   ];
 }

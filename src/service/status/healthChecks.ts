@@ -19,7 +19,6 @@ import {
   hasWorkspace,
   WORKSPACE_REMEDY,
 } from "../firstRun.ts";
-import { masterKeyExposure } from "../masterKeyExposure.ts";
 import { relayRemedy } from "../relayLogLines.ts";
 import { heldDetail } from "./readiness.ts";
 
@@ -218,12 +217,6 @@ export function webhookChecks({ webhooks }: Config): readonly Check[] {
 async function workspaceChecks(store: EventStore): Promise<readonly Check[]> {
   if (await hasWorkspace(store)) return [];
   return [warning("workspaces", "there is none, so nobody can use the service", WORKSPACE_REMEDY)];
-}
-
-/** Only where the master key lies open to others. */
-export function masterKeyFileChecks({ dataDir }: Pick<Config, "dataDir">): readonly Check[] {
-  const exposure = masterKeyExposure(dataDir);
-  return exposure === null ? [] : [warning("master key file", exposure.detail, exposure.remedy)];
 }
 
 /** For as long as the key of a first run is in its file. */

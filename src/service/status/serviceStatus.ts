@@ -31,13 +31,13 @@ import {
 /** How long the store may take before it counts as not answering. */
 const STORE_MS_MAX = 5_000;
 /** What mail that comes back was read as, for people. */
-const RETURNED: Readonly<Record<string, readonly [one: string, many: string]>> = {
-  bounced: ["bounce", "bounces"],
-  delivered: ["delivery", "deliveries"],
-  underway: ["delay", "delays"],
-  reported: ["complaint", "complaints"],
-  autoReply: ["automatic reply", "automatic replies"],
-  unknown: ["something else", "something else"],
+const RETURNED: Readonly<Record<string, string>> = {
+  bounced: "bounces",
+  delivered: "deliveries",
+  underway: "delays",
+  reported: "complaints",
+  autoReply: "automatic replies",
+  unknown: "something else",
 };
 /** Messages that are counted; more are shown as this many. */
 const WAITING_MAX = 10_000;
@@ -108,9 +108,7 @@ function submissionChecks({ config, submission }: StatusOptions): readonly Check
 /** What has come back since the start. */
 function returnedMailChecks({ inbound, config }: StatusOptions): readonly Check[] {
   if (inbound === null) return [];
-  const read = [...inbound.counts].map(([kind, count]) =>
-    counted(count, ...(RETURNED[kind] ?? [kind, kind])),
-  );
+  const read = [...inbound.counts].map(([kind, count]) => `${count} ${RETURNED[kind] ?? kind}`);
   const what = read.length === 0 ? "nothing came back yet" : `read as ${read.join(", ")}`;
   const tls = config.inbound?.tls ? ", with STARTTLS" : "";
   return [ok("returned mail", `taken on port ${inbound.port}${tls}; ${what}`)];

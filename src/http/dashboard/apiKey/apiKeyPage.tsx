@@ -54,7 +54,7 @@ export const ApiKeyList: FC<ApiKeyListProps> = ({ visit, keys, nextTo, firstTo }
           isMinor: true,
         },
         {
-          title: "Last used (hour)",
+          title: "Last used",
           cell: ({ last_used_at: at }) => (at === null ? "never" : <Time at={at} />),
           isMinor: true,
         },
@@ -127,7 +127,7 @@ export const ApiKeyPage: FC<ApiKeyPageProps> = ({ visit, apiKey, refusal }) => {
           ],
           ["Sends from", senders === null ? "every sender of the workspace" : <Each texts={senders} />],
           ["Accepted from", ranges === null ? "every address" : <Each texts={ranges} />],
-          ["Last used (hour)", apiKey.last_used_at === null ? "never" : <Time at={apiKey.last_used_at} />],
+          ["Last used", apiKey.last_used_at === null ? "never" : <Time at={apiKey.last_used_at} />],
           ["Expires", apiKey.expires_at === null ? "never" : <Time at={apiKey.expires_at} />],
           ["Created", <Time at={apiKey.created_at} />],
           [

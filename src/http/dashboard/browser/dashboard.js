@@ -230,5 +230,5 @@ for (const nav of document.querySelectorAll(".side nav, .tabs")) {
     nav.scrollLeft = link.offsetLeft - nav.offsetLeft - (nav.clientWidth - link.clientWidth) / 2;
 }
 for (const element of document.querySelectorAll("[data-time-zone]")) {
-  if (zone !== "UTC") element.textContent = `Times are in your zone, ${zone}; point at one for UTC.`;
+  element.textContent = `Times are in your zone, ${zone}; point at one for UTC.`;
 }

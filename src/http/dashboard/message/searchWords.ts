@@ -41,10 +41,7 @@ export function parseSearch(text: string): Search {
     if (alone !== undefined) {
       if (isUuid(alone)) return { text, words: {}, id: alone.toLowerCase(), faults: [] };
       if (alone.includes("@")) words.to = alone;
-      else
-        faults.push(
-          `“${alone}” could be anything: say what to look for, such as to:${alone} or tag:${alone}.`,
-        );
+      else faults.push(`“${alone}” says not what to look for: write to:${alone} or template:${alone}, say.`);
       continue;
     }
     const name = (quotedName ?? plainName ?? "").toLowerCase();

@@ -1,0 +1,133 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { AppendResult, ExpectedRevision, Position } from "../../ports/eventStore.ts";
+
+/** An event whose data and metadata are already bytes or text: nothing inside a transaction can fail on them. */
+export interface PreparedEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly metadata: string;
+  readonly data: string | Uint8Array;
+}
+
+/** One append of a transaction. */
+export interface PreparedAppend {
+  readonly stream: string;
+  readonly events: readonly PreparedEvent[];
+  readonly expected: ExpectedRevision;
+}
+
+/** How a transaction ended. One that failed in its COMMIT may be in the log all the same. */
+export type TransactionOutcome =
+  | { readonly kind: "committed"; readonly results: readonly AppendResult[] }
+  | { readonly kind: "failed"; readonly isUncertain: boolean };
+
+/** The sixteen digits of a position: enough for 2^53, and they order as strings. */
+export function positionText(position: number): Position {
+  return String(position).padStart(16, "0") as Position;
+}
+
+function prepareAll(db: DatabaseSync) {
+  return {
+    head: db.prepare("SELECT head FROM log"),
+    setHead: db.prepare("UPDATE log SET head = ?"),
+    stream: db.prepare("SELECT id, revision FROM streams WHERE name = ?"),
+    newStream: db.prepare("INSERT INTO streams (name, revision) VALUES (?, ?) ON CONFLICT DO NOTHING"),
+    setRevision: db.prepare("UPDATE streams SET revision = ? WHERE id = ?"),
+    event: db.prepare(
+      "INSERT INTO events (position, stream, revision, id, type, metadata, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    ),
+    ids: db.prepare(
+      "SELECT revision, position, id FROM events WHERE stream = ? AND revision > ? ORDER BY revision LIMIT ?",
+    ),
+  };
+}
+
+/** Writes appends to the log on one connection. */
+export class AppendTransaction {
+  private prepared: ReturnType<typeof prepareAll> | null = null;
+
+  constructor(private readonly db: DatabaseSync) {}
+
+  /** Prepared for the first append: a file that is opened only to say what is wrong with it may have no such tables. */
+  private get statements() {
+    this.prepared ??= prepareAll(this.db);
+    return this.prepared;
+  }
+
+  /** All of these in one transaction, with one flush. It fails as a whole where the file is locked or failing. */
+  run(batch: readonly PreparedAppend[]): TransactionOutcome {
+    let isUncertain = false;
+    try {
+      this.db.exec("BEGIN IMMEDIATE");
+      const results = this.appendAll(batch);
+      isUncertain = true;
+      this.db.exec("COMMIT");
+      return { kind: "committed", results };
+    } catch {
+      this.rollback();
+      return { kind: "failed", isUncertain };
+    }
+  }
+
+  private rollback(): void {
+    try {
+      this.db.exec("ROLLBACK");
+    } catch {
+      // SQLite has rolled back by itself, or BEGIN never succeeded: there is nothing left to undo.
+    }
+  }
+
+  private appendAll(batch: readonly PreparedAppend[]): AppendResult[] {
+    const before = Number(this.statements.head.get()?.head);
+    let head = before;
+    const results = batch.map((append) => {
+      const result = this.appendOne(append, head);
+      if (result.fresh) head += append.events.length;
+      return result.result;
+    });
+    if (head > before) this.statements.setHead.run(head);
+    return results;
+  }
+
+  private appendOne(append: PreparedAppend, head: number): { fresh: boolean; result: AppendResult } {
+    const { events, expected } = append;
+    const first = expected === "noStream" ? 0 : expected + 1;
+    const last = first + events.length - 1;
+    const streamId = this.claimRevisions(append, last);
+    if (streamId === null) return { fresh: false, result: this.repeatOrLoss(append, first) };
+    events.forEach((event, index) => {
+      const { id, type, metadata, data } = event;
+      this.statements.event.run(head + index + 1, streamId, first + index, id, type, metadata, data);
+    });
+    const position = positionText(head + events.length);
+    return { fresh: true, result: { outcome: "appended", revision: last, position } };
+  }
+
+  /** The stream's row id when the expectation holds, with its revision already moved; null when it does not. */
+  private claimRevisions(append: PreparedAppend, last: number): number | bigint | null {
+    if (append.expected === "noStream") {
+      const inserted = this.statements.newStream.run(append.stream, last);
+      return inserted.changes === 1 ? inserted.lastInsertRowid : null;
+    }
+    const row = this.statements.stream.get(append.stream);
+    if (row?.revision !== append.expected) return null;
+    this.statements.setRevision.run(last, Number(row.id));
+    return Number(row.id);
+  }
+
+  /** The same append again is answered as it was the first time; anything else has lost. */
+  private repeatOrLoss(append: PreparedAppend, first: number): AppendResult {
+    const row = this.statements.stream.get(append.stream);
+    if (!row) return { outcome: "wrongExpectedRevision", actual: null };
+    const { events } = append;
+    const stored = this.statements.ids.all(Number(row.id), first - 1, events.length);
+    const repeated =
+      stored.length === events.length && stored.every((event, index) => event.id === events[index]?.id);
+    const last = stored.at(-1);
+    if (repeated && last) {
+      const position = positionText(Number(last.position));
+      return { outcome: "appended", revision: Number(last.revision), position };
+    }
+    return { outcome: "wrongExpectedRevision", actual: Number(row.revision) };
+  }
+}
