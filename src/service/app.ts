@@ -18,7 +18,7 @@ import type { ListedAcceptance } from "../commands/email/send/recentAcceptances.
 import { type OpenInstance, requireNotFrozen } from "../commands/instance/openInstance.ts";
 import { registerService, type ServiceRegistration } from "../commands/instance/serviceRegister.ts";
 import { makeDependencies } from "../commands/makeDependencies.ts";
-import { RequestsInFlight } from "../http/server/requestsInFlight.ts";
+import { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";

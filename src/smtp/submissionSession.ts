@@ -6,12 +6,12 @@ import {
 } from "../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import type { BodyAdmissionControl } from "../http/body/bodyAdmission.ts";
+import type { RateLimits } from "../http/limits/rateLimits.ts";
+import type { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
+import { makeRequestTimeouts, type RequestTimeouts } from "../http/limits/requestTimeouts.ts";
 import { Problem } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
-import type { RateLimits } from "../http/server/rateLimits.ts";
 import type { RequestLog } from "../http/server/requestLog.ts";
-import type { RequestsInFlight } from "../http/server/requestsInFlight.ts";
-import { makeRequestTimeouts, type RequestTimeouts } from "../http/server/requestTimeouts.ts";
 import { newRequestId } from "../kernel/ids.ts";
 import { isClientIn } from "../kernel/network/clientIp.ts";
 import { parseAddress } from "../kernel/text/emailAddress.ts";
@@ -54,7 +54,7 @@ const REFUSED: Readonly<Record<AuthenticationFault, string>> = {
 const REVOKED = new Problem("UNAUTHORIZED", { detail: "the API key was revoked or has expired" });
 const FROZEN = new Problem("INTERNAL_ERROR", {
   unavailable: true,
-  detail: "the log is frozen: the service goes on in another place",
+  detail: "the log is frozen: the service continues elsewhere",
 });
 const TOO_LATE = new Problem("INTERNAL_ERROR", {
   unavailable: true,

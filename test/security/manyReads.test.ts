@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { READS_OF_WORKSPACE_MAX, ReadsInFlight } from "../../src/http/server/readsInFlight.ts";
+import { READS_OF_WORKSPACE_MAX, ReadsInFlight } from "../../src/http/limits/readsInFlight.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { visitedDashboard } from "../support/visitedDashboard.ts";
 

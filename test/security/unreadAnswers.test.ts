@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { STREAMS_MAX } from "../../src/http/dashboard/live/liveStreams.ts";
-import { EvictingPool } from "../../src/http/server/evictingPool.ts";
+import { EvictingPool } from "../../src/http/limits/evictingPool.ts";
 import { logIn } from "../support/dashboard.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { message, newKey } from "../support/tenants.ts";

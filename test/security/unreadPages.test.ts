@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { gunzipSync } from "node:zlib";
-import { PAGES_PER_MINUTE_MAX } from "../../src/http/server/rateLimits.ts";
+import { PAGES_PER_MINUTE_MAX } from "../../src/http/limits/rateLimits.ts";
 import { callerOf, startTestApp, type TestApp } from "../support/service.ts";
 import { until } from "../support/until.ts";
 

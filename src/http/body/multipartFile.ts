@@ -3,9 +3,9 @@ import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import { codePoints, grouped } from "../../kernel/text/text.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";
+import { contentLengthOf, partsOf } from "./bodyBytes.ts";
 import { MULTIPART_FRAME_BYTES_MAX } from "./bodyLimits.ts";
 import { FILENAME_CHARACTERS_MAX } from "./commonSchemas.ts";
-import { contentLengthOf, partsOf } from "./jsonBody.ts";
 
 /** The one file of a multipart body, on its way in. */
 export interface FilePart {

@@ -9,13 +9,8 @@ import { limitsOf } from "../../domain/workspace/limits.ts";
 import { isClientIn } from "../../kernel/network/clientIp.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { Json } from "../../kernel/text/json.ts";
-import {
-  contentLengthOf,
-  readJsonBody,
-  readOptionalJsonBody,
-  requireJson,
-  requireNoBody,
-} from "../body/jsonBody.ts";
+import { contentLengthOf } from "../body/bodyBytes.ts";
+import { readJsonBody, readOptionalJsonBody, requireJson, requireNoBody } from "../body/jsonBody.ts";
 import { invalid, Problem, refusedFor } from "./problem.ts";
 import { beginRead, bodyOf, clientOf, requestContextOf } from "./requestContext.ts";
 import type { Route } from "./routes.ts";

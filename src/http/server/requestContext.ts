@@ -4,9 +4,9 @@ import { invariant } from "../../kernel/assert.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { type AddressRange, clientAddress } from "../../kernel/network/clientIp.ts";
 import type { BodyAdmissionControl, IncomingBody } from "../body/bodyAdmission.ts";
+import type { RateLimits } from "../limits/rateLimits.ts";
+import type { ReadsInFlight } from "../limits/readsInFlight.ts";
 import { PRIVATE_HEADERS, type Problem } from "./problem.ts";
-import type { RateLimits } from "./rateLimits.ts";
-import type { ReadsInFlight } from "./readsInFlight.ts";
 
 /** What is known of a request beside what it says: filled in while it is answered. */
 export interface RequestContext {

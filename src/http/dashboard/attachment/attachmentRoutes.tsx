@@ -9,7 +9,7 @@ import { ATTACHMENT_STATUSES } from "../../../domain/attachment/events.ts";
 import { type Attachment, isRejectedOrExpired } from "../../../domain/attachment/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { attachmentJson } from "../../attachment/attachmentResource.ts";
-import { requireIdentity } from "../../body/jsonBody.ts";
+import { requireIdentity } from "../../body/bodyBytes.ts";
 import { openFilePart } from "../../body/multipartFile.ts";
 import { catchUpIfInTime, findPage, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { decodeCursor, encodeCursor } from "../../lists/cursorPaging.ts";

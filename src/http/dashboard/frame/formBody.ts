@@ -1,5 +1,5 @@
 import type { IncomingBody } from "../../body/bodyAdmission.ts";
-import { mediaTypeOf, readBytes, requireIdentity } from "../../body/jsonBody.ts";
+import { mediaTypeOf, readBytes, requireIdentity } from "../../body/bodyBytes.ts";
 import { Problem } from "../../server/problem.ts";
 
 /** More fields than any form of ours has. */

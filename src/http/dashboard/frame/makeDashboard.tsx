@@ -160,7 +160,7 @@ function noSuchPage(request: Request, methods: readonly string[]): Problem {
 }
 
 function frozen(): Problem {
-  const detail = "the log is frozen: the service goes on in another place";
+  const detail = "the log is frozen: the service continues elsewhere";
   return new Problem("INTERNAL_ERROR", { unavailable: true, detail });
 }
 

@@ -1,5 +1,5 @@
 import { SECOND_MS } from "../../../kernel/time.ts";
-import { EvictingPool } from "../../server/evictingPool.ts";
+import { EvictingPool } from "../../limits/evictingPool.ts";
 import type { Session } from "../frame/sessions.ts";
 
 /** Streams that one session may have open: one for each tab that is looked at. */

@@ -1,4 +1,4 @@
-import { Problem } from "./problem.ts";
+import { Problem } from "../server/problem.ts";
 
 /** What one workspace may ask to see at once: a part of what may wait for a turn, so that others find a place. */
 export const READS_OF_WORKSPACE_MAX = 250;

@@ -1,5 +1,5 @@
+import type { RequestContext } from "../server/requestContext.ts";
 import { EvictingPool } from "./evictingPool.ts";
-import type { RequestContext } from "./requestContext.ts";
 
 /** An answer up to this size, in bytes, goes to the system as a whole: it is not in our memory any more. */
 const SMALL_BYTES_MAX = 65_536;

@@ -1,0 +1,105 @@
+import { grouped } from "../../kernel/text/text.ts";
+import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
+import { Problem } from "../server/problem.ts";
+import type { IncomingBody } from "./bodyAdmission.ts";
+import { SMALL_BODY_BYTES_MAX } from "./bodyLimits.ts";
+
+/** So much of a large body has come before it gets all the memory that it announces. */
+const PROBED_BYTES = 262_144;
+
+function tooLarge(bytesMax: number): Problem {
+  return new Problem("PAYLOAD_TOO_LARGE", { detail: `the body is over ${grouped(bytesMax)} bytes` });
+}
+
+/** The media type of the Content-Type header, without its parameters; "" where there is none. */
+export function mediaTypeOf(headers: Headers): string {
+  return (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}
+
+/** Refuses a body that is compressed. */
+export function requireIdentity(headers: Headers): void {
+  const encoding = (headers.get("content-encoding") ?? "identity").trim().toLowerCase();
+  if (encoding !== "identity") {
+    throw new Problem("INVALID_REQUEST", { detail: "the Content-Encoding must be identity" });
+  }
+}
+
+/** The Content-Length; null without one. Two of them, equal ones too, arrive as "12, 12". */
+export function contentLengthOf(headers: Headers): number | null {
+  const text = headers.get("content-length");
+  if (text === null) return null;
+  const length = wholeNumber(text);
+  if (length !== null) return length;
+  throw new Problem("INVALID_REQUEST", {
+    detail: "the Content-Length header must be sent once, as a whole number",
+  });
+}
+
+/** Whether a request says that it has a body. */
+export function announcesBody(headers: Headers): boolean {
+  return headers.has("transfer-encoding") || (contentLengthOf(headers) ?? 0) > 0;
+}
+
+/**
+ * The bytes of a body, within its bound. A small one that says its length is read in one go, which costs a send the
+ * least, and has room for all of it from the start; of others only what has come is counted.
+ */
+export async function readBytes(request: Request, body: IncomingBody, bytesMax: number): Promise<Uint8Array> {
+  const length = contentLengthOf(request.headers);
+  if (length !== null && length > bytesMax) throw tooLarge(bytesMax);
+  if (length === null || length > SMALL_BODY_BYTES_MAX) {
+    return readAsItComes(request, body, { length, bytesMax });
+  }
+  body.admit(length);
+  return new Uint8Array(await body.next(request.arrayBuffer()));
+}
+
+/** A large body is in memory only once: its parts are joined as soon as enough of it has come to believe its length. */
+async function readAsItComes(
+  request: Request,
+  body: IncomingBody,
+  { length, bytesMax }: { readonly length: number | null; readonly bytesMax: number },
+): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let whole: Uint8Array | null = null;
+  let bytes = 0;
+  for await (const part of partsOf(request, body)) {
+    if (bytes + part.byteLength > bytesMax) throw tooLarge(bytesMax);
+    body.admit(part.byteLength);
+    if (whole === null) parts.push(part);
+    else whole.set(part, bytes);
+    bytes += part.byteLength;
+    if (whole === null && length !== null && bytes >= PROBED_BYTES) {
+      whole = joined(parts.splice(0), length);
+    }
+  }
+  return whole ?? joined(parts, bytes);
+}
+
+function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.byteLength;
+  }
+  return whole;
+}
+
+/** The parts of a body as they come. Throws when the connection ends early, and when the body is cut off. */
+export async function* partsOf(
+  { body: stream }: Request,
+  body: IncomingBody,
+): AsyncGenerator<Uint8Array, void, void> {
+  const reader = stream?.getReader();
+  if (reader === undefined) return;
+  try {
+    for (;;) {
+      const { done, value } = await body.next(reader.read());
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}

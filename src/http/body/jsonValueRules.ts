@@ -1,0 +1,116 @@
+import type { Json, JsonObject } from "../../kernel/text/json.ts";
+import { invalid } from "../server/problem.ts";
+
+/** The deepest nesting of a request; the top-level object is level 1. */
+const DEPTH_MAX = 32;
+/** Deeper than this is refused before it is parsed: `JSON.parse` would go five million levels down. */
+const PARSED_DEPTH_MAX = 1_000;
+/** `variables` has room for half as many; millions would hold up everybody else while they are walked. */
+const VALUES_MAX = 100_000;
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const BACKSLASH = 0x5c;
+
+/**
+ * The index of the quote that ends the string which begins at `start`. Skips by native search: files are long. Where that
+ * finds a quote that may be escaped, it goes byte by byte: a search for each of millions of quotes would take longer.
+ */
+function stringEnd(bytes: Uint8Array, start: number): number {
+  const end = bytes.indexOf(QUOTE, start + 1);
+  if (end < 0) return bytes.length;
+  if (bytes[end - 1] !== BACKSLASH) return end;
+  let at = start + 1;
+  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+  return at;
+}
+
+/**
+ * What is wrong with the shape of the text, found before it is parsed and walked: it nests too deep, or holds
+ * more values than any request can need. Null when nothing is. Brackets and commas inside strings do not count.
+ */
+function shapeFault(bytes: Uint8Array): string | null {
+  let depth = 0;
+  let values = 0;
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index] as number;
+    if (byte === QUOTE) index = stringEnd(bytes, index);
+    else if (byte === COMMA) values += 1;
+    // `[` and `{` differ in one bit, and so do `]` and `}`.
+    else if ((byte | 0x20) === 0x7b) depth += 1;
+    else if ((byte | 0x20) === 0x7d) depth -= 1;
+    if (depth > PARSED_DEPTH_MAX) return `is nested deeper than ${DEPTH_MAX} levels`;
+    if (values > VALUES_MAX) return `holds more than ${VALUES_MAX} values`;
+  }
+  return null;
+}
+
+/** Throws for bytes that would take long to parse as JSON: {@link shapeFault}. */
+export function requireBoundedShape(bytes: Uint8Array): void {
+  const fault = shapeFault(bytes);
+  if (fault !== null) throw invalid("", fault);
+}
+
+export function pointerTo(parent: string, key: string | number): string {
+  return `${parent}/${String(key).toWellFormed().replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
+/** What is wrong with a value, and by which members and items it is reached: the innermost first. */
+interface ValueFault {
+  readonly message: string;
+  readonly path: (string | number)[];
+}
+
+/** Refuses what JSON lets pass and nobody can store or compare faithfully. */
+export function checkValue(value: Json): void {
+  const fault = valueFault(value, 1);
+  if (fault !== null) throw invalid(fault.path.reduceRight<string>(pointerTo, ""), fault.message);
+}
+
+function valueFault(value: Json, depth: number): ValueFault | null {
+  if (typeof value === "string") return value.isWellFormed() ? null : fault("contains a lone surrogate");
+  if (typeof value === "number") return numberFault(value);
+  if (value === null || typeof value !== "object") return null;
+  if (depth > DEPTH_MAX) return fault(`is nested deeper than ${DEPTH_MAX} levels`);
+  return Array.isArray(value) ? itemFault(value, depth) : memberFault(value as JsonObject, depth);
+}
+
+function fault(message: string): ValueFault {
+  return { message, path: [] };
+}
+
+function numberFault(value: number): ValueFault | null {
+  if (!Number.isFinite(value)) return fault("is a number that is too large");
+  if (!Number.isInteger(value) || Number.isSafeInteger(value)) return null;
+  return fault("is an integer outside the range that is exact (up to 2^53 - 1)");
+}
+
+/** The path is made on the way back from what is wrong: names can be long, and each would be in all below it. */
+function within(key: string | number, found: ValueFault): ValueFault {
+  found.path.push(key);
+  return found;
+}
+
+function itemFault(items: readonly Json[], depth: number): ValueFault | null {
+  for (const [index, item] of items.entries()) {
+    const found = valueFault(item, depth + 1);
+    if (found !== null) return within(index, found);
+  }
+  return null;
+}
+
+/** Elysia writes a wrong value into a text, which throws where a member named toString hides the method. */
+function keepPrintable(value: object): void {
+  if (!Object.hasOwn(value, "toString")) return;
+  Object.defineProperty(value, Symbol.toPrimitive, { value: () => "an object" });
+}
+
+function memberFault(value: JsonObject, depth: number): ValueFault | null {
+  keepPrintable(value);
+  for (const [key, member] of Object.entries(value)) {
+    const found = key.isWellFormed()
+      ? valueFault(member as Json, depth + 1)
+      : fault("has a name with a lone surrogate");
+    if (found !== null) return within(key, found);
+  }
+  return null;
+}

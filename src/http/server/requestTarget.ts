@@ -1,0 +1,48 @@
+import { contentLengthOf } from "../body/bodyBytes.ts";
+import { Problem } from "./problem.ts";
+import { type RequestContext, shareRequestContext } from "./requestContext.ts";
+
+/**
+ * Refuses what a proxy before us may have understood in another way (RFC 9112 §3.2, §6.3). Bun itself answers 400 to
+ * Content-Lengths that differ, to one beside Transfer-Encoding, and to HTTP/1.1 without Host; of what is sent twice it
+ * joins the values with a comma.
+ */
+export function checkFraming(headers: Headers): void {
+  contentLengthOf(headers);
+  const host = headers.get("host");
+  if (host === null || /^[^\s,]+$/.test(host)) return;
+  throw new Problem("INVALID_REQUEST", { detail: "the Host header must be sent once, and name a host" });
+}
+
+/**
+ * The path and the query. The URL is not parsed, because a Host header that is no host would make that throw;
+ * where there is none at all, as in HTTP/1.0, the URL is the path.
+ */
+function targetOf({ url }: Request): string {
+  return url.startsWith("/") ? url : url.slice(url.indexOf("/", "http://".length));
+}
+
+export function pathOf(request: Request): string {
+  return targetOf(request).split(/[?#]/, 1)[0] ?? "";
+}
+
+/** Whether what is percent-encoded in the path is text (RFC 3986 §2.1): the router throws where it is not. */
+export function hasReadablePath(request: Request): boolean {
+  if (!request.url.includes("%")) return true;
+  try {
+    decodeURIComponent(pathOf(request));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The request as Elysia can route it: with a whole URL, and HEAD as GET, which is answered alike but for the body. */
+export function routable(request: Request, context: RequestContext): Request {
+  const isHead = request.method === "HEAD";
+  if (!isHead && !request.url.startsWith("/")) return request;
+  const url = `http://localhost${targetOf(request)}`;
+  const whole = isHead ? new Request(url, { headers: request.headers }) : new Request(url, request);
+  shareRequestContext(whole, context);
+  return whole;
+}
