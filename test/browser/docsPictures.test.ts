@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setSystemTime, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
+import { HOUR_MS } from "../../src/kernel/time.ts";
 import { growLog } from "../bench/growthLog.ts";
 import { sendSamples } from "../support/sampleMessages.ts";
 import { ROOT } from "../support/service.ts";
@@ -31,6 +32,8 @@ describeInBrowser("pictures of the documentation", (browser) => {
   let pages: Readonly<Record<string, string>>;
   const isWanted = process.env.DOCS_PICTURES === "yes";
   beforeAll(async () => {
+    // At the end of an hour: the curves fall where one has only begun.
+    if (isWanted) setSystemTime(new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS - 30_000));
     service = await startService(sqliteStore);
     tenant = await service.tenant();
     const { data: senders } = (await tenant.call("GET", "/api/v1/senders")).json;
@@ -44,7 +47,10 @@ describeInBrowser("pictures of the documentation", (browser) => {
     await until(isCaughtUp, "the read models", TEST_MS_MAX / 2);
     pages = { overview: "/", messages: "/messages", message: `/messages/${bounced}` };
   }, TEST_MS_MAX);
-  afterAll(() => service.remove());
+  afterAll(async () => {
+    setSystemTime();
+    await service.remove();
+  });
 
   test.each(PICTURES)(
     "%s can be taken",

@@ -14,7 +14,7 @@ const SUBJECTS = [
 /** A mail as a shop sends one. */
 export const SHOP_HTML = `<!doctype html><html><body style="margin:0;background:#f4f4f7;font-family:Georgia,serif">
 <table width="100%" cellpadding="0" cellspacing="0"><tr><td align="center" style="padding:32px 12px">
-<table width="560" style="max-width:100%;background:#fff;border-radius:8px"><tr><td style="padding:32px">
+<table style="width:100%;max-width:560px;background:#fff;border-radius:8px"><tr><td style="padding:32px">
 <h1 style="margin:0 0 12px;font-size:24px">Your order has shipped</h1><p style="color:#444">Hello Ana, the parcel with
 your order <b>#10482</b> left our warehouse this morning.</p><p><a href="https://shop.example/track"
 style="background:#1a6b54;color:#fff;padding:10px 18px;border-radius:6px;text-decoration:none">Track the parcel</a></p>

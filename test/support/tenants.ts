@@ -171,8 +171,10 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     async addEmailEvents(id, ...events) {
       const aggregate = { ...emailAggregate, stream: emailStream(id) };
       const { state } = await load(log.store, emailAggregate, aggregate.stream);
-      // An erasure among them is one that the operator has asked for.
-      const context = { ...systemCommandContext("cli"), workspaceId: state?.workspaceId ?? "" };
+      // An erasure among them is one that the operator has asked for; all else is a worker's doing.
+      const isErasure = events.some(({ type }) => type === "EmailContentErased");
+      const actor = isErasure ? "cli" : "worker:test";
+      const context = { ...systemCommandContext(actor), workspaceId: state?.workspaceId ?? "" };
       await transact(log.store, aggregate, () => ({ outcome: null, events }), context);
     },
     async suppress(workspaceId, address) {

@@ -251,7 +251,7 @@ interface ConfirmationProps {
 }
 
 /**
- * Asks once before something that cannot be undone. It is a page of its own, and with scripts a dialog: link to it with
+ * Asks once before something that cannot be undone; Enter pressed once more then does nothing yet. It is a page of its own, and with scripts a dialog: link to it with
  * `<a href=… data-dialog>`.
  */
 export const Confirmation: FC<ConfirmationProps> = (props) => (
@@ -263,7 +263,7 @@ export const Confirmation: FC<ConfirmationProps> = (props) => (
         <button type="submit" class={props.isDangerous ? "danger" : "primary"}>
           {props.verb}
         </button>
-        <a class="button" href={props.cancelTo} data-close>
+        <a class="button" href={props.cancelTo} data-close autofocus={props.isDangerous}>
           Cancel
         </a>
       </p>
