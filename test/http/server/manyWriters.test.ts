@@ -5,7 +5,7 @@ import { startService, type Tenant, type TestService } from "../../support/tenan
 
 setDefaultTimeout(60_000);
 
-const WRITERS = 200;
+const WRITERS = 120;
 const ENDPOINTS_MAX = 100;
 
 /** How many answers there were of each status and code. */
