@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { AnyName, Closed, Text } from "../body/commonSchemas.ts";
 import { memberRules } from "../body/memberFaults.ts";
 import { withRules } from "../body/validation.ts";
-import { variablesFaults } from "../email/sendEmailRequest.ts";
+import { variablesFaults } from "../email/sendEmailFaults.ts";
 import { answersPage } from "../lists/listOperation.ts";
 import { answersCreated, answersNoContent, answersOk, type Operations } from "../server/operation.ts";
 import { DraftVersionBody } from "./draftVersionRequest.ts";

@@ -1,7 +1,8 @@
 import { type TProperties, Type } from "@sinclair/typebox";
 import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from "../../domain/webhookEventTypes.ts";
 import { AnyName, DateTime, Nullable, Uuid } from "../body/commonSchemas.ts";
-import { BounceSource, EmailStatus, FeedbackSource, FeedbackType } from "../email/emailResource.ts";
+import { EmailStatus } from "../email/emailResource.ts";
+import { BounceSource, FeedbackSource, FeedbackType } from "../email/emailTimeline.ts";
 import { SuppressionReason } from "../suppression/suppressionResource.ts";
 import { DisabledReason } from "./webhookEndpointResource.ts";
 

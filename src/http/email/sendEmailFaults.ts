@@ -1,0 +1,133 @@
+import { headerFaults } from "../../domain/email/callerHeaders.ts";
+import {
+  METADATA_BYTES_MAX,
+  METADATA_KEY_CHARACTERS_MAX,
+  NAME_CHARACTERS_MAX,
+  VARIABLES_CHARACTERS_MAX,
+} from "../../domain/email/contentLimits.ts";
+import { displayNameFault } from "../../domain/sender/displayName.ts";
+import { codePoints, grouped, isHeaderSafe } from "../../kernel/text/text.ts";
+import { parseDateTime } from "../../kernel/time.ts";
+import { NO_DATE_TIME } from "../body/dateTimeText.ts";
+import { addressFaults, fault, NO_FAULTS, type UncheckedMembers } from "../body/memberFaults.ts";
+import type { ProblemDetail } from "../server/problem.ts";
+
+/** As {@link addressFaults}, and which member takes the name that others take beside the address. */
+function mailboxFaults(member: "from" | "to" | "reply_to", address: unknown): readonly ProblemDetail[] {
+  const isNamed = typeof address === "string" && /<[^<>]+>\s*$/.test(address);
+  return addressFaults(`/${member}`, address).map(({ pointer, message }) => ({
+    pointer,
+    message: isNamed ? `${message}: the name goes into ${member}_name` : message,
+  }));
+}
+
+function nameFaults(body: UncheckedMembers): readonly ProblemDetail[] {
+  const faults: ProblemDetail[] = [];
+  for (const member of ["from_name", "to_name", "reply_to_name"]) {
+    const name = body[member];
+    const message = typeof name === "string" ? displayNameFault(name, NAME_CHARACTERS_MAX) : null;
+    if (message !== null) faults.push({ pointer: `/${member}`, message });
+  }
+  if (body.reply_to_name !== undefined && body.reply_to === undefined)
+    faults.push({ pointer: "/reply_to_name", message: "needs reply_to beside it" });
+  return faults;
+}
+
+function metadataFaults(metadata: unknown): readonly ProblemDetail[] {
+  if (typeof metadata !== "object" || metadata === null) return NO_FAULTS;
+  if (Object.keys(metadata).some((key) => codePoints(key) > METADATA_KEY_CHARACTERS_MAX)) {
+    return fault("/metadata", `has a key of more than ${METADATA_KEY_CHARACTERS_MAX} characters`);
+  }
+  const isWithin = Buffer.byteLength(JSON.stringify(metadata)) <= METADATA_BYTES_MAX;
+  return isWithin
+    ? NO_FAULTS
+    : fault("/metadata", `is over ${grouped(METADATA_BYTES_MAX)} bytes when encoded`);
+}
+
+/** The bound of `variables` in a send, and in a preview of one. */
+export function variablesFaults(variables: unknown): readonly ProblemDetail[] {
+  if (variables === undefined) return NO_FAULTS;
+  if (codePoints(JSON.stringify(variables)) <= VARIABLES_CHARACTERS_MAX) return NO_FAULTS;
+  return fault("/variables", `is over ${grouped(VARIABLES_CHARACTERS_MAX)} characters when encoded`);
+}
+
+/** The texts among the headers: what is of another kind the schema refuses. */
+function callerHeaderFaults(headers: unknown): readonly ProblemDetail[] {
+  if (typeof headers !== "object" || headers === null || Array.isArray(headers)) return NO_FAULTS;
+  const texts = Object.entries(headers).filter(([, value]) => typeof value === "string");
+  return headerFaults(Object.fromEntries(texts)).map(({ name, message }) => ({
+    pointer: name === "" ? "/headers" : `/headers/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`,
+    message,
+  }));
+}
+
+function subjectFaults({ subject, template_id: templateId }: UncheckedMembers): readonly ProblemDetail[] {
+  if (typeof subject === "string" && !isHeaderSafe(subject)) {
+    return fault("/subject", "must not contain a line break or NUL");
+  }
+  const isMissing = subject === undefined && templateId === undefined;
+  return isMissing ? fault("/subject", "is required without template_id") : NO_FAULTS;
+}
+
+/** Without a template the content must be there; with one it is checked by the schema and not used. */
+function contentFaults(body: UncheckedMembers): readonly ProblemDetail[] {
+  const isOwn = body.template_id === undefined;
+  const faults: ProblemDetail[] = [...subjectFaults(body)];
+  if (isOwn && body.template_version_id !== undefined) {
+    faults.push({ pointer: "/template_version_id", message: "needs template_id beside it" });
+  }
+  if (isOwn && !body.html && !body.text) {
+    faults.push({ pointer: "/html", message: "is required without template_id, unless text is given" });
+  }
+  return faults;
+}
+
+/** The html could not distinguish two files that it calls the same. */
+function attachmentFaults(attachments: unknown): readonly ProblemDetail[] {
+  if (!Array.isArray(attachments)) return NO_FAULTS;
+  const ids = attachments.map((one) =>
+    typeof one === "object" && one !== null ? one.content_id : undefined,
+  );
+  const index = ids.findIndex((id, at) => id !== undefined && ids.indexOf(id) < at);
+  return index < 0 ? NO_FAULTS : fault(`/attachments/${index}/content_id`, "is another file's already");
+}
+
+/** The checks of a send that the schema cannot express: addresses, rules that span members, and sizes. */
+export function sendFaults(body: UncheckedMembers): readonly ProblemDetail[] {
+  return [
+    ...mailboxFaults("from", body.from),
+    ...mailboxFaults("to", body.to),
+    ...mailboxFaults("reply_to", body.reply_to),
+    ...memberFaults(body),
+  ];
+}
+
+function tagFaults(tags: unknown): readonly ProblemDetail[] {
+  if (!Array.isArray(tags)) return NO_FAULTS;
+  return tags.flatMap((tag, index) => {
+    if (typeof tag === "string" && (/\p{Cc}/u.test(tag) || tag.trim() === ""))
+      return fault(`/tags/${index}`, "must have visible characters, and no control characters");
+    return tags.indexOf(tag) < index ? fault(`/tags/${index}`, "is there twice") : NO_FAULTS;
+  });
+}
+
+/** Whether a time is one; how far away it may be depends on the clock. */
+function timeFaults(text: unknown): readonly ProblemDetail[] {
+  return typeof text !== "string" || parseDateTime(text) !== null
+    ? NO_FAULTS
+    : fault("/scheduled_at", NO_DATE_TIME);
+}
+
+/** All but the addresses, which a sound request has parsed already. */
+export function memberFaults(body: UncheckedMembers): readonly ProblemDetail[] {
+  return [
+    ...nameFaults(body),
+    ...contentFaults(body),
+    ...variablesFaults(body.variables),
+    ...metadataFaults(body.metadata),
+    ...attachmentFaults(body.attachments),
+    ...callerHeaderFaults(body.headers),
+    ...timeFaults(body.scheduled_at),
+    ...tagFaults(body.tags),
+  ];
+}
