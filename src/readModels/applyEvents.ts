@@ -111,7 +111,8 @@ function eventPlace(projection: Projection, event: RecordedEvent): string {
   return `projection ${projection.name} stopped at ${event.type}, stream ${event.stream}, revision ${event.revision}`;
 }
 
-function stop(applier: Applier, failure: ApplyFailure): void {
+/** Applies nothing more; what is not committed is undone. */
+export function stop(applier: Applier, failure: ApplyFailure): void {
   applier.failure = failure;
   applier.isWriting = false;
   applier.sums.clear();

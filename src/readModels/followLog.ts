@@ -11,6 +11,7 @@ import {
   makeApplier,
   makeFeed,
   moveTo,
+  stop,
   TRANSACTION_EVENTS_MAX,
   yieldToTimers,
 } from "./applyEvents.ts";
@@ -46,6 +47,8 @@ export interface FollowOptions extends ReadModelStorage {
   readonly store: EventStore;
   readonly projections: readonly Projection[];
   readonly onEvent: OnFollowEvent;
+  /** Files that readers have found damaged; each is taken out when it is given up. */
+  readonly damagedFiles?: Set<string>;
   readonly retryMs?: number;
   /** Ends the following: what was applied is committed, every file is closed, the promise is fulfilled. */
   readonly signal: AbortSignal;
@@ -182,6 +185,7 @@ class Follower {
 
   async #tickOn(): Promise<void> {
     while (!this.#signal.aborted) {
+      this.#stopDamaged();
       this.#commitLive(this.#uncommittedEvents === 0 && this.#announced?.caughtUp === true);
       try {
         this.#removeReleased();
@@ -195,6 +199,20 @@ class Follower {
       }
       await waitMs(TICK_MS, this.#signal);
     }
+  }
+
+  /** Stops what its readers have found damaged, as an event does that meets the damage. */
+  #stopDamaged(): void {
+    const { damagedFiles } = this.#options;
+    if (damagedFiles === undefined || damagedFiles.size === 0) return;
+    for (const { entry, applier } of [...this.#live, ...this.#behind]) {
+      if (!damagedFiles.has(entry.file)) continue;
+      stop(applier, {
+        reason: `projection ${entry.name} was found damaged by its readers`,
+        cause: "damaged",
+      });
+    }
+    damagedFiles.clear();
   }
 
   async #bringIn(): Promise<void> {

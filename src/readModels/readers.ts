@@ -14,6 +14,8 @@ export interface ReadersOptions {
   /** `<DATA_DIR>/projections`. */
   readonly directory: string;
   readonly projections: readonly Pick<Projection, "name">[];
+  /** Hears of each file that a reading has found damaged, once until the follower opens it again. */
+  readonly onDamage?: (file: string) => void;
 }
 
 /** The status of a projection, as far as the follower has said. */
@@ -65,6 +67,8 @@ interface Slot {
   failure: string | null;
   file: string | undefined;
   db: ReadDatabaseFile | undefined;
+  /** Whether the follower has been told that the file is damaged. */
+  isDamageTold: boolean;
 }
 
 function slotOf({ name }: { readonly name: string }): Slot {
@@ -76,12 +80,39 @@ function slotOf({ name }: { readonly name: string }): Slot {
     failure: null,
     file: undefined,
     db: undefined,
+    isDamageTold: false,
   };
 }
 
 function databaseOf(slot: Slot): ReadDatabaseFile {
   if (slot.db) return slot.db;
   throw new ReadDatabaseError("unavailable", `the read model ${slot.name} has not been opened yet`);
+}
+
+/** Runs a query. Damage that it meets may lie where no event of the follower ever comes: the follower is told. */
+function query<Result>(
+  slot: Slot,
+  { onDamage }: ReadersOptions,
+  run: (db: ReadDatabaseFile) => Result,
+): Result {
+  try {
+    return run(databaseOf(slot));
+  } catch (error) {
+    const isDamage = error instanceof ReadDatabaseError && error.failure === "damaged";
+    if (isDamage && slot.file !== undefined && !slot.isDamageTold) {
+      slot.isDamageTold = true;
+      onDamage?.(slot.file);
+    }
+    throw error;
+  }
+}
+
+function readerOf(slot: Slot, options: ReadersOptions): ReadDatabase {
+  return {
+    run: (sql, ...values) => query(slot, options, (db) => db.run(sql, ...values)),
+    get: (sql, ...values) => query(slot, options, (db) => db.get(sql, ...values)),
+    all: (sql, ...values) => query(slot, options, (db) => db.all(sql, ...values)),
+  };
 }
 
 /** Goes over to `file`; a connection to another one is closed. */
@@ -130,6 +161,7 @@ function receiveOne(slot: Slot, event: FollowEvent, options: ReadersOptions): vo
     case "opened":
     case "switched":
       openFile(slot, event.file, options);
+      slot.isDamageTold = false;
       slot.state = "behind";
       slot.failure = null;
       moveTo(slot, event.position);
@@ -163,14 +195,7 @@ export function openReaders(options: ReadersOptions): Readers {
   const waitIn = async (slot: Slot, isSatisfied: () => boolean, timeoutMs: number) =>
     isSatisfied() || wait(slot, isSatisfied, timeoutMs);
   return {
-    reader(name) {
-      const slot = slotNamed(name);
-      return {
-        run: (sql, ...values) => databaseOf(slot).run(sql, ...values),
-        get: (sql, ...values) => databaseOf(slot).get(sql, ...values),
-        all: (sql, ...values) => databaseOf(slot).all(sql, ...values),
-      };
-    },
+    reader: (name) => readerOf(slotNamed(name), options),
     status: () =>
       [...slots.values()].map(({ name, state, position, failure }) => {
         return { name, state, position, failure, isCaughtUp: isCaughtUp && state === "live" };

@@ -137,8 +137,7 @@ interface Ground {
 async function runOn(config: Config, logger: Logger, ground: Ground): Promise<RunningApp> {
   const { store, content, opened, listeners } = ground;
   const { logId, incarnation } = opened;
-  const directory = join(config.dataDir, "projections");
-  const readers = openReaders({ databases: sqliteReadDatabases, directory, projections });
+  const readers = readersOf(config, (file) => readModels.tellDamage(file));
   const deps = depsOn(config, { store, content, keys: opened.keys, readers });
   if (config.bootstrap) await bootstrap(deps, logId, config.dataDir);
   const workers = makeBackgroundJobs(config, logger, { deps, readers, logId: incarnation });
@@ -245,6 +244,11 @@ interface Following {
   readonly incarnation: string;
   readonly readers: Readers;
   readonly workers: BackgroundJobs;
+}
+
+function readersOf({ dataDir }: Config, onDamage: (file: string) => void): Readers {
+  const directory = join(dataDir, "projections");
+  return openReaders({ databases: sqliteReadDatabases, directory, projections, onDamage });
 }
 
 /** Keeps the read models level with the log, on a thread of their own. */

@@ -314,6 +314,34 @@ describe("a database that fails", () => {
     expect(databaseFiles(place)).toHaveLength(2);
   });
 
+  test("as damaged for its readers alone is built anew as soon as one of them meets it", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 12);
+    const open: ReadDatabases["open"] = (path, mode) => {
+      const db = place.databases.open(path, mode);
+      if (mode !== "read" || !path.endsWith("counter.1.1.db")) return db;
+      const get = () => {
+        throw new ReadDatabaseError("damaged", "database disk image is malformed");
+      };
+      return { ...db, get };
+    };
+    const following = follow({ ...place, databases: { ...place.databases, open } }, store, [counter]);
+    await following.caughtUp();
+    const reader = following.readers.reader("counter");
+    const count = () => reader.get("SELECT count FROM counter");
+    expect(count).toThrow("malformed");
+    await until(() => currentFile(place, "counter") === "counter.1.2.db", "a new file");
+    await following.caughtUp();
+    expect(count()).toEqual({ count: 12 });
+    expect(following.events).toContainEqual({
+      type: "failed",
+      name: "counter",
+      reason: "projection counter was found damaged by its readers",
+      retrying: true,
+    });
+    await following.stop();
+  });
+
   test("as damaged, the catalog itself, ends the following: whoever begins it again finds it renewed", async () => {
     const store = memoryEventStore();
     let isDamaged = false;

@@ -126,7 +126,9 @@ export interface Following {
 /** Follows with the given projections until stopped. */
 export function follow(place: ReadModelStorage, store: EventStore, projections: Projection[]): Following {
   const { databases, directory, logId } = place;
-  const readers = openReaders({ databases, directory, projections });
+  const damagedFiles = new Set<string>();
+  const onDamage = (file: string) => void damagedFiles.add(file);
+  const readers = openReaders({ databases, directory, projections, onDamage });
   const events: FollowEvent[] = [];
   const stopping = new AbortController();
   const running = followReadModels({
@@ -135,6 +137,7 @@ export function follow(place: ReadModelStorage, store: EventStore, projections: 
     databases,
     directory,
     projections,
+    damagedFiles,
     retryMs: 1,
     signal: stopping.signal,
     onEvent(event) {

@@ -24,7 +24,7 @@ export function problemOf(error: unknown): Problem | null {
       detail: "the store cannot be reached; try again",
     });
   }
-  if (error instanceof ReadDatabaseError && error.failure === "unavailable") {
+  if (error instanceof ReadDatabaseError && error.failure !== "statement") {
     return new Problem("INTERNAL_ERROR", {
       unavailable: true,
       detail: "the read model is not ready yet; try again",

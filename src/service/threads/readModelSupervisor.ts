@@ -22,6 +22,8 @@ export function superviseReadModels({
   onSealTrouble,
 }: ReadModelSupervisorOptions): {
   stop(): Promise<void>;
+  /** Tells the thread of a file that a reader has found damaged. */
+  tellDamage(file: string): void;
 } {
   let stopping = false;
   let worker = begin();
@@ -52,6 +54,7 @@ export function superviseReadModels({
   }
 
   return {
+    tellDamage: (file) => worker.postMessage({ damagedFile: file } satisfies ToThread),
     stop() {
       stopping = true;
       clearTimeout(restart);

@@ -21,8 +21,13 @@ export interface ThreadStart extends Pick<Config, ThreadSetting> {
   readonly logId: string;
 }
 
-/** To the thread: begin, end, or an answer to one of its events. */
-export type ToThread = { readonly start: ThreadStart } | { readonly stop: true } | FollowAnswer;
+/** To the thread: begin, end, what a reader has found, or an answer to one of its events. */
+export type ToThread =
+  | { readonly start: ThreadStart }
+  | { readonly stop: true }
+  /** A file that a reader has found damaged. */
+  | { readonly damagedFile: string }
+  | FollowAnswer;
 
 /**
  * From the thread: an event, why the log could not be sealed, or its end with the reason, null when it was asked to
@@ -34,6 +39,7 @@ declare const self: Worker;
 
 // Applying events and sealing them is work that never waits; on a thread of its own it takes no time from requests.
 const stopped = new AbortController();
+const damagedFiles = new Set<string>();
 const post = (message: FromThread) => self.postMessage(message);
 const relay = followRelay(post);
 
@@ -62,6 +68,7 @@ async function follow(start: ThreadStart): Promise<void> {
       store,
       projections,
       onEvent: relay.onEvent,
+      damagedFiles,
       signal: stopped.signal,
     });
   } finally {
@@ -72,6 +79,7 @@ async function follow(start: ThreadStart): Promise<void> {
 
 self.onmessage = ({ data }: MessageEvent<ToThread>) => {
   if ("stop" in data) stopped.abort();
+  else if ("damagedFile" in data) damagedFiles.add(data.damagedFile);
   else if ("answerTo" in data) relay.receive(data);
   else {
     follow(data.start).then(
