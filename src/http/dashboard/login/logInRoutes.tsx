@@ -54,7 +54,7 @@ const LINK_FAULTS: Readonly<Record<Exclude<RedeemOutcome["kind"], "redeemed">, s
 const HEALTH: Readonly<Record<ReturnType<typeof healthStatus>, string>> = {
   ok: "All is well",
   degraded: "It works; something beside it is not well",
-  unavailable: "It cannot do its work now",
+  unavailable: "It is not ready now",
 };
 
 /** Somebody who is let in, by a key. */
