@@ -1,7 +1,7 @@
 import { refusedFor } from "../http/server/problem.ts";
 import type { ParsedMail } from "../ports/submission/mailParser.ts";
 
-/** What a send takes as a header of the caller's own. */
+/** What a send accepts as a header of the caller's own. */
 const OWN = /^(?:x-.+|list-.+|references|in-reply-to|auto-submitted|feedback-id|importance|precedence)$/;
 /** What is for us. */
 const FOR_US = /^x-(?:idempotency-key$|postledger-)/;
@@ -21,7 +21,7 @@ export function mailHeaders({ headers }: ParsedMail): Readonly<Record<string, st
   const names = new Set<string>();
   for (const { name, value } of headers) {
     const lower = name.toLowerCase();
-    // Where a long line was broken is no part of what it says.
+    // Where a long line was folded is not part of its value.
     const text = value.replace(/[ \t]+/g, " ").trim();
     if (!OWN.test(lower) || FOR_US.test(lower) || FOR_OTHERS.test(lower) || text === "") continue;
     if (names.has(lower)) {

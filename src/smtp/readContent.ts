@@ -47,7 +47,7 @@ export function contentTooLarge(): Problem {
 
 /**
  * Whether all lines end with CRLF and no NUL is in them (RFC 5321 §2.3.8). Servers disagree about what else ends a line,
- * so whoever sends a CR or LF alone may be hiding a second mail in the first.
+ * so a CR or LF alone may hide a second mail in the first.
  */
 export function hasPlainLines(bytes: Uint8Array): boolean {
   let before = 0;

@@ -15,7 +15,7 @@ type Formats = Pick<AttachmentInspector, "contentTypeOf" | "extensionOf">;
 
 /**
  * A mail as the body of a send, but for its recipient: from then on it is checked like any other. Who else is named in
- * To and Cc is not in it, and whatever else its header holds is left behind: Bcc, traces, signatures of what it was.
+ * To and Cc is not in it, and everything else in its header is dropped: Bcc, traces, signatures of what it was.
  * Throws what the contract of a send has no words for.
  */
 export function sendBody(mail: ParsedMail, formats: Formats): Omit<SendEmailBody, "to"> {
@@ -76,7 +76,7 @@ function onlyMailbox(mail: ParsedMail, member: keyof typeof FIELDS): ParsedMailb
 
 /**
  * A file as the contract of a send has it. Mail libraries guess types, and some name none, so the type is the one that
- * goes with the extension; what the file holds is looked at all the same.
+ * goes with the extension; the file's content is checked all the same.
  */
 function file({ filename, contentType, contentId, content }: ParsedFile, index: number, formats: Formats) {
   const extension = formats.extensionOf(contentType);

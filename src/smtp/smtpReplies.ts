@@ -16,8 +16,8 @@ const LATER: ReplyCodes = [451, "4.7.1"];
 const BROKEN: ReplyCodes = [451, "4.3.0"];
 
 /**
- * What a refusal of the send contract is over SMTP: 4xx where the same mail may be taken later, for then a mail server
- * in between keeps it and tries again; 5xx where it never will be.
+ * What a refusal of the send contract is over SMTP: 4xx where the same mail may be accepted later, for then a mail
+ * server in between keeps it and tries again; 5xx where it never will be.
  */
 const CODES: Readonly<Partial<Record<ProblemCode, ReplyCodes>>> = {
   INVALID_REQUEST: CONTENT,

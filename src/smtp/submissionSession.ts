@@ -142,7 +142,7 @@ async function take(
   const { bodies, requests, log } = options;
   const record = new MailRecord(log, user.workspaceId);
   const body = bodies.open(user.workspaceId);
-  // Before it is asked whether the log was frozen: whoever finds none at work then, later finds none that was let in.
+  // Before it is asked whether the log was frozen: who sees no request then will see none that was let in later.
   requests.begin();
   // Not before the work is over, be it long after the reply: until then the bytes are in memory.
   const end = () => {

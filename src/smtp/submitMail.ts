@@ -34,7 +34,7 @@ const checkBody = checkBy(SendEmailBody);
 
 /**
  * Accepts one message for each recipient, and answers their ids. Throws the problem of the first that is not accepted;
- * those before it stay, and a repeat of the mail finds them: it is answered from what they are, and goes on with the
+ * those before it stay, and a repeat of the mail finds them: it is answered from these, and continues with the
  * rest. A mail counts as one request, whatever the number of its recipients.
  */
 export async function submitMail(
@@ -99,7 +99,7 @@ function sendsOf(
   });
 }
 
-/** The problem of a recipient after the first: whoever reads it has to know that some of the mail is under way. */
+/** The problem of a recipient after the first: it has to say that some of the mail is under way. */
 function partly(error: unknown, accepted: number, all: number): unknown {
   const problem = problemOf(error);
   if (problem === null) return error;

@@ -4,7 +4,7 @@ const TIMEOUT_MS = 5_000;
 /** A certificate, or the answer to a confirmation. */
 const ANSWER_BYTES_MAX = 65_536;
 
-/** Asks Amazon SNS over HTTPS. Whoever calls has made sure that the URL is Amazon's. */
+/** Requests to Amazon SNS over HTTPS. The caller has checked that the URL is Amazon's. */
 export const snsEndpoint: SnsEndpoint = {
   async get(url) {
     try {

@@ -95,7 +95,7 @@ function resolvers(dnsServers: readonly string[]): (host: string) => Resolver {
   };
 }
 
-/** The answers; none when the name has none of this kind, null when nobody said. */
+/** The answers; none when the name has none of this kind, null when no server answered. */
 async function addressesOf(query: Promise<readonly string[]>): Promise<readonly string[] | null> {
   try {
     return await query;

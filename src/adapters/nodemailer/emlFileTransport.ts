@@ -85,7 +85,7 @@ async function makeDirectory(directory: string): Promise<void> {
     await syncDirectory(dirname(made));
 }
 
-/** Whoever reads `path` sees the old content or the new one, whole, after a crash too. */
+/** A reader of `path` sees either the old content or the new one, whole, also after a crash. */
 async function replaceFile(path: string, bytes: Buffer): Promise<void> {
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {

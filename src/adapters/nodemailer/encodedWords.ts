@@ -47,7 +47,7 @@ const PLAIN_NAME = /^(?!.*=\?)[ !#-[\]-~]{0,60}$/;
  */
 export function dropUnfitName(part: MimeNode): void {
   if (!part.filename || PLAIN_NAME.test(part.filename)) return;
-  // What is written is the type with the name behind it; what was set is the type alone.
+  // What is written is the type followed by the name; what was set is the type alone.
   replaceHeader(part, "Content-Type", (_, write) => write(part.getHeader("Content-Type")));
 }
 

@@ -144,7 +144,7 @@ export function reasonOf(error: SmtpError): string {
 
 const BAD_GREETING = "Invalid greeting";
 
-/** nodemailer says twice what a greeting was that it does not take. */
+/** nodemailer repeats a greeting that it refuses in its own message. */
 function messageOf({ message, response }: SmtpError): string {
   return response !== undefined && message.startsWith(BAD_GREETING)
     ? `${BAD_GREETING}: ${response}`

@@ -8,17 +8,17 @@ import { timerMs } from "./smtpTransaction.ts";
 export interface FailoverRelay {
   /** Host and port. */
   readonly name: string;
-  /** Those of the least order take mail as long as one of them does. */
+  /** Only those of the least order are used, as long as one of them accepts mail. */
   readonly order: number;
   /** The share of mail among relays of one order. */
   readonly weight: number;
   readonly transport: MailTransport;
 }
 
-/** A relay that begins to rest, with the reason, or takes mail again. */
+/** A relay whose circuit opens, with the reason, or closes again. */
 export interface RelayChange {
   readonly relay: string;
-  /** Null: it takes mail again. Codes and words of our own: a relay's may name people. */
+  /** Null: it accepts mail again. In our own words: a relay's may name people. */
   readonly reason: string | null;
 }
 
@@ -29,11 +29,13 @@ interface FailoverContext {
   readonly random: () => number;
 }
 
-/** After a fault a relay rests, each time twice as long, before one message tries it again. */
+/** After a fault a relay is left alone, each time twice as long, before one message tries it again. */
 const REST_MS_MIN = 1_000;
 const REST_MS_MAX = 60_000;
 const DOUBLINGS_MAX = Math.ceil(Math.log2(REST_MS_MAX / REST_MS_MIN));
-/** What a relay says that takes nobody's mail, or none of ours: 421 goes away, the others are about the log-in. */
+/**
+ * Replies of a relay that accepts no mail, or none of ours: 421 closes the connection, the others are about the log-in.
+ */
 const RELAY_FAULT_CODES: readonly number[] = [421, 454, 530, 535];
 
 /** A relay and its circuit breaker. */
@@ -47,7 +49,7 @@ class GuardedRelay {
     private readonly context: Pick<FailoverContext, "clock" | "onChange">,
   ) {}
 
-  /** Whether a message may go to it now. Of those that come after a rest, one tries it. */
+  /** Whether a message may go to it now. After the cool-down only one message tries it. */
   get isClosed(): boolean {
     if (this.faults === 0) return true;
     return !this.isTried && this.context.clock.monotonicMs() >= this.restUntil;
@@ -92,7 +94,7 @@ export function relayFailover(
 ): MailTransport {
   const guards = relays.map((relay) => new GuardedRelay(relay, { clock, onChange }));
 
-  /** The relays in the order in which a message tries them. While all of them rest, all are tried. */
+  /** The relays in the order in which a message tries them. While all of them cool down, all are tried. */
   const inOrder = (tried: ReadonlySet<GuardedRelay>): readonly GuardedRelay[] => {
     const left = guards.filter((guarded) => !tried.has(guarded));
     const open = left.filter((guarded) => guarded.isClosed);
@@ -169,7 +171,7 @@ class FailoverSession implements MailSession {
     this.current.guarded.undecided();
   }
 
-  /** Goes on with another relay; false when none takes mail. */
+  /** Moves to another relay; false when none accepts mail. */
   private async next(deadline: EpochMs): Promise<boolean> {
     const { open, tried, clock } = this.context;
     const late = AbortSignal.timeout(timerMs(deadline - clock.now()));

@@ -41,7 +41,7 @@ export function createSemaphore(permits: number): Semaphore {
   };
 }
 
-/** Joins the end of a line. Whoever serves the line calls the entry, which leaves it by itself. */
+/** Joins the end of a queue. The queue's server calls the entry, which then leaves it. */
 export function waitIn(line: Set<(granted: boolean) => void>, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const settle = (granted: boolean): void => {

@@ -22,12 +22,12 @@ export interface SmtpRelay {
   readonly verifyCertificate: boolean;
   /** Set where it replaces our envelope sender by one of its own. */
   readonly replacesReturnPath?: true;
-  /** The provider behind the relay, which gets our id in its own way so that its events name it. */
+  /** The relay's provider, which gets our id in a way of its own, so that its events name it. */
   readonly provider?: RelayProvider;
   readonly credentials?: { readonly user: string; readonly password: string };
   /** Set where we do not sign: the relay does it, or changes what a signature is for. */
   readonly isUnsigned?: true;
-  /** Of several relays those of the least order take mail as long as one of them does; 1 unless given. */
+  /** Of several relays those of the least order are used, as long as one of them accepts mail; 1 unless given. */
   readonly order?: number;
   /** The share of mail among relays of one order; 1 unless given. */
   readonly weight?: number;
@@ -215,7 +215,7 @@ function starttlsOf(url: URL, loopback: boolean, implicitTls: boolean): SmtpRela
   return tls ?? (loopback ? "opportunistic" : "required");
 }
 
-/** Reads relays as {@link smtpOptionsFromUrl} does, each behind white space, which no URL holds. */
+/** Reads relays as {@link smtpOptionsFromUrl} does, separated by white space, which no URL holds. */
 export function smtpRelaysFromUrls(text: string): readonly SmtpRelay[] {
   return text
     .split(/\s+/)

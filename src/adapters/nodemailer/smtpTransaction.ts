@@ -102,7 +102,7 @@ export function transmit(
     smtp.once("end", onEnd);
     setSilenceMax(connection, timeouts.commandTimeoutMs);
     const { from, to, bytes, wantsReports } = outgoing;
-    // RFC 3461, said to relays that offer it.
+    // RFC 3461, for relays that offer it.
     const dsn = wantsReports ? { dsn: { ret: "HDRS" as const, notify: "FAILURE" as const } } : {};
     const envelope = { from, to, size: bytes.length, ...dsn };
     smtp.send(envelope, content, (error, info) => {
@@ -113,7 +113,7 @@ export function transmit(
   });
 }
 
-/** A delay that `setTimeout` takes as it is meant. */
+/** A delay within the range of `setTimeout`. */
 export function timerMs(delayMs: number): number {
   return Math.min(Math.max(delayMs, 0), TIMER_MS_MAX);
 }
@@ -139,7 +139,7 @@ function outcomeOfError(error: SmtpError, replies: number, content: Content): Ma
     // nodemailer holds the message against the relay's SIZE by itself, and says nothing to the relay.
     return refused("mail", 552, "5.3.4 the message is larger than the relay takes (RFC 1870)");
   }
-  // EPROTOCOL is a reply that answers nothing we said, so it says nothing about the message.
+  // EPROTOCOL is a reply to no command of ours, so it says nothing about the message.
   if (code === undefined || code < 400 || code > 599 || error.code === "EPROTOCOL") {
     return outcomeWithoutReply(replies, content, reasonOf(error));
   }
@@ -170,7 +170,7 @@ function oneLine(reply: string): string {
 }
 
 /**
- * What a relay would refuse, or what cannot be said to it at all: found here, and reported in the words of the
+ * What a relay would refuse, or what SMTP cannot express: found here, and reported in the words of the
  * RFC that a relay would use. nodemailer sends a non-ASCII address to any relay, SMTPUTF8 or not.
  */
 function refusalBeforeSending(connection: RelayConnection, outgoing: OutgoingMail): MailOutcome | undefined {

@@ -137,7 +137,7 @@ const OURS_FOR_PROVIDER: Readonly<Record<RelayProvider["name"], readonly string[
   postmark: ["x-pm-metadata-postledger_id", "x-pm-keepid"],
   ses: ["x-ses-configuration-set", "x-ses-message-tags"],
 };
-/** Tags as SES takes them: names and values of letters, digits, hyphens and underscores. */
+/** Tags as SES accepts them: names and values of letters, digits, hyphens and underscores. */
 const SES_TAGS = /^[\w-]+=[\w-]+(?:, ?[\w-]+=[\w-]+)*$/;
 
 /** The fields by which a provider gives our id back in its events. It takes them out of the message. */
@@ -185,7 +185,7 @@ function isReady(pool: Pool, connection: RelayConnection): boolean {
   return !ended && !needsReset && messages < pool.settings.messagesPerConnectionMax;
 }
 
-/** Keeps the connection if it can be used again; else its permit stays taken until the relay has let it go. */
+/** Keeps the connection if it can be used again; else its permit is held until the relay has closed it. */
 async function giveBack(pool: Pool, connection: RelayConnection | undefined): Promise<void> {
   if (connection?.needsReset) await resetRelayConnection(connection);
   if (connection && !pool.closed && isReady(pool, connection)) pool.idle.put(connection);

@@ -2,7 +2,7 @@ import type { MailParseResult, MailParser } from "../../ports/submission/mailPar
 import { parseMail } from "./parseMail.ts";
 import { parserThread } from "./parserThread.ts";
 
-/** Up to this size a mail is read where it is needed: one that is made for it takes some ms, others less than 1 ms. */
+/** Up to this size a mail is read where it is needed: a hostile one takes some ms, others less than 1 ms. */
 const AT_ONCE_BYTES_MAX = 16_384;
 const TOO_LONG: MailParseResult = { kind: "refused", reason: "takes too long to read" };
 

@@ -65,7 +65,7 @@ function parsed(email: Email): ParsedMail {
   };
 }
 
-/** What ends the last line belongs to the boundary behind it, or to the end of the mail (RFC 2046 §5.1.1). */
+/** The last line break belongs to the boundary after it, or to the end of the mail (RFC 2046 §5.1.1). */
 function withoutLastBreak(text: string): string {
   return text.replace(/\r?\n$/, "");
 }
@@ -80,7 +80,7 @@ function mailbox({ name, address }: Mailbox): readonly ParsedMailbox[] {
   return address === "" ? [] : [{ name, address }];
 }
 
-/** Programs give every file a Content-ID; it says something where the html refers to it. */
+/** Programs give every file a Content-ID; it matters only where the html refers to it. */
 function file({ filename, mimeType, contentId, content }: Attachment, html: string): ParsedFile {
   const id = contentId?.replace(/^<|>$/g, "") ?? "";
   const isShown = id !== "" && [id, encodeURIComponent(id)].some((name) => html.includes(`cid:${name}`));

@@ -32,7 +32,7 @@ export function parserThread<Result>(script: string, tooLong: Result): ParserThr
     const job = jobs.shift();
     isBusy = job !== undefined;
     if (owner === undefined || job === undefined) return;
-    // Behind all others, who are in the order in which they are read.
+    // After all others, which are in the order in which they are read.
     waiting.delete(owner);
     if (jobs.length > 0) waiting.set(owner, jobs);
     run(job);

@@ -28,7 +28,7 @@ const CONNECTIONS_MAX = 50;
 const CONNECTIONS_PER_CLIENT_MAX = 10;
 /** Of one mail. Reports go to one address. */
 const RECIPIENTS_MAX = 10;
-/** The largest mail that is taken: a report may return the whole message, encoded once more. */
+/** The largest mail that is accepted: a report may return the whole message, encoded once more. */
 const MAIL_BYTES_MAX = 40 * 1_024 * 1_024;
 /** What is kept of it: the report comes before what it returns. */
 const KEPT_BYTES_MAX = 256 * 1_024;
@@ -42,8 +42,8 @@ const TOO_LARGE: InboundReply = { code: 552, text: "5.3.4 the message is too lar
 const BROKEN: InboundReply = { code: 451, text: "4.3.0 try again later" };
 
 /**
- * Takes mail over SMTP (RFC 5321) from anybody, for the addresses that the handler names. No log-in; TLS for whoever
- * wants it, since servers that return mail cannot be asked for more. Rejects with the system's error when the port cannot be had.
+ * Accepts mail over SMTP (RFC 5321) from anybody, for the addresses that the handler names. No log-in; TLS is optional,
+ * since servers that return mail cannot be asked for more. Rejects with the system's error when the port cannot be had.
  */
 export async function openInboundMailServer(
   options: InboundOptions,

@@ -19,7 +19,7 @@ export class SessionDeadlines {
 
   constructor(private readonly end: (sessionId: string) => void) {}
 
-  /** A session goes on to another part, which gets its whole time. */
+  /** A session moves on to another part, whose time begins now. */
   enter(sessionId: string, part: SessionPart): void {
     this.leave(sessionId);
     this.timers.set(
@@ -28,7 +28,7 @@ export class SessionDeadlines {
     );
   }
 
-  /** Nothing is waited for from the client: it waits for us, or is gone. */
+  /** The client owes us nothing: it waits for us, or is gone. */
   leave(sessionId: string): void {
     clearTimeout(this.timers.get(sessionId));
     this.timers.delete(sessionId);

@@ -25,11 +25,11 @@ export interface SubmissionTls extends TlsFiles {
 
 export interface SubmissionPortOptions {
   readonly host: string;
-  /** 0 takes any free port. */
+  /** 0: any free port. */
   readonly port: number;
   /** What the greeting says that we are. */
   readonly name: string;
-  /** Null: nobody is asked for TLS, which is for loopback alone. */
+  /** Null: TLS is not required, which is for loopback alone. */
   readonly tls: SubmissionTls | null;
   /** The longest content, in bytes: announced by EHLO (RFC 1870). */
   readonly contentBytesMax: number;
@@ -76,7 +76,7 @@ interface ServedConnection {
   close(): void;
 }
 
-/** What is known of a session beside what the library knows. */
+/** What we know of a session and the library does not. */
 interface OwnSession {
   readonly group: string;
   /** Who is logged in; null: nobody yet. */
@@ -291,7 +291,7 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
     } finally {
       own.isTaking = false;
       if (this.sessions.has(id)) this.deadlines.enter(id, "envelope");
-      // While the service stops, a mail that was taken is the session's last.
+      // While the service stops, a mail that was accepted is the session's last.
       if (this.isStopping) setImmediate(() => this.end(id, STOPPING));
     }
   }
@@ -331,7 +331,7 @@ async function* untilItsEnd(content: AsyncIterable<Uint8Array>, onEnd: () => voi
   onEnd();
 }
 
-/** A refusal as the library takes it; null stays null. */
+/** A refusal in the library's form; null stays null. */
 function asError(reply: SmtpReply | null): Error | null {
   return reply === null ? null : replyError(reply);
 }

@@ -10,7 +10,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 import { isReachedBy } from "./readEmail.ts";
 
-/** How often callers may move one message in a day: each time stays in its stream, and whoever reads it reads all. */
+/** How often callers may move one message in a day: each time stays in its stream, which is read whole. */
 const MOVES_PER_DAY_MAX = 100;
 
 /** Calls a message back while no worker has claimed it. A repeat is no error. */

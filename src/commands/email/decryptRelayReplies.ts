@@ -31,7 +31,7 @@ function withReply(event: Outcome, reply: string): EmailEvent {
   return { type: event.type, data: reply === "" ? facts : { ...facts, reply } } as Outcome;
 }
 
-/** A message's events with what relays have said in `reply`, as long as its content is there. */
+/** A message's events with the relays' words in `reply`, as long as its content is there. */
 export function withReplyTexts(
   keys: Opener,
   salt: string | null,

@@ -9,7 +9,7 @@ export interface WholeContent extends EmailContent {
   readonly files: readonly OpenAttachment[];
 }
 
-/** A message as a transport takes it: the same at every attempt, and whenever somebody looks at it later. */
+/** A message for a transport: the same at every attempt, and whenever somebody looks at it later. */
 export function mailMessage(
   id: string,
   email: Pick<Email, "acceptedAt" | "scheduledAt">,

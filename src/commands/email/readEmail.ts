@@ -14,7 +14,7 @@ import { type EmailHistory, emailHistoryUntil, type HistoryEvent, readEmailHisto
 import { openContent } from "./storedContent.ts";
 
 /**
- * Where the fold of a message begins for those who need no content: behind it, which may be large, and may be gone.
+ * Where the fold of a message begins for those who need no content: after it, since it may be large, and may be gone.
  */
 export const WITHOUT_CONTENT = { state: emailDecider.initialState, revision: ACCEPTANCE_REVISION - 1 };
 

@@ -35,7 +35,7 @@ export async function prepareContent(
     return { event: encodeData({ salt, content }, bytes), salt, digest, bytes };
   }
   const reference = { sha256: await store.put(folder, Buffer.from(json)), bytes };
-  // Of what the event itself holds: who checks the log needs no content store for it.
+  // Of what the event itself holds: a check of the log needs no content store for it.
   const digest = contentDigest(salt, "reference", JSON.stringify(reference));
   return { event: { salt, reference }, salt: null, digest, bytes };
 }

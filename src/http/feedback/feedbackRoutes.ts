@@ -25,7 +25,7 @@ import { feedbackOperations, type TellFeedback, TellFeedbackBody } from "./feedb
 const MESSAGES_SCANNED_MAX = 50;
 
 interface FeedbackOptions extends Dependencies {
-  /** Whether a bounce says for good at which domain it was. */
+  /** Whether a bounce keeps its recipient's domain for good. */
   readonly bounceDomains: boolean;
   /** The read model `emails`. */
   readonly emails: ReadModel;

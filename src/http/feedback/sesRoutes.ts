@@ -11,7 +11,7 @@ interface SesOptions extends Pick<SesContext, "sns" | "topicArns" | "bounceDomai
   readonly deps: Dependencies;
 }
 
-/** Whose share of the memory for bodies these take: nobody has a key. */
+/** The owner of these bodies in the memory bound: they come without a key. */
 const BODIES_OF = "amazon-sns";
 
 /** What Amazon SES reports through Amazon SNS, which has no key but signs what it says. */

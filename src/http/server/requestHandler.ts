@@ -121,7 +121,7 @@ export function requestHandler(
     trustedProxies: options.trustedProxies,
   };
   const answer = async (request: Request, context: RequestContext): Promise<Response> => {
-    // Before it is asked whether the log was frozen: whoever finds none at work then, later finds none that was let in.
+    // Before it is asked whether the log was frozen: who sees no request then will see none that was let in later.
     options.requests.begin();
     try {
       checkFraming(request.headers);

@@ -29,7 +29,7 @@ export interface DeliveryContext {
   /** Spares reading what this instance has just accepted; null: everything is read. */
   readonly recent: RecentEmailCache | null;
   readonly policy: DeliveryPolicy;
-  /** Whether a bounce says for good at which domain it was. */
+  /** Whether a bounce keeps its recipient's domain for good. */
   readonly bounceDomains: boolean;
   readonly sendGate: SendGate;
   /** Names this worker process in claims. */

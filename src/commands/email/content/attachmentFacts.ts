@@ -4,7 +4,7 @@ import type { Dependencies } from "../../dependencies.ts";
 import { workspaceLimits } from "../../workspace/workspaceLimits.ts";
 import type { ResolvedAttachment } from "../send/resolveAttachments.ts";
 
-/** What an acceptance says of its files for good; nothing where there are none. */
+/** What an acceptance keeps of its files for good; nothing where there are none. */
 export type FileFacts =
   | {
       readonly attachmentBytes: number;
@@ -20,7 +20,7 @@ interface FilesOfSend {
   readonly context: CommandContext;
 }
 
-/** Bytes that a message takes from the storage allowance: its direct files. Uploads are counted as uploads. */
+/** Bytes that count against the storage allowance: a message's direct files. Uploads are counted as uploads. */
 export function directBytes(attachments: readonly ResolvedAttachment[]): number {
   return attachments.reduce((sum, { source, bytes }) => sum + (source.kind === "direct" ? bytes : 0), 0);
 }
@@ -33,7 +33,7 @@ export async function fileFacts(deps: Dependencies, send: FilesOfSend): Promise<
   const uploads = new Set(resolved.flatMap(({ source }) => (source.kind === "upload" ? [source.id] : [])));
   return {
     attachmentBytes: resolved.reduce((sum, { bytes }) => sum + bytes, 0),
-    // What is taken now is given back once the files are gone: test mail takes nothing.
+    // What is reserved now is released once the files are gone: test mail reserves nothing.
     directBytes: context.isTest === true ? 0 : directBytes(resolved),
     attachmentsUntil: rfc3339(context.at + attachmentRetentionHours * HOUR_MS),
     ...(uploads.size === 0 ? {} : { uploadIds: [...uploads] }),

@@ -3,7 +3,9 @@ import type { EventStore } from "../../../ports/eventStore.ts";
 
 const PAGE_EVENTS = 500;
 
-/** The first of the messages that a relay has taken under this id; null when none of them was. Throws `StoreError`. */
+/**
+ * The first of the messages that a relay has accepted under this id; null when none of them was. Throws `StoreError`.
+ */
 export async function findByRelayId(
   store: EventStore,
   emailIds: readonly string[],
@@ -15,7 +17,7 @@ export async function findByRelayId(
   return null;
 }
 
-/** Reads from behind the content, which may be large: a short request has many messages looked at. */
+/** Reads from after the content, which may be large: a short request has many messages looked at. */
 async function wasTakenAs(store: EventStore, id: string, relayId: string): Promise<boolean> {
   for (let revision = ACCEPTANCE_REVISION; ; ) {
     const page = await store.read(emailStream(id), revision, PAGE_EVENTS);

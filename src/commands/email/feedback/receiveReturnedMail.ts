@@ -8,7 +8,7 @@ import type { EpochMs } from "../../../kernel/time.ts";
 import type { ReturnedMailParser } from "../../../ports/mail/returnedMailParser.ts";
 import { type FeedbackContext, type FeedbackReport, recordEmailFeedback } from "./recordEmailFeedback.ts";
 
-/** Which addresses take mail, and what it is read with. */
+/** Which addresses accept mail, and what it is read with. */
 export interface ReturnedMailContext extends FeedbackContext {
   readonly keys: InstanceKeys;
   readonly parser: ReturnedMailParser;
@@ -20,7 +20,7 @@ export interface ReturnedMailContext extends FeedbackContext {
   readonly now: () => EpochMs;
 }
 
-/** RFC 5321 §4.5.1: everybody who takes mail takes it for this one. */
+/** RFC 5321 §4.5.1: every server that accepts mail accepts it for this address. */
 const POSTMASTER = "postmaster";
 
 /** What an address is here. */
@@ -29,7 +29,7 @@ export type ReturnAddress =
   | { readonly kind: "complaints" }
   | { readonly kind: "postmaster" };
 
-/** What an address is here, in either case; null when it takes no mail. */
+/** What an address is here, in either case; null when it accepts no mail. */
 export function returnAddress(
   context: Pick<ReturnedMailContext, "keys" | "domain" | "complaintLocalPart" | "now">,
   address: string,

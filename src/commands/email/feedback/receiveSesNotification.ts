@@ -21,7 +21,7 @@ const CERTIFICATES_ASKED_MAX = 5;
 /** What notifications are checked with. */
 export interface SesContext extends FeedbackContext {
   readonly sns: SnsEndpoint;
-  /** The topics whose notifications are taken; of all others nothing is confirmed. */
+  /** The topics whose notifications are accepted; subscriptions of others are not confirmed. */
   readonly topicArns: ReadonlySet<string>;
 }
 
@@ -69,7 +69,7 @@ function eventOf({ Message = "" }: SnsMessage): unknown {
   }
 }
 
-/** Makes what takes notifications of Amazon SES that come through Amazon SNS. */
+/** Makes the receiver of notifications of Amazon SES that come through Amazon SNS. */
 export function sesNotifications(context: SesContext) {
   const certificates = new LRUCache<string, string>({ max: CERTIFICATES_MAX, ttl: CERTIFICATE_AGE_MS_MAX });
   const asked = new Map<string, Promise<string | null>>();
@@ -103,7 +103,7 @@ export function sesNotifications(context: SesContext) {
     return (await context.sns.get(SubscribeURL)) === null ? "unavailable" : "taken";
   }
 
-  /** Takes a message as it was posted. A repeat changes nothing. Throws `StoreError`. */
+  /** Accepts a message as it was posted. A repeat changes nothing. Throws `StoreError`. */
   return async function take(text: string, origin: SesOrigin): Promise<SesOutcome> {
     const message = snsMessage(text);
     if (message === null || !mayBeOurs(message, context.topicArns)) return "refused";

@@ -33,7 +33,7 @@ export interface FeedbackContext {
   readonly store: EventStore;
   readonly content: ContentStore;
   readonly keys: Pick<InstanceKeys, "encryptWithSalt">;
-  /** Whether a bounce says for good at which domain it was. */
+  /** Whether a bounce keeps its recipient's domain for good. */
   readonly bounceDomains: boolean;
 }
 

@@ -28,7 +28,7 @@ const SENDER_FAULTS: Readonly<Record<SenderFault, string>> = {
 
 const NO_FILES: AttachmentsOutcome = { kind: "resolved", attachments: [] };
 
-/** Everything that depends on state but takes nothing, in the order of answers. */
+/** All checks that depend on state but reserve nothing, in the order of answers. */
 export async function prepareSend(deps: Dependencies, send: SendCommand): Promise<Prepared | SendRefusal> {
   const { workspaceId, scheduledAt } = send;
   // The clock, too, is a state: the repeat of a message that went long ago gets its answer.

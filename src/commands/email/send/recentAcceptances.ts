@@ -10,7 +10,7 @@ export type Acceptance = Pick<Email, "fingerprint" | "acceptedAs" | "acceptedAt"
 
 /**
  * The messages that this instance has accepted or found accepted last, by their ids. An acceptance never changes, so
- * what is here is right; what is not here has to be asked of the log.
+ * what is here is right; what is not here has to be read from the log.
  */
 export type AcceptanceCache = Pick<LRUCache<string, Acceptance>, "get" | "set">;
 

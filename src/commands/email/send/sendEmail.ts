@@ -16,12 +16,12 @@ const STORAGE_EXCEEDED: SendRefusal = {
   detail: "the workspace's allowance for temporary files (storage_bytes) cannot take the direct files",
 };
 
-/** In place of a unit of the daily limit, for what takes none. */
+/** Instead of a unit of the daily limit, for what does not count. */
 const NO_UNIT = Symbol("no unit of the daily limit");
 
 /**
  * Accepts one message: one append of its content and its acceptance, expected to begin the stream that the
- * Idempotency-Key names. Whoever comes second reads what the first one wrote: the same request gets the same
+ * Idempotency-Key names. The second one reads what the first one wrote: the same request gets the same
  * answer, another one a conflict. Throws `StoreError`; then nothing is known to be accepted.
  */
 export async function sendEmail(deps: Dependencies, send: SendCommand): Promise<SendOutcome> {
@@ -64,7 +64,7 @@ async function acceptOrRefuse(deps: Dependencies, send: PreparedSend): Promise<S
   return outcome.kind === "refused" ? ((await replayedSend(deps, send)) ?? outcome) : outcome;
 }
 
-/** Takes what the limits allow, and gives it back unless the message was accepted. Test mail takes nothing. */
+/** Reserves what the limits allow, and returns it unless the message was accepted. Test mail reserves nothing. */
 async function withinLimits(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, context, id } = send;
   const bytes = context.isTest === true ? 0 : directBytes(send.resolved);
@@ -89,7 +89,7 @@ async function withinLimits(deps: Dependencies, send: PreparedSend): Promise<Sen
       if (!used && unit !== NO_UNIT) await deps.quota.returnUnit(workspaceId, unit);
     }
   } finally {
-    // Where the outcome is unknown the reservation waits for whoever sweeps them up.
+    // Where the outcome is unknown the reservation stays until stale ones are settled.
     if (!used && bytes > 0) await deps.storage.release(workspaceId, owner, context);
   }
 }

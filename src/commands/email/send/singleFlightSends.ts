@@ -12,7 +12,7 @@ export type SingleFlightSends = Map<string, SendFlight>;
 
 /**
  * What a request comes to because of another with its key that is under way: with the same content they share one
- * try, so that they take from the limits once and get one answer. Null when that had other content and was not
+ * try, so that they count once against the limits and get one answer. Null when that had other content and was not
  * accepted: then it is the turn of whoever waited first.
  */
 export async function sharedOutcome(other: SendFlight, fingerprint: string): Promise<SendOutcome | null> {
@@ -24,7 +24,7 @@ export async function sharedOutcome(other: SendFlight, fingerprint: string): Pro
   return end?.kind === "accepted" ? { kind: "conflict", id: end.receipt.id } : null;
 }
 
-/** Waits for whoever is under way to the message now, however it ends. */
+/** Waits for the send of this message that is under way, however it ends. */
 export async function landed(flights: SingleFlightSends, id: string): Promise<void> {
   await flights.get(id)?.outcome.catch(() => {});
 }
