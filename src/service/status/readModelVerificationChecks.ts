@@ -37,7 +37,10 @@ export function verificationChecks({
   if (differing.length > 0) return differing.map(wrong);
   const [oldest] = last.map(({ finishedAt }) => finishedAt).sort();
   if (oldest === undefined) {
-    const how = verifyIntervalMs === 0 ? ", nor will be: PROJECTION_VERIFY_INTERVAL_HOURS is not set" : "";
+    const how =
+      verifyIntervalMs === 0
+        ? "; nothing does it regularly, as PROJECTION_VERIFY_INTERVAL_HOURS is not set"
+        : "";
     return [ok(NAME, `not verified yet${how}`)];
   }
   const rows = last.reduce((sum, one) => sum + one.rows, 0);
