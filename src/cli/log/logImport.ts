@@ -19,7 +19,7 @@ import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
 
 /** What keeps a service from working on the log once it is here; null: nothing. Looked for before hours of copying. */
-async function troubleAhead(config: Config, header: ExportHeader): Promise<string | null> {
+async function importObstacle(config: Config, header: ExportHeader): Promise<string | null> {
   const key = await presentMasterKey(config);
   if (key === null)
     return "MASTER_KEY is not there: set the one of the log, or put its master.key into DATA_DIR";
@@ -77,7 +77,7 @@ async function importAlone(config: Config, file: string): Promise<Imported & { r
   }
   try {
     const checked = await checkExport(() => readLines(file));
-    const trouble = await troubleAhead(config, checked.header);
+    const trouble = await importObstacle(config, checked.header);
     if (trouble !== null) refuse(trouble);
     return { ...(await runImport(config, file, checked)), logId: checked.header.logId };
   } finally {

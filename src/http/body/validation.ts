@@ -14,7 +14,7 @@ const FURTHER = Symbol("further rules");
 export type FurtherRules = (value: unknown) => readonly ProblemDetail[];
 
 /** The schema, with what its pattern wants in words: the end of a sentence about the value. */
-export function inWords<Schema extends TSchema>(words: string, schema: Schema): Schema {
+export function withErrorText<Schema extends TSchema>(words: string, schema: Schema): Schema {
   return { ...schema, [WORDS]: words };
 }
 

@@ -24,7 +24,7 @@ import { grouped } from "../../kernel/text/text.ts";
 import { DAY_MS, epochMs } from "../../kernel/time.ts";
 import { AnyName, Closed, DirectAttachment, Id, Text, Time, UploadId } from "../body/commonSchemas.ts";
 import { memberRules } from "../body/memberFaults.ts";
-import { inWords, withRules } from "../body/validation.ts";
+import { withErrorText, withRules } from "../body/validation.ts";
 import { refusedFor } from "../server/problem.ts";
 import { IdempotencyKey } from "./idempotencyKey.ts";
 import { memberFaults, sendFaults } from "./sendEmailFaults.ts";
@@ -34,7 +34,7 @@ const SentAttachment = Closed(
   {
     ...DirectAttachment.properties,
     content_id: Type.Optional(
-      inWords(
+      withErrorText(
         `must be 1 to ${CONTENT_ID_CHARACTERS_MAX} letters, digits or any of .@!#$%&'*+/=?^_\`{|}~-`,
         Type.String({
           pattern: `^[A-Za-z0-9.@!#$%&'*+/=?^_\`{|}~-]{1,${CONTENT_ID_CHARACTERS_MAX}}$`,

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
 import { AnyName, Closed, Id, OneOf, Text, Uuid } from "../body/commonSchemas.ts";
 import { addressFaults, fault, memberRules } from "../body/memberFaults.ts";
-import { inWords, withRules } from "../body/validation.ts";
+import { withErrorText, withRules } from "../body/validation.ts";
 import { answersNoContent, answersOk, type Operations } from "../server/operation.ts";
 
 const MESSAGE_ID_CHARACTERS_MAX = 998;
@@ -40,7 +40,7 @@ export const TellFeedbackBody = withRules(
       ),
       type: OneOf(KINDS),
       status: Type.Optional(
-        inWords(
+        withErrorText(
           "an enhanced status code such as 5.1.1",
           Type.String({
             pattern: "^[45]\\.\\d{1,3}\\.\\d{1,3}$",

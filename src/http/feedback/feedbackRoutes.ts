@@ -58,14 +58,14 @@ export function feedbackController(deps: FeedbackOptions) {
     );
 }
 
-interface Told {
+interface ReceivedReport {
   readonly id: string;
   readonly report: FeedbackReport;
   readonly source: FeedbackSource;
 }
 
 /** Records it of a message of the key's workspace, and of its senders where it is bound to some. */
-async function record(deps: FeedbackOptions, request: Request, { id, report, source }: Told) {
+async function record(deps: FeedbackOptions, request: Request, { id, report, source }: ReceivedReport) {
   const principal = principalOf(request);
   if (principal.senders !== null) {
     const email = await readEmail(deps, principal, id);

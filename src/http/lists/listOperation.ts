@@ -1,10 +1,10 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { Closed, Nullable } from "../body/commonSchemas.ts";
-import { inWords } from "../body/validation.ts";
+import { withErrorText } from "../body/validation.ts";
 import type { ProblemCode } from "../server/problemCodes.ts";
 import { PAGE_ITEMS_MAX } from "./cursorPaging.ts";
 
-const Limit = inWords(
+const Limit = withErrorText(
   `must be a whole number from 1 to ${PAGE_ITEMS_MAX}`,
   Type.String({ pattern: "^([1-9][0-9]?|100)$", description: `1 to ${PAGE_ITEMS_MAX}.` }),
 );

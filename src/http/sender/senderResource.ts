@@ -5,9 +5,9 @@ import { domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
 import { type Sender as SenderState, senderStatus } from "../../domain/sender/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { Closed, DateTime, Nullable, OneOf, type ResponseOf, Time } from "../body/commonSchemas.ts";
-import { inWords } from "../body/validation.ts";
+import { withErrorText } from "../body/validation.ts";
 
-export const SenderId = inWords(
+export const SenderId = withErrorText(
   "must be the id of a sender: 64 digits 0 to 9 and letters a to f",
   Type.String({
     pattern: "^[0-9a-f]{64}$",

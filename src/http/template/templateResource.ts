@@ -3,7 +3,7 @@ import type { TemplateRow } from "../../../projections/templates.ts";
 import type { TemplateLocation, VersionView } from "../../commands/template/manageTemplates.ts";
 import { VARIABLE_TYPES } from "../../domain/template/variables.ts";
 import { AnyName, Closed, DateTime, Nullable, OneOf, type ResponseOf, Uuid } from "../body/commonSchemas.ts";
-import { inWords } from "../body/validation.ts";
+import { withErrorText } from "../body/validation.ts";
 
 /** Any JSON value but null. */
 const Given = Type.Union([
@@ -16,7 +16,7 @@ const Given = Type.Union([
 
 const VariableType = OneOf(VARIABLE_TYPES);
 export const variableFields = {
-  name: inWords(
+  name: withErrorText(
     "must begin with a letter, and have only letters (a to z), digits and underscores, 80 in all",
     Type.String({
       pattern: "^[A-Za-z][A-Za-z0-9_]{0,79}$",

@@ -3,7 +3,7 @@ import { ENDPOINTS_MAX } from "../../domain/webhook/decisions.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
 import { memberRules, NO_FAULTS } from "../body/memberFaults.ts";
-import { inWords, withRules } from "../body/validation.ts";
+import { withErrorText, withRules } from "../body/validation.ts";
 import { listQuery } from "../lists/listOperation.ts";
 import { answersAccepted, answersNoContent, answersOk, type Operations } from "../server/operation.ts";
 import { NewWebhookEndpoint, WebhookEndpoint, WebhookTest } from "./webhookEndpointResource.ts";
@@ -68,7 +68,7 @@ const RotateSecretBody = Closed(
 
 const RotateSecretQuery = Closed({
   overlap_seconds: Type.Optional(
-    inWords(
+    withErrorText(
       `must be a whole number from 0 to ${OVERLAP_SECONDS_MAX}`,
       Type.String({
         pattern: "^([0-9]{1,5}|[1-5][0-9]{5}|60[0-3][0-9]{3}|604[0-7][0-9]{2}|604800)$",

@@ -170,7 +170,7 @@ function gotThrough(verdict: WebhookVerdict): boolean | null {
 }
 
 /** What was sent to whom. */
-interface Told {
+interface SentEvent {
   readonly row: WebhookDeliveryRow;
   readonly url: string;
   readonly event: MappedEvent;
@@ -178,7 +178,7 @@ interface Told {
 
 async function conclude(
   context: WebhookContext,
-  { row, url, event }: Told,
+  { row, url, event }: SentEvent,
   claimed: ClaimedWebhook,
   outcome: WebhookOutcome,
 ): Promise<WebhookReport> {

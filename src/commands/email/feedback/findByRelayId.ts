@@ -12,13 +12,13 @@ export async function findByRelayId(
   relayId: string,
 ): Promise<string | null> {
   for (const id of emailIds) {
-    if (await wasTakenAs(store, id, relayId)) return id;
+    if (await hasRelayId(store, id, relayId)) return id;
   }
   return null;
 }
 
 /** Reads from after the content, which may be large: a short request has many messages looked at. */
-async function wasTakenAs(store: EventStore, id: string, relayId: string): Promise<boolean> {
+async function hasRelayId(store: EventStore, id: string, relayId: string): Promise<boolean> {
   for (let revision = ACCEPTANCE_REVISION; ; ) {
     const page = await store.read(emailStream(id), revision, PAGE_EVENTS);
     const events = page.map((recorded) => emailCodec.decode(recorded));

@@ -81,7 +81,7 @@ const Filter: FC<Pick<AuditLogProps, "visit" | "filter">> = ({ visit, filter }) 
         { value: "", label: "Anything" },
         ...AUDIT_TARGETS.filter((type) => type !== "instance").map((type) => ({
           value: type,
-          label: inWords(type),
+          label: withErrorText(type),
         })),
       ]}
     />
@@ -94,7 +94,7 @@ const Filter: FC<Pick<AuditLogProps, "visit" | "filter">> = ({ visit, filter }) 
 );
 
 /** `api_key.secret_rotated` as people say it: "API key secret rotated". */
-function inWords(name: string): string {
+function withErrorText(name: string): string {
   const text = name.replaceAll(/[._]/g, " ").replace(/\bapi\b/, "API");
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
@@ -111,7 +111,7 @@ const Rows: FC<Pick<AuditLogProps, "visit" | "rows">> = ({ visit, rows }) => (
         cell: ({ action, details }) => (
           <>
             <a class="quiet" href={auditAddress(visit, { action })}>
-              {inWords(action)}
+              {withErrorText(action)}
             </a>
             <Details details={details} />
           </>
@@ -176,7 +176,7 @@ const Target: FC<Pick<AuditLogProps, "visit"> & Pick<AuditRow, "target">> = ({
   const text = label ?? (type === "workspace" ? "this workspace" : id);
   return (
     <span class="clip">
-      <span class="soft">{inWords(type)}</span>{" "}
+      <span class="soft">{withErrorText(type)}</span>{" "}
       {page === undefined || id === null || !visit.may(page.scope) ? (
         text
       ) : (

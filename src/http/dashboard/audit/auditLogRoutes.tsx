@@ -83,12 +83,12 @@ function filterOf(query: URLSearchParams): AuditFilter {
   return Object.fromEntries(values) as AuditFilter;
 }
 
-interface Asked {
+interface ParsedFilter {
   readonly query: Omit<AuditQuery, "limit"> & { readonly workspaceId: string };
   readonly fault: string | null;
 }
 
-function queryOf(workspaceId: string, filter: AuditFilter): Asked {
+function queryOf(workspaceId: string, filter: AuditFilter): ParsedFilter {
   const { action, actor, target_type: targetType, target_id: targetId } = filter;
   const isKnown = targetType === "" || (AUDIT_TARGETS as readonly string[]).includes(targetType);
   const [createdFrom, createdBefore] = [dayOf(filter.from), dayOf(filter.before)];

@@ -15,7 +15,7 @@ import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { messageOf } from "./messageRoutes.tsx";
 import { sendAgain } from "./sendAgain.ts";
-import { refusalInWords } from "./sendAgainRefusal.ts";
+import { refusalText } from "./sendAgainRefusal.ts";
 
 type Options = Pick<DashboardOptions, "deps">;
 
@@ -116,7 +116,7 @@ async function doSendAgain({ deps }: Options, visit: Visit): Promise<Page | Resp
   if (outcome.kind !== "accepted") {
     // Another nonce where this one was used for another recipient.
     const fresh = outcome.kind === "conflict" ? {} : { nonce };
-    return askSendAgain(visit, view, { to, ...fresh, fault: refusalInWords(outcome) });
+    return askSendAgain(visit, view, { to, ...fresh, fault: refusalText(outcome) });
   }
   const { id } = outcome.receipt;
   return seeOther(visit.to(`/messages/${id}`), "This is the new message: the content was sent again.");

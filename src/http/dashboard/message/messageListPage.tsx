@@ -11,7 +11,7 @@ import { lengthOfTime, Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import type { MessageRow } from "./findMessages.ts";
-import { reasonInWords } from "./reasonWords.ts";
+import { reasonText } from "./reasonText.ts";
 import { SEARCH_CHARACTERS_MAX, type Search, searchText } from "./searchWords.ts";
 
 /** More new messages than this are shown as this many or more. */
@@ -231,7 +231,7 @@ const RowStatus: FC<{ readonly row: MessageRow; readonly now: EpochMs }> = ({
   row: { status, reason, scheduledAt },
   now,
 }) => (
-  <span title={reason !== null && STATUSES_WITH_REASON.includes(status) ? reasonInWords(reason) : undefined}>
+  <span title={reason !== null && STATUSES_WITH_REASON.includes(status) ? reasonText(reason) : undefined}>
     {status === "scheduled" && scheduledAt !== null && scheduledAt > now ? (
       <>
         <Status status={status} /> <span class="soft minor">in {lengthOfTime(scheduledAt - now)}</span>

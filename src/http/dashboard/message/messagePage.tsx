@@ -13,9 +13,9 @@ import type { Visit } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import { messageStream } from "../live/liveRoutes.ts";
 import { listAddress } from "./messageListPage.tsx";
-import { COMPLAINED, reasonInWords } from "./reasonWords.ts";
+import { COMPLAINED, reasonText } from "./reasonText.ts";
 import { searchText } from "./searchWords.ts";
-import { sourceInWords } from "./timelineEntries.ts";
+import { sourceText } from "./timelineEntries.ts";
 
 /** The parts of a message's page, in the order of their tabs. */
 export const PARTS = ["timeline", "html", "text", "headers", "files"] as const;
@@ -189,7 +189,7 @@ const Standing: FC<MessagePageProps> = (props) => {
 function waitingDetail({ reason, detail }: Waiting): string {
   const named = /^The last attempt was put off: ([a-z_]+)\.$/.exec(detail)?.[1];
   return reason === "retry_scheduled" && named !== undefined
-    ? `The last attempt was put off. ${reasonInWords(named)}`
+    ? `The last attempt was put off. ${reasonText(named)}`
     : detail;
 }
 
@@ -209,8 +209,8 @@ const Ended: FC<Pick<MessagePageProps, "view" | "visit">> = ({ view: { email, ev
       aria-label="What became of it"
     >
       <div>
-        <h2>{"reason" in last.data ? reasonInWords(last.data.reason) : COMPLAINED}</h2>
-        {source === undefined ? null : <p>{sourceInWords(source)}</p>}
+        <h2>{"reason" in last.data ? reasonText(last.data.reason) : COMPLAINED}</h2>
+        {source === undefined ? null : <p>{sourceText(source)}</p>}
         {said ? <pre class="said">{said}</pre> : null}
       </div>
       {email.status === "suppressed" && content !== null && visit.may("suppression:manage") ? (

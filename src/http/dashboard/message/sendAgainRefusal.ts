@@ -2,7 +2,7 @@ import { refusedFor } from "../../server/problem.ts";
 import type { SendAgainOutcome } from "./sendAgain.ts";
 
 /** Why a message was not sent again, in words. */
-export function refusalInWords(outcome: Exclude<SendAgainOutcome, { kind: "accepted" }>): string {
+export function refusalText(outcome: Exclude<SendAgainOutcome, { kind: "accepted" }>): string {
   switch (outcome.kind) {
     case "noContent":
       return "Its content was erased, or one of its files is gone.";

@@ -5,7 +5,7 @@ import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { Visit } from "../frame/dashboardRoute.ts";
 import { type MessageSource, messagePage } from "./findMessages.ts";
 import { sendAgain } from "./sendAgain.ts";
-import { refusalInWords } from "./sendAgainRefusal.ts";
+import { refusalText } from "./sendAgainRefusal.ts";
 
 /** Messages that one form sends again: within the time of a request. */
 export const BATCH_MAX = 200;
@@ -63,5 +63,5 @@ async function refusalOf({ deps }: MessageSource, visit: Visit, id: string, nonc
   const outcome = await sendAgain(deps, { view, to: null, nonce }, visit);
   if (outcome.kind === "accepted") return null;
   const isForAll = outcome.kind === "refused" && REFUSED_FOR_ALL.includes(outcome.code);
-  return { text: refusalInWords(outcome), isForAll };
+  return { text: refusalText(outcome), isForAll };
 }

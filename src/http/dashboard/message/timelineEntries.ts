@@ -10,7 +10,7 @@ import { webhookDeliveryId } from "../../../kernel/ids.ts";
 import { type ReadModel, scheduledRead } from "../../lists/caughtUpReads.ts";
 import type { Tone } from "../components/status.tsx";
 import { lengthOfTime } from "../components/time.tsx";
-import { reasonInWords } from "./reasonWords.ts";
+import { reasonText } from "./reasonText.ts";
 
 /** A sentence, or one that ends in a time (RFC 3339). */
 export type TimelineLine = string | { readonly words: string; readonly at: string };
@@ -73,7 +73,7 @@ export async function timelineOf(
     recorded.set(revision, { id: eventId, actor: String(metadata.actor) });
   const names = hasKeyNames ? await keyNames(deps, [...recorded.values()]) : new Map();
   const own = events.map((event) => {
-    const actor = actorInWords(recorded.get(event.sequence)?.actor ?? "", names);
+    const actor = actorText(recorded.get(event.sequence)?.actor ?? "", names);
     return { ...entryOf(event), actor };
   });
   const eventIds = events
@@ -154,7 +154,7 @@ function entryOf({ at, event }: HistoryEvent): Omit<TimelineEntry, "actor"> {
 }
 
 /** Workers and the service itself do what they are there for: only people and programs are named. */
-function actorInWords(actor: string, names: ReadonlyMap<string, string>): string | null {
+function actorText(actor: string, names: ReadonlyMap<string, string>): string | null {
   const keyId = keyIdOf(actor);
   if (keyId !== null) return `API key ${names.get(keyId) ?? keyId}`;
   return actor === "cli" ? "the command line" : null;
@@ -164,7 +164,7 @@ function keyIdOf(actor: string): string | null {
   return actor.startsWith("api-key:") ? actor.slice("api-key:".length) : null;
 }
 
-function acceptedInWords(event: Extract<EmailEvent, { type: "EmailQueued" | "EmailScheduled" }>): EntryText {
+function acceptedText(event: Extract<EmailEvent, { type: "EmailQueued" | "EmailScheduled" }>): EntryText {
   const { templateId } = event.data;
   const lines = templateId === undefined ? [] : [`Made from the template ${templateId}.`];
   if (event.type === "EmailQueued") return { title: "Accepted", tone: "busy", lines };
@@ -172,13 +172,13 @@ function acceptedInWords(event: Extract<EmailEvent, { type: "EmailQueued" | "Ema
   return { title: "Accepted and scheduled", tone: "waiting", lines: [due, ...lines] };
 }
 
-function givenUpInWords({
+function givenUpText({
   type,
   data,
 }: Extract<EmailEvent, { type: "EmailBounced" | "EmailFailed" }>): EntryText {
-  const source = "source" in data && data.source !== undefined ? [sourceInWords(data.source)] : [];
+  const source = "source" in data && data.source !== undefined ? [sourceText(data.source)] : [];
   const title = type === "EmailBounced" ? "Bounced" : "Failed";
-  return { title, tone: "bad", lines: [reasonInWords(data.reason), ...source], said: data.reply };
+  return { title, tone: "bad", lines: [reasonText(data.reason), ...source], said: data.reply };
 }
 
 function entryTextOf(event: EmailEvent): EntryText {
@@ -187,7 +187,7 @@ function entryTextOf(event: EmailEvent): EntryText {
       return { title: "Content stored" };
     case "EmailQueued":
     case "EmailScheduled":
-      return acceptedInWords(event);
+      return acceptedText(event);
     case "EmailRescheduled":
       return {
         title: "Rescheduled",
@@ -195,29 +195,26 @@ function entryTextOf(event: EmailEvent): EntryText {
         lines: [{ words: "To be sent at", at: event.data.scheduledAt }],
       };
     case "EmailSuppressed":
-      return { title: "Not sent", tone: "quiet", lines: [reasonInWords(event.data.reason)] };
+      return { title: "Not sent", tone: "quiet", lines: [reasonText(event.data.reason)] };
     case "EmailDeliveryStarted": {
       const { attempt, worker, transport, leaseMs } = event.data;
       const lines = [`Worker ${worker} has it for ${lengthOfTime(leaseMs)}, ${transportInWords(transport)}.`];
       return { title: `Attempt ${attempt} began`, tone: "busy", lines };
     }
     case "EmailSent":
-      return sentInWords(event.data);
+      return sentText(event.data);
     case "EmailDeferred":
-      return deferralInWords(event.data);
+      return deferralText(event.data);
     case "EmailBounced":
     case "EmailFailed":
-      return givenUpInWords(event);
+      return givenUpText(event);
     case "EmailDelivered":
-      return { title: "Delivered", tone: "good", lines: [sourceInWords(event.data.source)] };
+      return { title: "Delivered", tone: "good", lines: [sourceText(event.data.source)] };
     case "EmailComplained":
       return {
         title: "Complained of",
         tone: "bad",
-        lines: [
-          `The recipient has reported it: ${event.data.feedbackType}.`,
-          sourceInWords(event.data.source),
-        ],
+        lines: [`The recipient has reported it: ${event.data.feedbackType}.`, sourceText(event.data.source)],
       };
     case "EmailCanceled":
       return { title: "Canceled", lines: ["It was called back before a worker had it."] };
@@ -250,11 +247,11 @@ const SOURCES: Readonly<Record<string, string>> = {
 };
 
 /** Who reported what is known of a message, as a sentence. */
-export function sourceInWords(source: string): string {
+export function sourceText(source: string): string {
   return SOURCES[source] ?? `${source} says so.`;
 }
 
-function sentInWords({
+function sentText({
   transport,
   relay,
   reply,
@@ -276,10 +273,10 @@ function sentInWords({
   };
 }
 
-function deferralInWords(data: Extract<EmailEvent, { type: "EmailDeferred" }>["data"]): EntryText {
+function deferralText(data: Extract<EmailEvent, { type: "EmailDeferred" }>["data"]): EntryText {
   const { reason, ambiguous, attemptBurnt, nextAttemptAt, reply, attempt } = data;
   const lines = [
-    reasonInWords(reason),
+    reasonText(reason),
     ...(ambiguous
       ? ["A further attempt carries the same Message-ID, so that receivers can drop a repeat."]
       : []),

@@ -10,7 +10,7 @@ import type { Visit } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import type { MessageRow } from "../message/findMessages.ts";
 import { listAddress } from "../message/messageListPage.tsx";
-import { COMPLAINED, reasonInWords } from "../message/reasonWords.ts";
+import { COMPLAINED, reasonText } from "../message/reasonText.ts";
 import {
   type Bucket,
   COUNTED,
@@ -256,7 +256,7 @@ const Health: FC<OverviewProps> = ({ visit, now, checks, relays, upkeep }) => (
             return [CHECK_NAMES[name] ?? name, <Status status="pending" label="being built" />] as const;
           const value: Child = (
             <>
-              <Status status={ok ? "ok" : "failed"} /> <span class="soft">{detailInWords(name, detail)}</span>
+              <Status status={ok ? "ok" : "failed"} /> <span class="soft">{detailText(name, detail)}</span>
             </>
           );
           return [CHECK_NAMES[name] ?? name, value] as const;
@@ -302,14 +302,14 @@ const RelayFact: FC<{ readonly relay: RelayState; readonly now: number }> = ({ r
   );
 
 /** Bytes as people read them; everything else unchanged. */
-function detailInWords(name: string, detail: string): string {
+function detailText(name: string, detail: string): string {
   const bytes = name === "disk" ? /^(\d+) bytes free$/.exec(detail)?.[1] : undefined;
   return bytes === undefined ? detail : `${(Number(bytes) / 1e9).toFixed(1)} GB free`;
 }
 
-function problemInWords(status: string, reason: string | null): string {
+function problemText(status: string, reason: string | null): string {
   if (status === "complained") return COMPLAINED;
-  return reason === null ? "" : reasonInWords(reason);
+  return reason === null ? "" : reasonText(reason);
 }
 
 const Problems: FC<{
@@ -333,7 +333,7 @@ const Problems: FC<{
                 </span>
               </span>
               <span class="clip">{to ?? "erased"}</span>
-              <span class="soft">{problemInWords(status, reason)}</span>
+              <span class="soft">{problemText(status, reason)}</span>
             </a>
           </li>
         ))}

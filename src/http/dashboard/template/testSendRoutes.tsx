@@ -16,7 +16,7 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { seeOther } from "../frame/notices.ts";
-import { refusalInWords } from "../message/sendAgainRefusal.ts";
+import { refusalText } from "../message/sendAgainRefusal.ts";
 import { asSentence, draftFields, type FieldFaults, fieldFaults, sampleValues } from "./draftForm.ts";
 import { SampleField } from "./draftPage.tsx";
 import { templateLocationOf } from "./templateRoutes.tsx";
@@ -112,7 +112,7 @@ async function testSend(deps: Dependencies, visit: Visit): Promise<Page | Respon
       return seeOther(visit.to(`/messages/${outcome.receipt.id}`), "This is the test message.");
     if (outcome.kind === "refused" && outcome.faults.length > 0)
       throw refusedFor(outcome.code, outcome.faults);
-    return testSendPage(deps, visit, new Map([["draft", refusalInWords(outcome)]]));
+    return testSendPage(deps, visit, new Map([["draft", refusalText(outcome)]]));
   } catch (error) {
     const faults = error instanceof Problem ? (error.options.errors ?? []) : [];
     if (faults.length === 0) throw error;

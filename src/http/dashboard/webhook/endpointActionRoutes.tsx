@@ -43,7 +43,7 @@ type Act = (options: DashboardOptions, visit: Visit) => Promise<Page | Response>
 function asksFirst(
   options: DashboardOptions,
   verb: string,
-  page: (visit: Visit, endpoint: WebhookEndpointRow) => Asked,
+  page: (visit: Visit, endpoint: WebhookEndpointRow) => ConfirmationText,
   act: Act,
 ): readonly DashboardRoute[] {
   const path = `/webhooks/:id/${verb}`;
@@ -78,7 +78,7 @@ function asksFirst(
 }
 
 /** What somebody is asked before something is done. */
-interface Asked {
+interface ConfirmationText {
   readonly title: string;
   readonly text: Child;
   /** The word on the button. */
@@ -123,7 +123,7 @@ function nameOf({ workspaceId }: Visit, endpointId: string) {
   return { workspaceId, endpointId };
 }
 
-function disablePage(_visit: Visit, { url }: WebhookEndpointRow): Asked {
+function disablePage(_visit: Visit, { url }: WebhookEndpointRow): ConfirmationText {
   return {
     title: "Disable the endpoint?",
     text: (
@@ -142,7 +142,7 @@ const disable: Act = async (options, visit) => {
   return seeOther(visit.to(`/webhooks/${id}`), "The endpoint was disabled.");
 };
 
-function deletePage(_visit: Visit, { url }: WebhookEndpointRow): Asked {
+function deletePage(_visit: Visit, { url }: WebhookEndpointRow): ConfirmationText {
   return {
     title: "Delete the endpoint?",
     text: (
@@ -163,7 +163,7 @@ const remove: Act = async (options, visit) => {
   return seeOther(visit.to("/webhooks"), `${url} was deleted.`);
 };
 
-function rotatePage(_visit: Visit, { url }: WebhookEndpointRow): Asked {
+function rotatePage(_visit: Visit, { url }: WebhookEndpointRow): ConfirmationText {
   return {
     title: "Rotate the signing secret?",
     text: (
@@ -210,7 +210,7 @@ const rotate: Act = async (options, visit) => {
   });
 };
 
-function recoverPage(): Asked {
+function recoverPage(): ConfirmationText {
   return {
     title: "Recover what was missed?",
     text: (

@@ -36,6 +36,6 @@ const REASONS: Readonly<Record<string, string>> = {
 export const COMPLAINED = "The recipient has reported it as unwanted.";
 
 /** A reason as a sentence; of one that is not known here its name is what there is. */
-export function reasonInWords(reason: string): string {
+export function reasonText(reason: string): string {
   return REASONS[reason] ?? `${reason.replaceAll("_", " ")}.`;
 }
