@@ -77,7 +77,10 @@ describe.each(await testStores())("logging in on $name", (store) => {
     expect(racing.map(({ status }) => status).sort()).toEqual([303, 401, 401]);
     await service.restart();
     const again = await submitLogIn(service.url, token);
-    expect({ status: again.status, told: again.html.includes("was used already") }).toEqual({
+    expect({
+      status: again.status,
+      told: again.html.includes("was used already. Make another one: bun run postledger dashboard link"),
+    }).toEqual({
       status: 401,
       told: true,
     });

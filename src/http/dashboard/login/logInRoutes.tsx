@@ -47,8 +47,8 @@ const KEY_FAULTS: Readonly<Record<AuthenticationFault, string>> = {
 
 const LINK_FAULTS: Readonly<Record<Exclude<RedeemOutcome["kind"], "redeemed">, string>> = {
   unknown: "This is no API key and no log-in link of this service. Was it cut when it was copied?",
-  expired: "The link has expired. Make another one: postledger dashboard link",
-  used: "The link was used already. Make another one: postledger dashboard link",
+  expired: "The link has expired. Make another one: bun run postledger dashboard link",
+  used: "The link was used already. Make another one: bun run postledger dashboard link",
 };
 
 const HEALTH: Readonly<Record<ReturnType<typeof healthStatus>, string>> = {
