@@ -12,7 +12,7 @@ import {
   templateAggregate,
   webhookAggregate,
   workspaceAggregate,
-} from "./aggregates.ts";
+} from "./aggregateDefinitions.ts";
 import { apiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { type AcceptanceList, acceptanceCache } from "./email/send/recentAcceptances.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { apiKeyAggregate, senderAggregate, workspaceAggregate } from "../commands/aggregates.ts";
+import { apiKeyAggregate, senderAggregate, workspaceAggregate } from "../commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { transact } from "../commands/transact.ts";
 import { issueApiKey } from "../domain/apiKey/decisions.ts";

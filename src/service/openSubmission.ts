@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { postalMimeParser } from "../adapters/postalMime/mailParser.ts";
+import { threadedMailParser } from "../adapters/postalMime/threadedMailParser.ts";
 import { openSubmissionPort } from "../adapters/smtpServer/submissionPort.ts";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import { BODY_BYTES_MAX } from "../http/body/bodyLimits.ts";
@@ -35,7 +35,7 @@ export async function openSubmission(
   }).catch((error: unknown) => {
     throw submissionListenError(config, error);
   });
-  const parser = postalMimeParser();
+  const parser = threadedMailParser();
   return {
     port,
     answer: (options) => port.answer(submission({ ...options, parser })),

@@ -24,7 +24,7 @@ import type {
   SubmissionClient,
   SubmissionHandlers,
 } from "../ports/submission/submissionServer.ts";
-import { contentTooLarge, type ReadContent, readContent } from "./readContent.ts";
+import { contentTooLarge, type ReadMailBytes, readMailBytes } from "./readMailBytes.ts";
 import { reply, replyOf } from "./smtpReplies.ts";
 import { submitMail } from "./submitMail.ts";
 
@@ -149,9 +149,9 @@ async function take(
     body.release();
     requests.end();
   };
-  let read: ReadContent;
+  let read: ReadMailBytes;
   try {
-    read = await readContent(content, body);
+    read = await readMailBytes(content, body);
   } catch (error) {
     end();
     if (!(error instanceof Problem)) throw error;

@@ -12,7 +12,7 @@ import { invalid, Problem } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
 import type { WorkspaceCommandContext } from "../kernel/event/eventMetadata.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
-import { hasPlainLines } from "./readContent.ts";
+import { hasPlainLines } from "./readMailBytes.ts";
 import { recipientIdempotencyKeys } from "./recipientIdempotencyKeys.ts";
 import { nameOf, sendBody } from "./sendBody.ts";
 

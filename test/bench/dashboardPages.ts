@@ -1,5 +1,5 @@
+import { allDashboardRoutes } from "../../src/http/dashboard/frame/allDashboardRoutes.ts";
 import type { DashboardOptions } from "../../src/http/dashboard/frame/dashboardOptions.ts";
-import { dashboardRoutes } from "../../src/http/dashboard/frame/dashboardPages.ts";
 import { routeTable } from "../../src/http/dashboard/frame/dashboardRoute.ts";
 import type { LiveStreams } from "../../src/http/dashboard/live/liveStreams.ts";
 import { logIn, type Visitor, visitorOf } from "../support/dashboard.ts";
@@ -90,14 +90,14 @@ const OF_TEST_MAIL = ["/", "/messages", "/messages?q=status%3Abounced", "/inbox"
 
 /** A page that came later and is not measured is a mistake here. */
 function requireEveryPage(pages: readonly string[]): void {
-  const table = routeTable(dashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams));
+  const table = routeTable(allDashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams));
   const measured = new Set(
     pages.map((page) => {
       const found = table.find("GET", page.replace(/\?.*/, ""));
       return "route" in found ? found.route.path : page;
     }),
   );
-  const missing = dashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams).filter(
+  const missing = allDashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams).filter(
     ({ method, path }) => method === "GET" && !NOT_MEASURED.test(path) && !measured.has(path),
   );
   if (missing.length > 0) throw new Error(`not measured: ${missing.map(({ path }) => path).join(", ")}`);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { allDashboardRoutes } from "../../src/http/dashboard/frame/allDashboardRoutes.ts";
 import type { DashboardOptions } from "../../src/http/dashboard/frame/dashboardOptions.ts";
-import { dashboardRoutes } from "../../src/http/dashboard/frame/dashboardPages.ts";
 import type { LiveStreams } from "../../src/http/dashboard/live/liveStreams.ts";
 import { logIn } from "../support/dashboard.ts";
 import { crawlDashboard, plantHostileContent } from "../support/hostileContent.ts";
@@ -19,7 +19,7 @@ import {
 const TEST_MS_MAX = 240_000;
 const REFUSED_IN_FRAME = /^Blocked script execution in .*sandboxed|violates .* directive: "img-src data:"/;
 /** Of what a browser shows as a page: files and parts of other pages are left out. */
-const routes = dashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams).filter(
+const routes = allDashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams).filter(
   ({ method, path }) =>
     method === "GET" &&
     !path.startsWith("/live") &&

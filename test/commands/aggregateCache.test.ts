@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { aggregateCache } from "../../src/commands/aggregateCache.ts";
-import { workspaceAggregate } from "../../src/commands/aggregates.ts";
+import { workspaceAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
 import { type EventStore, StoreError } from "../../src/ports/eventStore.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { aggregateCache } from "../../src/commands/aggregateCache.ts";
-import { templateAggregate } from "../../src/commands/aggregates.ts";
+import { templateAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import { load, transact } from "../../src/commands/transact.ts";
 import { createTemplate, draftVersion } from "../../src/domain/template/decisions.ts";
 import { templateStream } from "../../src/domain/template/events.ts";

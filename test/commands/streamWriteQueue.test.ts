@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { workspaceAggregate } from "../../src/commands/aggregates.ts";
+import { workspaceAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import { queueStreamWrite, StreamBusyError } from "../../src/commands/streamWriteQueue.ts";
 import { transact } from "../../src/commands/transact.ts";
 import { workspaceStream } from "../../src/domain/workspace/events.ts";

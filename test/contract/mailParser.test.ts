@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { postalMimeParser } from "../../src/adapters/postalMime/mailParser.ts";
+import { threadedMailParser } from "../../src/adapters/postalMime/threadedMailParser.ts";
 import type { ParsedMail } from "../../src/ports/submission/mailParser.ts";
 
-const parser = postalMimeParser();
+const parser = threadedMailParser();
 const OWNER = "shop";
 afterAll(() => parser.close());
 

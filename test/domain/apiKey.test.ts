@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { apiKeyAggregate } from "../../src/commands/aggregates.ts";
+import { apiKeyAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import {
   type IssueRefusal,
   issueApiKey,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { emailAggregate } from "../../src/commands/aggregates.ts";
+import { emailAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import {
   cancel,
   expire,

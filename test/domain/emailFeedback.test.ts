@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { emailAggregate } from "../../src/commands/aggregates.ts";
+import { emailAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import { eraseContent } from "../../src/domain/email/contentRemoval.ts";
 import { expireLease, recordOutcome } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";

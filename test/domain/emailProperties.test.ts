@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { emailAggregate } from "../../src/commands/aggregates.ts";
+import { emailAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
 import { eraseContent, retireContent } from "../../src/domain/email/contentRemoval.ts";
 import { expire, expireLease, recordOutcome, startDelivery } from "../../src/domain/email/decisions.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { attachmentAggregate, erasureAggregate } from "../../src/commands/aggregates.ts";
+import { attachmentAggregate, erasureAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import { eraseUpload } from "../../src/domain/attachment/decisions.ts";
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
 import { completeErasure, noteApplied, requestErasure } from "../../src/domain/erasure/decisions.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { emailAggregate } from "../../src/commands/aggregates.ts";
+import { emailAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { nextAction } from "../../src/domain/email/nextAction.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/retrySchedule.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { senderAggregate } from "../../src/commands/aggregates.ts";
+import { senderAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import {
   addSender,
   claimVerificationMail,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { suppressionAggregate } from "../../src/commands/aggregates.ts";
+import { suppressionAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import { suppress, unsuppress } from "../../src/domain/suppression/decisions.ts";
 import type { SuppressionEvent } from "../../src/domain/suppression/events.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";

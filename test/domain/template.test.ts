@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { templateAggregate } from "../../src/commands/aggregates.ts";
+import { templateAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import {
   archiveTemplate,
   createTemplate,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { verificationAllowanceAggregate } from "../../src/commands/aggregates.ts";
+import { verificationAllowanceAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import {
   ADDRESS_RULE,
   ADDRESS_RULE_OF_FIRST,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { webhookAggregate } from "../../src/commands/aggregates.ts";
+import { webhookAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import {
   deleteEndpoint,
   disableEndpoint,

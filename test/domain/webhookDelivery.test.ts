@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { webhookDeliveryAggregate } from "../../src/commands/aggregates.ts";
+import { webhookDeliveryAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import {
   classifyOutcome,
   type WebhookVerdict,

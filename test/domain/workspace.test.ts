@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { workspaceAggregate } from "../../src/commands/aggregates.ts";
+import { workspaceAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import {
   changeLimits,
   createWorkspace,

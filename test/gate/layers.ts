@@ -148,7 +148,7 @@ const ROOMS: readonly Rooms[] = [
     folders: NOUNS,
     beside: [
       "aggregateCache.ts",
-      "aggregates.ts",
+      "aggregateDefinitions.ts",
       "changesPerDay.ts",
       "dependencies.ts",
       "makeDependencies.ts",

@@ -6,7 +6,7 @@ import { listErasures, openErasures } from "../../projections/erasures.ts";
 import { projections } from "../../projections/index.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
-import { suppressionAggregate } from "../../src/commands/aggregates.ts";
+import { suppressionAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonalEvents.ts";
 import { toNewEvents, transact } from "../../src/commands/transact.ts";
 import { suppress, unsuppress } from "../../src/domain/suppression/decisions.ts";

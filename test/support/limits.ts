@@ -1,4 +1,4 @@
-import { workspaceAggregate } from "../../src/commands/aggregates.ts";
+import { workspaceAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../src/commands/dependencies.ts";
 import { transact } from "../../src/commands/transact.ts";
 import { changeLimits } from "../../src/domain/workspace/decisions.ts";

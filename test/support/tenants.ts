@@ -10,7 +10,7 @@ import {
   senderAggregate,
   webhookAggregate,
   workspaceAggregate,
-} from "../../src/commands/aggregates.ts";
+} from "../../src/commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../src/commands/dependencies.ts";
 import { suppressRecipient } from "../../src/commands/email/mailAttempts.ts";
 import { makeDependencies } from "../../src/commands/makeDependencies.ts";

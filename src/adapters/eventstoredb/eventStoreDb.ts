@@ -18,7 +18,7 @@ import { OrderedAppends } from "./append/orderedAppends.ts";
 import { UnreadConflicts } from "./append/unreadConflicts.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
-import { integrityFaults } from "./integrityFaults.ts";
+import { foreignSettingFaults } from "./foreignSettingFaults.ts";
 import { followLog, readLog } from "./read/logReads.ts";
 import { readHead } from "./read/readHead.ts";
 import { readForwards, readNewest } from "./read/streamReads.ts";
@@ -114,7 +114,7 @@ class EventStoreDb implements EventStore {
     // The server checks its own files, and has no quick query for the result.
     if (depth === "quick") return [];
     const { signal } = this.closing;
-    return integrityFaults(this.connection.reads, { signal }, options?.timeoutMs ?? this.timeoutMs);
+    return foreignSettingFaults(this.connection.reads, { signal }, options?.timeoutMs ?? this.timeoutMs);
   }
 
   purge(options?: CallOptions): Promise<PurgeReport> {

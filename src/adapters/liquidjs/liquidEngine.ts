@@ -8,7 +8,7 @@ import type {
 } from "../../ports/templateEngine.ts";
 import { BudgetedContext, BudgetedEmitter } from "./budgetedContext.ts";
 import { budgetedLiquid } from "./budgetedLiquid.ts";
-import { OutputTagParser } from "./directOutput.ts";
+import { OutputTagParser } from "./plainPathOutput.ts";
 import { BudgetError } from "./renderBudget.ts";
 
 /** The longest source, in UTF-16 units. */

@@ -1,5 +1,5 @@
 import PostalMime, { type Email } from "postal-mime";
-import type { MailPart, MailParts } from "../../kernel/mail/mailParts.ts";
+import type { MailPart, ReturnedMailParts } from "../../kernel/mail/returnedMailParts.ts";
 import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
 
 /** A report and the headers of what it returns fit many times over. */
@@ -38,7 +38,7 @@ function hasTooManyBoundaries(bytes: Buffer): boolean {
   return true;
 }
 
-function mailParts({ headers, text, html = "", attachments }: Email, bytes: Buffer): MailParts {
+function mailParts({ headers, text, html = "", attachments }: Email, bytes: Buffer): ReturnedMailParts {
   return {
     headers: headers.map(({ key, value }) => ({ name: key, value })),
     text: (text ?? textOf(html)) || (attachments.length === 0 ? wholeBody(bytes) : ""),

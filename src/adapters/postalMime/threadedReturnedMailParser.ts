@@ -1,4 +1,4 @@
-import type { MailParts } from "../../kernel/mail/mailParts.ts";
+import type { ReturnedMailParts } from "../../kernel/mail/returnedMailParts.ts";
 import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
 import { parserThread } from "./parserThread.ts";
 
@@ -11,7 +11,7 @@ const OWNER = "strangers";
  */
 export function threadedReturnedMailParser(): ReturnedMailParser & { close(): void } {
   const script = new URL("./returnedMailThread.ts", import.meta.url).href;
-  const thread = parserThread<MailParts | null>(script, null);
+  const thread = parserThread<ReturnedMailParts | null>(script, null);
   return {
     parse: (bytes) => thread.parse(bytes, OWNER).catch(() => null),
     close: () => thread.close(),

@@ -10,7 +10,7 @@ import {
   replyError,
   type TlsFiles,
   tlsOptions,
-} from "./libraryServer.ts";
+} from "./sharedServerOptions.ts";
 
 interface InboundOptions {
   readonly host: string;

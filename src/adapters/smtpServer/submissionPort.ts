@@ -8,6 +8,7 @@ import type {
   SubmissionHandlers,
   SubmissionPort,
 } from "../../ports/submission/submissionServer.ts";
+import { SessionDeadlines } from "./sessionDeadlines.ts";
 import {
   introduction,
   listen,
@@ -15,8 +16,7 @@ import {
   replyError,
   type TlsFiles,
   tlsOptions,
-} from "./libraryServer.ts";
-import { SessionDeadlines } from "./sessionDeadlines.ts";
+} from "./sharedServerOptions.ts";
 
 /** How connections are secured, and whether TLS begins with the connection. */
 export interface SubmissionTls extends TlsFiles {

@@ -31,7 +31,7 @@ import {
   readManifest,
 } from "./backupManifest.ts";
 import { BACKUP_DIRECTORY } from "./backupVerify.ts";
-import { presentMasterKey } from "./existingMasterKey.ts";
+import { existingMasterKey } from "./existingMasterKey.ts";
 
 /** What may be in a DATA_DIR that is empty: the lock that we hold, and the key that somebody has put there. */
 const NO_DATA: ReadonlySet<string> = new Set(["lock.db", "lock.db-journal", BACKUP_KEY]);
@@ -143,12 +143,12 @@ async function restore(config: Config, from: string): Promise<Restored> {
   // A run before may have come as far as this, and no further.
   if (!existsSync(logPath(config))) await restoreLog(config, from, facts);
   await rm(directory, { recursive: true, force: true });
-  return { ...checked, hasKey: (await presentMasterKey(config)) !== null };
+  return { ...checked, hasKey: (await existingMasterKey(config)) !== null };
 }
 
 /** Whether the key of the log is there already. Throws {@link BackupError} when it is another one. */
 async function keyFits(config: Config, { sealedDataKey }: BackupFacts): Promise<boolean> {
-  const key = await presentMasterKey(config);
+  const key = await existingMasterKey(config);
   if (key === null) return false;
   if (decrypt(key, sealedDataKey) === null)
     throw new BackupError("MASTER_KEY is not the one of the log in the backup");

@@ -1,4 +1,4 @@
-import { readingProgress } from "../../ports/readingProgress.ts";
+import { fractionRead } from "../../ports/fractionRead.ts";
 import type { ReadingProgress } from "../../readModels/rebuildReadModels.ts";
 import { progressBar } from "../output/progressBar.ts";
 
@@ -8,7 +8,7 @@ export function readingBar(label: string): { show(progress: ReadingProgress): vo
   return {
     show(progress) {
       const { events, elapsedMs, eventsPerSecond } = progress;
-      const done = readingProgress(progress);
+      const done = fractionRead(progress);
       const left = done > 0 ? Math.round((elapsedMs / done - elapsedMs) / 1_000) : 0;
       bar.show(done, `${events} events, ${Math.round(eventsPerSecond)}/s, ${left} s left`);
     },

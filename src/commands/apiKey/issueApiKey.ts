@@ -4,7 +4,7 @@ import { isScope } from "../../domain/apiKey/scopes.ts";
 import { type ApiKey, isUsable } from "../../domain/apiKey/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import { apiKeyAggregate } from "../aggregates.ts";
+import { apiKeyAggregate } from "../aggregateDefinitions.ts";
 import { changeRate } from "../changesPerDay.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact, writtenFirstAt } from "../transact.ts";

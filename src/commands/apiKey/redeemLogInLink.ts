@@ -5,7 +5,7 @@ import { newApiKey } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { DAY_MS, type EpochMs, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
-import { apiKeyAggregate } from "../aggregates.ts";
+import { apiKeyAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 

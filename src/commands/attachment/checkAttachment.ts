@@ -3,7 +3,7 @@ import { attachmentStream } from "../../domain/attachment/events.ts";
 import type { Attachment } from "../../domain/attachment/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import { attachmentAggregate } from "../aggregates.ts";
+import { attachmentAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";

@@ -3,7 +3,7 @@ import { attachmentStream } from "../../domain/attachment/events.ts";
 import type { AttachmentState } from "../../domain/attachment/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-import { attachmentAggregate } from "../aggregates.ts";
+import { attachmentAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 import { deleteUploadFiles } from "./deleteUploadFiles.ts";

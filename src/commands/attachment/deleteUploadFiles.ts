@@ -2,7 +2,7 @@ import { noteBytesRemoved } from "../../domain/attachment/decisions.ts";
 import { attachmentStream } from "../../domain/attachment/events.ts";
 import { isRejectedOrExpired } from "../../domain/attachment/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import { attachmentAggregate } from "../aggregates.ts";
+import { attachmentAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 

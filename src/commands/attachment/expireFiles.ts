@@ -4,7 +4,7 @@ import { canLoseAttachments, expireAttachments } from "../../domain/email/conten
 import { emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import { attachmentAggregate, emailAggregate } from "../aggregates.ts";
+import { attachmentAggregate, emailAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { type EmailHistory, readEmailHistory } from "../email/emailHistory.ts";
 import { contentOf, folderOf } from "../email/readEmail.ts";

@@ -2,7 +2,7 @@ import { attachmentStream } from "../../domain/attachment/events.ts";
 import { isRejectedOrExpired } from "../../domain/attachment/state.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { attachmentAggregate } from "../aggregates.ts";
+import { attachmentAggregate } from "../aggregateDefinitions.ts";
 import { readEmailState } from "../email/readEmail.ts";
 import { load } from "../transact.ts";
 

@@ -1,7 +1,7 @@
 import { attachmentStream } from "../../domain/attachment/events.ts";
 import type { Attachment } from "../../domain/attachment/state.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
-import { attachmentAggregate } from "../aggregates.ts";
+import { attachmentAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
 

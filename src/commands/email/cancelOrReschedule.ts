@@ -5,7 +5,7 @@ import type { EmailState } from "../../domain/email/state.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EpochMs } from "../../kernel/time.ts";
-import { emailAggregate } from "../aggregates.ts";
+import { emailAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 import { isReachedBy } from "./readEmail.ts";

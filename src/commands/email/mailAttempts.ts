@@ -17,7 +17,7 @@ import { suppressionStream } from "../../domain/suppression/events.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
-import { emailAggregate, suppressionAggregate } from "../aggregates.ts";
+import { emailAggregate, suppressionAggregate } from "../aggregateDefinitions.ts";
 import { toNewEvents, transact } from "../transact.ts";
 
 /** A message at a known revision. */

@@ -2,11 +2,11 @@ import { ACCEPTANCE_REVISION, type EmailContent, emailStream } from "../../domai
 import { emailId } from "../../domain/email/idempotency.ts";
 import { type Email, type EmailState, emailDecider } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import type { MailOwner } from "../../kernel/mail/mailOwner.ts";
+import type { MailOwner } from "../../kernel/mail/liveOrTestMailOwner.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { emailAggregate } from "../aggregates.ts";
+import { emailAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
 import { contentSaltOf, withReplyTexts } from "./decryptRelayReplies.ts";

@@ -4,7 +4,7 @@ import type { ErasureReason } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-import { emailAggregate } from "../aggregates.ts";
+import { emailAggregate } from "../aggregateDefinitions.ts";
 import { expireEmailFiles } from "../attachment/expireFiles.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { isReachedBy, readEmailState, WITHOUT_CONTENT } from "../email/readEmail.ts";

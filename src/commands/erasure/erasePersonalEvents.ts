@@ -86,7 +86,7 @@ export async function erasePersonsSuppression(
     const last = events.findLast(({ type }) => type === "SuppressionAddressStored")?.revision;
     if (last === undefined) return events.some((event) => isOf(event, erasureId));
     const cut = events.filter(({ revision }) => revision <= last);
-    if (!events.some((event) => isReplacedBy(event, last))) {
+    if (!events.some((event) => namesErased(event, last))) {
       const cutsHistory = cut.some(({ type }) => type !== "SuppressionAddressStored");
       const { workspaceId } = context;
       const data = { workspaceId, recipientHash, cutsHistory, erasureId, erased: toErasedEvents(cut) };
@@ -106,7 +106,7 @@ function isOf(recorded: RecordedEvent, erasureId: string): boolean {
   return type === "SuppressionAddressErased" && data.erasureId === erasureId;
 }
 
-function isReplacedBy(recorded: RecordedEvent, revision: number): boolean {
+function namesErased(recorded: RecordedEvent, revision: number): boolean {
   const { type, data } = suppressionCodec.decode(recorded);
   return type === "SuppressionAddressErased" && data.erased.some((one) => one.revision === revision);
 }

@@ -5,7 +5,7 @@ import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
-import { senderAggregate } from "../aggregates.ts";
+import { senderAggregate } from "../aggregateDefinitions.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../changesPerDay.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";

@@ -21,7 +21,7 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { EpochMs } from "../../kernel/time.ts";
-import { suppressionAggregate, verificationAllowanceAggregate } from "../aggregates.ts";
+import { suppressionAggregate, verificationAllowanceAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 import { transactSender } from "./manageSender.ts";

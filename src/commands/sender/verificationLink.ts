@@ -15,7 +15,7 @@ import {
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { plainName } from "../../kernel/text/text.ts";
 import type { EpochMs } from "../../kernel/time.ts";
-import { senderAggregate } from "../aggregates.ts";
+import { senderAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
 import { transactSender } from "./manageSender.ts";

@@ -4,7 +4,7 @@ import { invariant } from "../../kernel/assert.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import type { EventStore, RecordedEvent } from "../../ports/eventStore.ts";
-import { suppressionAggregate } from "../aggregates.ts";
+import { suppressionAggregate } from "../aggregateDefinitions.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../changesPerDay.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";

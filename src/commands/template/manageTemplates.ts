@@ -12,7 +12,7 @@ import type { Decision } from "../../kernel/event/decider.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { templateAggregate } from "../aggregates.ts";
+import { templateAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";

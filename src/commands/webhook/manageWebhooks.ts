@@ -15,7 +15,7 @@ import { webhookSecretText } from "../../kernel/crypto/webhookSignature.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { webhookDeliveryId } from "../../kernel/ids.ts";
-import { webhookAggregate } from "../aggregates.ts";
+import { webhookAggregate } from "../aggregateDefinitions.ts";
 import { changeRate } from "../changesPerDay.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { Contention, queueStreamWrite } from "../streamWriteQueue.ts";

@@ -21,7 +21,7 @@ import { type WebhookDeliveryState, webhookDeliveryDecider } from "../../domain/
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { webhookDeliveryAggregate } from "../aggregates.ts";
+import { webhookDeliveryAggregate } from "../aggregateDefinitions.ts";
 import { load, toNewEvents, transact } from "../transact.ts";
 
 /** A delivery asked for many times over has a longer history; then its beginning is shown. */

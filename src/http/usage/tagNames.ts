@@ -2,7 +2,7 @@ import { newestTagged } from "../../../projections/emails/queries.ts";
 import type { UsageCursor } from "../../../projections/usage/usageBuckets.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
-import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
+import { mailOwnerOf } from "../../kernel/mail/liveOrTestMailOwner.ts";
 import { type ReadModel, scheduledRead } from "../lists/caughtUpReads.ts";
 
 interface TagOptions {

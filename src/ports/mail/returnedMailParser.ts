@@ -1,4 +1,4 @@
-import type { MailParts } from "../../kernel/mail/mailParts.ts";
+import type { ReturnedMailParts } from "../../kernel/mail/returnedMailParts.ts";
 
 /** Reads mail that comes back: its sender is a stranger. */
 export interface ReturnedMailParser {
@@ -6,5 +6,5 @@ export interface ReturnedMailParser {
    * Reads a message, or as much of it as is given: a report comes before the message that it returns. Null when it
    * cannot be read at all; never throws.
    */
-  parse(bytes: Uint8Array): Promise<MailParts | null>;
+  parse(bytes: Uint8Array): Promise<ReturnedMailParts | null>;
 }

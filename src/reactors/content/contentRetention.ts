@@ -4,7 +4,7 @@ import { retireEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { workspaceLimits } from "../../commands/workspace/workspaceLimits.ts";
 import { LIMIT_RANGES } from "../../domain/workspace/limits.ts";
 import { newRequestId } from "../../kernel/ids.ts";
-import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
+import { mailOwnerOf } from "../../kernel/mail/liveOrTestMailOwner.ts";
 import { DAY_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";

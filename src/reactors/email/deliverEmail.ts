@@ -1,5 +1,5 @@
 import type { DueEmail } from "../../../projections/emails/mailQueue.ts";
-import { senderAggregate, workspaceAggregate } from "../../commands/aggregates.ts";
+import { senderAggregate, workspaceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { claimEmail, recordSimulatedAttempt } from "../../commands/email/mailAttempts.ts";
 import { mailMessage, type WholeContent } from "../../commands/email/mailMessage.ts";
@@ -30,7 +30,7 @@ import {
   type DeliveryContext,
   decisionInputOf,
 } from "./deliveryContext.ts";
-import { readFacts, refusalOf, type SharedReads } from "./deliveryFacts.ts";
+import { readAfterClaim, refusalOf, type SharedReads } from "./readAfterClaim.ts";
 import {
   type AttemptOutcome,
   earlierBounce,
@@ -130,7 +130,7 @@ async function attempt(
   on: DeliveryAttempt,
 ): Promise<DeliveryReport> {
   const claimRevision = on.claimed.revision;
-  const facts = await readFacts(context, reads, on).catch((error: unknown) => {
+  const facts = await readAfterClaim(context, reads, on).catch((error: unknown) => {
     context.onTrouble(error, on.due.id);
     return null;
   });

@@ -3,7 +3,7 @@ import {
   readyVerificationMails,
   type VerificationMail,
 } from "../../../projections/senders.ts";
-import { suppressionAggregate } from "../../commands/aggregates.ts";
+import { suppressionAggregate } from "../../commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { transactSender } from "../../commands/sender/manageSender.ts";
 import {

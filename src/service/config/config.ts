@@ -1,10 +1,10 @@
 import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
-import { type IntegrityConfig, readIntegrityConfig } from "./auditAndVerifyConfig.ts";
 import { ConfigError } from "./configError.ts";
 import { type ContentConfig, readContentConfig } from "./contentConfig.ts";
 import { type DkimConfig, readDkimConfig } from "./dkimConfig.ts";
 import { type Environment, EnvironmentReader } from "./environmentReader.ts";
 import { type InboundConfig, readInboundConfig } from "./inboundConfig.ts";
+import { type IntegrityConfig, readIntegrityConfig } from "./integrityConfig.ts";
 import { readLimitsDefault } from "./limitsConfig.ts";
 import { type LoggingConfig, readLoggingConfig } from "./loggingConfig.ts";
 import { isLoopbackUrl } from "./loopback.ts";

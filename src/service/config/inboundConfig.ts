@@ -1,4 +1,4 @@
-import type { TlsFiles } from "../../adapters/smtpServer/libraryServer.ts";
+import type { TlsFiles } from "../../adapters/smtpServer/sharedServerOptions.ts";
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";

@@ -1,5 +1,5 @@
 import { createSecureContext } from "node:tls";
-import type { TlsFiles } from "../../adapters/smtpServer/libraryServer.ts";
+import type { TlsFiles } from "../../adapters/smtpServer/sharedServerOptions.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 
 /** The certificate and key that two settings of a port name; null where they name none. */

@@ -3,7 +3,7 @@ import type { ReadModelBuild } from "../../http/dashboard/frame/dashboardOptions
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
-import { readingProgress } from "../../ports/readingProgress.ts";
+import { fractionRead } from "../../ports/fractionRead.ts";
 import { behindSince } from "../../readModels/lag.ts";
 import type { ReaderStatus, Readers } from "../../readModels/readers.ts";
 
@@ -50,5 +50,5 @@ async function lookAt(
   const since = await behindSince(store, { events }, position);
   if (since === null || since === "unknown") return null;
   const lagMs = clock.now() - since;
-  return lagMs < LAG_MS_MAX ? null : { lagMs, done: readingProgress({ position, head: await store.head() }) };
+  return lagMs < LAG_MS_MAX ? null : { lagMs, done: fractionRead({ position, head: await store.head() }) };
 }

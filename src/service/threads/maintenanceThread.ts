@@ -10,7 +10,7 @@ import type {
 } from "../../http/dashboard/audit/maintenance.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
-import { readingProgress } from "../../ports/readingProgress.ts";
+import { fractionRead } from "../../ports/fractionRead.ts";
 import { rebuildReadModels } from "../../readModels/rebuildReadModels.ts";
 import { temporaryPath } from "../../readModels/temporaryDatabase.ts";
 import { verifyReadModels } from "../../readModels/verifyReadModels.ts";
@@ -77,7 +77,7 @@ function progressReporter(): (read: {
     if (now - reportedAt < REPORT_EVERY_MS) return;
     reportedAt = now;
     const eventsPerSecond = Math.round((events * SECOND_MS) / Math.max(1, now - began));
-    post({ progress: { done: readingProgress(reading), events, eventsPerSecond } });
+    post({ progress: { done: fractionRead(reading), events, eventsPerSecond } });
   };
 }
 

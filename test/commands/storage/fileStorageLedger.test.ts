@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { aggregateCache } from "../../../src/commands/aggregateCache.ts";
-import { workspaceAggregate } from "../../../src/commands/aggregates.ts";
+import { workspaceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import {
   type FileStorageLedger,
   fileStorageLedger,

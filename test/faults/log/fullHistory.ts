@@ -1,4 +1,4 @@
-import { webhookDeliveryAggregate } from "../../../src/commands/aggregates.ts";
+import { webhookDeliveryAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { redeliverWebhook } from "../../../src/commands/webhookDelivery/webhookAttempts.ts";
 import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
+import { allDashboardRoutes } from "../../../src/http/dashboard/frame/allDashboardRoutes.ts";
 import type { DashboardOptions } from "../../../src/http/dashboard/frame/dashboardOptions.ts";
-import { dashboardRoutes } from "../../../src/http/dashboard/frame/dashboardPages.ts";
 import type { LiveStreams } from "../../../src/http/dashboard/live/liveStreams.ts";
 import { askDashboard, logIn, type Visitor } from "../../support/dashboard.ts";
 import { ROOT } from "../../support/service.ts";
@@ -16,7 +16,7 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /** Every route, for tests that look at their method, path and scope alone: nothing of the service is asked. */
-const routes = dashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams);
+const routes = allDashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams);
 
 const pathOf = (path: string) => path.replace(/:[a-zA-Z]+/g, crypto.randomUUID());
 /** Streams go on until somebody ends them: they have tests of their own. */

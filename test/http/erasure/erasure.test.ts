@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
-import { emailAggregate } from "../../../src/commands/aggregates.ts";
+import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { verifyLog } from "../../../src/commands/audit/verifyLog.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { recordCopy } from "../../../src/commands/instance/freezeAndResume.ts";

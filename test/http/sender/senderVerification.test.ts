@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import PostalMime from "postal-mime";
-import { verificationAllowanceAggregate } from "../../../src/commands/aggregates.ts";
+import { verificationAllowanceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { markVerified, senderIdOf } from "../../../src/commands/sender/manageSender.ts";
 import { secretHashOf, verificationTokenOf } from "../../../src/commands/sender/verificationLink.ts";
 import { transact } from "../../../src/commands/transact.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
-import { templateAggregate } from "../../../src/commands/aggregates.ts";
+import { templateAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { AuditSealer } from "../../../src/commands/audit/auditSealer.ts";
 import { verifyLog } from "../../../src/commands/audit/verifyLog.ts";
 import { newTemplate } from "../../../src/commands/template/manageTemplates.ts";

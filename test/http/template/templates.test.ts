@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { templateAggregate } from "../../../src/commands/aggregates.ts";
+import { templateAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { load, transact } from "../../../src/commands/transact.ts";
 import {
   TEMPLATE_BYTES_MAX,

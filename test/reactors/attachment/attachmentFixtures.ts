@@ -1,6 +1,6 @@
 import { attachments } from "../../../projections/attachments.ts";
 import { attachmentUse } from "../../../projections/attachmentUse.ts";
-import { emailAggregate } from "../../../src/commands/aggregates.ts";
+import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { type UploadOutcome, uploadAttachment } from "../../../src/commands/attachment/uploadAttachment.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { directoryContentStore } from "../../../src/adapters/directory/directoryContentStore.ts";
-import { emailAggregate } from "../../../src/commands/aggregates.ts";
+import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { checkAttachment } from "../../../src/commands/attachment/checkAttachment.ts";
 import { type UploadOutcome, uploadAttachment } from "../../../src/commands/attachment/uploadAttachment.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";

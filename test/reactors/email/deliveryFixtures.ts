@@ -1,5 +1,5 @@
 import { emails } from "../../../projections/emails/emails.ts";
-import { senderAggregate, workspaceAggregate } from "../../../src/commands/aggregates.ts";
+import { senderAggregate, workspaceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmailHistory } from "../../../src/commands/email/emailHistory.ts";
 import { type RecentEmailCache, recentEmailCache } from "../../../src/commands/email/recentEmailCache.ts";

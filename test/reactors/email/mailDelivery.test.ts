@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
-import { suppressionAggregate } from "../../../src/commands/aggregates.ts";
+import { suppressionAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { resumeEmail } from "../../../src/commands/email/mailAttempts.ts";
 import { readEmail } from "../../../src/commands/email/readEmail.ts";
 import { load } from "../../../src/commands/transact.ts";

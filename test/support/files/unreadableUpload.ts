@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { attachmentAggregate } from "../../../src/commands/aggregates.ts";
+import { attachmentAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { type AttachmentEvent, attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";

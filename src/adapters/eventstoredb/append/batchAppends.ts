@@ -3,7 +3,7 @@ import { Client, status } from "@grpc/grpc-js";
 import { messageOf, NotSentError } from "../clientErrors.ts";
 import { AttemptTimedOutError, backoffMs, pause } from "../deadline.ts";
 import { internalsOf, type VendorInternals } from "../vendorInternals.ts";
-import { type AppendCall, AppendStream } from "./appendStream.ts";
+import { type AppendCall, BatchAppendCall } from "./batchAppendCall.ts";
 import { type AppendAnswer, BATCH_APPEND_PATH, type EncodedAppend } from "./batchAppendFormat.ts";
 
 /**
@@ -19,7 +19,7 @@ const SILENCE_MS_MAX = 2_400;
 export class BatchAppends {
   private readonly vendor: VendorInternals;
   private readonly waiting = new Set<Attempt>();
-  private stream: AppendStream | null = null;
+  private stream: BatchAppendCall | null = null;
   private isOpening = false;
   private isClosed = false;
   /** Streams that have broken since the server last answered. */
@@ -105,7 +105,7 @@ export class BatchAppends {
         metadata,
         options,
       );
-      this.stream = new AppendStream(call, {
+      this.stream = new BatchAppendCall(call, {
         answered: () => {
           this.failures = 0;
           this.lastFailure = null;
@@ -164,7 +164,7 @@ export class BatchAppends {
 interface Attempt {
   readonly append: EncodedAppend;
   /** Null while it waits to be sent. */
-  sentOn: AppendStream | null;
+  sentOn: BatchAppendCall | null;
   correlationId: string;
   readonly timer: ReturnType<typeof setTimeout>;
   answered(answer: AppendAnswer): void;

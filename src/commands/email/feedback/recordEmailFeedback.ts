@@ -12,7 +12,7 @@ import { domainOf } from "../../../kernel/text/emailAddress.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { ContentStore } from "../../../ports/contentStore.ts";
 import type { EventStore } from "../../../ports/eventStore.ts";
-import { emailAggregate } from "../../aggregates.ts";
+import { emailAggregate } from "../../aggregateDefinitions.ts";
 import { transact } from "../../transact.ts";
 import { contentSaltOf } from "../decryptRelayReplies.ts";
 import { type EmailHistory, readEmailHistory } from "../emailHistory.ts";

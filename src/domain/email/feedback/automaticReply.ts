@@ -1,4 +1,4 @@
-import { headerOf, type MailParts } from "../../../kernel/mail/mailParts.ts";
+import { headerOf, type ReturnedMailParts } from "../../../kernel/mail/returnedMailParts.ts";
 
 const MAILER_NAMES =
   /\b(?:mailer[-_ ]?daemon|mail delivery (?:sub)?system|mail delivery service|mail administrator|mail router|mailsystem)\b/i;
@@ -21,7 +21,7 @@ const REPLY_FIELDS = [
  * Whether a server reports about a delivery in words. Looked at before {@link isAutomaticReply}: many reports say
  * `Auto-Submitted: auto-replied` too, as Postfix's do.
  */
-export function isReportOfDelivery(mail: MailParts): boolean {
+export function isReportOfDelivery(mail: ReturnedMailParts): boolean {
   if (headerOf(mail, "x-failed-recipients") !== "") return true;
   const from = headerOf(mail, "from");
   const subject = headerOf(mail, "subject");
@@ -32,7 +32,7 @@ export function isReportOfDelivery(mail: MailParts): boolean {
 }
 
 /** Whether a machine has answered for a person (RFC 3834), or reported that a mail was opened (RFC 8098). */
-export function isAutomaticReply(mail: MailParts): boolean {
+export function isAutomaticReply(mail: ReturnedMailParts): boolean {
   const submitted = headerOf(mail, "auto-submitted").trim().toLowerCase();
   if (submitted !== "" && submitted !== "no") return true;
   if (mail.parts.some(({ contentType }) => contentType === "message/disposition-notification")) return true;

@@ -1,4 +1,4 @@
-import { headerOf, type MailParts } from "../../../kernel/mail/mailParts.ts";
+import { headerOf, type ReturnedMailParts } from "../../../kernel/mail/returnedMailParts.ts";
 import { fieldOf, headerFields, type ReportFields, reportFields } from "./reportFields.ts";
 
 /** What somebody has said about a message to the provider of the mailbox (RFC 5965). */
@@ -22,7 +22,7 @@ function bare(address: string): string {
 }
 
 /** The header fields of the message that is returned; null when there is none. */
-function returnedHeaders({ parts }: MailParts): ReportFields | null {
+function returnedHeaders({ parts }: ReturnedMailParts): ReportFields | null {
   const part = parts.find(({ contentType }) => ORIGINAL_TYPES.test(contentType));
   return part === undefined ? null : headerFields(part.content);
 }
@@ -33,7 +33,7 @@ function mailFromOf(report: ReportFields | undefined, original: ReportFields | n
 }
 
 /** The report about abuse that a mail is; null when it is none. */
-export function complaintReport(mail: MailParts): ComplaintReport | null {
+export function complaintReport(mail: ReturnedMailParts): ComplaintReport | null {
   const part = mail.parts.find(({ contentType }) => contentType === "message/feedback-report");
   const original = returnedHeaders(mail);
   if (part === undefined) {

@@ -1,4 +1,4 @@
-import { headerOf, type MailParts } from "../../../kernel/mail/mailParts.ts";
+import { headerOf, type ReturnedMailParts } from "../../../kernel/mail/returnedMailParts.ts";
 import { isAutomaticReply, isReportOfDelivery } from "./automaticReply.ts";
 import { type BounceReason, bounceReason } from "./bounceReason.ts";
 import { bounceText } from "./bounceText.ts";
@@ -32,7 +32,7 @@ function fromStatus(status: RecipientStatus, words: RecipientStatus | null): Ret
 }
 
 /** The delivery status of a report, also where it is in a part for people; null when there is none. */
-function statusOf({ parts, text }: MailParts): RecipientStatus | null {
+function statusOf({ parts, text }: ReturnedMailParts): RecipientStatus | null {
   for (const { contentType, content } of parts) {
     const status = STATUS_TYPES.has(contentType) ? deliveryStatus(content) : null;
     if (status !== null) return status;
@@ -46,7 +46,7 @@ function statusOf({ parts, text }: MailParts): RecipientStatus | null {
  * replies (RFC 3834). Whoever could send the mail could write it: which message it is about has to be known otherwise.
  * Pure and total.
  */
-export function readReturnedMail(mail: MailParts): ReturnedMail {
+export function readReturnedMail(mail: ReturnedMailParts): ReturnedMail {
   const complaint = complaintReport(mail);
   if (complaint !== null) return { kind: "reported", ...complaint };
   const words = bounceText(headerOf(mail, "subject"), mail.text);

@@ -18,9 +18,9 @@ import { Layout } from "../components/layout.tsx";
 import { makeLiveStreams } from "../live/liveStreams.ts";
 import { BarePage } from "../login/logInPage.tsx";
 import { makeLogIn } from "../login/logInRoutes.tsx";
+import { allDashboardRoutes } from "./allDashboardRoutes.ts";
 import { type Assets, loadAssets } from "./assets.ts";
 import type { DashboardOptions } from "./dashboardOptions.ts";
-import { dashboardRoutes } from "./dashboardPages.ts";
 import {
   DASHBOARD_PATH,
   type DashboardRoute,
@@ -69,7 +69,7 @@ export async function makeDashboard(options: DashboardOptions): Promise<Dashboar
     sessions,
     home,
     notices: makeNotices(deps.keys, cookies),
-    table: routeTable([...dashboardRoutes(options, streams), ...frameRoutes(options, sessions)]),
+    table: routeTable([...allDashboardRoutes(options, streams), ...frameRoutes(options, sessions)]),
     logIn: makeLogIn({ ...options, sessions, assets }, healthStatus),
   };
   const answer = async ({ request }: { request: Request }) => answerRequest(frame, request);

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { isUuid } from "../../../kernel/ids.ts";
-import type { MailOwner } from "../../../kernel/mail/mailOwner.ts";
+import type { MailOwner } from "../../../kernel/mail/liveOrTestMailOwner.ts";
 import { epochMs, rfc3339 } from "../../../kernel/time.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";

@@ -7,7 +7,7 @@ const AT_ONCE_BYTES_MAX = 16_384;
 const TOO_LONG: MailParseResult = { kind: "refused", reason: "takes too long to read" };
 
 /** Reads mails with postal-mime, large ones on a thread of their own. */
-export function postalMimeParser(): MailParser {
+export function threadedMailParser(): MailParser {
   const thread = parserThread(new URL("./mailParserThread.ts", import.meta.url).href, TOO_LONG);
   return {
     parse: (bytes, owner) =>

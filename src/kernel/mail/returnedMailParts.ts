@@ -13,7 +13,7 @@ export interface MailPart {
 }
 
 /** A message as a parser has read it (RFC 5322, RFC 2045). All of it was written by a stranger. */
-export interface MailParts {
+export interface ReturnedMailParts {
   readonly headers: readonly MailHeader[];
   /** The readable text, from HTML where there is nothing else; "" when there is none. */
   readonly text: string;
@@ -22,6 +22,6 @@ export interface MailParts {
 }
 
 /** The first header field of this name (in lower case); "" when there is none. */
-export function headerOf({ headers }: Pick<MailParts, "headers">, name: string): string {
+export function headerOf({ headers }: Pick<ReturnedMailParts, "headers">, name: string): string {
   return headers.find((header) => header.name === name)?.value ?? "";
 }

@@ -20,7 +20,7 @@ export interface CarriedAppend {
  * One call of the server's BatchAppend: requests go out in the order of {@link send}, answers come in any order.
  * It ends once, by whatever comes first of error, end and close, and then all that it carries is lost.
  */
-export class AppendStream {
+export class BatchAppendCall {
   private readonly underWay = new Map<string, CarriedAppend>();
   private readonly prefix = crypto.randomUUID().slice(0, -12);
   private requests = 0;
@@ -33,7 +33,7 @@ export class AppendStream {
 
   constructor(
     private readonly call: AppendCall,
-    private readonly owner: { answered(): void; ended(stream: AppendStream, error: Error): void },
+    private readonly owner: { answered(): void; ended(stream: BatchAppendCall, error: Error): void },
   ) {
     call.on("data", (bytes: Buffer) => this.receive(bytes));
     // A lost server shows as any of these three.

@@ -1,4 +1,4 @@
-import { suppressionAggregate } from "../../commands/aggregates.ts";
+import { suppressionAggregate } from "../../commands/aggregateDefinitions.ts";
 import type { WholeContent } from "../../commands/email/mailMessage.ts";
 import { contentOf, folderOf } from "../../commands/email/readEmail.ts";
 import { openAttachments } from "../../commands/email/storedContent.ts";
@@ -20,7 +20,7 @@ export interface SharedReads {
 const LIST_WAIT_MS = 200;
 
 /** What the log says after the claim: nobody else delivers from then on, so this is what counts. */
-export async function readFacts(context: DeliveryContext, reads: SharedReads, on: DeliveryAttempt) {
+export async function readAfterClaim(context: DeliveryContext, reads: SharedReads, on: DeliveryAttempt) {
   const { workspaceId, senderId, authorityId } = on.due;
   const [workspace, sender, domain, suppression, content] = await Promise.all([
     reads.workspace(workspaceId),

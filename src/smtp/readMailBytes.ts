@@ -10,15 +10,15 @@ const LF = 0x0a;
 const DISCARDED_BYTES_MAX = BODY_BYTES_MAX;
 
 /** What came of a mail's content. `cut`: its client was not waited for any longer. */
-export type ReadContent =
+export type ReadMailBytes =
   | { readonly kind: "content"; readonly bytes: Buffer }
   | { readonly kind: "tooLarge"; readonly isCut: boolean };
 
 /** Reads a mail's content within its bound. Throws the problem that cut it off, and what `content` throws. */
-export async function readContent(
+export async function readMailBytes(
   content: AsyncIterable<Uint8Array>,
   body: IncomingBody,
-): Promise<ReadContent> {
+): Promise<ReadMailBytes> {
   const parts: Uint8Array[] = [];
   const iterator = content[Symbol.asyncIterator]();
   let bytes = 0;

@@ -29,7 +29,10 @@ import type { DashboardRoute } from "./dashboardRoute.ts";
  * Every page and every action of the dashboard. What is not here does not exist. Of two that match a path the first
  * counts: `/messages/send-again` comes before `/messages/:id`.
  */
-export function dashboardRoutes(options: DashboardOptions, streams: LiveStreams): readonly DashboardRoute[] {
+export function allDashboardRoutes(
+  options: DashboardOptions,
+  streams: LiveStreams,
+): readonly DashboardRoute[] {
   return [
     ...overviewRoutes(options),
     ...messageListRoutes(options),
