@@ -289,6 +289,8 @@ const EXCHANGE: readonly Row[] = [
     "550 5.7.509 Access denied, sending domain example.com does not pass DMARC verification and has a DMARC policy of reject.",
   ],
   ["final", "failed", "sender_rejected", "550 5.1.8 Access denied, bad outbound sender AS(42004)"],
+  ["final", "failed", "sender_rejected", "550 5.7.1 sender domain not verified"],
+  ["final", "failed", "sender_rejected", "550 5.7.1 The domain example.com has not been verified"],
   [
     "rcpt",
     "relay's fault",

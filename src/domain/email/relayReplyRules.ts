@@ -93,7 +93,7 @@ export const REPLY_RULES: readonly ReplyRule[] = [
     reason: "sender_rejected",
     // Exchange Online: not allowed to send as this sender.
     enhanced: /^(?:[45]\.1\.[78]|5\.7\.60|5\.2\.252)$/,
-    text: /email address is not verified|(?:sender|from address|return.?path|envelope.from)\b[^.;]{0,40}\b(?:unknown|invalid|not found|does not exist|doesn't exist)|sender (?:address )?(?:rejected|verify failed|denied|not (?:allowed|verified))|sender ?signature|sendasdenied|send as this sender|verified sender identity|unauthenticated senders|not (?:owned by|allowed to send as)|mail from (?:address )?(?:domain )?(?:is )?(?:not verified|must be)|invalid mail from|bad outbound sender|domain (?:\S+ )?is (?:not verified|not allowed to send|unverified)|sandbox subdomains/i,
+    text: /email address is not verified|(?:sender|from address|return.?path|envelope.from)\b[^.;]{0,40}\b(?:unknown|invalid|not found|does not exist|doesn't exist)|sender (?:address )?(?:rejected|verify failed|denied|not (?:allowed|verified))|sender ?signature|sendasdenied|send as this sender|verified sender identity|unauthenticated senders|not (?:owned by|allowed to send as)|mail from (?:address )?(?:domain )?(?:is )?(?:not verified|must be)|invalid mail from|bad outbound sender|domain (?:\S+ )?(?:is |has )?(?:not (?:been )?(?:verified|authenticated)|not allowed to send|unverified)|sandbox subdomains/i,
   },
   {
     reason: "relay_suppressed",
