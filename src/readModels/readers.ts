@@ -115,13 +115,22 @@ function readerOf(slot: Slot, options: ReadersOptions): ReadDatabase {
   };
 }
 
-/** Goes over to `file`; a connection to another one is closed. */
-function openFile(slot: Slot, file: string, options: ReadersOptions): void {
-  if (slot.file === file) return;
+/** Goes over to `file`, whose rows hold the log up to `position`; a connection to another one is closed. */
+function openFile(
+  slot: Slot,
+  { file, position }: { readonly file: string; readonly position: Position },
+  options: ReadersOptions,
+): void {
+  if (slot.file === file) {
+    moveTo(slot, position);
+    return;
+  }
   const db = options.databases.open(join(options.directory, file), "read");
   slot.db?.close();
   slot.db = db;
   slot.file = file;
+  // One that replaces a damaged file begins again: what the old one held says nothing of it.
+  slot.position = position;
 }
 
 function moveTo(slot: Slot, position: Position): void {
@@ -160,11 +169,10 @@ function receiveOne(slot: Slot, event: FollowEvent, options: ReadersOptions): vo
   switch (event.type) {
     case "opened":
     case "switched":
-      openFile(slot, event.file, options);
+      openFile(slot, event, options);
       slot.isDamageTold = false;
       slot.state = "behind";
       slot.failure = null;
-      moveTo(slot, event.position);
       break;
     case "behind":
       moveTo(slot, event.position);
