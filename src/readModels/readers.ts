@@ -211,7 +211,7 @@ export function openReaders(options: ReadersOptions): Readers {
     position: (name) => slotNamed(name).position,
     waitFor(name, predicate, timeoutMs) {
       const slot = slotNamed(name);
-      return waitIn(slot, () => slot.db !== undefined && predicate(slot.db), timeoutMs);
+      return waitIn(slot, () => slot.db !== undefined && query(slot, options, predicate), timeoutMs);
     },
     waitForPosition(name, position, timeoutMs) {
       const slot = slotNamed(name);
