@@ -68,6 +68,8 @@ export interface RunningApp {
   stop(): Promise<void>;
 }
 
+/** The read models' thread and whoever calls us take the second core: docs/performance.md, "The log's own thread". */
+const WRITER_THREAD_CORES_MIN = 3;
 /** In DATA_DIR: under which id the service is in the log's register. */
 const SERVICE_ID_FILE = "service.id";
 
@@ -82,7 +84,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   const reached = { ...config, baseUrl: withPort(config.baseUrl, listeners.url.port) };
   const lock = lockData(config.dataDir);
   undo.defer(() => lock.release());
-  const writesOnThread = availableParallelism() > 1;
+  const writesOnThread = availableParallelism() >= WRITER_THREAD_CORES_MIN;
   const store = await openStore(config, { cacheKib: config.storeCacheKib, writesOnThread });
   undo.defer(() => store.close());
   const content = openContentStore(config);
