@@ -24,7 +24,8 @@ export function threadedWriter(path: string, cacheKib: number): LogWriter {
 
 class ThreadedWriter implements LogWriter {
   private thread: Worker;
-  private lostAt = Number.NEGATIVE_INFINITY;
+  /** When the thread was lost, on the monotonic clock in ms; null while it runs. */
+  private lostAt: number | null = null;
   private settle: (outcome: TransactionOutcome) => void = () => {};
   private closing = false;
 
@@ -33,7 +34,7 @@ class ThreadedWriter implements LogWriter {
   }
 
   async commit(batch: readonly PreparedAppend[]): Promise<TransactionOutcome> {
-    if (this.lostAt > Number.NEGATIVE_INFINITY) await this.restart();
+    if (this.lostAt !== null) await this.restart(this.lostAt);
     const { promise, resolve } = Promise.withResolvers<TransactionOutcome>();
     this.settle = resolve;
     this.thread.postMessage({ batch: batch.map(appendOf) } satisfies ToLogWriter);
@@ -42,10 +43,13 @@ class ThreadedWriter implements LogWriter {
 
   async close(): Promise<void> {
     this.closing = true;
-    if (this.lostAt > Number.NEGATIVE_INFINITY) return;
+    if (this.lostAt !== null) return;
     const ended = new Promise((resolve) => this.thread.addEventListener("close", resolve));
     this.thread.postMessage({ close: true } satisfies ToLogWriter);
-    await Promise.race([ended, Bun.sleep(CLOSE_MS_MAX)]);
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, CLOSE_MS_MAX);
+    await Promise.race([ended, late.promise]);
+    clearTimeout(timer);
     this.thread.terminate();
   }
 
@@ -62,9 +66,9 @@ class ThreadedWriter implements LogWriter {
     return thread;
   }
 
-  private async restart(): Promise<void> {
-    await Bun.sleep(Math.max(0, this.lostAt + RESTART_MS - performance.now()));
-    this.lostAt = Number.NEGATIVE_INFINITY;
+  private async restart(lostAt: number): Promise<void> {
+    await Bun.sleep(Math.max(0, lostAt + RESTART_MS - performance.now()));
+    this.lostAt = null;
     this.thread = this.begin();
   }
 }
