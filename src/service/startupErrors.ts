@@ -91,7 +91,7 @@ function listenAddressError({ host, port, settings }: ListenAddress, error: unkn
 }
 
 /** What is wrong with a STORE_URL of EventStoreDB, by what the server or the handshake says, and what to do. */
-const STORE_FAULTS: readonly (readonly [pattern: RegExp, configError: string])[] = [
+const STORE_FAULTS: readonly (readonly [pattern: RegExp, predicate: string])[] = [
   [
     /unauthenticated/i,
     "refuses the user name or the password: set both in STORE_URL (esdb://user:password@host:2113), each percent-encoded",
@@ -128,10 +128,8 @@ export function storeError({ storeUrl }: Pick<Config, "storeUrl">, error: unknow
 
 /** What the vendor's client says, without what it says around it. */
 function storeFault({ message }: StoreError): string {
-  const configError = message.replace(/^EventStoreDB: cannot [^:]*: /, "");
-  return (
-    /Last error: (?:\w*Error(?: \[\w+\])?: )?(.*?)\.? Resolution note/.exec(configError)?.[1] ?? configError
-  );
+  const reason = message.replace(/^EventStoreDB: cannot [^:]*: /, "");
+  return /Last error: (?:\w*Error(?: \[\w+\])?: )?(.*?)\.? Resolution note/.exec(reason)?.[1] ?? reason;
 }
 
 /**

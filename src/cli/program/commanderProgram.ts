@@ -189,7 +189,7 @@ Settings come from the environment; DATA_DIR says which installation is meant (d
 const AFTER = `
 ${exampleLines(["postledger serve", "postledger doctor", "postledger help workspace create"])}
 
-In a checkout of the repository, write \`bun run postledger\`.
+In a checkout of the repository, write \`bun run postledger\` for \`postledger\`.
 Exit status: 0 well, 1 something failed or was found, 2 wrong usage or settings.`;
 
 /** The whole command line. `act` is called with what was understood; anything else throws {@link ParseError}. */

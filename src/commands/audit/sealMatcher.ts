@@ -188,7 +188,7 @@ export class SealMatcher {
     if (carried.length > 0)
       this.report("changed", event, seal, "what is said of the erased event is not what was sealed");
     else if (!losesEventHashes(stream) || revision >= this.order.released(stream)) {
-      this.report("removed", event, seal, "it was sealed, and no event permits that it is gone");
+      this.report("removed", event, seal, "it was sealed, and no event permits its removal");
     }
   }
 
