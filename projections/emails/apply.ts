@@ -149,6 +149,7 @@ function eraseContent(id: string, db: ProjectedRows): void {
   db.run(ERASED, id);
 }
 
+/** Keeps the rows of the message that the event is about, and what is summed up over messages. */
 export function apply(event: ProjectedEvent, db: ProjectedRows): void {
   if (event.type === "InstanceRestored") holdAll(db);
   else if (event.type === "InstanceResumed") releaseAll(db);

@@ -50,6 +50,7 @@ export function requireBoundedShape(bytes: Uint8Array): void {
   if (fault !== null) throw invalid("", fault);
 }
 
+/** The JSON Pointer (RFC 6901) to a member or an item of what `parent` points to. */
 export function pointerTo(parent: string, key: string | number): string {
   return `${parent}/${String(key).toWellFormed().replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }

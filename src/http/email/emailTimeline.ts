@@ -158,6 +158,7 @@ function erasureFacts({ reason, erasureId }: ErasureReason) {
   return { reason, ...(erasureId === undefined ? {} : { erasure_id: erasureId }) };
 }
 
+/** An event of a message's history as an entry of its timeline. */
 export function timelineJson({ sequence, at, event }: HistoryEvent) {
   const { type, ...facts } = timelineFacts(event);
   return { type, at, sequence, ...facts };

@@ -22,6 +22,7 @@ function targetOf({ url }: Request): string {
   return url.startsWith("/") ? url : url.slice(url.indexOf("/", "http://".length));
 }
 
+/** The path, without the query. */
 export function pathOf(request: Request): string {
   return targetOf(request).split(/[?#]/, 1)[0] ?? "";
 }

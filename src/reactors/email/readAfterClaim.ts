@@ -10,7 +10,7 @@ import type { SuppressionState } from "../../domain/suppression/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { DeliveryAttempt, DeliveryContext } from "./deliveryContext.ts";
 
-/** SharedReads of what many messages share. */
+/** Reads of what many messages have in common. */
 export interface SharedReads {
   readonly workspace: (id: string) => Promise<WorkspaceState>;
   readonly sender: (id: string) => Promise<SenderState>;
@@ -59,6 +59,7 @@ async function readSuppression(
   return (await load(context.store, suppressionAggregate, suppressionStream(recipientHash))).state;
 }
 
+/** Why a claimed message is not handed to the relay now; null when nothing is in the way. */
 export function refusalOf(
   workspace: WorkspaceState,
   mayLeave: boolean,

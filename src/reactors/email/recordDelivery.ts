@@ -64,6 +64,7 @@ export interface AttemptOutcome {
   readonly verdict: RecordedVerdict;
 }
 
+/** Records what came of an attempt; before that the suppression, where the recipient gets no more mail. */
 export async function recordVerdict(
   context: DeliveryContext,
   on: DeliveryAttempt,
@@ -91,6 +92,7 @@ export async function recordVerdict(
   await recordAttempt(context, on, workspace, verdict);
 }
 
+/** Records what came of an attempt, and tries until the log has it or the process ends. */
 export function recordAttempt(
   context: DeliveryContext,
   on: DeliveryAttempt,
@@ -102,6 +104,7 @@ export function recordAttempt(
   );
 }
 
+/** Ends a claim under which nothing was sent, and tries as {@link recordAttempt} does. */
 export function releaseLease(
   context: DeliveryContext,
   on: DeliveryAttempt,
@@ -113,6 +116,7 @@ export function releaseLease(
   );
 }
 
+/** What an outcome is decided by and recorded with, at this moment. */
 export function recording(context: DeliveryContext, on: DeliveryAttempt, workspace: WorkspaceState) {
   const { policy, transport } = context;
   const commandContext = commandContextOf(context, on.due);

@@ -22,10 +22,14 @@ import type { SendOutcome } from "./sendOutcome.ts";
 
 type SendWithFiles = PreparedSend & { readonly files: FileFacts };
 
+/** The version of the content event that is written; its acceptance says so where it is not the first. */
 const contentSchema = emailCodec.formats.get("EmailContentStored")?.writes ?? 1;
-
 const contentVersion = contentSchema === 1 ? {} : { contentSchema };
 
+/**
+ * Stores the files and the content, then appends the content and the acceptance where the stream does not exist yet.
+ * Where it does, the answer is that of the request which began it. Throws `StoreError`.
+ */
 export async function acceptEmail(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, id, contentEventId } = send;
   const folder = { workspaceId, ownerId: id, folderId: contentEventId };
