@@ -55,8 +55,8 @@ export const storageReservations: Projection = {
   apply,
 };
 
-/** The owner of a storage reservation. */
-export interface ReservationOwner {
+/** A reservation whose owner should exist by now. */
+export interface OverdueReservation {
   readonly workspaceId: string;
   readonly owner: string;
 }
@@ -66,7 +66,7 @@ export function overdueReservations(
   db: ReadDatabase,
   now: EpochMs,
   limit: number,
-): readonly ReservationOwner[] {
+): readonly OverdueReservation[] {
   return db
     .all(
       "SELECT workspace_id, owner FROM storage_reservations WHERE until <= ? ORDER BY until LIMIT ?",

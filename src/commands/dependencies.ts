@@ -21,8 +21,8 @@ import type { AcceptanceCache, AcceptanceList } from "./email/send/recentAccepta
 import type { SingleFlightSends } from "./email/send/singleFlightSends.ts";
 import type { InstanceStatusCache } from "./instance/instanceStatusCache.ts";
 import type { DailyQuota } from "./quota/dailyQuota.ts";
-import type { ContentAllowance } from "./storage/contentAllowance.ts";
-import type { FileStorageLedger } from "./storage/fileStorageLedger.ts";
+import type { ContentQuota } from "./storage/contentQuota.ts";
+import type { FileStorageQuota } from "./storage/fileStorageQuota.ts";
 import type { CompiledVersions } from "./template/compiledTemplateCache.ts";
 
 /** What every command works with. */
@@ -54,8 +54,8 @@ export interface Dependencies {
   readonly templates: AggregateCache<TemplateState>;
   readonly compiled: CompiledVersions;
   readonly quota: DailyQuota;
-  readonly storage: FileStorageLedger;
-  readonly contentAllowance: ContentAllowance;
+  readonly storage: FileStorageQuota;
+  readonly contentQuota: ContentQuota;
   /** The sends under way. */
   readonly sends: SingleFlightSends;
   readonly acceptances: AcceptanceCache;

@@ -18,8 +18,8 @@ import type { Dependencies } from "./dependencies.ts";
 import { type AcceptanceList, acceptanceCache } from "./email/send/recentAcceptances.ts";
 import { instanceStatusCache } from "./instance/instanceStatusCache.ts";
 import { dailyQuota } from "./quota/dailyQuota.ts";
-import { contentAllowance } from "./storage/contentAllowance.ts";
-import { fileStorageLedger } from "./storage/fileStorageLedger.ts";
+import { contentQuota } from "./storage/contentQuota.ts";
+import { fileStorageQuota } from "./storage/fileStorageQuota.ts";
 import { compiledVersions } from "./template/compiledTemplateCache.ts";
 
 type Made =
@@ -32,7 +32,7 @@ type Made =
   | "compiled"
   | "quota"
   | "storage"
-  | "contentAllowance"
+  | "contentQuota"
   | "sends"
   | "acceptances"
   | "instanceStatus";
@@ -59,8 +59,8 @@ export function makeDependencies(given: Given): Dependencies {
     templates: aggregateCache(given.store, templateAggregate, templateStream),
     compiled: compiledVersions(given.store, given.templateEngine),
     quota: dailyQuota({ ...given, workspaces }),
-    storage: fileStorageLedger({ ...given, workspaces }),
-    contentAllowance: contentAllowance(given.contentUsage ?? { bytesOf: () => null }),
+    storage: fileStorageQuota({ ...given, workspaces }),
+    contentQuota: contentQuota(given.contentUsage ?? { bytesOf: () => null }),
     sends: new Map(),
     acceptances: acceptanceCache(),
     instanceStatus: instanceStatusCache(given.store),

@@ -43,7 +43,7 @@ import { directoryError } from "./startupErrors.ts";
 import { heldDetail } from "./status/readiness.ts";
 import { serviceStatus } from "./status/serviceStatus.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
-import { maintenanceTasks } from "./threads/maintenanceTasks.ts";
+import { dashboardMaintenance } from "./threads/dashboardMaintenance.ts";
 import { superviseReadModels } from "./threads/readModelSupervisor.ts";
 import { verifyOnSchedule } from "./threads/readModelVerifySchedule.ts";
 
@@ -161,7 +161,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
       return leave(ground, logger);
     });
   });
-  const maintenance = maintenanceTasks(copyOf(config, incarnation), { logger, clock: deps.clock });
+  const maintenance = dashboardMaintenance(copyOf(config, incarnation), { logger, clock: deps.clock });
   const served = { deps, readers, freezeWatch, maintenance, ...workers };
   const { controllers, dashboard } = await makeControllers(config, served);
   const isClosed = () => freezeWatch.isFrozen();

@@ -51,7 +51,7 @@ export function openDashboard(
     version,
     isFrozen: () => freezeWatch.isFrozen(),
     isOutbox: isOutbox(config),
-    whyWaiting: delivery.whyWaiting(config.deliveryEnabled),
+    readWaitingReason: delivery.readWaitingReason(config.deliveryEnabled),
     buildMime: (message) => new Uint8Array(buildMime(message)),
     upkeep: upkeepOf(config, served.deps),
     readModelStates: readModelStates(config, served.deps, readers),

@@ -89,7 +89,7 @@ export async function makeControllers(config: Config, serving: Serving): Promise
       deps,
       basePath,
       emails: readModel("emails"),
-      whyWaiting: delivery.whyWaiting(config.deliveryEnabled),
+      readWaitingReason: delivery.readWaitingReason(config.deliveryEnabled),
     }),
     usageController({ deps, emails: readModel("emails") }),
     attachmentsController({ deps, basePath, attachments: readModel("attachments") }),

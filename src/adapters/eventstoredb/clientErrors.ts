@@ -39,7 +39,7 @@ export class NotSentError extends Error {
 export class AppendFailedError extends Error {
   override readonly name = "AppendFailedError";
   constructor(
-    readonly nature: FailureKind,
+    readonly kind: FailureKind,
     message: string,
   ) {
     super(message);
@@ -48,7 +48,7 @@ export class AppendFailedError extends Error {
 
 /** Sorts what a call of the vendor's client threw. Whatever is not known to be harmless is `unknown`. */
 export function failureKindOf(error: unknown): FailureKind {
-  if (error instanceof AppendFailedError) return error.nature;
+  if (error instanceof AppendFailedError) return error.kind;
   if (error instanceof AppendStreamLostError) return "unknown";
   if (error instanceof NotSentError) return failureKindOf(error.cause) === "refused" ? "refused" : "notDone";
   if (error instanceof NotLeaderError) return "notDone";

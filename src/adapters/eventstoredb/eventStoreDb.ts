@@ -14,8 +14,8 @@ import type {
 } from "../../ports/eventStore.ts";
 import { LOG_START, StoreError } from "../../ports/eventStore.ts";
 import { append, probeRevision, untilReadable } from "./append/append.ts";
-import { OrderedAppends } from "./append/orderedAppends.ts";
-import { UnreadConflicts } from "./append/unreadConflicts.ts";
+import { ConflictingRevisions } from "./append/conflictingRevisions.ts";
+import { PipelinedAppends } from "./append/pipelinedAppends.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
 import { foreignSettingFaults } from "./foreignSettingFaults.ts";
@@ -44,20 +44,20 @@ export interface EventStoreDbOptions {
  */
 export async function connectEventStoreDb(options: EventStoreDbOptions): Promise<EventStore> {
   const connection = openConnection(options.url);
-  const ordered = options.inOrder === true ? new OrderedAppends(connection) : null;
-  return new EventStoreDb(options.url, connection, options.timeoutMs ?? TIMEOUT_MS, ordered);
+  const pipelined = options.inOrder === true ? new PipelinedAppends(connection) : null;
+  return new EventStoreDb(options.url, connection, options.timeoutMs ?? TIMEOUT_MS, pipelined);
 }
 
 class EventStoreDb implements EventStore {
   private readonly closing = new AbortController();
   private readonly underWay = new Set<Promise<unknown>>();
-  private readonly conflicts = new UnreadConflicts();
+  private readonly conflicts = new ConflictingRevisions();
 
   constructor(
     private readonly url: string,
     private readonly connection: Connection,
     private readonly timeoutMs: number,
-    private readonly ordered: OrderedAppends | null,
+    private readonly pipelined: PipelinedAppends | null,
   ) {}
 
   append(
@@ -67,7 +67,7 @@ class EventStoreDb implements EventStore {
     options?: CallOptions,
   ): Promise<AppendResult> {
     return this.call(options, (deadline) => {
-      if (this.ordered !== null) return this.ordered.append(stream, events, expected, deadline);
+      if (this.pipelined !== null) return this.pipelined.append(stream, events, expected, deadline);
       return append(this.connection, { stream, events, expected }, deadline, this.conflicts);
     });
   }

@@ -14,8 +14,8 @@ import { invariant } from "../../kernel/assert.ts";
 import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { Position } from "../../ports/eventStore.ts";
-import { fractionRead } from "../../ports/fractionRead.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
+import { readingProgress } from "../../service/readingProgress.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type CopiedContent, copyContentFiles } from "../backup/copyContentFiles.ts";
 import { progressBar } from "../output/progressBar.ts";
@@ -54,7 +54,7 @@ async function writeOut({ log, storage }: OpenForCommand, out: string): Promise<
   try {
     const head = await log.head();
     const onProgress = (events: number, position: Position) =>
-      bar.show(fractionRead({ position, head }), `${events} events`);
+      bar.show(readingProgress({ position, head }), `${events} events`);
     const onEnd = (end: ExportEnd) => void ends.push(end);
     const chunks = exportLog({ store: log, header, scratch, onProgress, onEnd });
     if (out === STDOUT) await writeCompressed(chunks, process.stdout);

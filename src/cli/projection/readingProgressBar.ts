@@ -1,5 +1,5 @@
-import { fractionRead } from "../../ports/fractionRead.ts";
 import type { ReadingProgress } from "../../readModels/rebuildReadModels.ts";
+import { readingProgress } from "../../service/readingProgress.ts";
 import { progressBar } from "../output/progressBar.ts";
 
 /** A bar for a reading of the log: how far it is, how fast it goes and how long it will still take. */
@@ -8,7 +8,7 @@ export function readingBar(label: string): { show(progress: ReadingProgress): vo
   return {
     show(progress) {
       const { events, elapsedMs, eventsPerSecond } = progress;
-      const done = fractionRead(progress);
+      const done = readingProgress(progress);
       const left = done > 0 ? Math.round((elapsedMs / done - elapsedMs) / 1_000) : 0;
       bar.show(done, `${events} events, ${Math.round(eventsPerSecond)}/s, ${left} s left`);
     },

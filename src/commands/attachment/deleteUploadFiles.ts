@@ -7,7 +7,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 
 /**
- * Removes the bytes of a rejected or expired upload, frees what it holds of the storage allowance, and notes
+ * Removes the bytes of a rejected or expired upload, frees what it holds of the storage quota, and notes
  * that last: until then the read model shows it as work that is left. Repeatable. Throws `StoreError`.
  */
 export async function deleteUploadFiles(

@@ -20,7 +20,7 @@ export async function expireUpload(deps: Dependencies, id: string, context: Comm
 
 /**
  * Removes the files of a message that has ended and is past their retention, frees what they hold of the
- * storage allowance, and notes that last: what a crash leaves undone is done again. Throws `StoreError`.
+ * storage quota, and notes that last: what a crash leaves undone is done again. Throws `StoreError`.
  */
 export async function expireEmailFiles(
   deps: Dependencies,

@@ -58,7 +58,7 @@ async function tryToClear(deps: Dependencies, id: string, context: CommandContex
 
 /**
  * Deletes everything that holds the content of a message that was erased: this instance's memory and outbox, the
- * content store, what its files hold of the storage allowance, the log. Repeatable. Throws `StoreError`.
+ * content store, what its files hold of the storage quota, the log. Repeatable. Throws `StoreError`.
  */
 export async function clearErasedEmail(
   deps: Dependencies,

@@ -72,8 +72,8 @@ export interface NewVersion {
 export type DraftOutcome =
   | "drafted"
   | "limitReached"
-  /** The workspace's allowance for content is used up. */
-  | "allowanceExceeded"
+  /** The workspace's quota for content is used up. */
+  | "quotaExceeded"
   | TemplateRefusal;
 
 /** Adds a version to a template; it is not sent before it is published. */
@@ -85,12 +85,11 @@ export async function draftTemplateVersion(
 ): Promise<{ readonly outcome: DraftOutcome; readonly versionId: string }> {
   const versionId = newId();
   const { contentBytes } = await workspaceLimits(deps, workspaceId);
-  if (deps.contentAllowance.isUsedUp(workspaceId, contentBytes))
-    return { outcome: "allowanceExceeded", versionId };
+  if (deps.contentQuota.isUsedUp(workspaceId, contentBytes)) return { outcome: "quotaExceeded", versionId };
   const draft = { versionId, ...parts, variables: [...variables], at: rfc3339(context.at) };
   const decide = (state: State) => draftVersion(state, workspaceId, draft);
   const outcome = await change(deps, templateId, decide, context);
-  if (outcome === "drafted") deps.contentAllowance.add(workspaceId, parts.bytes);
+  if (outcome === "drafted") deps.contentQuota.add(workspaceId, parts.bytes);
   return { outcome, versionId };
 }
 

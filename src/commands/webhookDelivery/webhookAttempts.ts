@@ -147,7 +147,7 @@ export function redeliverWebhook(
 }
 
 /** As {@link redeliverWebhook}, unless it has been delivered meanwhile. */
-export function recoverWebhook(
+export function recoverDelivery(
   store: EventStore,
   id: string,
   request: RedeliveryRequest,

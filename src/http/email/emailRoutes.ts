@@ -43,7 +43,7 @@ interface EmailsOptions {
   /** The read model `emails`. */
   readonly emails: ReadModel;
   /** Why a message waits; null when it has ended. */
-  readonly whyWaiting: (view: EmailView) => Promise<Waiting | null>;
+  readonly readWaitingReason: (view: EmailView) => Promise<Waiting | null>;
 }
 
 /** Sending, reading back, listing and cancelling messages. */
@@ -107,10 +107,10 @@ function sendingBatches({ deps }: EmailsOptions) {
 }
 
 /** Answers a message as it is now. */
-function answerNow({ deps, whyWaiting }: EmailsOptions) {
+function answerNow({ deps, readWaitingReason }: EmailsOptions) {
   return async (request: Request, id: string) => {
     const view = await existing(deps, request, id);
-    return emailJson(view, await whyWaiting(view));
+    return emailJson(view, await readWaitingReason(view));
   };
 }
 

@@ -1,6 +1,6 @@
 import { countTemplates } from "../../../projections/templates.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { CONTENT_ALLOWANCE_USED_UP } from "../../commands/storage/contentAllowance.ts";
+import { CONTENT_QUOTA_USED_UP } from "../../commands/storage/contentQuota.ts";
 import { queueStreamWrite } from "../../commands/streamWriteQueue.ts";
 import {
   draftTemplateVersion,
@@ -94,8 +94,8 @@ export async function draftOrRefuse(
 ): Promise<string> {
   const draft = draftRequest(deps.templateEngine, body);
   const { outcome, versionId } = await draftTemplateVersion(deps, location, draft, context);
-  if (outcome === "allowanceExceeded")
-    throw new Problem("STORAGE_LIMIT_EXCEEDED", { detail: CONTENT_ALLOWANCE_USED_UP });
+  if (outcome === "quotaExceeded")
+    throw new Problem("STORAGE_LIMIT_EXCEEDED", { detail: CONTENT_QUOTA_USED_UP });
   if (outcome !== "drafted") throw new Problem(REFUSALS[outcome]);
   return versionId;
 }

@@ -21,7 +21,7 @@ import { hooksOf } from "../server/operationHooks.ts";
 import { invalid } from "../server/problem.ts";
 import { principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { tagNames } from "./tagNames.ts";
+import { readTagNames } from "./readTagNames.ts";
 import { RANGE_DAYS_DEFAULT, RANGE_DAYS_MAX, type RangeQuery, usageOperations } from "./usageOperations.ts";
 import { bouncesJson, usageJson } from "./usageResource.ts";
 
@@ -44,7 +44,8 @@ export function usageController({ deps, emails }: UsageOptions) {
         await whenCaughtUp(emails);
         const page = await readInSteps(emails, (db) => listUsage(db, wanted));
         const { group_by: groupBy } = query;
-        const names = groupBy === "tag" ? await tagNames({ deps, emails }, ownerId, page.rows) : undefined;
+        const names =
+          groupBy === "tag" ? await readTagNames({ deps, emails }, ownerId, page.rows) : undefined;
         return pageJson(pageOfUsage(page), (row) => usageJson(row, groupBy, names));
       },
       hooks("showUsage"),

@@ -4,7 +4,7 @@ import {
   type WebhookDeliveryRow,
 } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { recoverWebhooks } from "../../commands/webhookDelivery/recoverWebhooks.ts";
+import { recoverFailedDeliveries } from "../../commands/webhookDelivery/recoverFailedDeliveries.ts";
 import { redeliverWebhook } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
@@ -50,7 +50,7 @@ export async function recoverSince(
 ): Promise<{ readonly requested: number; readonly hasMore: boolean }> {
   const rows = await failedSince(deliveries, since);
   const failed = rows.slice(0, RECOVERED_MAX).map(requestOf);
-  const requested = await recoverWebhooks(deps.store, failed, context);
+  const requested = await recoverFailedDeliveries(deps.store, failed, context);
   return { requested, hasMore: rows.length > RECOVERED_MAX };
 }
 

@@ -3,14 +3,14 @@ import { pauseWorkspace, resumeWorkspace } from "../../commands/workspace/manage
 import { hooksOf } from "../server/operationHooks.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { readShownWorkspace, type WorkspaceOptions, whenCounted } from "./readShownWorkspace.ts";
 import { workspaceOperations } from "./workspaceOperations.ts";
+import { readWorkspaceWithUsage, type WorkspaceOptions, whenCounted } from "./workspaceWithUsage.ts";
 
 /** Reading the key's workspace, pausing and resuming its sending. */
 export function workspaceController(options: WorkspaceOptions) {
   const { deps } = options;
   const hooks = hooksOf(deps, workspaceOperations);
-  const shown = (request: Request) => readShownWorkspace(options, principalOf(request).workspaceId);
+  const shown = (request: Request) => readWorkspaceWithUsage(options, principalOf(request).workspaceId);
   return new Elysia({ normalize: false })
     .get(
       routes.getWorkspace.path,

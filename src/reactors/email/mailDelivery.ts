@@ -18,10 +18,10 @@ import { type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
 import type { DeliveryContext } from "./deliveryContext.ts";
 import { FairMailQueue } from "./fairMailQueue.ts";
 import { mailHousekeeping } from "./mailHousekeeping.ts";
+import { readWaitingReason } from "./readWaitingReason.ts";
 import type { Refusal, RefusalReports } from "./refusalReports.ts";
 import { RelayCircuitBreaker, type RelayPermit } from "./relayCircuitBreaker.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
-import { whyWaiting } from "./whyWaiting.ts";
 
 export interface MailDeliveryOptions {
   readonly deps: Dependencies;
@@ -135,9 +135,9 @@ export class MailDelivery {
   }
 
   /** Why a message has not ended, as far as this instance knows. `delivers`: whether it was started. */
-  whyWaiting(delivers: boolean): (view: EmailView) => Promise<Waiting | null> {
+  readWaitingReason(delivers: boolean): (view: EmailView) => Promise<Waiting | null> {
     const { deps, emails, policy } = this.options;
-    return whyWaiting({
+    return readWaitingReason({
       deps,
       emails,
       policy,

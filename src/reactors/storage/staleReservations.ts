@@ -1,4 +1,4 @@
-import { overdueReservations, type ReservationOwner } from "../../../projections/storageReservations.ts";
+import { type OverdueReservation, overdueReservations } from "../../../projections/storageReservations.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { reservationOwnerExists } from "../../commands/storage/reservationOwner.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
@@ -28,7 +28,7 @@ export function staleReservations(options: StaleReservationsOptions): PeriodicWo
   const { deps, reservations, worker, onTrouble, intervalMs = INTERVAL_MS } = options;
   const { store, clock, storage } = deps;
 
-  const settle = async (workspaceId: string, overdue: readonly ReservationOwner[]) => {
+  const settle = async (workspaceId: string, overdue: readonly OverdueReservation[]) => {
     const context: CommandContext = {
       at: clock.now(),
       correlationId: worker,
@@ -44,7 +44,7 @@ export function staleReservations(options: StaleReservationsOptions): PeriodicWo
   };
 
   /** What cannot be read of one workspace must not keep the others waiting; a store that is away ends the round. */
-  const trySettle = async (workspaceId: string, overdue: readonly ReservationOwner[]) => {
+  const trySettle = async (workspaceId: string, overdue: readonly OverdueReservation[]) => {
     try {
       await settle(workspaceId, overdue);
     } catch (error) {

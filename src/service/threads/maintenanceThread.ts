@@ -10,12 +10,12 @@ import type {
 } from "../../http/dashboard/audit/maintenance.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
-import { fractionRead } from "../../ports/fractionRead.ts";
 import { rebuildReadModels } from "../../readModels/rebuildReadModels.ts";
 import { temporaryPath } from "../../readModels/temporaryDatabase.ts";
 import { verifyReadModels } from "../../readModels/verifyReadModels.ts";
 import { openStore } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
+import { readingProgress } from "../readingProgress.ts";
 
 /** The copy of the log that a thread opens. */
 export interface LogCopy extends Pick<Config, "storeUrl" | "storeTimeoutMs" | "dataDir"> {
@@ -77,7 +77,7 @@ function progressReporter(): (read: {
     if (now - reportedAt < REPORT_EVERY_MS) return;
     reportedAt = now;
     const eventsPerSecond = Math.round((events * SECOND_MS) / Math.max(1, now - began));
-    post({ progress: { done: fractionRead(reading), events, eventsPerSecond } });
+    post({ progress: { done: readingProgress(reading), events, eventsPerSecond } });
   };
 }
 

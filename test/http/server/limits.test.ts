@@ -85,7 +85,7 @@ describe.each(stores)("limits on $name", (store) => {
     });
   });
 
-  test("the storage allowance holds for instances that race", async () => {
+  test("the storage quota holds for instances that race", async () => {
     const { workspaceId } = await service.tenant({ sender: null });
     await setLimits(service.log, workspaceId, { storageBytes: 1_000 });
     const ledgers = [makeDependencies(service.log), makeDependencies(service.log)].map(

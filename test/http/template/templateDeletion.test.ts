@@ -84,7 +84,7 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
     expect(json).toMatchObject({ subject: SOURCE.subject, text: SOURCE.text, template_id: id });
   });
 
-  test("leaves no source in the log, and frees what it took of the allowance", async () => {
+  test("leaves no source in the log, and frees what it took of the quota", async () => {
     const before = await contentBytes();
     const { id } = await published();
     await draft(id);

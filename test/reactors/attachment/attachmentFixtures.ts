@@ -5,7 +5,7 @@ import { type UploadOutcome, uploadAttachment } from "../../../src/commands/atta
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { markVerified, newSender, senderIdOf } from "../../../src/commands/sender/manageSender.ts";
-import type { FileStorageLedger } from "../../../src/commands/storage/fileStorageLedger.ts";
+import type { FileStorageQuota } from "../../../src/commands/storage/fileStorageQuota.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
@@ -24,20 +24,20 @@ import { startTestInstance, type TestInstance } from "../../support/testInstance
 import { until } from "../../support/until.ts";
 import { type TestClock, testClock, type WatchedStore, watchedStore } from "../email/deliveryFixtures.ts";
 
-/** A ledger of one allowance, which remembers who holds what. */
-export interface TestLedger extends FileStorageLedger {
+/** A quota of one number of bytes, which remembers who holds what. */
+export interface TestStorageQuota extends FileStorageQuota {
   readonly held: Map<string, number>;
-  allowance: number;
+  limit: number;
 }
 
-function testLedger(): TestLedger {
+function testStorageQuota(): TestStorageQuota {
   const held = new Map<string, number>();
   const used = () => [...held.values()].reduce((sum, bytes) => sum + bytes, 0);
-  const ledger: TestLedger = {
+  const quota: TestStorageQuota = {
     held,
-    allowance: Number.POSITIVE_INFINITY,
+    limit: Number.POSITIVE_INFINITY,
     async reserve(_workspaceId, holder, bytes) {
-      if (used() + bytes > ledger.allowance) return false;
+      if (used() + bytes > quota.limit) return false;
       held.set(holder, bytes);
       return true;
     },
@@ -47,7 +47,7 @@ function testLedger(): TestLedger {
     async confirm() {},
     used: async () => used(),
   };
-  return ledger;
+  return quota;
 }
 
 /** An instance's work on attachments, over its own read models. */
@@ -63,7 +63,7 @@ export interface AttachmentWorld {
   readonly store: WatchedStore;
   readonly content: ContentStore;
   readonly clock: TestClock;
-  readonly storage: TestLedger;
+  readonly storage: TestStorageQuota;
   readonly deps: Dependencies;
   readonly workspaceId: string;
   /** What looks into files; can be replaced. */
@@ -91,7 +91,7 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
   const store = watchedStore();
   const content = memoryContentStore();
   const clock = testClock();
-  const storage = testLedger();
+  const storage = testStorageQuota();
   const inspector = openAttachmentInspector({ clamavUrl: null });
   const running: TestInstance[] = [];
   const deps: Dependencies = {

@@ -68,8 +68,8 @@ describe("taking a file", () => {
     for await (const folder of world.content.folders()) throw new Error(`left: ${folder.ownerId}`);
   });
 
-  test("takes exactly its size from the allowance, and nothing beyond it", async () => {
-    world.storage.allowance = 1_000;
+  test("takes exactly its size from the quota, and nothing beyond it", async () => {
+    world.storage.limit = 1_000;
     const first = await world.uploaded(txt(600));
     expect(world.storage.held).toEqual(new Map([[attachmentStream(first), 600]]));
     const second = await world.upload(txt(401));
@@ -347,8 +347,8 @@ describe("retention", () => {
 });
 
 describe("a send", () => {
-  test("takes its direct files from the allowance, and nothing when it is refused", async () => {
-    world.storage.allowance = 1_000;
+  test("takes its direct files from the quota, and nothing when it is refused", async () => {
+    world.storage.limit = 1_000;
     const id = await world.accept([txt(600)]);
     const { folderId } = await emailFolder(id);
     expect(world.storage.held).toEqual(new Map([[`${emailStream(id)}/${folderId}`, 600]]));

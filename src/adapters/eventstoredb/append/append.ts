@@ -17,7 +17,7 @@ import { positionText } from "../positions.ts";
 import { readHead } from "../read/readHead.ts";
 import { readMetadata, readNewest, truncatedBefore } from "../read/streamReads.ts";
 import { type AppendAnswer, encodeAppend } from "./batchAppendFormat.ts";
-import type { UnreadConflicts } from "./unreadConflicts.ts";
+import type { ConflictingRevisions } from "./conflictingRevisions.ts";
 
 /** The server gives up a write after 2 s by itself; a longer silence means that the answer is lost. */
 const ATTEMPT_MS_MAX = 2_500;
@@ -42,7 +42,7 @@ export async function append(
   connection: Connection,
   request: Append,
   deadline: Deadline,
-  conflicts?: UnreadConflicts,
+  conflicts?: ConflictingRevisions,
 ): Promise<AppendResult> {
   const answer = await settle(connection, request, deadline);
   if (answer.outcome === "lost" && answer.actual !== null) {
@@ -98,12 +98,12 @@ async function settle({ batches }: Connection, request: Append, deadline: Deadli
       const timeMs = Math.min(ATTEMPT_MS_MAX, leftMs(deadline));
       return definite(await batches.attempt(encoded, timeMs));
     } catch (error) {
-      const nature = failureKindOf(error);
-      if (nature === "tooLarge") throw new StoreError("tooLarge", messageOf(error), { cause: error });
-      mayBeWritten ||= nature === "unknown";
+      const kind = failureKindOf(error);
+      if (kind === "tooLarge") throw new StoreError("tooLarge", messageOf(error), { cause: error });
+      mayBeWritten ||= kind === "unknown";
       failure = moreInformative(failure, error);
       const waitMs = backoffMs(attempt);
-      if (nature === "refused" || leftMs(deadline) <= waitMs) throw givenUp(request, mayBeWritten, failure);
+      if (kind === "refused" || leftMs(deadline) <= waitMs) throw givenUp(request, mayBeWritten, failure);
       await pause(waitMs);
     }
   }
@@ -111,7 +111,7 @@ async function settle({ batches }: Connection, request: Append, deadline: Deadli
 
 /** Throws {@link AppendFailedError} for an answer that settles nothing. */
 export function definite(answer: AppendAnswer): Answer {
-  if (answer.outcome === "failed") throw new AppendFailedError(answer.nature, answer.message);
+  if (answer.outcome === "failed") throw new AppendFailedError(answer.kind, answer.message);
   return answer;
 }
 

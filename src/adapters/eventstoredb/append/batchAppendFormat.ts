@@ -38,7 +38,7 @@ export type AppendAnswer =
     }
   /** `actual` is the revision that conflicted, null when there is no such stream. */
   | { readonly outcome: "lost"; readonly actual: number | null }
-  | { readonly outcome: "failed"; readonly nature: FailureKind; readonly message: string };
+  | { readonly outcome: "failed"; readonly kind: FailureKind; readonly message: string };
 
 const JSON_CONTENT = "application/json";
 const BINARY_CONTENT = "application/octet-stream";
@@ -106,8 +106,8 @@ function successOf(bytes: Uint8Array): AppendAnswer {
   return { outcome: "written", revision: numberOf(fields.get(1)), position: { commit, prepare } };
 }
 
-/** What each kind of error says of the append: the names are of messages in the server's `shared.proto`. */
-const NATURES: Readonly<Record<string, FailureKind>> = {
+/** What each error means for the append: the names are of messages in the server's `shared.proto`. */
+const FAILURE_KINDS: Readonly<Record<string, FailureKind>> = {
   AccessDenied: "refused",
   BadRequest: "refused",
   StreamDeleted: "refused",
@@ -124,13 +124,13 @@ const MESSAGES: Readonly<Record<string, string>> = {
 function failureOf(status: Uint8Array): AppendAnswer {
   const fields = fieldsOf(status);
   const details = fieldsOf(bytesOf(fields.get(3)));
-  const kind = textOf(details.get(1)).replace(/^.*[./]/, "");
-  if (kind === "WrongExpectedVersion") {
+  const errorName = textOf(details.get(1)).replace(/^.*[./]/, "");
+  if (errorName === "WrongExpectedVersion") {
     const actual = fieldsOf(bytesOf(details.get(2))).get(1);
     return { outcome: "lost", actual: actual === undefined ? null : numberOf(actual) };
   }
-  const message = MESSAGES[kind] ?? (textOf(fields.get(2)) || kind);
-  return { outcome: "failed", nature: NATURES[kind] ?? "unknown", message };
+  const message = MESSAGES[errorName] ?? (textOf(fields.get(2)) || errorName);
+  return { outcome: "failed", kind: FAILURE_KINDS[errorName] ?? "unknown", message };
 }
 
 function jsonTypeFields(type: string): Encoded {

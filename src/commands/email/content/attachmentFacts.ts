@@ -20,7 +20,7 @@ interface FilesOfSend {
   readonly context: CommandContext;
 }
 
-/** Bytes that count against the storage allowance: a message's direct files. Uploads are counted as uploads. */
+/** Bytes that count against the storage quota: a message's direct files. Uploads are counted as uploads. */
 export function directBytes(attachments: readonly ResolvedAttachment[]): number {
   return attachments.reduce((sum, { source, bytes }) => sum + (source.kind === "direct" ? bytes : 0), 0);
 }

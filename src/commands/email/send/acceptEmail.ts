@@ -83,7 +83,7 @@ async function append(
   const events = [{ ...stored, id: contentEventId }, queued];
   const result = await deps.store.append(emailStream(id), events, "noStream");
   if (result.outcome === "appended") {
-    if (!isTest) deps.contentAllowance.add(workspaceId, sealed.bytes);
+    if (!isTest) deps.contentQuota.add(workspaceId, sealed.bytes);
     if (status === "queued") remember(deps, send, { id, accepted, sealed });
     deps.acceptances.set(id, { fingerprint, acceptedAs: status, acceptedAt: context.at });
     return { kind: "accepted", receipt: { id, status, acceptedAt }, replayed: false };

@@ -3,7 +3,7 @@ import { scheduleFault } from "../../../domain/email/schedule.ts";
 import type { SenderFault } from "../../../domain/sender/state.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { authorizingSender } from "../../sender/authorizingSender.ts";
-import { CONTENT_ALLOWANCE_USED_UP } from "../../storage/contentAllowance.ts";
+import { CONTENT_QUOTA_USED_UP } from "../../storage/contentQuota.ts";
 import { renderForSend } from "../../template/renderForSend.ts";
 import { NO_AUTO_TEXT, withAutoText } from "../content/autoText.ts";
 import { type AttachmentsOutcome, resolveAttachments } from "./resolveAttachments.ts";
@@ -12,7 +12,7 @@ import type { SendRefusal } from "./sendOutcome.ts";
 
 const CONTENT_EXCEEDED: SendRefusal = {
   ...refused("STORAGE_LIMIT_EXCEEDED"),
-  detail: CONTENT_ALLOWANCE_USED_UP,
+  detail: CONTENT_QUOTA_USED_UP,
 };
 
 /** What a sender lacks, and what to do about it. Those of other workspaces are unknown here. */
@@ -53,7 +53,7 @@ export async function prepareSend(deps: Dependencies, send: SendCommand): Promis
   }
   const contentBytesMax = workspace?.limits.contentBytes ?? deps.limitsDefault.contentBytes;
   const takesContent = send.context.isTest !== true;
-  if (takesContent && deps.contentAllowance.isUsedUp(workspaceId, contentBytesMax)) return CONTENT_EXCEEDED;
+  if (takesContent && deps.contentQuota.isUsedUp(workspaceId, contentBytesMax)) return CONTENT_EXCEEDED;
   return {
     kind: "prepared",
     sender,

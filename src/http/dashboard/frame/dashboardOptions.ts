@@ -49,7 +49,7 @@ export interface DashboardOptions {
   /** Whether mail is written to files and goes nowhere else. */
   readonly isOutbox: boolean;
   /** Why a message has not ended; null when it has. */
-  readonly whyWaiting: (view: EmailView) => Promise<Waiting | null>;
+  readonly readWaitingReason: (view: EmailView) => Promise<Waiting | null>;
   /** The bytes of a message as a relay gets them (RFC 5322). */
   readonly buildMime: (message: MailMessage) => Uint8Array<ArrayBuffer>;
   /** What `doctor` says of the log and its read models beyond readiness: looked up anew when it is old. */

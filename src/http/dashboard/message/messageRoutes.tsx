@@ -17,7 +17,7 @@ import { Timeline } from "./timeline.tsx";
 import { type TimelineEntry, timelineOf } from "./timelineEntries.ts";
 
 /** What a page of one message works with. */
-type Options = Pick<DashboardOptions, "deps" | "readModel" | "whyWaiting" | "buildMime">;
+type Options = Pick<DashboardOptions, "deps" | "readModel" | "readWaitingReason" | "buildMime">;
 
 /** One message: its page and its files. */
 export function messageRoutes(options: Options): readonly DashboardRoute[] {
@@ -67,7 +67,7 @@ export async function messageOf({ deps }: Pick<Options, "deps">, visit: Visit): 
 
 async function showMessage(options: Options, visit: Visit): Promise<Page> {
   const view = await messageOf(options, visit);
-  const waiting = await options.whyWaiting(view);
+  const waiting = await options.readWaitingReason(view);
   const part = partOf(visit.query.get("show"));
   const isPhoneWide = visit.query.get("width") === "phone";
   return {

@@ -1,7 +1,7 @@
 import { listUsage, type UsageRow } from "../../../../projections/usage/queries.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { type ReadModel, readInSteps } from "../../lists/caughtUpReads.ts";
-import { tagNames } from "../../usage/tagNames.ts";
+import { readTagNames } from "../../usage/readTagNames.ts";
 import { COUNTED, type Counted } from "../overview/counts.ts";
 
 /** What became of the messages with one tag. */
@@ -36,7 +36,7 @@ export async function usageByTag(
     .map(([group, counts]) => ({ group, counts }))
     .sort((one, other) => other.counts.accepted - one.counts.accepted)
     .slice(0, TAGS_MAX);
-  const names = await tagNames({ deps, emails }, counting.ownerId, most);
+  const names = await readTagNames({ deps, emails }, counting.ownerId, most);
   return most.flatMap(({ group, counts }) => {
     const tag = names.get(group);
     return tag === undefined ? [] : [{ tag, ...counts }];

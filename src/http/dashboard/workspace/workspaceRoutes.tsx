@@ -4,7 +4,7 @@ import { pauseWorkspace, resumeWorkspace } from "../../../commands/workspace/man
 import { mailOwnerId } from "../../../kernel/mail/liveOrTestMailOwner.ts";
 import { DAY_MS, rfc3339 } from "../../../kernel/time.ts";
 import { readInSteps } from "../../lists/caughtUpReads.ts";
-import { readShownWorkspace, whenCounted } from "../../workspace/readShownWorkspace.ts";
+import { readWorkspaceWithUsage, whenCounted } from "../../workspace/workspaceWithUsage.ts";
 import { Confirmation } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
@@ -47,7 +47,7 @@ async function workspacePage(options: DashboardOptions, visit: Visit): Promise<P
   const { deps, readModel } = options;
   const counted = { deps, emails: readModel("emails"), templates: readModel("templates") };
   await whenCounted(counted);
-  const workspace = await readShownWorkspace(counted, visit.workspaceId);
+  const workspace = await readWorkspaceWithUsage(counted, visit.workspaceId);
   const usage = visit.may("email:read") ? await usageOf(options, visit) : null;
   return { title: "Workspace", body: <WorkspacePage visit={visit} workspace={workspace} usage={usage} /> };
 }

@@ -23,7 +23,7 @@ export async function whenCounted({ emails, templates }: WorkspaceOptions): Prom
 }
 
 /** The workspace of a key, with its limits and what is used of them, as answers show it. */
-export async function readShownWorkspace(options: WorkspaceOptions, id: string) {
+export async function readWorkspaceWithUsage(options: WorkspaceOptions, id: string) {
   const found = await readWorkspace(options.deps, id);
   invariant(found, "a key belongs to a workspace that exists");
   const limits = limitsOf(found.workspace, options.deps.limitsDefault);

@@ -2,7 +2,7 @@ import type { RedeliveryRequest } from "../../domain/webhookDelivery/decisions.t
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { ChangeRateError } from "../changesPerDay.ts";
-import { recoverWebhook } from "./webhookAttempts.ts";
+import { recoverDelivery } from "./webhookAttempts.ts";
 
 /** Deliveries that are asked for again at once. */
 const PARALLEL_MAX = 16;
@@ -12,14 +12,14 @@ export interface FailedWebhook extends RedeliveryRequest {
   readonly id: string;
 }
 
-/** As {@link recoverWebhook}; one that was asked for too often is left alone, and takes the others nothing. */
+/** As {@link recoverDelivery}; one that was asked for too often is left alone, and takes the others nothing. */
 async function recover(
   store: EventStore,
   { id, ...request }: FailedWebhook,
   context: WorkspaceCommandContext,
 ): Promise<"requested" | "leftAlone"> {
   try {
-    const outcome = await recoverWebhook(store, id, request, context);
+    const outcome = await recoverDelivery(store, id, request, context);
     return outcome === "requested" ? "requested" : "leftAlone";
   } catch (error) {
     if (error instanceof ChangeRateError) return "leftAlone";
@@ -31,7 +31,7 @@ async function recover(
  * Asks for each of these deliveries once more. What was delivered, waits or is under way meanwhile is left alone, also
  * where two ask at once. Answers how many.
  */
-export async function recoverWebhooks(
+export async function recoverFailedDeliveries(
   store: EventStore,
   failed: Iterable<FailedWebhook>,
   context: WorkspaceCommandContext,

@@ -12,7 +12,7 @@ setDefaultTimeout(30_000);
 const PATH = "/api/v1/attachments";
 const ALLOWANCE_BYTES = 1_000;
 
-describe.each(await testStores())("the storage allowance on $name", (store) => {
+describe.each(await testStores())("the storage quota on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {

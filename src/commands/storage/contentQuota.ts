@@ -3,7 +3,7 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import type { ContentBytesUsed } from "../../ports/contentBytesUsed.ts";
 
 /** The error's detail when it is used up. */
-export const CONTENT_ALLOWANCE_USED_UP =
+export const CONTENT_QUOTA_USED_UP =
   "the workspace's allowance for the content of messages and the sources of templates (content_bytes) is used up";
 
 /** How long a count is added to here before the read models are asked again. */
@@ -14,7 +14,7 @@ const WORKSPACES_MAX = 10_000;
  * What workspaces may store of content: of messages, and of the sources of templates. What is counted is what the
  * read models know and what this instance has stored since it asked them, so other instances' news may be a moment old.
  */
-export interface ContentAllowance {
+export interface ContentQuota {
   /** Whether the workspace has no room left. What reaches the limit is still taken. */
   isUsedUp(workspaceId: string, limitBytes: number): boolean;
   /** Counts what was stored just now. */
@@ -27,7 +27,7 @@ interface Count {
   readonly freshUntil: number;
 }
 
-export function contentAllowance(usage: ContentBytesUsed): ContentAllowance {
+export function contentQuota(usage: ContentBytesUsed): ContentQuota {
   const counts = new LRUCache<string, Count>({ max: WORKSPACES_MAX });
 
   const countOf = (workspaceId: string): Count => {

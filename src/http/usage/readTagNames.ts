@@ -12,7 +12,7 @@ interface TagOptions {
 }
 
 /** How the tags of these rows are spelled, by their hashes, as far as a message still says so. */
-export async function tagNames(
+export async function readTagNames(
   { deps, emails }: TagOptions,
   ownerId: string,
   rows: readonly Pick<UsageCursor, "group">[],

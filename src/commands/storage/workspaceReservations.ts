@@ -25,7 +25,7 @@ const RACED_MESSAGES_MAX = 1_000;
 type Decide = (state: Storage) => Decision<unknown, StorageEvent>;
 
 /** A decision that waits for its turn. */
-interface Waiting {
+interface QueuedDecision {
   readonly decide: Decide;
   readonly context: CommandContext;
   resolve(outcome: unknown): void;
@@ -42,12 +42,12 @@ interface Known {
 const NOTHING: Known = { state: storageDecider.initialState, first: 0, revision: null };
 
 /**
- * The allowance of one workspace on this instance: decisions are taken in turn, and those that wait together share
+ * The quota of one workspace on this instance: decisions are taken in turn, and those that wait together share
  * one append, so that an instance's own requests do not race each other.
  */
-export class StorageAccount {
+export class WorkspaceReservations {
   private known: Known | null = null;
-  private readonly waiting: Waiting[] = [];
+  private readonly waiting: QueuedDecision[] = [];
   /** By the stream of a message: who has reserved room for its direct files lately. */
   private readonly racers = new LRUCache<string, Set<string>>({ max: RACED_MESSAGES_MAX });
   private isRunning = false;
@@ -99,7 +99,7 @@ export class StorageAccount {
   }
 
   /** One outcome for each of the batch, of which the later ones have seen what the earlier ones decided. */
-  private async decideAll(batch: readonly Waiting[]): Promise<readonly unknown[]> {
+  private async decideAll(batch: readonly QueuedDecision[]): Promise<readonly unknown[]> {
     let isFresh = false;
     const contention = new Contention(this.stream);
     for (;;) {
@@ -198,7 +198,7 @@ export class StorageAccount {
   }
 }
 
-function decisionsOn(before: Storage, batch: readonly Waiting[]) {
+function decisionsOn(before: Storage, batch: readonly QueuedDecision[]) {
   const outcomes: unknown[] = [];
   const decided: StorageEvent[] = [];
   const events: NewEvent[] = [];

@@ -9,7 +9,7 @@ import { pausedMs } from "../../domain/workspace/state.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
 
-interface WhyWaitingOptions {
+interface WaitingReasonOptions {
   readonly deps: Dependencies;
   /** The read model `emails`. */
   readonly emails: ReadDatabase;
@@ -21,7 +21,9 @@ interface WhyWaitingOptions {
 }
 
 /** Says why a message has not ended, from its own history and what this instance knows; null when it has. */
-export function whyWaiting(options: WhyWaitingOptions): (view: EmailView) => Promise<Waiting | null> {
+export function readWaitingReason(
+  options: WaitingReasonOptions,
+): (view: EmailView) => Promise<Waiting | null> {
   const { deps, policy } = options;
   return async ({ id, email, events }) => {
     if (isTerminal(email.status)) return null;

@@ -15,7 +15,7 @@ const REST_BYTES_MAX = 300;
 /** Two messages reach it, and the second is still taken. */
 const ALLOWANCE_BYTES = 15_000;
 
-describe.each(await testStores())("the allowance for content on $name", (store) => {
+describe.each(await testStores())("the content quota on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {

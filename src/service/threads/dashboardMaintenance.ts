@@ -11,15 +11,15 @@ import { type MaintenanceRun, runMaintenance } from "./maintenanceRun.ts";
 import type { LogCopy, MaintenanceEnd } from "./maintenanceThread.ts";
 
 /** What people ask for on the dashboard, until the service stops. */
-export interface MaintenanceTasks extends Maintenance {
+export interface DashboardMaintenance extends Maintenance {
   stop(): Promise<void>;
 }
 
 /** Carries out one task at a time, on a thread of its own, and keeps the last result of each kind in memory. */
-export function maintenanceTasks(
+export function dashboardMaintenance(
   copy: LogCopy,
   { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
-): MaintenanceTasks {
+): DashboardMaintenance {
   const last = new Map<MaintenanceKind, EndedTask>();
   let running: { task: RunningTask; readonly run: MaintenanceRun } | null = null;
   let isStopping = false;

@@ -7,12 +7,12 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { AggregateCache } from "../aggregateCache.ts";
-import { StorageAccount } from "./workspaceStorageAccount.ts";
+import { WorkspaceReservations } from "./workspaceReservations.ts";
 
-/** The storage allowance of every workspace: who holds how many bytes of temporary files. */
-export interface FileStorageLedger {
+/** The storage quota of every workspace: who holds how many bytes of temporary files. */
+export interface FileStorageQuota {
   /**
-   * Reserves room for `owner`, `email-<id>/<content event id>` or `attachment-<id>`; false when the allowance
+   * Reserves room for `owner`, `email-<id>/<content event id>` or `attachment-<id>`; false when the quota
    * cannot take it. `bytes` replaces what the owner has already. Throws `StoreError`.
    */
   reserve(workspaceId: string, owner: string, bytes: number, context: CommandContext): Promise<boolean>;
@@ -24,7 +24,7 @@ export interface FileStorageLedger {
   used(workspaceId: string): Promise<number>;
 }
 
-export interface FileStorageLedgerOptions {
+export interface FileStorageQuotaOptions {
   readonly store: EventStore;
   readonly workspaces: AggregateCache<WorkspaceState>;
   readonly limitsDefault: WorkspaceLimits;
@@ -32,18 +32,18 @@ export interface FileStorageLedgerOptions {
 
 /** Long after any request must have ended: an owner that does not exist by then never will. */
 const HOLD_MS = 15 * MINUTE_MS;
-/** Workspaces whose allowance is kept in memory. */
+/** Workspaces whose quota is kept in memory. */
 const ACCOUNTS_MAX = 1_000;
 
 /** Exact across instances: whoever decides on a state that is no longer so loses the append. */
-export function fileStorageLedger({
+export function fileStorageQuota({
   store,
   workspaces,
   limitsDefault,
-}: FileStorageLedgerOptions): FileStorageLedger {
-  const accounts = new LRUCache<string, StorageAccount>({ max: ACCOUNTS_MAX });
-  const accountOf = (workspaceId: string): StorageAccount => {
-    const account = accounts.get(workspaceId) ?? new StorageAccount(store, storageStream(workspaceId));
+}: FileStorageQuotaOptions): FileStorageQuota {
+  const accounts = new LRUCache<string, WorkspaceReservations>({ max: ACCOUNTS_MAX });
+  const accountOf = (workspaceId: string): WorkspaceReservations => {
+    const account = accounts.get(workspaceId) ?? new WorkspaceReservations(store, storageStream(workspaceId));
     accounts.set(workspaceId, account);
     return account;
   };
