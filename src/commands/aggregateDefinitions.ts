@@ -6,6 +6,10 @@ import { emailCodec } from "../domain/email/events.ts";
 import { emailDecider } from "../domain/email/state.ts";
 import { erasureCodec } from "../domain/erasure/events.ts";
 import { erasureDecider } from "../domain/erasure/state.ts";
+import { instanceCodec } from "../domain/instance/events.ts";
+import { instanceDecider } from "../domain/instance/state.ts";
+import { logImportCodec } from "../domain/logImport/events.ts";
+import { logImportDecider } from "../domain/logImport/state.ts";
 import { senderCodec } from "../domain/sender/events.ts";
 import { senderDecider } from "../domain/sender/state.ts";
 import { suppressionCodec } from "../domain/suppression/events.ts";
@@ -26,6 +30,9 @@ export const apiKeyAggregate = { decider: apiKeyDecider, codec: apiKeyCodec };
 export const attachmentAggregate = { decider: attachmentDecider, codec: attachmentCodec };
 export const emailAggregate = { decider: emailDecider, codec: emailCodec };
 export const erasureAggregate = { decider: erasureDecider, codec: erasureCodec };
+export const instanceAggregate = { decider: instanceDecider, codec: instanceCodec };
+/** How far the import of a log into this store has come. */
+export const logImportAggregate = { decider: logImportDecider, codec: logImportCodec };
 export const senderAggregate = { decider: senderDecider, codec: senderCodec };
 export const suppressionAggregate = { decider: suppressionDecider, codec: suppressionCodec };
 export const verificationAllowanceAggregate = {

@@ -5,7 +5,7 @@ import { type CopiedFile, copyBelow, copyDurably } from "../../adapters/director
 import { syncFolder } from "../../adapters/directory/durableFile.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts";
-import { instanceAggregate } from "../../commands/instance/openInstance.ts";
+import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { transact } from "../../commands/transact.ts";
 import { restoreInstance } from "../../domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";

@@ -1,5 +1,6 @@
 import type { Command as Parser } from "commander";
-import { FrozenLogError, InstanceMismatchError } from "../../commands/instance/openInstance.ts";
+import { InstanceMismatchError } from "../../commands/instance/instanceMismatchError.ts";
+import { FrozenLogError } from "../../commands/instance/openInstance.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { DamagedLogError, StoreError } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";

@@ -7,10 +7,9 @@ import { newId } from "../../kernel/ids.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
-import { erasureAggregate } from "../aggregateDefinitions.ts";
+import { erasureAggregate, instanceAggregate } from "../aggregateDefinitions.ts";
 import { changeRate } from "../changesPerDay.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { instanceAggregate } from "../instance/openInstance.ts";
 import { load, transact } from "../transact.ts";
 
 /** A request has three events at most. */

@@ -1,7 +1,7 @@
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import type { ContentStore } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { InstanceMismatchError } from "./openInstance.ts";
+import { InstanceMismatchError } from "./instanceMismatchError.ts";
 
 function requireOwn(isOwn: boolean): void {
   if (isOwn) return;

@@ -7,8 +7,8 @@ import {
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
+import { instanceAggregate } from "../aggregateDefinitions.ts";
 import { transact } from "../transact.ts";
-import { instanceAggregate } from "./openInstance.ts";
 
 const aggregate = { ...instanceAggregate, stream: INSTANCE_STREAM };
 

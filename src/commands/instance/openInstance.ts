@@ -1,37 +1,19 @@
-import { INSTANCE_STREAM, instanceCodec } from "../../domain/instance/events.ts";
-import { type Instance, instanceDecider } from "../../domain/instance/state.ts";
-import { logImportCodec } from "../../domain/logImport/events.ts";
-import { logImportDecider } from "../../domain/logImport/state.ts";
+import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { invariant } from "../../kernel/assert.ts";
-import {
-  decrypt,
-  encrypt,
-  type InstanceKeys,
-  instanceKeys,
-  newDataKey,
-} from "../../kernel/crypto/derivedKeys.ts";
+import { encrypt, type InstanceKeys, instanceKeys, newDataKey } from "../../kernel/crypto/derivedKeys.ts";
 import { IMPORT_STREAM } from "../../kernel/event/bookkeepingEvents.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { load, toNewEvents, transact } from "../transact.ts";
-
-export const instanceAggregate = { decider: instanceDecider, codec: instanceCodec };
-/** How far the import of a log into this store has come. */
-export const logImportAggregate = { decider: logImportDecider, codec: logImportCodec };
+import { instanceAggregate, logImportAggregate } from "../aggregateDefinitions.ts";
+import { load, toNewEvents } from "../transact.ts";
+import { InstanceMismatchError } from "./instanceMismatchError.ts";
+import { type MasterKeys, openDataKey } from "./masterKeyRotation.ts";
 
 /** What an instance needs to prove that it belongs to its log. */
-export interface InstanceCredentials {
-  readonly masterKey: Uint8Array;
-  /** The key before a rotation; null when there was none. */
-  readonly masterKeyPrevious: Uint8Array | null;
+export interface InstanceCredentials extends MasterKeys {
   readonly contentStoreId: string;
-}
-
-/** This log does not belong with these settings. The message says the remedy. */
-export class InstanceMismatchError extends Error {
-  override readonly name = "InstanceMismatchError";
 }
 
 /** The log is frozen here: it goes on where it was imported. The message says the remedy. */
@@ -107,28 +89,4 @@ async function begin(
   const data = { logId: newId(), sealedDataKey: encrypt(masterKey, newDataKey()), contentStoreId };
   const events = toNewEvents([{ type: "InstanceCreated", data }], context);
   return (await store.append(INSTANCE_STREAM, events, "noStream")).outcome === "appended";
-}
-
-async function openDataKey(
-  store: EventStore,
-  instance: Instance,
-  { masterKey, masterKeyPrevious }: InstanceCredentials,
-  context: CommandContext,
-): Promise<Uint8Array> {
-  const dataKey = decrypt(masterKey, instance.sealedDataKey);
-  if (dataKey !== null) return dataKey;
-  const previous = masterKeyPrevious && decrypt(masterKeyPrevious, instance.sealedDataKey);
-  if (!previous) {
-    throw new InstanceMismatchError(
-      "MASTER_KEY is not the one that this log was begun with: set the right one, or set MASTER_KEY_PREVIOUS to it to rotate",
-    );
-  }
-  const sealedDataKey = encrypt(masterKey, previous);
-  await transact(
-    store,
-    { ...instanceAggregate, stream: INSTANCE_STREAM },
-    () => ({ outcome: null, events: [{ type: "MasterKeyRotated" as const, data: { sealedDataKey } }] }),
-    context,
-  );
-  return previous;
 }

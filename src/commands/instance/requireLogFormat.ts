@@ -3,8 +3,9 @@ import { raiseLogFormat } from "../../domain/instance/raiseLogFormat.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { LOG_FORMAT, type LogFormat } from "../../kernel/event/logFormat.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
+import { instanceAggregate } from "../aggregateDefinitions.ts";
 import { transact } from "../transact.ts";
-import { InstanceMismatchError, instanceAggregate } from "./openInstance.ts";
+import { InstanceMismatchError } from "./instanceMismatchError.ts";
 
 /** Why this program cannot work on a log of this format; null when it can. */
 export function formatTrouble(format: number, { reads }: LogFormat = LOG_FORMAT): string | null {

@@ -10,8 +10,9 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { RememberedServiceId } from "../../ports/rememberedServiceId.ts";
+import { instanceAggregate } from "../aggregateDefinitions.ts";
 import { type Loaded, load, transact } from "../transact.ts";
-import { instanceAggregate, requireNotFrozen } from "./openInstance.ts";
+import { requireNotFrozen } from "./openInstance.ts";
 
 const register = { decider: serviceRegisterDecider, codec: serviceRegisterCodec };
 

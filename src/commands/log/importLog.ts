@@ -6,7 +6,7 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { type EventStore, LOG_START, type RecordedEvent } from "../../ports/eventStore.ts";
-import { instanceAggregate, logImportAggregate } from "../instance/openInstance.ts";
+import { instanceAggregate, logImportAggregate } from "../aggregateDefinitions.ts";
 import { load, transact } from "../transact.ts";
 import {
   type ExportEnd,

@@ -106,6 +106,9 @@ function errorResponse(
   return answerProblem(problem ?? new Problem("INTERNAL_ERROR"), context);
 }
 
+const LOG_FROZEN = "the log is frozen: the service continues elsewhere";
+const TOO_LATE = "the request took too long";
+
 /** Answers one request: routes it, keeps its time limit, logs it. Opens no port. */
 export function requestHandler(
   options: ServerOptions,
@@ -126,7 +129,8 @@ export function requestHandler(
     try {
       checkFraming(request.headers);
       if (!hasReadablePath(request)) return unreadablePath(context);
-      if ((await options.isClosed()) && needsLog(request, basePath)) return logFrozen(context);
+      if ((await options.isClosed()) && needsLog(request, basePath))
+        return answerUnavailable(LOG_FROZEN, context);
       return await handle(routable(request, context));
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
@@ -141,7 +145,9 @@ export function requestHandler(
   return async (request, connections) => {
     const peer = () => connections.requestIP(request)?.address ?? null;
     const context = openRequestContext(request, { requestId: newRequestId(), server: shared, peer });
-    const response = await timeouts.within(answer(request, context), () => tooLate(context));
+    const response = await timeouts.within(answer(request, context), () =>
+      answerUnavailable(TOO_LATE, context),
+    );
     const { status } = response;
     log.answered({
       status,
@@ -191,15 +197,9 @@ function needsLog(request: Request, basePath: string): boolean {
   return !WITHOUT_LOG.includes(path) && methodsOf(path).includes(request.method);
 }
 
-function logFrozen(context: RequestContext): Response {
+/** A 503 that says why, and that the same request may do better later. */
+function answerUnavailable(detail: string, context: RequestContext): Response {
   const { answerHeaders: headers } = context;
-  const detail = "the log is frozen: the service continues elsewhere";
-  return answerProblem(new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }), context);
-}
-
-function tooLate(context: RequestContext): Response {
-  const { answerHeaders: headers } = context;
-  const detail = "the request took too long";
   return answerProblem(new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }), context);
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
+import { instanceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { freezeLog, resumeLog, unfreezeLog } from "../../../src/commands/instance/freezeAndResume.ts";
 import { instanceStatusCache } from "../../../src/commands/instance/instanceStatusCache.ts";
-import { instanceAggregate } from "../../../src/commands/instance/openInstance.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { restoreInstance } from "../../../src/domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
