@@ -9,6 +9,10 @@ COPY projections ./projections
 COPY src ./src
 # What the service writes is in /data: the rest of the file system can be read-only.
 RUN mkdir /data && chown bun:bun /data
+# The command line: `docker exec <container> postledger doctor`, as hints name it by POSTLEDGER_COMMAND.
+RUN printf '#!/bin/sh\nexec bun /app/src/main.ts "$@"\n' > /usr/local/bin/postledger \
+  && chmod 755 /usr/local/bin/postledger
+ENV POSTLEDGER_COMMAND=postledger
 USER bun
 # Its heap grows as on a machine with 256 MiB: docs/performance.md.
 ENV HOST=0.0.0.0 DATA_DIR=/data BUN_JSC_forceRAMSize=268435456 BUN_JSC_useFTLJIT=0

@@ -13,6 +13,7 @@ import { createWorkspace } from "../domain/workspace/decisions.ts";
 import { workspaceStream } from "../domain/workspace/events.ts";
 import { newApiKey } from "../kernel/crypto/apiKeyFormat.ts";
 import { derivedId } from "../kernel/ids.ts";
+import { POSTLEDGER } from "../kernel/text/commandName.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
 
@@ -33,12 +34,10 @@ export function bootstrapKeyDetail(dataDir: string): string {
   return `${bootstrapKeyPath(dataDir)} holds a key that may do everything and does not expire`;
 }
 
-export const BOOTSTRAP_KEY_REMEDY =
-  "make keys of your own with `postledger api-key create`, revoke it with `postledger api-key revoke`, and delete the file";
+export const BOOTSTRAP_KEY_REMEDY = `make keys of your own with \`${POSTLEDGER} api-key create\`, revoke it with \`${POSTLEDGER} api-key revoke\`, and delete the file`;
 
 /** What to do about a log without a workspace. */
-export const WORKSPACE_REMEDY =
-  "`postledger workspace create`, then `sender add`, `sender verify` and `api-key create`, or BOOTSTRAP=on";
+export const WORKSPACE_REMEDY = `\`${POSTLEDGER} workspace create\`, then \`sender add\`, \`sender verify\` and \`api-key create\`, or BOOTSTRAP=on`;
 
 /**
  * Gives a new log a workspace, a verified sender and a key, and writes the key to `bootstrap.key`. The workspace

@@ -84,7 +84,7 @@ describe("a mistake", () => {
 
   test("in what a command was given shows how that command is called, and no other", async () => {
     const { err } = await call(["backup", "create"]);
-    expect(err.split("\n")[1]).toBe("Usage: postledger backup create --out <dir> [options]");
+    expect(err.split("\n")[1]).toBe("Usage: bun run postledger backup create --out <dir> [options]");
   });
 
   test.each([
@@ -140,7 +140,7 @@ describe("help", () => {
     (_name, words, index) => {
       const [shown, asked] = [shownOf(index), askedOf(index)];
       expect(shown).toMatchObject({ status: 0, err: "" });
-      expect(shown.out).toStartWith(`Usage: ${["postledger", ...words].join(" ")} `);
+      expect(shown.out).toStartWith(`Usage: ${["bun run postledger", ...words].join(" ")} `);
       expect(shown.out).toContain("\nExamples:\n");
       expect(shown.out).toContain(" postledger ");
       expect(shown.out.split("\n").filter((line) => line.length > COLUMNS_MAX)).toEqual([]);
@@ -249,7 +249,7 @@ describe("keys and senders on the command line", () => {
           const { exitCode, out, err } = await run(...words, "--workspace", wrong);
           expect({ exitCode, out }).toEqual({ exitCode: 1, out: "" });
           expect(err).toStartWith(
-            `postledger: there is no workspace ${wrong}\n\`postledger workspace list\``,
+            `postledger: there is no workspace ${wrong}\n\`bun run postledger workspace list\``,
           );
         }
       }

@@ -158,7 +158,9 @@ describe("doctor", () => {
       expect(await serviceAddress(dataDir)).not.toBeNull();
       const { exitCode, out } = await runCommand(["doctor"], dataDir);
       expect(exitCode).toBe(0);
-      expect(out).toMatch(/^warning {2}service: none runs on .*To do: `postledger serve` starts one$/m);
+      expect(out).toMatch(
+        /^warning {2}service: none runs on .*To do: `bun run postledger serve` starts one$/m,
+      );
       expect(out).toMatch(/^ok {7}relay \(outbox\): can be written to$/m);
     },
     TEST_MS_MAX,

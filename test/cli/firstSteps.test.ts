@@ -30,7 +30,7 @@ describe("on a log without a workspace", () => {
         name: "workspaces",
         status: "warning",
         detail: "there is none, so nobody can use the service",
-        action: expect.stringContaining("`postledger workspace create`"),
+        action: expect.stringContaining("`bun run postledger workspace create`"),
       };
       expect(await workspaceChecks()).toEqual([nobody]);
       await service.kill("SIGTERM");
@@ -66,7 +66,7 @@ describe("on a log without a workspace", () => {
       });
       const address = await run("sender", "add", "a@other.example", ...inWorkspace);
       expect(address.out).toMatch(
-        /^added\nIt can send once it is verified\. On your word: `postledger sender verify /,
+        /^added\nIt can send once it is verified\. On your word: `bun run postledger sender verify /,
       );
       const key = await run("api-key", "create", ...inWorkspace, "--scopes", "email:send, email:read");
       expect({ exitCode: key.exitCode, err: key.err }).toEqual({ exitCode: 0, err: "" });

@@ -86,7 +86,7 @@ export const apiKeyCreate: Command = {
   ],
   description: "It is shown this once: the log keeps a keyed hash of it.",
   examples: [
-    "postledger api-key create --workspace <id> --scopes email:send,email:read",
+    "postledger api-key create --scopes email:send,email:read",
     "postledger api-key create --workspace <id> --sender acme.example",
     "postledger api-key create --workspace <id> --test",
   ],

@@ -1,12 +1,13 @@
 import { FINDING_MEANINGS, type Finding } from "../../commands/audit/auditFindings.ts";
 import type { LogVerification } from "../../commands/audit/verifyLog.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { type EpochMs, epochMs, SECOND_MS } from "../../kernel/time.ts";
 import { locationOfFault } from "../../ports/eventStore.ts";
 
 const TO_DO = [
   "keep what is there: stop the service, and copy the store's files before anything else touches them",
   "see who could write them, and since when: the seals around a finding bound the time",
-  "`postledger backup verify` the last backups, and compare; a log is put right from a backup only, never by hand",
+  `\`${POSTLEDGER} backup verify\` the last backups, and compare; a log is put right from a backup only, never by hand`,
   "docs/audit-and-erasure.md takes each kind further",
 ];
 

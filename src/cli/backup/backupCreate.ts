@@ -10,6 +10,7 @@ import { load } from "../../commands/transact.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newId } from "../../kernel/ids.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
@@ -33,7 +34,7 @@ const FOLDER_MODE = 0o700;
 export function requireEmbedded(config: Config): void {
   if (isEmbedded(config)) return;
   throw new ConfigError([
-    "the log is on EventStoreDB: back it up by the server's own means, and with `postledger log export --out <file>`",
+    `the log is on EventStoreDB: back it up by the server's own means, and with \`${POSTLEDGER} log export --out <file>\``,
   ]);
 }
 

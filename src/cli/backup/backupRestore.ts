@@ -11,6 +11,7 @@ import { restoreInstance } from "../../domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { decrypt } from "../../kernel/crypto/derivedKeys.ts";
 import { newId } from "../../kernel/ids.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { RESTORING } from "../../service/adapters/openStore.ts";
@@ -159,8 +160,7 @@ export const backupRestore: Command = {
   name: "backup restore",
   operands: [BACKUP_DIRECTORY],
   summary: "Bring a backup into an empty DATA_DIR",
-  description:
-    "Checks every byte first. A run that was interrupted goes on with the same command. What was not done when the copy was taken is held until `postledger delivery resume`.",
+  description: `Checks every byte first. A run that was interrupted goes on with the same command. What was not done when the copy was taken is held until \`${POSTLEDGER} delivery resume\`.`,
   dataDirectory: "made",
   examples: ["DATA_DIR=/srv/mail postledger backup restore /backups/2026-11-21"],
   async run(invocation) {
@@ -181,7 +181,7 @@ export const backupRestore: Command = {
           ? []
           : ["set MASTER_KEY to the log's, or put its master.key into DATA_DIR: without it nothing opens"]),
         ...(isContentThere ? [] : ["the content was on S3: set CONTENT_URL to that bucket"]),
-        "start the service; what was not done is held until `postledger delivery resume`",
+        `start the service; what was not done is held until \`${POSTLEDGER} delivery resume\``,
       ]);
       return 0;
     } catch (error) {

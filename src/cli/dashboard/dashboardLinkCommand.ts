@@ -1,3 +1,4 @@
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { DashboardLinkAnswer } from "../../service/dashboardLink.ts";
 import { type Command, CommandFailure, notFound } from "../program/command.ts";
 import { askService } from "../service/askRunningService.ts";
@@ -38,7 +39,7 @@ async function ask(dataDir: string, workspaceId: string | undefined): Promise<Da
   const asked = await askService(dataDir, `/dashboard-link${query}`, ASK_MS_MAX);
   if (asked.kind === "answered") return asked.body as DashboardLinkAnswer;
   if (asked.kind === "none") {
-    throw new CommandFailure("refused", `no service runs on ${dataDir}`, "start it: `postledger serve`");
+    throw new CommandFailure("refused", `no service runs on ${dataDir}`, `start it: \`${POSTLEDGER} serve\``);
   }
   throw new CommandFailure("refused", `the service on ${dataDir} does not answer`, "try again in a moment");
 }

@@ -9,6 +9,7 @@ import {
 } from "../../commands/log/exportFormat.ts";
 import { checkExport, type Imported, importLog } from "../../commands/log/importLog.ts";
 import { decrypt } from "../../kernel/crypto/derivedKeys.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { isEmbedded, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
@@ -55,7 +56,7 @@ function linesOf({ events, missing, found }: Imported): readonly string[] {
   return [
     `${events} events imported, read back and compared${found > 0 ? `; ${found} were there from a run before` : ""}`,
     ...(missing > 0 ? [`${missing} revisions that were erased or cut off are so here too`] : []),
-    "start the service; what was not done is held until `postledger delivery resume`",
+    `start the service; what was not done is held until \`${POSTLEDGER} delivery resume\``,
   ];
 }
 
@@ -89,8 +90,7 @@ export const logImport: Command = {
   name: "log import",
   operands: [{ name: "file", help: "file that `log export` wrote" }],
   summary: "Bring an exported log into the empty store of STORE_URL",
-  description:
-    "Set MASTER_KEY and CONTENT_URL to those of the log. A run that was interrupted goes on with the same command. What was not done when the export was written is held until `postledger delivery resume`.",
+  description: `Set MASTER_KEY and CONTENT_URL to those of the log. A run that was interrupted goes on with the same command. What was not done when the export was written is held until \`${POSTLEDGER} delivery resume\`.`,
   dataDirectory: "made",
   examples: [
     "postledger log import log.zst # Into the embedded store of DATA_DIR",

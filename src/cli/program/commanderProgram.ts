@@ -1,5 +1,6 @@
 import { Argument, type CommanderError, Option as CommanderOption, Command as Parser } from "commander";
 import { version } from "../../../package.json";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { Config } from "../../service/config/config.ts";
 import { coloured, hasColours } from "../output/terminalColour.ts";
 import { type Command, type Invocation, type Operand, type Option, UsageError } from "./command.ts";
@@ -91,10 +92,12 @@ function givenOption(parser: Parser, name: string): string | undefined {
   return value === undefined ? undefined : String(value);
 }
 
+/** Examples call the command `postledger`; they are shown as it is called here. */
 function exampleLines(examples: readonly string[]): string {
   const lines = examples.flatMap((example) => {
     const [words = "", remark] = example.split(" # ");
-    return [...(remark === undefined ? [] : [`  # ${remark}`]), `  ${words}`];
+    const typed = words.replace(/\bpostledger\b/, POSTLEDGER);
+    return [...(remark === undefined ? [] : [`  # ${remark}`]), `  ${typed}`];
   });
   return `${coloured("bold", "Examples:")}\n${lines.join("\n")}`;
 }
@@ -181,7 +184,7 @@ function addGroup(program: Parser, { noun, summary, heading, commands }: Command
   group.helpOption("-h, --help", "show this help").usage("<command> [options]");
   for (const command of commands) addBelow(group, leaf(command, act));
   const [example = ""] = commands.flatMap(({ examples }) => examples);
-  group.addHelpText("after", `\n${exampleLines([example])}\n\nMore: postledger help ${noun} <command>`);
+  group.addHelpText("after", `\n${exampleLines([example])}\n\nMore: ${POSTLEDGER} help ${noun} <command>`);
 }
 
 const ABOUT = `Postledger ${version}: transactional email and webhooks on your own machine.
@@ -189,12 +192,11 @@ Settings come from the environment; DATA_DIR says which installation is meant (d
 const AFTER = `
 ${exampleLines(["postledger serve", "postledger doctor", "postledger help workspace create"])}
 
-In a checkout of the repository, write \`bun run postledger\` for \`postledger\`.
 Exit status: 0 well, 1 something failed or was found, 2 wrong usage or settings.`;
 
 /** The whole command line. `act` is called with what was understood; anything else throws {@link ParseError}. */
 export function makeProgram(groups: readonly CommandGroup[], act: Act): Parser {
-  const program = throwing(configured(new Parser("postledger")));
+  const program = throwing(configured(new Parser(POSTLEDGER)));
   program.description(ABOUT).usage("<command> [options]").helpCommand(false).addHelpText("after", AFTER);
   program.version(version, "-V, --version", "print the version");
   addOptions(program, [JSON_OPTION]);

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { isEmbedded, RESTORING } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { CommandFailure } from "./command.ts";
 
-const HOW =
-  "`postledger serve` makes one. If yours is elsewhere, set DATA_DIR to it: DATA_DIR=/path/to/data postledger …";
+const HOW = `\`${POSTLEDGER} serve\` makes one. If yours is elsewhere, set DATA_DIR to it: DATA_DIR=/path/to/data ${POSTLEDGER} …`;
 
 /** The log's file of an embedded store. */
 export function logPath({ storeUrl }: Pick<Config, "storeUrl">): string {

@@ -2,6 +2,7 @@ import type { Command as Parser } from "commander";
 import { InstanceMismatchError } from "../../commands/instance/instanceMismatchError.ts";
 import { FrozenLogError } from "../../commands/instance/openInstance.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { DamagedLogError, StoreError } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { readConfig } from "../../service/config/config.ts";
@@ -127,7 +128,7 @@ function ofWords({ message, parser }: ParseError): ReportedFailure {
 
 function hintOf(parser: Parser): string {
   if (parser.commands.length === 0) return usageLine(parser);
-  if (parser.parent === null) return "`postledger help` lists the commands.";
+  if (parser.parent === null) return `\`${POSTLEDGER} help\` lists the commands.`;
   const names = parser.commands.map((one) => one.name()).join(", ");
-  return `Its commands: ${names}. \`postledger help ${parser.name()}\` says more.`;
+  return `Its commands: ${names}. \`${POSTLEDGER} help ${parser.name()}\` says more.`;
 }

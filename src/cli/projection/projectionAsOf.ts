@@ -72,7 +72,7 @@ export const projectionAsOf: Command = {
   description: "Events count by their own time. What was erased since stays erased.",
   examples: [
     "postledger projection as-of 2h suppressions",
-    "postledger projection as-of 2026-11-01 emails --table emails --format csv",
+    "postledger projection as-of 2026-11-01 senders --format csv",
   ],
   options: [OUT, FORMAT, TABLE],
   run(invocation) {

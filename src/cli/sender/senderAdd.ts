@@ -3,6 +3,7 @@ import { newSender } from "../../commands/sender/manageSender.ts";
 import { type DomainRecord, domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { dkimKeysFor } from "../../kernel/crypto/dkimKeys.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { Config } from "../../service/config/config.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
@@ -18,7 +19,7 @@ export const senderAdd: Command = {
   description: "It cannot send before it is verified.",
   examples: [
     "postledger sender add billing@acme.example --workspace <id>",
-    "postledger sender add billing@acme.example --workspace <id> --name Acme",
+    "postledger sender add billing@acme.example --name Acme",
     "postledger sender add acme.example --workspace <id> # Every address at the domain",
   ],
   options: [WORKSPACE_OPTION, NAME_OPTION],
@@ -41,7 +42,7 @@ export const senderAdd: Command = {
       record === null
         ? { outcome }
         : { outcome, dns_record: { type: "TXT", ...record }, mail_records: shown.map(recordJson) };
-    const verify = `postledger sender verify ${invocation.operand(SENDER_OPERAND.name)} --workspace ${workspaceId}`;
+    const verify = `${POSTLEDGER} sender verify ${invocation.operand(SENDER_OPERAND.name)} --workspace ${workspaceId}`;
     invocation.print(
       json,
       outcome === "renamed"
@@ -66,7 +67,7 @@ function recordLines(records: readonly MailRecord[]): readonly string[] {
   if (records.length === 0) return [];
   const isSigned = records.some(({ kind }) => kind === "DKIM");
   return [
-    "Receivers authenticate its mail by these TXT records, which `postledger sender check <domain>` looks for:",
+    `Receivers authenticate its mail by these TXT records, which \`${POSTLEDGER} sender check <domain>\` looks for:`,
     ...records.map(({ name, value }) => `  ${name}  ${value}`),
     ...(isSigned ? [] : ["and by a DKIM key: your relay's, or one of DKIM_KEYS"]),
   ];

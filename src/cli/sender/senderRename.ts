@@ -27,8 +27,8 @@ export const senderRename: Command = {
   summary: "Give an address or a domain another display name",
   options: [WORKSPACE_OPTION, NAME_OPTION, REMOVE_NAME_OPTION],
   examples: [
-    "postledger sender rename billing@acme.example --workspace <id> --name Acme",
-    "postledger sender rename billing@acme.example --workspace <id> --remove-name",
+    "postledger sender rename billing@acme.example --name Acme",
+    "postledger sender rename billing@acme.example --remove-name",
   ],
   async run(invocation) {
     const name = senderNameOf(invocation);

@@ -1,4 +1,5 @@
 import { projections } from "../../../projections/index.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { behindSince } from "../../readModels/lag.ts";
@@ -90,7 +91,7 @@ async function checksOf(config: Config): Promise<readonly Check[]> {
     }
     case "none": {
       const detail = `none runs on ${config.dataDir}; what follows is as this command finds it, with its own settings`;
-      return checksWithoutService(config, warning("service", detail, "`postledger serve` starts one"));
+      return checksWithoutService(config, warning("service", detail, `\`${POSTLEDGER} serve\` starts one`));
     }
   }
 }

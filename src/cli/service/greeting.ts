@@ -1,5 +1,6 @@
 import { join, resolve } from "node:path";
 import { version } from "../../../package.json";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { isOutbox, mailDestination } from "../../service/adapters/openMailTransport.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import type { RunningApp } from "../../service/app.ts";
@@ -82,7 +83,7 @@ function commandHere(config: Config): string {
     ...(config.dataDir === resolve(DATA_DIR_DEFAULT) ? [] : [`DATA_DIR=${shellQuoted(config.dataDir)}`]),
     ...(isLogElsewhere(config) ? [`STORE_URL=${shellQuoted(`file:${logDirectory(config)}`)}`] : []),
   ];
-  return [...settings, "bun run postledger"].join(" ");
+  return [...settings, POSTLEDGER].join(" ");
 }
 
 function logDirectory({ storeUrl }: Config): string {

@@ -1,5 +1,6 @@
 import { workspaceStream } from "../../domain/workspace/events.ts";
 import { isUuid } from "../../kernel/ids.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { workspacesNamed } from "../../service/dashboardLink.ts";
 import { CommandFailure, type Invocation, type Option } from "../program/command.ts";
@@ -18,7 +19,7 @@ export async function workspaceOf(store: EventStore, invocation: Invocation): Pr
   throw new CommandFailure(
     "not_found",
     `there is no workspace ${id}`,
-    "`postledger workspace list` lists them with their ids",
+    `\`${POSTLEDGER} workspace list\` lists them with their ids`,
   );
 }
 
@@ -31,7 +32,7 @@ async function onlyWorkspace(store: EventStore): Promise<string> {
 
 /** What a command ends with that needs a workspace where there is none. */
 export function noWorkspace(): CommandFailure {
-  const hint = "make one: `postledger workspace create`";
+  const hint = `make one: \`${POSTLEDGER} workspace create\``;
   return new CommandFailure("not_found", "there is no workspace yet", hint);
 }
 

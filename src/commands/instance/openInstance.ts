@@ -4,6 +4,7 @@ import { encrypt, type InstanceKeys, instanceKeys, newDataKey } from "../../kern
 import { IMPORT_STREAM } from "../../kernel/event/bookkeepingEvents.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { instanceAggregate, logImportAggregate } from "../aggregateDefinitions.ts";
@@ -68,7 +69,7 @@ async function requireWhole(store: EventStore): Promise<void> {
   const { state } = await load(store, logImportAggregate, IMPORT_STREAM);
   if (state === null || state.isFinished) return;
   throw new InstanceMismatchError(
-    "a log is being imported into this store, or its import was interrupted: run the same `postledger log import` again",
+    `a log is being imported into this store, or its import was interrupted: run the same \`${POSTLEDGER} log import\` again`,
   );
 }
 
@@ -76,7 +77,7 @@ async function requireWhole(store: EventStore): Promise<void> {
 export function requireNotFrozen({ frozenAt }: Pick<OpenInstance, "frozenAt">): void {
   if (frozenAt === null) return;
   throw new FrozenLogError(
-    `the log was frozen at ${rfc3339(frozenAt)}: it goes on where it was imported; \`postledger log unfreeze\` lets it go on here`,
+    `the log was frozen at ${rfc3339(frozenAt)}: it goes on where it was imported; \`${POSTLEDGER} log unfreeze\` lets it go on here`,
   );
 }
 

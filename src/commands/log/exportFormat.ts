@@ -1,4 +1,5 @@
 import { isLogEvent } from "../../kernel/event/bookkeepingEvents.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 
@@ -74,7 +75,7 @@ const HEADER_TEXTS = ["exportId", "exportedAt", "logId", "contentStoreId", "seal
 export function parseHeader(line: string | undefined): ExportHeader {
   const value = line === undefined ? null : objectIn(line);
   if (value?.postledger !== "log")
-    throw new ExportError("this is not an export of Postledger: `postledger log export` writes one");
+    throw new ExportError(`this is not an export of Postledger: \`${POSTLEDGER} log export\` writes one`);
   if (value.format !== FORMAT) {
     throw new ExportError(`the export is of format ${String(value.format)}, this version reads ${FORMAT}`);
   }

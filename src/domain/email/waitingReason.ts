@@ -1,4 +1,5 @@
 import type { RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { type Email, isTerminal } from "./state.ts";
 
@@ -57,7 +58,7 @@ export const RELAY_DETAILS: Readonly<Record<RelayTrouble, string>> = {
   outbox_unwritable: "The outbox cannot be written.",
 };
 
-const RESUME = "the operator lets it go on with `postledger delivery resume`.";
+const RESUME = `the operator lets it go on with \`${POSTLEDGER} delivery resume\`.`;
 
 /** Why a message waits; null when it has ended. What blocks it longest comes first. */
 export function waitingOf(email: Email, facts: WaitingFacts): Waiting | null {

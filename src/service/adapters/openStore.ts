@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import type { Config } from "../config/config.ts";
 import { ConfigError } from "../config/configError.ts";
@@ -61,6 +62,6 @@ export const RESTORING = "restoring";
 function requireRestored(directory: string): void {
   if (!existsSync(join(directory, RESTORING))) return;
   throw new ConfigError([
-    `a restore into ${directory} was interrupted: run the same \`postledger backup restore\` again`,
+    `a restore into ${directory} was interrupted: run the same \`${POSTLEDGER} backup restore\` again`,
   ]);
 }

@@ -1,4 +1,5 @@
 import { parseSigningKey } from "../../kernel/crypto/signingKey.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 
@@ -25,7 +26,7 @@ function auditSigningKey(reader: EnvironmentReader): string | null {
   const pem = reader.secret("AUDIT_SIGNING_KEY");
   if (pem !== null && parseSigningKey(pem) === null) {
     reader.errors.push(
-      `${reader.sourceOf("AUDIT_SIGNING_KEY")} must be an Ed25519 private key in PEM: see postledger audit keygen`,
+      `${reader.sourceOf("AUDIT_SIGNING_KEY")} must be an Ed25519 private key in PEM: see ${POSTLEDGER} audit keygen`,
     );
   }
   return pem;

@@ -3,6 +3,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { formatTrouble } from "../../commands/instance/requireLogFormat.ts";
 import type { InstanceState } from "../../domain/instance/state.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { bytesText } from "../../kernel/text/text.ts";
 import { epochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import { DamagedLogError, type EventStore } from "../../ports/eventStore.ts";
@@ -129,7 +130,7 @@ function instanceChecks(instance: InstanceState): readonly Check[] {
           failed(
             "freeze",
             `frozen at ${rfc3339(frozenAt)}: it goes on where it was imported`,
-            "use the service there; `postledger log unfreeze` lets the log go on here, if it does so nowhere else",
+            `use the service there; \`${POSTLEDGER} log unfreeze\` lets the log go on here, if it does so nowhere else`,
           ),
         ]),
     ...(held === null ? [] : [failed("delivery", held, null)]),
@@ -141,8 +142,7 @@ export const DAMAGED_LOG_REMEDY =
   "stop the service, keep the log's files as they are, and go back to a backup (docs/operations.md)";
 
 /** What to do about a catalog of the read models that is damaged: the log itself is not. */
-export const DAMAGED_CATALOG_REMEDY =
-  "start the service (again), or run `postledger projection rebuild` while none runs: the read models are built anew from the log, which is not damaged";
+export const DAMAGED_CATALOG_REMEDY = `start the service (again), or run \`${POSTLEDGER} projection rebuild\` while none runs: the read models are built anew from the log, which is not damaged`;
 
 /** A log that cannot be read; `otherwise` says what to do where its store does not call it damaged. */
 export function unreadableLog(error: Error, otherwise: string): Check {
@@ -178,7 +178,7 @@ export async function logChecks(
 export function stoppedReadModel(name: string, failure: string): Check {
   const action = failure.includes(UnreadableEventError.name)
     ? "if no newer version has written it, the log is damaged: restore it from a backup. Then start the service again, and the read model goes on from there"
-    : `start the service again; if that does not help, \`postledger projection rebuild ${name}\``;
+    : `start the service again; if that does not help, \`${POSTLEDGER} projection rebuild ${name}\``;
   return failed(`read model ${name}`, failure, action);
 }
 

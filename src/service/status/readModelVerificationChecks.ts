@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { Verification } from "../../readModels/generationCatalog.ts";
 import { lastVerifications } from "../../readModels/listReadModels.ts";
 import type { Config } from "../config/config.ts";
@@ -14,13 +15,13 @@ function wrong({ name, finishedAt, rows, differences, failure }: Verification): 
     return failed(
       check,
       `not verified ${finishedAt}: ${failure}`,
-      `\`postledger projection verify ${name}\``,
+      `\`${POSTLEDGER} projection verify ${name}\``,
     );
   }
   return failed(
     check,
     `${differences} differences among ${rows} rows, found ${finishedAt}`,
-    `\`postledger projection verify ${name}\` shows them, \`postledger projection rebuild ${name}\` mends them`,
+    `\`${POSTLEDGER} projection verify ${name}\` shows them, \`${POSTLEDGER} projection rebuild ${name}\` mends them`,
   );
 }
 

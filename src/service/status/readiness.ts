@@ -3,6 +3,7 @@ import { RELAY_DETAILS } from "../../domain/email/waitingReason.ts";
 import type { InstanceState } from "../../domain/instance/state.ts";
 import type { DashboardOptions } from "../../http/dashboard/frame/dashboardOptions.ts";
 import type { Check } from "../../http/health/healthRoutes.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { bytesText } from "../../kernel/text/text.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { MailDelivery } from "../../reactors/email/mailDelivery.ts";
@@ -16,8 +17,7 @@ const LAG_MS_MAX = 10_000;
 /** How long readiness waits for the store. */
 const STORE_MS_MAX = 5_000;
 
-const FROZEN =
-  "the log was frozen: it goes on where it was imported (start again after `postledger log unfreeze`)";
+const FROZEN = `the log was frozen: it goes on where it was imported (start again after \`${POSTLEDGER} log unfreeze\`)`;
 
 interface ReadinessOptions {
   readonly config: Config;
@@ -78,7 +78,7 @@ export function heldDetail(instance: InstanceState): string | null {
   if (!instance?.isHeld || instance.restored === null) return null;
   const { at, from } = instance.restored;
   const since = `since the log was restored from ${from === "backup" ? "a backup" : "an export"} at ${rfc3339(at)}`;
-  return `what was not done before is held ${since}: \`postledger delivery resume\` lets it go on`;
+  return `what was not done before is held ${since}: \`${POSTLEDGER} delivery resume\` lets it go on`;
 }
 
 async function storeCheck({ store }: Dependencies): Promise<Check> {

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import { SCOPES, TEST_SCOPES } from "../../../domain/apiKey/scopes.ts";
+import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { CheckBox, EntryForm, Field, TextArea } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Time } from "../components/time.tsx";
@@ -125,6 +126,6 @@ const Lasting: FC<{ readonly visit: Visit; readonly expiresAt: string }> = ({ vi
   <p class="notice">
     You are logged in with a key that expires at <Time at={expiresAt} />, and it can create none that lasts
     longer. For a key that does, log in with one that lasts, or run{" "}
-    <code>{`postledger api-key create --workspace ${visit.workspaceId}`}</code>.
+    <code>{`${POSTLEDGER} api-key create --workspace ${visit.workspaceId}`}</code>.
   </p>
 );

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
+import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, RowTable } from "../components/list.tsx";
@@ -86,10 +87,10 @@ const Copies: FC<{ readonly visit: Visit; readonly copies: readonly ShownCopy[] 
 const Commands: FC = () => (
   <>
     <p>
-      <Copyable text="postledger backup create --out backup-1" label="the command for a backup" />
+      <Copyable text={`${POSTLEDGER} backup create --out backup-1`} label="the command for a backup" />
     </p>
     <p>
-      <Copyable text="postledger log export --out log.zst" label="the command for an export" />
+      <Copyable text={`${POSTLEDGER} log export --out log.zst`} label="the command for an export" />
     </p>
   </>
 );

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
+import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { grouped } from "../../../kernel/text/text.ts";
 import { type EpochMs, SECOND_MS } from "../../../kernel/time.ts";
 import { PostForm } from "../components/form.tsx";
@@ -92,6 +93,6 @@ export const TaskTimes: FC<{ readonly task: EndedTask; readonly now: EpochMs }> 
 export const OperatorsOnly: FC = () => (
   <p class="soft">
     Whoever runs the service can start it here: logged in with a link that{" "}
-    <code>postledger dashboard link</code> makes.
+    <code>{POSTLEDGER} dashboard link</code> makes.
   </p>
 );

@@ -1,3 +1,4 @@
+import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { Problem } from "../../server/problem.ts";
 import type { Visit } from "../frame/dashboardRoute.ts";
 
@@ -13,7 +14,6 @@ export function isOperator({ session }: Pick<Visit, "session">): boolean {
 export function requireOperator(visit: Pick<Visit, "session">): void {
   if (isOperator(visit)) return;
   throw new Problem("FORBIDDEN", {
-    detail:
-      "this is about the whole installation: log in with a link that `postledger dashboard link` makes on its machine",
+    detail: `this is about the whole installation: log in with a link that \`${POSTLEDGER} dashboard link\` makes on its machine`,
   });
 }

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
+import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { counted, grouped } from "../../../kernel/text/text.ts";
 import { type EpochMs, epochMs, SECOND_MS } from "../../../kernel/time.ts";
 import { PostForm } from "../components/form.tsx";
@@ -180,7 +181,7 @@ function failuresOf({ outcome }: EndedTask): readonly string[] {
       if (failure !== null) return [`${name}: ${failure}`];
       return differences > 0
         ? [
-            `${name}: ${counted(differences, "row differs", "rows differ")}; \`postledger projection verify ${name}\` shows them, a rebuild mends them`,
+            `${name}: ${counted(differences, "row differs", "rows differ")}; \`${POSTLEDGER} projection verify ${name}\` shows them, a rebuild mends them`,
           ]
         : [];
     });

@@ -3,6 +3,7 @@ import { type AuthenticationFault, authenticate } from "../../../commands/apiKey
 import { type RedeemOutcome, redeemLogInLink } from "../../../commands/apiKey/redeemLogInLink.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { isClientIn } from "../../../kernel/network/clientIp.ts";
+import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import type { Checks, healthStatus } from "../../health/healthRoutes.ts";
 import { bodyWithoutKey, clientOf, requestContextOf } from "../../server/requestContext.ts";
@@ -47,8 +48,8 @@ const KEY_FAULTS: Readonly<Record<AuthenticationFault, string>> = {
 
 const LINK_FAULTS: Readonly<Record<Exclude<RedeemOutcome["kind"], "redeemed">, string>> = {
   unknown: "This is no API key and no log-in link of this service. Was it cut when it was copied?",
-  expired: "The link has expired. Make another one: bun run postledger dashboard link",
-  used: "The link was used already. Make another one: bun run postledger dashboard link",
+  expired: `The link has expired. Make another one: ${POSTLEDGER} dashboard link`,
+  used: `The link was used already. Make another one: ${POSTLEDGER} dashboard link`,
 };
 
 const HEALTH: Readonly<Record<ReturnType<typeof healthStatus>, string>> = {

@@ -2,6 +2,7 @@
 import type { FC } from "hono/jsx";
 import { DISPLAY_NAME_CHARACTERS_MAX } from "../../../domain/sender/displayName.ts";
 import type { VerificationRequest } from "../../../domain/sender/state.ts";
+import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { EntryForm, Field, PostForm, Refusal } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
@@ -155,7 +156,7 @@ const MailVerification: FC<Pick<SenderPageProps, "visit" | "sender" | "mail" | "
             <code>VERIFICATION_FROM</code>, or verifies the address with this command:
           </p>
           <Copyable
-            text={`postledger sender verify ${nameOf(sender)} --workspace ${visit.workspaceId}`}
+            text={`${POSTLEDGER} sender verify ${nameOf(sender)} --workspace ${visit.workspaceId}`}
             label="the command"
           />
         </>

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import type { UsageRow } from "../../../../projections/usage/queries.ts";
+import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { bytesText, grouped } from "../../../kernel/text/text.ts";
 import type { workspaceJson } from "../../workspace/workspaceResource.ts";
 import { PostForm } from "../components/form.tsx";
@@ -87,7 +88,8 @@ const Limits: FC<Pick<WorkspacePageProps, "workspace">> = ({ workspace: { id, li
       ]}
     />
     <p class="soft">
-      Whoever runs the service sets them: <code>{`postledger workspace limits ${id} --help`}</code> lists how.
+      Whoever runs the service sets them: <code>{`${POSTLEDGER} workspace limits ${id} --help`}</code> lists
+      how.
     </p>
   </section>
 );

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { commandName } from "../../src/kernel/text/commandName.ts";
+import { ROOT } from "../support/service.ts";
+
+const DOCKERFILE = await readFile(join(ROOT, "Dockerfile"), "utf8");
+/** What the image says of itself. */
+const IMAGE_NAME = /^ENV POSTLEDGER_COMMAND=(\S+)$/m.exec(DOCKERFILE)?.[1] ?? "";
+
+async function run(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const child = Bun.spawn([...words], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, err] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  return { out, err };
+}
+
+describe("what is to be typed next", () => {
+  let folder: string;
+  let commandOfImage: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "postledger-name-"));
+    commandOfImage = join(folder, IMAGE_NAME);
+    // As the image makes it, but of the source that is here.
+    const [, script = ""] = /^RUN printf '([^']+)' > \/usr\/local\/bin\/postledger /m.exec(DOCKERFILE) ?? [];
+    const text = script.replace("bun /app", `${process.execPath} ${ROOT}`).replaceAll("\\n", "\n");
+    await writeFile(commandOfImage, text);
+    await chmod(commandOfImage, 0o755);
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test("in a clone is the script of its package.json", async () => {
+    const words = commandName({}).split(" ");
+    expect(words).toEqual(["bun", "run", "postledger"]);
+    const manifest = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+    expect(manifest.scripts).toHaveProperty("postledger");
+    const { err } = await run([process.execPath, "src/main.ts", "docter"]);
+    expect(err).toContain("`bun run postledger help`");
+  });
+
+  test("in the container image is the command that it has", async () => {
+    expect(commandName({ POSTLEDGER_COMMAND: IMAGE_NAME })).toBe("postledger");
+    const env = { POSTLEDGER_COMMAND: IMAGE_NAME, DATA_DIR: join(folder, "nothing") };
+    const wrong = await run([commandOfImage, "workspace", "list"], env);
+    expect(wrong.err).toContain("\n`postledger serve` makes one.");
+    const { out } = await run([commandOfImage, "help", "workspace", "create"], env);
+    expect(out).toStartWith("Usage: postledger workspace create ");
+    expect(out).toEndWith('\n  postledger workspace create "Acme Ltd"\n');
+  });
+
+  test("is written out nowhere in the source but in examples, which are shown as it is here", async () => {
+    const written: string[] = [];
+    for (const path of new Bun.Glob("src/**/*.{ts,tsx}").scanSync({ cwd: ROOT })) {
+      const lines = (await readFile(join(ROOT, path), "utf8")).split("\n");
+      const said = lines.filter((line) => /[`>]postledger [a-z]/.test(line));
+      written.push(...said.filter((line) => !/^\s*(\*|\/\*\*|examples: )/.test(line)));
+    }
+    // The store does not know where it runs, and says what the documentation calls it.
+    expect(written).toEqual([expect.stringContaining("`postledger audit verify` looks through all of it")]);
+  });
+});
