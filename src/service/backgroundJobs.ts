@@ -5,6 +5,7 @@ import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
 import { logReaderCheckpointFile } from "../adapters/system/logReaderCheckpointFile.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { CONTENT_SWEEP_AGE_MS } from "../commands/email/content/contentWriteDeadline.ts";
+import { privateHostOf } from "../domain/webhook/webhookUrl.ts";
 import { newId } from "../kernel/ids.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { Position } from "../ports/eventStore.ts";
@@ -30,6 +31,7 @@ import { openMailTransport } from "./adapters/openMailTransport.ts";
 import { isEmbedded } from "./adapters/openStore.ts";
 import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
+import { isLoopbackUrl } from "./config/loopback.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./relayLogLines.ts";
 import { type RelayStates, relayStates } from "./status/relayStates.ts";
 
@@ -118,6 +120,16 @@ export function makeBackgroundJobs(
 const DISABLED_ENDPOINT =
   "a webhook endpoint is disabled: it answered 410 (gone), or nothing got through to it for five days (failing). POST /webhooks/{id}/enable and /recover bring back what it misses";
 
+/** What is wrong with a destination whose name leads to an address that is not public, and what to do. */
+function uncalledText({ baseUrl }: Config, url: string): string {
+  const pair = isLoopbackUrl(baseUrl) ? privateHostOf(url) : null;
+  const remedy =
+    pair === null
+      ? "every address of its name must be public"
+      : `if it is yours, under development, start the service with WEBHOOK_ALLOW_PRIVATE_HOSTS=${pair}; otherwise every address of its name must be public`;
+  return `a webhook endpoint is not called, because its name leads to this machine or into a private network: ${remedy}`;
+}
+
 function caughtUpCheckOf(readers: Readers, name: string): (position: Position) => boolean {
   return (position) => readers.position(name) >= position;
 }
@@ -137,6 +149,9 @@ function webhookDelivery(config: Config, logger: Logger, { deps, readers }: Work
     onTrouble: (error, deliveryId) =>
       logger.warn({ deliveryId, reason: reasonOf(error) }, "webhook delivery was interrupted"),
     onDisabled: (endpoint) => logger.warn(endpoint, DISABLED_ENDPOINT),
+    onUncalled: ({ workspaceId, endpointId, url }) =>
+      // Paths of destinations may hold secrets.
+      logger.warn({ workspaceId, endpointId, host: new URL(url).host }, uncalledText(config, url)),
   });
 }
 

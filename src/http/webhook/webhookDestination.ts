@@ -21,6 +21,23 @@ export async function destinationOf(text: string, rules: DestinationRules): Prom
   return read.url;
 }
 
+/** How long somebody who looks at an endpoint waits for the name servers. */
+const SHOWN_LOOK_UP_MS_MAX = 300;
+
+/** Why an endpoint is not called now, in sentences for who looks after it; null where that is not known to be so. */
+export async function uncalledReason(url: string, rules: DestinationRules): Promise<string | null> {
+  const late = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => late.resolve(false), SHOWN_LOOK_UP_MS_MAX);
+  const isPrivate = await Promise.race([rules.destinations.isPrivate(url), late.promise]);
+  clearTimeout(timer);
+  if (!isPrivate) return null;
+  const pair = rules.isDevelopment ? privateHostOf(url) : null;
+  const what = "It is not called, because its name leads to an address that is not public.";
+  return pair === null
+    ? `${what} Every address of the name must be public.`
+    : `${what} For development, start the service with WEBHOOK_ALLOW_PRIVATE_HOSTS=${pair}.`;
+}
+
 function refused(text: string, { isDevelopment }: DestinationRules, message: string): Problem {
   const pair = isDevelopment ? privateHostOf(text) : null;
   const hint = pair === null ? "" : `; for development, WEBHOOK_ALLOW_PRIVATE_HOSTS can list ${pair}`;

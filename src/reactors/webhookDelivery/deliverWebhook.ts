@@ -26,6 +26,7 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
 import type { SendGate } from "../instance/sendGate.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
+import type { UncalledEndpointReports } from "./uncalledEndpoints.ts";
 
 /** What one delivery works with. */
 export interface WebhookContext {
@@ -46,6 +47,7 @@ export interface WebhookContext {
   readonly onTrouble: (error: unknown, id: string) => void;
   /** Hears of each endpoint that is disabled without anybody asking for it. */
   readonly onDisabled: (endpoint: DisabledEndpoint) => void;
+  readonly uncalledEndpoints: UncalledEndpointReports;
 }
 
 export interface DisabledEndpoint {
@@ -184,6 +186,7 @@ async function conclude(
 ): Promise<WebhookReport> {
   const { workspaceId, endpointId } = row;
   const { store } = context.deps;
+  context.uncalledEndpoints.note({ workspaceId, endpointId, url }, outcome);
   const verdict = classifyOutcome(outcome);
   const attempt = { verdict, facts: factsOf(context, outcome, event) };
   await retryUntilRecorded(context, claimed.id, () =>

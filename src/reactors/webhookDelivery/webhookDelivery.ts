@@ -13,10 +13,13 @@ import { tryReadRows } from "../worker/tryReadRows.ts";
 import { deliverWebhook, type WebhookContext } from "./deliverWebhook.ts";
 import { EndpointBulkhead } from "./endpointBulkhead.ts";
 import { payloadCache } from "./payloadCache.ts";
+import { type UncalledEndpoint, UncalledEndpointReports } from "./uncalledEndpoints.ts";
 import { webhookHousekeeping } from "./webhookHousekeeping.ts";
 
 export interface WebhookDeliveryOptions
-  extends Omit<WebhookContext, "stopping" | "abandoned" | "mappedOf" | "sendGate"> {
+  extends Omit<WebhookContext, "stopping" | "abandoned" | "mappedOf" | "sendGate" | "uncalledEndpoints"> {
+  /** Hears once of an endpoint that begins not to be called, because its name leads to an address that is not public. */
+  readonly onUncalled: (endpoint: UncalledEndpoint) => void;
   /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;
   /** Waits for a moment until it holds what is in the log now; false when it does not. */
@@ -50,7 +53,9 @@ export class WebhookDelivery {
     const stopping = this.stopping.signal;
     const mappedOf = payloadCache((origin) => mapToWebhookEvent(options.deps, origin));
     const sendGate = new SendGate({ ...options.deps, isCaughtUp: options.isCaughtUp });
-    this.context = { ...options, sendGate, mappedOf, stopping, abandoned: this.abandoned.signal };
+    const uncalledEndpoints = new UncalledEndpointReports(options.onUncalled);
+    const abandoned = this.abandoned.signal;
+    this.context = { ...options, sendGate, mappedOf, uncalledEndpoints, stopping, abandoned };
     this.bulkhead = new EndpointBulkhead(clock);
     this.housekeeping = webhookHousekeeping({
       context: this.context,

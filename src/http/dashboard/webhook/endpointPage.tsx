@@ -34,6 +34,8 @@ export function isDeliveryStatus(text: string): text is DeliveryStatus {
 
 interface Shown {
   readonly endpoint: ListedEndpoint;
+  /** Why it is not called now, where it fails and that is known. */
+  readonly uncalled: string | null;
   readonly filters: DeliveryFilters;
   readonly page: ListPage<WebhookDeliveryRow>;
   readonly isFirst: boolean;
@@ -60,6 +62,7 @@ export function endpointPage(visit: Visit, shown: Shown): Page {
             days and can be recovered once it is enabled.
           </p>
         )}
+        {shown.uncalled === null ? null : <p class="standing bad">{shown.uncalled}</p>}
         <EndpointFacts endpoint={endpoint} now={shown.now} />
         <Deliveries visit={visit} shown={shown} />
         <p class="actions">

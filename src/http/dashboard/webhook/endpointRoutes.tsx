@@ -5,7 +5,7 @@ import { isWebhookEventType } from "../../../domain/webhookEventTypes.ts";
 import { findPage, scheduledRead, whenCaughtUp } from "../../lists/caughtUpReads.ts";
 import { pageRequest } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
-import { destinationOf } from "../../webhook/webhookDestination.ts";
+import { destinationOf, uncalledReason } from "../../webhook/webhookDestination.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
@@ -72,8 +72,10 @@ async function shown(options: DashboardOptions, visit: Visit): Promise<Page> {
     listWebhookDeliveries,
   );
   const standing = await scheduledRead(model, (db) => endpointHealthOf(db, endpoint.id));
+  const isFailing = endpoint.status === "active" && standing.failing !== null;
   return endpointPage(visit, {
     endpoint: { ...endpoint, ...standing },
+    uncalled: isFailing ? await uncalledReason(endpoint.url, options.webhooks.rules) : null,
     filters,
     page,
     isFirst: request.after === undefined,

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { logIn } from "../../support/dashboard.ts";
+import { startTestProcess } from "../../support/service.ts";
+import { until } from "../../support/until.ts";
+
+const UNCALLED = "a webhook endpoint is not called";
+const SETTINGS = { DELIVERY: "on", SMTP_URL: "outbox:", WEBHOOK_SCHEDULE_MS: "0,0,0" };
+
+let dataDir: string;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), "postledger-uncalled-"));
+});
+afterAll(() => rm(dataDir, { recursive: true }));
+
+test("an endpoint under development without its setting is named once in the log, and on its page, with what to do", async () => {
+  const receiver = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("ok") });
+  const pair = `localhost:${receiver.port}`;
+  const setting = `WEBHOOK_ALLOW_PRIVATE_HOSTS=${pair}`;
+  const allowed = await startTestProcess({
+    dataDir,
+    env: { ...SETTINGS, WEBHOOK_ALLOW_PRIVATE_HOSTS: pair },
+  });
+  const { json: endpoint } = await allowed.call("POST", "/webhooks", {
+    body: { url: `http://${pair}/hook?token=hidden` },
+  });
+  await allowed.kill("SIGTERM");
+  expect(allowed.log()).not.toContain(UNCALLED);
+
+  const service = await startTestProcess({ dataDir, env: SETTINGS });
+  await service.call("POST", `/webhooks/${endpoint.id}/test`);
+  const path = `/webhooks/${endpoint.id}/deliveries?status=exhausted`;
+  await until(async () => (await service.call("GET", path)).json.data.length === 1, "the last attempt");
+  const lines = service
+    .log()
+    .split("\n")
+    .filter((line) => line.includes(UNCALLED));
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    expect.objectContaining({
+      level: 40,
+      endpointId: endpoint.id,
+      host: pair,
+      msg: expect.stringContaining(setting),
+    }),
+  ]);
+  expect(lines[0]).not.toContain("hidden");
+
+  const { html } = await (await logIn(service.url, service.apiKey)).get(`/webhooks/${endpoint.id}`);
+  expect(html).toContain(`It is not called, because its name leads to an address that is not public.`);
+  expect(html).toContain(setting);
+  await service.kill("SIGTERM");
+  await receiver.stop(true);
+});

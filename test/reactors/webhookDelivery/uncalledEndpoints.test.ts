@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import type { WebhookFailure, WebhookOutcome } from "../../../src/kernel/outcome/webhookOutcome.ts";
+import { UncalledEndpointReports } from "../../../src/reactors/webhookDelivery/uncalledEndpoints.ts";
+
+const failed = (reason: WebhookFailure): WebhookOutcome => ({ kind: "failed", reason, durationMs: 0 });
+const ANSWERED: WebhookOutcome = {
+  kind: "answered",
+  statusCode: 500,
+  durationMs: 1,
+  body: "",
+  retryAfterSeconds: null,
+};
+
+test("an endpoint is reported when it begins not to be called, and again only after it was", () => {
+  const reported: string[] = [];
+  const reports = new UncalledEndpointReports(({ url }) => reported.push(url));
+  const note = (endpointId: string, outcome: WebhookOutcome, url = `https://${endpointId}.example/`) =>
+    reports.note({ workspaceId: "w", endpointId, url }, outcome);
+  const refused = failed("destination_not_public");
+  note("a", ANSWERED);
+  note("a", refused);
+  note("a", refused);
+  note("b", refused);
+  expect(reported).toEqual(["https://a.example/", "https://b.example/"]);
+  // Neither says where the name leads.
+  note("a", failed("dns"));
+  note("a", failed("interrupted"));
+  note("a", refused);
+  expect(reported).toHaveLength(2);
+  note("a", failed("connect"));
+  note("a", refused);
+  note("b", refused, "https://changed.example/");
+  expect(reported.slice(2)).toEqual(["https://a.example/", "https://changed.example/"]);
+});
