@@ -18,7 +18,7 @@ import { decodeCursor, pageOf } from "../../lists/cursorPaging.ts";
 import { invalid } from "../../server/problem.ts";
 import { CheckBox, Confirmation, Select } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { formFaults } from "../frame/formFaults.ts";
 import { seeOther } from "../frame/notices.ts";
@@ -67,29 +67,19 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
     };
   };
   return [
-    { method: "GET", path: PATH, scope: SCOPE, answer: (visit) => listPage(options, visit) },
-    { method: "GET", path: `${PATH}/new`, scope: SCOPE, answer: (visit) => newPage(visit, null) },
-    {
-      method: "POST",
-      path: PATH,
-      scope: SCOPE,
-      async answer(visit) {
-        const { body, form } = requestedKey(visit.form);
-        try {
-          checkBody(body);
-          const made = await issueOnRequest(keysOf(options), visit.principal, body, visit.commandContext());
-          return await newKeyPage(options, visit, made);
-        } catch (error) {
-          return newPage(visit, { ...form, faults: formFaults(error) });
-        }
-      },
-    },
-    {
-      method: "GET",
-      path: ONE,
-      scope: SCOPE,
-      answer: async (visit) => keyPage(visit, await keyOf(options, visit)),
-    },
+    get(PATH, SCOPE, (visit) => listPage(options, visit)),
+    get(`${PATH}/new`, SCOPE, (visit) => newPage(visit, null)),
+    post(PATH, SCOPE, async (visit) => {
+      const { body, form } = requestedKey(visit.form);
+      try {
+        checkBody(body);
+        const made = await issueOnRequest(keysOf(options), visit.principal, body, visit.commandContext());
+        return await newKeyPage(options, visit, made);
+      } catch (error) {
+        return newPage(visit, { ...form, faults: formFaults(error) });
+      }
+    }),
+    get(ONE, SCOPE, async (visit) => keyPage(visit, await keyOf(options, visit))),
   ];
 }
 
@@ -192,59 +182,49 @@ function utc(localTime: string): string {
 
 function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
-    {
-      method: "GET",
-      path: `${ONE}/rotate`,
-      scope: SCOPE,
-      async answer(visit) {
-        const { id, name } = await keyOf(options, visit);
-        return {
-          title: `Rotate ${name}`,
-          above: [...ABOVE, { path: `${PATH}/${id}`, title: name }],
-          body: (
-            <Confirmation
-              title={`Rotate ${name}?`}
-              action={visit.to(`${PATH}/${id}/rotate`)}
-              token={visit.formToken}
-              verb="Rotate"
-              cancelTo={visit.to(`${PATH}/${id}`)}
-            >
-              <p>
-                A new key that may do the same is shown once. The old one goes on for a while, then ends for
-                good.
-              </p>
-              <Select
-                name="overlap_seconds"
-                label="The old key goes on for"
-                value={String(OVERLAP_SECONDS_DEFAULT)}
-                options={OVERLAPS}
-              />
-            </Confirmation>
-          ),
-        };
-      },
-    },
-    {
-      method: "POST",
-      path: `${ONE}/rotate`,
-      scope: SCOPE,
-      async answer(visit) {
-        const apiKey = await keyOf(options, visit);
-        try {
-          const overlapSeconds = overlapOf(fieldOf(visit.form, "overlap_seconds"));
-          const rotation = { id: apiKey.id, overlapSeconds };
-          const context = visit.commandContext();
-          return await newKeyPage(
-            options,
-            visit,
-            await rotateOnRequest(keysOf(options), visit.principal, rotation, context),
-          );
-        } catch (error) {
-          const { status, whole, fields } = formFaults(error);
-          return keyPage(visit, apiKey, { status, text: whole ?? rotationFault(fields) });
-        }
-      },
-    },
+    get(`${ONE}/rotate`, SCOPE, async (visit) => {
+      const { id, name } = await keyOf(options, visit);
+      return {
+        title: `Rotate ${name}`,
+        above: [...ABOVE, { path: `${PATH}/${id}`, title: name }],
+        body: (
+          <Confirmation
+            title={`Rotate ${name}?`}
+            action={visit.to(`${PATH}/${id}/rotate`)}
+            token={visit.formToken}
+            verb="Rotate"
+            cancelTo={visit.to(`${PATH}/${id}`)}
+          >
+            <p>
+              A new key that may do the same is shown once. The old one goes on for a while, then ends for
+              good.
+            </p>
+            <Select
+              name="overlap_seconds"
+              label="The old key goes on for"
+              value={String(OVERLAP_SECONDS_DEFAULT)}
+              options={OVERLAPS}
+            />
+          </Confirmation>
+        ),
+      };
+    }),
+    post(`${ONE}/rotate`, SCOPE, async (visit) => {
+      const apiKey = await keyOf(options, visit);
+      try {
+        const overlapSeconds = overlapOf(fieldOf(visit.form, "overlap_seconds"));
+        const rotation = { id: apiKey.id, overlapSeconds };
+        const context = visit.commandContext();
+        return await newKeyPage(
+          options,
+          visit,
+          await rotateOnRequest(keysOf(options), visit.principal, rotation, context),
+        );
+      } catch (error) {
+        const { status, whole, fields } = formFaults(error);
+        return keyPage(visit, apiKey, { status, text: whole ?? rotationFault(fields) });
+      }
+    }),
   ];
 }
 
@@ -269,28 +249,18 @@ function overlapOf(text: string): number {
 function revocationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const keys = () => keysOf(options);
   return [
-    {
-      method: "GET",
-      path: `${ONE}/revoke`,
-      scope: SCOPE,
-      async answer(visit) {
-        const apiKey = await keyOf(options, visit);
-        const children = apiKeyDescendants(await caughtUpRows(keys().apiKeys), apiKey.id);
-        return revocationPage(visit, apiKey, children.length);
-      },
-    },
-    {
-      method: "POST",
-      path: `${ONE}/revoke`,
-      scope: SCOPE,
-      async answer(visit) {
-        const { id, name } = await keyOf(options, visit);
-        const withChildren = visit.form.get("with_children") === "true";
-        await revokeOnRequest(keys(), { id, withChildren }, visit.commandContext());
-        await catchUpIfInTime(keys().apiKeys);
-        return seeOther(visit.to(PATH), `${name} opens nothing any more.`);
-      },
-    },
+    get(`${ONE}/revoke`, SCOPE, async (visit) => {
+      const apiKey = await keyOf(options, visit);
+      const children = apiKeyDescendants(await caughtUpRows(keys().apiKeys), apiKey.id);
+      return revocationPage(visit, apiKey, children.length);
+    }),
+    post(`${ONE}/revoke`, SCOPE, async (visit) => {
+      const { id, name } = await keyOf(options, visit);
+      const withChildren = visit.form.get("with_children") === "true";
+      await revokeOnRequest(keys(), { id, withChildren }, visit.commandContext());
+      await catchUpIfInTime(keys().apiKeys);
+      return seeOther(visit.to(PATH), `${name} opens nothing any more.`);
+    }),
   ];
 }
 

@@ -17,7 +17,7 @@ import { Problem } from "../../server/problem.ts";
 import { bodyOf, withRoomFor } from "../../server/requestContext.ts";
 import { Confirmation } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { sentence } from "../frame/formFaults.ts";
 import { seeOther } from "../frame/notices.ts";
 import { catchUp, messagesOf } from "../message/findMessages.ts";
@@ -34,35 +34,20 @@ type Options = Pick<DashboardOptions, "deps" | "readModel" | "url">;
 
 /** Uploads: what became of them, their bytes, the messages that have them. */
 export function attachmentRoutes(options: Options): readonly DashboardRoute[] {
-  const manage = { scope: "attachment:manage" } as const;
   return [
-    { ...manage, method: "GET", path: ATTACHMENTS_PATH, answer: (visit) => listPage(options, visit) },
-    {
-      ...manage,
-      method: "POST",
-      path: ATTACHMENTS_PATH,
-      takesFile: true,
-      answer: (visit) => upload(options, visit),
-    },
-    { ...manage, method: "GET", path: ONE, answer: (visit) => attachmentPage(options, visit) },
-    { ...manage, method: "GET", path: `${ONE}/file`, answer: (visit) => fileOf(options, visit) },
-    {
-      ...manage,
-      method: "GET",
-      path: `${ONE}/delete`,
-      answer: async (visit) => deletionPage(visit, await uploadOf(options, visit)),
-    },
-    {
-      ...manage,
-      method: "POST",
-      path: `${ONE}/delete`,
-      async answer(visit) {
-        const { id, upload } = await uploadOf(options, visit);
-        await deleteAttachment(options.deps, id, visit.commandContext());
-        await catchUpIfInTime(options.readModel("attachments"));
-        return seeOther(visit.to(ATTACHMENTS_PATH), `${upload.filename ?? "The upload"} was deleted.`);
-      },
-    },
+    get(ATTACHMENTS_PATH, "attachment:manage", (visit) => listPage(options, visit)),
+    { ...post(ATTACHMENTS_PATH, "attachment:manage", (visit) => upload(options, visit)), takesFile: true },
+    get(ONE, "attachment:manage", (visit) => attachmentPage(options, visit)),
+    get(`${ONE}/file`, "attachment:manage", (visit) => fileOf(options, visit)),
+    get(`${ONE}/delete`, "attachment:manage", async (visit) =>
+      deletionPage(visit, await uploadOf(options, visit)),
+    ),
+    post(`${ONE}/delete`, "attachment:manage", async (visit) => {
+      const { id, upload } = await uploadOf(options, visit);
+      await deleteAttachment(options.deps, id, visit.commandContext());
+      await catchUpIfInTime(options.readModel("attachments"));
+      return seeOther(visit.to(ATTACHMENTS_PATH), `${upload.filename ?? "The upload"} was deleted.`);
+    }),
   ];
 }
 

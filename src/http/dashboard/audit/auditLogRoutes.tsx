@@ -12,7 +12,7 @@ import { Problem } from "../../server/problem.ts";
 import { beginStream } from "../../server/requestContext.ts";
 import { type CsvColumns, csvResponse, csvStream } from "../components/csvStream.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type Visit } from "../frame/dashboardRoute.ts";
 import { catchUp } from "../message/findMessages.ts";
 import { AUDIT_FILTERS, type AuditFilter, AuditLog, auditAddress } from "./auditLogPage.tsx";
 
@@ -29,8 +29,8 @@ type Options = Pick<DashboardOptions, "deps" | "readModel">;
 /** Who did what in the workspace: a page, and a file of all. */
 export function auditLogRoutes(options: Options): readonly DashboardRoute[] {
   return [
-    { method: "GET", path: "/audit", scope: SCOPE, answer: (visit) => auditLogPage(options, visit) },
-    { method: "GET", path: "/audit/log.csv", scope: SCOPE, answer: (visit) => csv(options, visit) },
+    get("/audit", SCOPE, (visit) => auditLogPage(options, visit)),
+    get("/audit/log.csv", SCOPE, (visit) => csv(options, visit)),
   ];
 }
 

@@ -6,7 +6,7 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, RowTable } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type Visit } from "../frame/dashboardRoute.ts";
 import { AuditTabs } from "./auditTabs.tsx";
 import { isOperator } from "./operator.ts";
 
@@ -22,20 +22,15 @@ const PATH = "/audit/copies";
 /** The copies of the log that were taken: backups and exports. */
 export function logCopyRoutes({ deps }: Pick<DashboardOptions, "deps">): readonly DashboardRoute[] {
   return [
-    {
-      method: "GET",
-      path: PATH,
-      scope: "workspace:manage",
-      async answer(visit): Promise<Page> {
-        const { instance } = await deps.instanceStatus.get();
-        const copies = (instance?.copies ?? []).toReversed();
-        const shown = copies.map(({ place, ...copy }) => ({
-          ...copy,
-          place: isOperator(visit) ? place : null,
-        }));
-        return { title: "Backups and exports", body: <Copies visit={visit} copies={shown} /> };
-      },
-    },
+    get(PATH, "workspace:manage", async (visit): Promise<Page> => {
+      const { instance } = await deps.instanceStatus.get();
+      const copies = (instance?.copies ?? []).toReversed();
+      const shown = copies.map(({ place, ...copy }) => ({
+        ...copy,
+        place: isOperator(visit) ? place : null,
+      }));
+      return { title: "Backups and exports", body: <Copies visit={visit} copies={shown} /> };
+    }),
   ];
 }
 

@@ -2,7 +2,7 @@
 import { readLastSeal } from "../../../commands/audit/auditSealer.ts";
 import { Problem } from "../../server/problem.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import type { EndedTask, MaintenanceKind, MaintenanceTask, ReadModelState } from "./maintenance.ts";
 import { maintenanceStream } from "./maintenancePart.tsx";
@@ -18,7 +18,6 @@ const READ_MODELS = "/audit/read-models";
 
 /** Seals and read models: their status, and the long work of verifying and rebuilding them. */
 export function maintenanceRoutes(options: Options): readonly DashboardRoute[] {
-  const manage = { scope: SCOPE } as const;
   const start = (visit: Visit, task: MaintenanceTask, path: string) => {
     requireOperator(visit);
     const hasBegun = options.maintenance.start(task);
@@ -27,37 +26,19 @@ export function maintenanceRoutes(options: Options): readonly DashboardRoute[] {
   const startOnReadModels = async (visit: Visit, kind: MaintenanceKind) =>
     start(visit, { kind, readModels: await namedReadModels(options, visit) }, READ_MODELS);
   return [
-    { ...manage, method: "GET", path: SEALS, answer: (visit) => sealPage(options, visit) },
-    {
-      ...manage,
-      method: "POST",
-      path: `${SEALS}/verify`,
-      answer: async (visit) => start(visit, { kind: "verifyLog", readModels: [] }, SEALS),
-    },
-    { ...manage, method: "GET", path: READ_MODELS, answer: (visit) => readModelPage(options, visit) },
-    {
-      ...manage,
-      method: "POST",
-      path: `${READ_MODELS}/verify`,
-      answer: (visit) => startOnReadModels(visit, "verifyReadModels"),
-    },
-    {
-      ...manage,
-      method: "POST",
-      path: `${READ_MODELS}/rebuild`,
-      answer: (visit) => startOnReadModels(visit, "rebuildReadModels"),
-    },
-    {
-      ...manage,
-      method: "POST",
-      path: "/audit/give-up",
-      async answer(visit) {
-        requireOperator(visit);
-        await options.maintenance.cancel();
-        const path = visit.form.get("path") === SEALS ? SEALS : READ_MODELS;
-        return seeOther(visit.to(path), "It was given up: nothing has changed.");
-      },
-    },
+    get(SEALS, SCOPE, (visit) => sealPage(options, visit)),
+    post(`${SEALS}/verify`, SCOPE, async (visit) =>
+      start(visit, { kind: "verifyLog", readModels: [] }, SEALS),
+    ),
+    get(READ_MODELS, SCOPE, (visit) => readModelPage(options, visit)),
+    post(`${READ_MODELS}/verify`, SCOPE, (visit) => startOnReadModels(visit, "verifyReadModels")),
+    post(`${READ_MODELS}/rebuild`, SCOPE, (visit) => startOnReadModels(visit, "rebuildReadModels")),
+    post("/audit/give-up", SCOPE, async (visit) => {
+      requireOperator(visit);
+      await options.maintenance.cancel();
+      const path = visit.form.get("path") === SEALS ? SEALS : READ_MODELS;
+      return seeOther(visit.to(path), "It was given up: nothing has changed.");
+    }),
   ];
 }
 

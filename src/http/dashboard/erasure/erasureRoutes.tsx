@@ -8,7 +8,7 @@ import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import { decodeCursor, encodeCursor } from "../../lists/cursorPaging.ts";
 import { invalid, Problem } from "../../server/problem.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { seeOther } from "../frame/notices.ts";
@@ -23,40 +23,24 @@ type Options = Pick<DashboardOptions, "deps" | "readModel">;
 /** Asking that a person be erased, and reading what became of it. */
 export function erasureRoutes(options: Options): readonly DashboardRoute[] {
   const { deps } = options;
-  const manage = { scope: "workspace:manage" } as const;
   return [
-    { ...manage, method: "GET", path: ERASURES_PATH, answer: (visit) => listPage(options, visit) },
-    {
-      ...manage,
-      method: "GET",
-      path: `${ERASURES_PATH}/new`,
-      answer: async (visit) => newPage(visit, "", null),
-    },
-    {
-      ...manage,
-      method: "POST",
-      path: ERASURES_PATH,
-      async answer(visit) {
-        const text = fieldOf(visit.form, "address").trim();
-        try {
-          const address = parseAddress(text);
-          if ("invalid" in address) throw invalid("/address", address.invalid);
-          const id = await requestPersonErasure(deps, address, visit.commandContext());
-          return seeOther(visit.to(`${ERASURES_PATH}/${id}`));
-        } catch (error) {
-          return newPage(visit, text, formFaults(error));
-        }
-      },
-    },
-    {
-      ...manage,
-      method: "GET",
-      path: `${ERASURES_PATH}/:id`,
-      async answer(visit): Promise<Page> {
-        const erasure = await erasureOf(options, visit.workspaceId, visit.params.id ?? "");
-        return { title: "Erasure", above: ABOVE, body: <ErasurePage visit={visit} erasure={erasure} /> };
-      },
-    },
+    get(ERASURES_PATH, "workspace:manage", (visit) => listPage(options, visit)),
+    get(`${ERASURES_PATH}/new`, "workspace:manage", async (visit) => newPage(visit, "", null)),
+    post(ERASURES_PATH, "workspace:manage", async (visit) => {
+      const text = fieldOf(visit.form, "address").trim();
+      try {
+        const address = parseAddress(text);
+        if ("invalid" in address) throw invalid("/address", address.invalid);
+        const id = await requestPersonErasure(deps, address, visit.commandContext());
+        return seeOther(visit.to(`${ERASURES_PATH}/${id}`));
+      } catch (error) {
+        return newPage(visit, text, formFaults(error));
+      }
+    }),
+    get(`${ERASURES_PATH}/:id`, "workspace:manage", async (visit): Promise<Page> => {
+      const erasure = await erasureOf(options, visit.workspaceId, visit.params.id ?? "");
+      return { title: "Erasure", above: ABOVE, body: <ErasurePage visit={visit} erasure={erasure} /> };
+    }),
   ];
 }
 

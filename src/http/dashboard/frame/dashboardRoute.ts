@@ -75,6 +75,25 @@ export interface DashboardRoute {
   answer(visit: Visit): Promise<Page | Response>;
 }
 
+/** What is asked for by following a link. */
+export function get(path: string, scope: Scope | null, answer: DashboardRoute["answer"]): DashboardRoute {
+  return { method: "GET", path, scope, answer };
+}
+
+/** What a script asks for and not a person. */
+export function getInBackground(
+  path: string,
+  scope: Scope | null,
+  answer: DashboardRoute["answer"],
+): DashboardRoute {
+  return { ...get(path, scope, answer), isBackground: true };
+}
+
+/** What is done by sending a form. */
+export function post(path: string, scope: Scope | null, answer: DashboardRoute["answer"]): DashboardRoute {
+  return { method: "POST", path, scope, answer };
+}
+
 /** The longest form that a route takes, in bytes. */
 export function formBytesMax(route: DashboardRoute): number {
   return route.formBytesMax ?? SMALL_BODY_BYTES_MAX;

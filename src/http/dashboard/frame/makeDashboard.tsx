@@ -26,6 +26,7 @@ import {
   type DashboardRoute,
   formBytesMax,
   type Page,
+  post,
   routeTable,
   type Visit,
 } from "./dashboardRoute.ts";
@@ -82,30 +83,20 @@ export async function makeDashboard(options: DashboardOptions): Promise<Dashboar
 /** What belongs to no page. */
 function frameRoutes({ deps }: DashboardOptions, sessions: Frame["sessions"]): readonly DashboardRoute[] {
   return [
-    {
-      method: "POST",
-      path: "/log-out",
-      scope: null,
-      async answer({ session, to, commandContext }) {
-        const cookie = sessions.end(session);
-        // Whoever has a copy of the cookie is out too, on every instance.
-        if (session.hasOwnKey) await revokeKey(deps, session.keyId, commandContext());
-        const response = seeOther(to("/log-in"));
-        response.headers.set("set-cookie", cookie);
-        return response;
-      },
-    },
-    {
-      method: "POST",
-      path: "/mail",
-      scope: "email:read",
-      async answer({ session, form, to }) {
-        const showsTest = form.get("show") === "test";
-        const response = seeOther(to("/messages"));
-        response.headers.set("set-cookie", sessions.showing(session, showsTest));
-        return response;
-      },
-    },
+    post("/log-out", null, async ({ session, to, commandContext }) => {
+      const cookie = sessions.end(session);
+      // Whoever has a copy of the cookie is out too, on every instance.
+      if (session.hasOwnKey) await revokeKey(deps, session.keyId, commandContext());
+      const response = seeOther(to("/log-in"));
+      response.headers.set("set-cookie", cookie);
+      return response;
+    }),
+    post("/mail", "email:read", async ({ session, form, to }) => {
+      const showsTest = form.get("show") === "test";
+      const response = seeOther(to("/messages"));
+      response.headers.set("set-cookie", sessions.showing(session, showsTest));
+      return response;
+    }),
   ];
 }
 

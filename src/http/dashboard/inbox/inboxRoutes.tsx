@@ -4,7 +4,7 @@ import { isUuid } from "../../../kernel/ids.ts";
 import { mailOwnerId } from "../../../kernel/mail/liveOrTestMailOwner.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type Visit } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
 import { catchUp, type MessageRow, messagePage } from "../message/findMessages.ts";
 import { Inbox } from "./inboxPage.tsx";
@@ -13,9 +13,7 @@ const MAILS_PER_PAGE = 25;
 
 /** A mailbox of what would have been sent: mail that was written to the outbox and has gone nowhere. */
 export function inboxRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  return [
-    { method: "GET", path: "/inbox", scope: "email:read", answer: (visit) => showInbox(options, visit) },
-  ];
+  return [get("/inbox", "email:read", (visit) => showInbox(options, visit))];
 }
 
 async function showInbox(options: DashboardOptions, visit: Visit): Promise<Page> {

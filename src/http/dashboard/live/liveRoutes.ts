@@ -9,7 +9,7 @@ import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import { Problem } from "../../server/problem.ts";
 import { requestContextOf } from "../../server/requestContext.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, getInBackground, type Visit } from "../frame/dashboardRoute.ts";
 import type { LiveStreams, Watch } from "./liveStreams.ts";
 
 type LiveOptions = Pick<DashboardOptions, "deps" | "readModel">;
@@ -37,42 +37,24 @@ export function liveRoutes(options: DashboardOptions, streams: LiveStreams): rea
     return response;
   };
   return [
-    {
-      method: "GET",
-      path: "/live",
-      scope: "email:read",
-      isBackground: true,
-      async answer(visit) {
-        const ownerId = mailOwnerId(visit.principal);
-        const version = () => versionOfMessages(options, ownerId);
-        return open(visit, { subject: ownerId, version, restMs: MESSAGES_REST_MS });
-      },
-    },
-    {
-      method: "GET",
-      path: "/live/messages/:id",
-      scope: "email:read",
-      isBackground: true,
-      async answer(visit) {
-        const { id = "" } = visit.params;
-        const { store } = options.deps;
-        const state = isUuid(id) ? await readEmailState(store, id.toLowerCase()) : null;
-        if (state === null || !isOwnEmail(state, visit.principal)) throw new Problem("NOT_FOUND");
-        const stream = emailStream(id.toLowerCase());
-        const version = async () => String(await store.lastRevision(stream));
-        return open(visit, { subject: stream, version, restMs: 0 });
-      },
-    },
-    {
-      method: "GET",
-      path: "/live/maintenance",
-      scope: "workspace:manage",
-      isBackground: true,
-      async answer(visit) {
-        const version = async () => options.maintenance.version();
-        return open(visit, { subject: "maintenance", version, restMs: 0 });
-      },
-    },
+    getInBackground("/live", "email:read", async (visit) => {
+      const ownerId = mailOwnerId(visit.principal);
+      const version = () => versionOfMessages(options, ownerId);
+      return open(visit, { subject: ownerId, version, restMs: MESSAGES_REST_MS });
+    }),
+    getInBackground("/live/messages/:id", "email:read", async (visit) => {
+      const { id = "" } = visit.params;
+      const { store } = options.deps;
+      const state = isUuid(id) ? await readEmailState(store, id.toLowerCase()) : null;
+      if (state === null || !isOwnEmail(state, visit.principal)) throw new Problem("NOT_FOUND");
+      const stream = emailStream(id.toLowerCase());
+      const version = async () => String(await store.lastRevision(stream));
+      return open(visit, { subject: stream, version, restMs: 0 });
+    }),
+    getInBackground("/live/maintenance", "workspace:manage", async (visit) => {
+      const version = async () => options.maintenance.version();
+      return open(visit, { subject: "maintenance", version, restMs: 0 });
+    }),
   ];
 }
 

@@ -1,19 +1,13 @@
 import { SESSION_PATH } from "../components/sessionEnded.tsx";
-import type { DashboardRoute } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, getInBackground } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 
 /** Whether a session goes on: a page asks when somebody comes back to it. One that has ended never gets this far. */
 export function sessionRoutes(): readonly DashboardRoute[] {
   return [
-    {
-      method: "GET",
-      path: SESSION_PATH,
-      scope: null,
-      isBackground: true,
-      async answer({ request, to }) {
-        if (!request.headers.has("hx-request")) return seeOther(to("/"));
-        return new Response(null, { status: 204, headers: { "cache-control": "no-store" } });
-      },
-    },
+    getInBackground(SESSION_PATH, null, async ({ request, to }) => {
+      if (!request.headers.has("hx-request")) return seeOther(to("/"));
+      return new Response(null, { status: 204, headers: { "cache-control": "no-store" } });
+    }),
   ];
 }

@@ -11,7 +11,7 @@ import { requireSender } from "../../server/authorization.ts";
 import { Problem } from "../../server/problem.ts";
 import { Confirmation, Field } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { messageOf } from "./messageRoutes.tsx";
 import { sendAgain } from "./sendAgain.ts";
@@ -21,26 +21,16 @@ type Options = Pick<DashboardOptions, "deps">;
 
 /** What can be done with one message. What cannot be undone asks once. */
 export function messageActionRoutes(options: Options): readonly DashboardRoute[] {
-  const ask = (path: string, page: (visit: Visit, view: EmailView) => Page): DashboardRoute => ({
-    method: "GET",
-    path,
-    scope: "email:send",
-    answer: async (visit) => page(visit, await reachable(options, visit)),
-  });
-  const act = (path: string, answer: DashboardRoute["answer"]): DashboardRoute => ({
-    method: "POST",
-    path,
-    scope: "email:send",
-    answer,
-  });
+  const ask = (path: string, page: (visit: Visit, view: EmailView) => Page): DashboardRoute =>
+    get(path, "email:send", async (visit) => page(visit, await reachable(options, visit)));
   return [
     ask("/messages/:id/send-again", (visit, view) => askSendAgain(visit, view, {})),
-    act("/messages/:id/send-again", (visit) => doSendAgain(options, visit)),
+    post("/messages/:id/send-again", "email:send", (visit) => doSendAgain(options, visit)),
     ask("/messages/:id/cancel", askCancel),
-    act("/messages/:id/cancel", (visit) => doCancel(options, visit)),
+    post("/messages/:id/cancel", "email:send", (visit) => doCancel(options, visit)),
     ask("/messages/:id/erase", askErase),
-    act("/messages/:id/erase", (visit) => doErase(options, visit)),
-    act("/messages/:id/try-now", (visit) => doTryNow(options, visit)),
+    post("/messages/:id/erase", "email:send", (visit) => doErase(options, visit)),
+    post("/messages/:id/try-now", "email:send", (visit) => doTryNow(options, visit)),
   ];
 }
 

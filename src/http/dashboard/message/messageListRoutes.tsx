@@ -9,7 +9,14 @@ import { csvResponse } from "../components/csvStream.ts";
 import { Confirmation, PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import {
+  type DashboardRoute,
+  get,
+  getInBackground,
+  type Page,
+  post,
+  type Visit,
+} from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
 import {
@@ -39,37 +46,11 @@ const ROWS_PER_PAGE = 30;
 export function messageListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const source: MessageSource = { deps: options.deps, emails: options.readModel("emails") };
   return [
-    {
-      method: "GET",
-      path: "/messages",
-      scope: "email:read",
-      answer: (visit) => showList(options, source, visit),
-    },
-    {
-      method: "GET",
-      path: "/messages/rows",
-      scope: "email:read",
-      isBackground: true,
-      answer: (visit) => showRows(source, visit),
-    },
-    {
-      method: "GET",
-      path: "/messages.csv",
-      scope: "email:read",
-      answer: async (visit) => csvOf(source, visit),
-    },
-    {
-      method: "GET",
-      path: "/messages/send-again",
-      scope: "email:send",
-      answer: async (visit) => confirmSendAgain(source, visit),
-    },
-    {
-      method: "POST",
-      path: "/messages/send-again",
-      scope: "email:send",
-      answer: (visit) => sendAllAgain(source, visit),
-    },
+    get("/messages", "email:read", (visit) => showList(options, source, visit)),
+    getInBackground("/messages/rows", "email:read", (visit) => showRows(source, visit)),
+    get("/messages.csv", "email:read", async (visit) => csvOf(source, visit)),
+    get("/messages/send-again", "email:send", async (visit) => confirmSendAgain(source, visit)),
+    post("/messages/send-again", "email:send", (visit) => sendAllAgain(source, visit)),
   ];
 }
 

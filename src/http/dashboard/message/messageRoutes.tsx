@@ -7,7 +7,7 @@ import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import { Problem } from "../../server/problem.ts";
 import { withRoomFor } from "../../server/requestContext.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type Visit } from "../frame/dashboardRoute.ts";
 import { type InlineImage, referredImages, withInlineImages } from "./inlineImages.ts";
 import { bodyResponse, downloadResponse, fileAt } from "./messageFileResponses.ts";
 import { MessagePage, PARTS, type Part } from "./messagePage.tsx";
@@ -21,31 +21,22 @@ type Options = Pick<DashboardOptions, "deps" | "readModel" | "readWaitingReason"
 
 /** One message: its page and its files. */
 export function messageRoutes(options: Options): readonly DashboardRoute[] {
-  const read = { method: "GET", scope: "email:read" } as const;
   return [
-    { ...read, path: "/messages/:id", answer: (visit) => showMessage(options, visit) },
-    { ...read, path: "/messages/:id/timeline", answer: (visit) => showTimeline(options, visit) },
-    {
-      ...read,
-      path: "/messages/:id/body.html",
-      async answer(visit) {
-        const view = await messageOf(options, visit);
-        if (view.content?.html === undefined) throw new Problem("NOT_FOUND");
-        const { html } = view.content;
-        const whole = () => htmlWithImages(options, view, html);
-        return bodyResponse(await withRoomFor(visit.request, fileBytesOf(view), whole));
-      },
-    },
-    {
-      ...read,
-      path: "/messages/:id/source.eml",
-      async answer(visit) {
-        const view = await messageOf(options, visit);
-        const mime = await withRoomFor(visit.request, fileBytesOf(view), () => mimeOf(options, view));
-        return downloadResponse(mime, `${view.id}.eml`, "message/rfc822");
-      },
-    },
-    { ...read, path: "/messages/:id/files/:index", answer: (visit) => fileOf(options, visit) },
+    get("/messages/:id", "email:read", (visit) => showMessage(options, visit)),
+    get("/messages/:id/timeline", "email:read", (visit) => showTimeline(options, visit)),
+    get("/messages/:id/body.html", "email:read", async (visit) => {
+      const view = await messageOf(options, visit);
+      if (view.content?.html === undefined) throw new Problem("NOT_FOUND");
+      const { html } = view.content;
+      const whole = () => htmlWithImages(options, view, html);
+      return bodyResponse(await withRoomFor(visit.request, fileBytesOf(view), whole));
+    }),
+    get("/messages/:id/source.eml", "email:read", async (visit) => {
+      const view = await messageOf(options, visit);
+      const mime = await withRoomFor(visit.request, fileBytesOf(view), () => mimeOf(options, view));
+      return downloadResponse(mime, `${view.id}.eml`, "message/rfc822");
+    }),
+    get("/messages/:id/files/:index", "email:read", (visit) => fileOf(options, visit)),
   ];
 }
 

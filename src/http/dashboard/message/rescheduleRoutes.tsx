@@ -6,7 +6,7 @@ import { DAY_MS, type EpochMs, parseDateTime, rfc3339 } from "../../../kernel/ti
 import { Problem } from "../../server/problem.ts";
 import { Confirmation, Field } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { pageAbout, reachable } from "./messageActionRoutes.tsx";
 
@@ -17,27 +17,14 @@ const SCOPE = "email:send";
 /** Moving a scheduled message to another time, and sending it now. */
 export function rescheduleRoutes(options: Options): readonly DashboardRoute[] {
   return [
-    {
-      method: "GET",
-      path: "/messages/:id/reschedule",
-      scope: SCOPE,
-      answer: async (visit) => askTime(visit, await reachable(options, visit), {}),
-    },
-    {
-      method: "POST",
-      path: "/messages/:id/reschedule",
-      scope: SCOPE,
-      answer: (visit) => doReschedule(options, visit),
-    },
-    {
-      method: "POST",
-      path: "/messages/:id/send-now",
-      scope: SCOPE,
-      async answer(visit) {
-        const { id } = await reachable(options, visit);
-        return moved(options, visit, id, options.deps.clock.now());
-      },
-    },
+    get("/messages/:id/reschedule", SCOPE, async (visit) =>
+      askTime(visit, await reachable(options, visit), {}),
+    ),
+    post("/messages/:id/reschedule", SCOPE, (visit) => doReschedule(options, visit)),
+    post("/messages/:id/send-now", SCOPE, async (visit) => {
+      const { id } = await reachable(options, visit);
+      return moved(options, visit, id, options.deps.clock.now());
+    }),
   ];
 }
 

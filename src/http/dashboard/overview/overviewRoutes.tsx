@@ -5,7 +5,7 @@ import type { EpochMs } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import { isOperator } from "../audit/operator.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type Visit } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
 import { type MessageRow, messagePage } from "../message/findMessages.ts";
 import { countsOf, RANGES, type Range } from "./counts.ts";
@@ -18,7 +18,7 @@ const PROBLEM_STATUSES = ["deferred", "bounced", "complained", "failed"] as cons
 
 /** The first page: how the service is, and what has become of messages. */
 export function overviewRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  return [{ method: "GET", path: "/", scope: null, answer: (visit) => showOverview(options, visit) }];
+  return [get("/", null, (visit) => showOverview(options, visit))];
 }
 
 async function showOverview(options: DashboardOptions, visit: Visit): Promise<Page> {

@@ -14,7 +14,7 @@ import {
 import { senderJson } from "../../sender/senderResource.ts";
 import { Confirmation } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { seeOther } from "../frame/notices.ts";
@@ -50,49 +50,36 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const { deps } = options;
   const senders = options.readModel("senders");
   return [
-    { method: "GET", path: PATH, scope: SCOPE, answer: (visit) => listPage(options, visit, EMPTY_FORM) },
-    {
-      method: "POST",
-      path: PATH,
-      scope: SCOPE,
-      async answer(visit) {
-        const name = fieldOf(visit.form, "name").trim();
-        const displayName = fieldOf(visit.form, "display_name").trim();
-        try {
-          const sender = checkedSender(name, displayName === "" ? undefined : displayName);
-          const added = await addOrRenameSender(
-            { deps, senders },
-            { ...sender, workspaceId: visit.workspaceId },
-            visit.commandContext(),
-          );
-          await catchUpIfInTime(senders);
-          const notice = {
-            added: `${name} was added. Verify it to send from it.`,
-            renamed: `${name} was there already: it has another display name now.`,
-            alreadyAdded: `${name} was there already.`,
-          }[added.outcome];
-          return seeOther(visit.to(`${PATH}/${added.id}`), notice);
-        } catch (error) {
-          const faults = formFaults(error, (member) =>
-            member === "address" || member === "domain" ? "name" : member,
-          );
-          const page = await listPage(options, visit, { name, displayName, faults });
-          return { ...page, status: faults.status };
-        }
-      },
-    },
-    {
-      method: "GET",
-      path: ONE,
-      scope: SCOPE,
-      answer: async (visit) => senderPage(options, visit, await senderOf(options, visit)),
-    },
-    {
-      method: "GET",
-      path: `${ONE}/records`,
-      scope: SCOPE,
-      answer: async (visit) => mailRecordsPage(options, visit, await senderOf(options, visit)),
-    },
+    get(PATH, SCOPE, (visit) => listPage(options, visit, EMPTY_FORM)),
+    post(PATH, SCOPE, async (visit) => {
+      const name = fieldOf(visit.form, "name").trim();
+      const displayName = fieldOf(visit.form, "display_name").trim();
+      try {
+        const sender = checkedSender(name, displayName === "" ? undefined : displayName);
+        const added = await addOrRenameSender(
+          { deps, senders },
+          { ...sender, workspaceId: visit.workspaceId },
+          visit.commandContext(),
+        );
+        await catchUpIfInTime(senders);
+        const notice = {
+          added: `${name} was added. Verify it to send from it.`,
+          renamed: `${name} was there already: it has another display name now.`,
+          alreadyAdded: `${name} was there already.`,
+        }[added.outcome];
+        return seeOther(visit.to(`${PATH}/${added.id}`), notice);
+      } catch (error) {
+        const faults = formFaults(error, (member) =>
+          member === "address" || member === "domain" ? "name" : member,
+        );
+        const page = await listPage(options, visit, { name, displayName, faults });
+        return { ...page, status: faults.status };
+      }
+    }),
+    get(ONE, SCOPE, async (visit) => senderPage(options, visit, await senderOf(options, visit))),
+    get(`${ONE}/records`, SCOPE, async (visit) =>
+      mailRecordsPage(options, visit, await senderOf(options, visit)),
+    ),
   ];
 }
 
@@ -178,42 +165,32 @@ function verificationRoutes(options: DashboardOptions): readonly DashboardRoute[
   const { deps } = options;
   const senders = options.readModel("senders");
   return [
-    {
-      method: "POST",
-      path: `${ONE}/verify`,
-      scope: SCOPE,
-      async answer(visit) {
-        const view = await senderOf(options, visit);
-        const { id, sender } = view;
-        const isDomain = sender.kind === "domain";
-        try {
-          await options.senderVerification.verify(isDomain ? "dns" : "email", view, visit.commandContext());
-        } catch (error) {
-          return senderPage(options, visit, view, { faults: formFaults(error), displayName: null });
-        }
-        const { verifiedBy } = (await existingSender(deps, visit.workspaceId, id)).sender;
-        const notice =
-          verifiedBy === null ? `A link is on its way to ${sender.name}.` : `${sender.name} is verified.`;
-        return seeOther(visit.to(`${PATH}/${id}`), notice);
-      },
-    },
-    {
-      method: "POST",
-      path: `${ONE}/display-name`,
-      scope: SCOPE,
-      async answer(visit) {
-        const view = await senderOf(options, visit);
-        const displayName = fieldOf(visit.form, "display_name").trim();
-        try {
-          const sender = checkedSender(view.sender.name, displayName === "" ? null : displayName);
-          const wanted = { ...sender, workspaceId: visit.workspaceId };
-          await addOrRenameSender({ deps, senders }, wanted, visit.commandContext());
-        } catch (error) {
-          return senderPage(options, visit, view, { faults: formFaults(error), displayName });
-        }
-        return seeOther(visit.to(`${PATH}/${view.id}`), "The display name was saved.");
-      },
-    },
+    post(`${ONE}/verify`, SCOPE, async (visit) => {
+      const view = await senderOf(options, visit);
+      const { id, sender } = view;
+      const isDomain = sender.kind === "domain";
+      try {
+        await options.senderVerification.verify(isDomain ? "dns" : "email", view, visit.commandContext());
+      } catch (error) {
+        return senderPage(options, visit, view, { faults: formFaults(error), displayName: null });
+      }
+      const { verifiedBy } = (await existingSender(deps, visit.workspaceId, id)).sender;
+      const notice =
+        verifiedBy === null ? `A link is on its way to ${sender.name}.` : `${sender.name} is verified.`;
+      return seeOther(visit.to(`${PATH}/${id}`), notice);
+    }),
+    post(`${ONE}/display-name`, SCOPE, async (visit) => {
+      const view = await senderOf(options, visit);
+      const displayName = fieldOf(visit.form, "display_name").trim();
+      try {
+        const sender = checkedSender(view.sender.name, displayName === "" ? null : displayName);
+        const wanted = { ...sender, workspaceId: visit.workspaceId };
+        await addOrRenameSender({ deps, senders }, wanted, visit.commandContext());
+      } catch (error) {
+        return senderPage(options, visit, view, { faults: formFaults(error), displayName });
+      }
+      return seeOther(visit.to(`${PATH}/${view.id}`), "The display name was saved.");
+    }),
   ];
 }
 
@@ -230,34 +207,29 @@ function switchRoutes(options: DashboardOptions): readonly DashboardRoute[] {
     return seeOther(visit.to(`${PATH}/${id}`), `${sender.name} ${notice}`);
   };
   return [
-    {
-      method: "GET",
-      path: `${ONE}/disable`,
-      scope: SCOPE,
-      async answer(visit) {
-        const { id, sender } = await senderOf(options, visit);
-        return {
-          title: `Disable ${sender.name}`,
-          above: [...ABOVE, { path: `${PATH}/${id}`, title: sender.name }],
-          body: (
-            <Confirmation
-              title={`Disable ${sender.name}?`}
-              action={visit.to(`${PATH}/${id}/disable`)}
-              token={visit.formToken}
-              verb="Disable"
-              cancelTo={visit.to(`${PATH}/${id}`)}
-              isDangerous
-            >
-              <p>
-                New messages from it are refused, and what is queued waits until it is enabled again.
-                {sender.kind === "address" ? " Its domain does not cover it meanwhile." : ""}
-              </p>
-            </Confirmation>
-          ),
-        };
-      },
-    },
-    { method: "POST", path: `${ONE}/disable`, scope: SCOPE, answer: (visit) => switched(visit, "disabled") },
-    { method: "POST", path: `${ONE}/enable`, scope: SCOPE, answer: (visit) => switched(visit, "enabled") },
+    get(`${ONE}/disable`, SCOPE, async (visit) => {
+      const { id, sender } = await senderOf(options, visit);
+      return {
+        title: `Disable ${sender.name}`,
+        above: [...ABOVE, { path: `${PATH}/${id}`, title: sender.name }],
+        body: (
+          <Confirmation
+            title={`Disable ${sender.name}?`}
+            action={visit.to(`${PATH}/${id}/disable`)}
+            token={visit.formToken}
+            verb="Disable"
+            cancelTo={visit.to(`${PATH}/${id}`)}
+            isDangerous
+          >
+            <p>
+              New messages from it are refused, and what is queued waits until it is enabled again.
+              {sender.kind === "address" ? " Its domain does not cover it meanwhile." : ""}
+            </p>
+          </Confirmation>
+        ),
+      };
+    }),
+    post(`${ONE}/disable`, SCOPE, (visit) => switched(visit, "disabled")),
+    post(`${ONE}/enable`, SCOPE, (visit) => switched(visit, "enabled")),
   ];
 }

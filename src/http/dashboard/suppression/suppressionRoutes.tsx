@@ -14,7 +14,7 @@ import { decodeCursor, type Page as RowPage } from "../../lists/cursorPaging.ts"
 import { Problem } from "../../server/problem.ts";
 import { Confirmation } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { seeOther } from "../frame/notices.ts";
 import {
@@ -66,27 +66,17 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
   }
 
   return [
-    {
-      method: "GET",
-      path: PATH,
-      scope: "suppression:manage",
-      answer: (visit) => listPage(visit, EMPTY_FORM),
-    },
-    {
-      method: "POST",
-      path: PATH,
-      scope: "suppression:manage",
-      async answer(visit) {
-        const form = checkedForm(visit.form);
-        if (!("parsed" in form)) return { ...(await listPage(visit, form)), status: 422 };
-        const { parsed, note } = form;
-        const wanted = { workspaceId: visit.workspaceId, address: parsed, note: note === "" ? null : note };
-        const { isNew } = await addSuppression(deps, wanted, visit.commandContext());
-        await catchUpIfInTime(suppressions);
-        const said = isNew ? "gets no more mail." : "was suppressed before: nothing has changed.";
-        return seeOther(visit.to(PATH), `${parsed.sent} ${said}`);
-      },
-    },
+    get(PATH, "suppression:manage", (visit) => listPage(visit, EMPTY_FORM)),
+    post(PATH, "suppression:manage", async (visit) => {
+      const form = checkedForm(visit.form);
+      if (!("parsed" in form)) return { ...(await listPage(visit, form)), status: 422 };
+      const { parsed, note } = form;
+      const wanted = { workspaceId: visit.workspaceId, address: parsed, note: note === "" ? null : note };
+      const { isNew } = await addSuppression(deps, wanted, visit.commandContext());
+      await catchUpIfInTime(suppressions);
+      const said = isNew ? "gets no more mail." : "was suppressed before: nothing has changed.";
+      return seeOther(visit.to(PATH), `${parsed.sent} ${said}`);
+    }),
     ...removalRoutes(options),
   ];
 }
@@ -122,29 +112,19 @@ async function findSuppressions(
 
 function removalRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRoute[] {
   return [
-    {
-      method: "GET",
-      path: `${PATH}/:address/remove`,
-      scope: "suppression:manage",
-      async answer(visit) {
-        const address = addressOf(visit);
-        const suppression = await readSuppression(deps, visit.workspaceId, address);
-        if (suppression === null) throw new Problem("NOT_FOUND");
-        return removalPage(visit, address, suppression);
-      },
-    },
-    {
-      method: "POST",
-      path: `${PATH}/:address/remove`,
-      scope: "suppression:manage",
-      async answer(visit) {
-        const address = addressOf(visit);
-        const outcome = await removeSuppression(deps, visit.workspaceId, address, visit.commandContext());
-        if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
-        await catchUpIfInTime(readModel("suppressions"));
-        return seeOther(visit.to(PATH), `Mail to ${address.sent} is sent again.`);
-      },
-    },
+    get(`${PATH}/:address/remove`, "suppression:manage", async (visit) => {
+      const address = addressOf(visit);
+      const suppression = await readSuppression(deps, visit.workspaceId, address);
+      if (suppression === null) throw new Problem("NOT_FOUND");
+      return removalPage(visit, address, suppression);
+    }),
+    post(`${PATH}/:address/remove`, "suppression:manage", async (visit) => {
+      const address = addressOf(visit);
+      const outcome = await removeSuppression(deps, visit.workspaceId, address, visit.commandContext());
+      if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
+      await catchUpIfInTime(readModel("suppressions"));
+      return seeOther(visit.to(PATH), `Mail to ${address.sent} is sent again.`);
+    }),
   ];
 }
 

@@ -3,7 +3,7 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import { TEMPLATE_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { draftOrRefuse, existingTemplate, existingVersion } from "../../template/templateChanges.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { bodyResponse } from "../message/messageFileResponses.ts";
 import { type DraftFields, draftFields, fieldsOfSource } from "./draftForm.ts";
@@ -18,26 +18,18 @@ const FORM_BYTES_MAX = 3 * TEMPLATE_BODY_BYTES_MAX;
 
 /** Drafting a version: the editor, and what a draft comes to while it is written. */
 export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
-  const post = (path: string, answer: DashboardRoute["answer"]): DashboardRoute => ({
-    method: "POST",
-    path,
-    scope,
+  const postDraft = (path: string, answer: DashboardRoute["answer"]): DashboardRoute => ({
+    ...post(path, scope, answer),
     formBytesMax: FORM_BYTES_MAX,
-    answer,
   });
   return [
-    {
-      method: "GET",
-      path: "/templates/:id/draft",
-      scope,
-      async answer(visit) {
-        const fields = await startingFields(deps, visit);
-        const isEmpty = fields.subject === "" && fields.html === "" && fields.text === "";
-        return editorPage(deps, visit, { fields, preview: isEmpty ? null : previewDraft(deps, fields) });
-      },
-    },
-    post("/templates/:id/draft", (visit) => saveDraft(deps, visit)),
-    post("/templates/:id/draft/preview", async (visit) => {
+    get("/templates/:id/draft", scope, async (visit) => {
+      const fields = await startingFields(deps, visit);
+      const isEmpty = fields.subject === "" && fields.html === "" && fields.text === "";
+      return editorPage(deps, visit, { fields, preview: isEmpty ? null : previewDraft(deps, fields) });
+    }),
+    postDraft("/templates/:id/draft", (visit) => saveDraft(deps, visit)),
+    postDraft("/templates/:id/draft/preview", async (visit) => {
       const fields = draftFields(visit.form);
       const preview = previewDraft(deps, fields);
       if (!visit.request.headers.has("hx-request")) return editorPage(deps, visit, { fields, preview });
@@ -47,7 +39,7 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
         body: <LivePreview visit={visit} fields={fields} preview={preview} before={before} />,
       };
     }),
-    post("/templates/:id/draft/frame", async (visit) =>
+    postDraft("/templates/:id/draft/frame", async (visit) =>
       bodyResponse(previewDraft(deps, draftFields(visit.form)).output?.html ?? ""),
     ),
   ];

@@ -16,7 +16,7 @@ import {
 import { TEMPLATE_NAME_CHARACTERS_MAX } from "../../template/templateOperations.ts";
 import { Confirmation } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { seeOther } from "../frame/notices.ts";
 import { NewTemplateForm, TemplateDetail, TemplateList } from "./templatePage.tsx";
@@ -38,39 +38,21 @@ export function templateRoutes(options: DashboardOptions): readonly DashboardRou
 function listRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRoute[] {
   const templates = readModel("templates");
   return [
-    {
-      method: "GET",
-      path: TEMPLATES.path,
-      scope,
-      async answer(visit) {
-        const cursor = visit.query.get("cursor");
-        const request = pageRequest(cursor === null ? {} : { cursor });
-        const db = await caughtUpRows(templates);
-        const page = pageOf(request, (wanted) => listTemplates(db, visit.workspaceId, wanted));
-        return { title: "Templates", body: <TemplateList visit={visit} page={page} /> };
-      },
-    },
-    {
-      method: "GET",
-      path: "/templates/new",
-      scope,
-      answer: async (visit) => newTemplatePage(visit),
-    },
-    {
-      method: "POST",
-      path: "/templates/new",
-      scope,
-      async answer(visit) {
-        const name = fieldOf(visit.form, "name").trim();
-        if (name === "" || codePoints(name) > TEMPLATE_NAME_CHARACTERS_MAX)
-          return newTemplatePage(visit, name, `A name has 1 to ${TEMPLATE_NAME_CHARACTERS_MAX} characters.`);
-        const id = await createWithinLimit(deps, templates, name, visit.commandContext());
-        return seeOther(
-          visit.to(`/templates/${id}`),
-          "The template was created: now draft its first version.",
-        );
-      },
-    },
+    get(TEMPLATES.path, scope, async (visit) => {
+      const cursor = visit.query.get("cursor");
+      const request = pageRequest(cursor === null ? {} : { cursor });
+      const db = await caughtUpRows(templates);
+      const page = pageOf(request, (wanted) => listTemplates(db, visit.workspaceId, wanted));
+      return { title: "Templates", body: <TemplateList visit={visit} page={page} /> };
+    }),
+    get("/templates/new", scope, async (visit) => newTemplatePage(visit)),
+    post("/templates/new", scope, async (visit) => {
+      const name = fieldOf(visit.form, "name").trim();
+      if (name === "" || codePoints(name) > TEMPLATE_NAME_CHARACTERS_MAX)
+        return newTemplatePage(visit, name, `A name has 1 to ${TEMPLATE_NAME_CHARACTERS_MAX} characters.`);
+      const id = await createWithinLimit(deps, templates, name, visit.commandContext());
+      return seeOther(visit.to(`/templates/${id}`), "The template was created: now draft its first version.");
+    }),
   ];
 }
 
@@ -85,76 +67,53 @@ function newTemplatePage(visit: Visit, name?: string, fault?: string): Page {
 
 function detailRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   return [
-    {
-      method: "GET",
-      path: "/templates/:id",
-      scope,
-      async answer(visit) {
-        const location = templateLocationOf(visit);
-        const template = await existingTemplate(deps, location);
-        const cursor = visit.query.get("cursor");
-        const versions = pageOfVersions(template, pageRequest(cursor === null ? {} : { cursor }));
-        return {
-          title: template.name,
-          above: [TEMPLATES],
-          body: (
-            <TemplateDetail visit={visit} id={location.templateId} template={template} versions={versions} />
-          ),
-        };
-      },
-    },
+    get("/templates/:id", scope, async (visit) => {
+      const location = templateLocationOf(visit);
+      const template = await existingTemplate(deps, location);
+      const cursor = visit.query.get("cursor");
+      const versions = pageOfVersions(template, pageRequest(cursor === null ? {} : { cursor }));
+      return {
+        title: template.name,
+        above: [TEMPLATES],
+        body: (
+          <TemplateDetail visit={visit} id={location.templateId} template={template} versions={versions} />
+        ),
+      };
+    }),
   ];
 }
 
 /** What cannot be undone: archiving and deleting. */
 function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   return [
-    {
-      method: "GET",
-      path: "/templates/:id/archive",
-      scope,
-      answer: (visit) =>
-        confirmation(visit, "archive", {
-          verb: "Archive",
-          about:
-            "Nothing is drafted, published or sent with it again: sends that name it are refused from now on. It cannot be brought back. Messages that were accepted with it are not touched.",
-        }),
-    },
-    {
-      method: "POST",
-      path: "/templates/:id/archive",
-      scope,
-      async answer(visit) {
-        const location = templateLocationOf(visit);
-        await archiveOrRefuse(deps, location, visit.commandContext());
-        return seeOther(visit.to(`/templates/${location.templateId}`), "The template was archived.");
-      },
-    },
-    {
-      method: "GET",
-      path: "/templates/:id/delete",
-      scope,
-      answer: (visit) =>
-        confirmation(visit, "delete", {
-          verb: "Delete",
-          about:
-            "It goes with all of its versions, from the log too, and cannot be brought back. Sends that name it are refused from now on. Messages that were accepted with it keep their content.",
-        }),
-    },
-    {
-      method: "POST",
-      path: "/templates/:id/delete",
-      scope,
-      async answer(visit) {
-        const outcome = await deleteTemplate(
-          deps,
-          templateLocationOf(visit).templateId,
-          visit.commandContext(),
-        );
-        if (outcome !== "deleted") throw new Problem("NOT_FOUND");
-        return seeOther(visit.to(TEMPLATES.path), "The template was deleted.");
-      },
-    },
+    get("/templates/:id/archive", scope, (visit) =>
+      confirmation(visit, "archive", {
+        verb: "Archive",
+        about:
+          "Nothing is drafted, published or sent with it again: sends that name it are refused from now on. It cannot be brought back. Messages that were accepted with it are not touched.",
+      }),
+    ),
+    post("/templates/:id/archive", scope, async (visit) => {
+      const location = templateLocationOf(visit);
+      await archiveOrRefuse(deps, location, visit.commandContext());
+      return seeOther(visit.to(`/templates/${location.templateId}`), "The template was archived.");
+    }),
+    get("/templates/:id/delete", scope, (visit) =>
+      confirmation(visit, "delete", {
+        verb: "Delete",
+        about:
+          "It goes with all of its versions, from the log too, and cannot be brought back. Sends that name it are refused from now on. Messages that were accepted with it keep their content.",
+      }),
+    ),
+    post("/templates/:id/delete", scope, async (visit) => {
+      const outcome = await deleteTemplate(
+        deps,
+        templateLocationOf(visit).templateId,
+        visit.commandContext(),
+      );
+      if (outcome !== "deleted") throw new Problem("NOT_FOUND");
+      return seeOther(visit.to(TEMPLATES.path), "The template was deleted.");
+    }),
   ];
 
   async function confirmation(

@@ -13,7 +13,7 @@ import { existingTemplate, existingVersion } from "../../template/templateChange
 import { EntryForm, Field } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { seeOther } from "../frame/notices.ts";
 import { refusalText } from "../message/sendAgainRefusal.ts";
@@ -30,8 +30,8 @@ const NO_FAULTS: FieldFaults = new Map();
 export function testSendRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   const path = "/templates/:id/versions/:version/test-send";
   return [
-    { method: "GET", path, scope, answer: (visit) => testSendPage(deps, visit, NO_FAULTS) },
-    { method: "POST", path, scope, answer: (visit) => testSend(deps, visit) },
+    get(path, scope, (visit) => testSendPage(deps, visit, NO_FAULTS)),
+    post(path, scope, (visit) => testSend(deps, visit)),
   ];
 }
 

@@ -8,7 +8,7 @@ import {
   templateIdOf,
 } from "../../template/templateChanges.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { TEMPLATES, templateLocationOf } from "./templateRoutes.tsx";
 import { VersionComparison, VersionDetail } from "./versionPage.tsx";
@@ -18,33 +18,18 @@ const scope = "template:manage";
 /** The versions of a template: each by itself, two side by side, and which of them sends use. */
 export function versionRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   return [
-    {
-      method: "GET",
-      path: "/templates/:id/versions/:version",
-      scope,
-      answer: (visit) => versionPage(deps, visit),
-    },
-    {
-      method: "POST",
-      path: "/templates/:id/versions/:version/publish",
-      scope,
-      async answer(visit) {
-        const location = templateLocationOf(visit);
-        const versionId = templateIdOf(visit.params.version ?? "");
-        await publishOrRefuse(deps, location, versionId, visit.commandContext());
-        const { version } = await existingVersion(deps, location, versionId);
-        return seeOther(
-          visit.to(`/templates/${location.templateId}`),
-          `Version ${version.number} was published: sends use it from now on.`,
-        );
-      },
-    },
-    {
-      method: "GET",
-      path: "/templates/:id/compare",
-      scope,
-      answer: (visit) => comparisonPage(deps, visit),
-    },
+    get("/templates/:id/versions/:version", scope, (visit) => versionPage(deps, visit)),
+    post("/templates/:id/versions/:version/publish", scope, async (visit) => {
+      const location = templateLocationOf(visit);
+      const versionId = templateIdOf(visit.params.version ?? "");
+      await publishOrRefuse(deps, location, versionId, visit.commandContext());
+      const { version } = await existingVersion(deps, location, versionId);
+      return seeOther(
+        visit.to(`/templates/${location.templateId}`),
+        `Version ${version.number} was published: sends use it from now on.`,
+      );
+    }),
+    get("/templates/:id/compare", scope, (visit) => comparisonPage(deps, visit)),
   ];
 }
 

@@ -2,7 +2,7 @@
 import { redeliver } from "../../webhookDelivery/redelivery.ts";
 import { wholeDelivery } from "../../webhookDelivery/wholeDelivery.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { deliveryPage } from "./deliveryPage.tsx";
 import { activeEndpointOf, deliveryOf, endpointOf } from "./webhookOfPath.ts";
@@ -11,31 +11,21 @@ import { activeEndpointOf, deliveryOf, endpointOf } from "./webhookOfPath.ts";
 export function deliveryRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const { deps } = options;
   return [
-    {
-      method: "GET",
-      path: "/webhooks/:id/deliveries/:delivery",
-      scope: "webhook:manage",
-      answer: async (visit) => {
-        const endpoint = await endpointOf(options, visit);
-        const row = await deliveryOf(options, endpoint.id, visit);
-        const delivery = await wholeDelivery(deps, row);
-        return deliveryPage(visit, { endpoint, row, delivery, now: deps.clock.now() });
-      },
-    },
-    {
-      method: "POST",
-      path: "/webhooks/:id/deliveries/:delivery/retry",
-      scope: "webhook:manage",
-      answer: async (visit) => {
-        const endpoint = await activeEndpointOf(options, visit);
-        const row = await deliveryOf(options, endpoint.id, visit);
-        const outcome = await redeliver(deps, row, visit.commandContext());
-        const notice =
-          outcome === "requested"
-            ? "It is delivered once more."
-            : "It is under way already: nothing was changed.";
-        return seeOther(visit.to(`/webhooks/${endpoint.id}/deliveries/${row.id}`), notice);
-      },
-    },
+    get("/webhooks/:id/deliveries/:delivery", "webhook:manage", async (visit) => {
+      const endpoint = await endpointOf(options, visit);
+      const row = await deliveryOf(options, endpoint.id, visit);
+      const delivery = await wholeDelivery(deps, row);
+      return deliveryPage(visit, { endpoint, row, delivery, now: deps.clock.now() });
+    }),
+    post("/webhooks/:id/deliveries/:delivery/retry", "webhook:manage", async (visit) => {
+      const endpoint = await activeEndpointOf(options, visit);
+      const row = await deliveryOf(options, endpoint.id, visit);
+      const outcome = await redeliver(deps, row, visit.commandContext());
+      const notice =
+        outcome === "requested"
+          ? "It is delivered once more."
+          : "It is under way already: nothing was changed.";
+      return seeOther(visit.to(`/webhooks/${endpoint.id}/deliveries/${row.id}`), notice);
+    }),
   ];
 }

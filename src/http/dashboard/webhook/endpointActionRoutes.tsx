@@ -16,7 +16,7 @@ import { recoverSince } from "../../webhookDelivery/redelivery.ts";
 import { Confirmation, Select } from "../components/form.tsx";
 import { lengthOfTime } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { secretPage } from "./secretPage.tsx";
 import { activeEndpointOf, endpointOf } from "./webhookOfPath.ts";
@@ -71,10 +71,7 @@ function asksFirst(
       ),
     };
   };
-  return [
-    { method: "GET", path, scope: "webhook:manage", answer: ask },
-    { method: "POST", path, scope: "webhook:manage", answer: (visit) => act(options, visit) },
-  ];
+  return [get(path, "webhook:manage", ask), post(path, "webhook:manage", (visit) => act(options, visit))];
 }
 
 /** What somebody is asked before something is done. */
@@ -87,36 +84,26 @@ interface ConfirmationText {
 }
 
 function test(options: DashboardOptions): DashboardRoute {
-  return {
-    method: "POST",
-    path: "/webhooks/:id/test",
-    scope: "webhook:manage",
-    answer: async (visit) => {
-      const { id } = await activeEndpointOf(options, visit);
-      const outcome = await testWebhookEndpoint(options.deps, nameOf(visit, id), visit.commandContext());
-      if (outcome.kind !== "requested") {
-        throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
-      }
-      const notice = "A test is on its way. Load the page again to see what the endpoint answers.";
-      return seeOther(visit.to(`/webhooks/${id}/deliveries/${outcome.deliveryId}`), notice);
-    },
-  };
+  return post("/webhooks/:id/test", "webhook:manage", async (visit) => {
+    const { id } = await activeEndpointOf(options, visit);
+    const outcome = await testWebhookEndpoint(options.deps, nameOf(visit, id), visit.commandContext());
+    if (outcome.kind !== "requested") {
+      throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
+    }
+    const notice = "A test is on its way. Load the page again to see what the endpoint answers.";
+    return seeOther(visit.to(`/webhooks/${id}/deliveries/${outcome.deliveryId}`), notice);
+  });
 }
 
 function enable(options: DashboardOptions): DashboardRoute {
-  return {
-    method: "POST",
-    path: "/webhooks/:id/enable",
-    scope: "webhook:manage",
-    answer: async (visit) => {
-      const { id } = await endpointOf(options, visit);
-      await enableWebhookEndpoint(options.deps, nameOf(visit, id), visit.commandContext());
-      return seeOther(
-        visit.to(`/webhooks/${id}`),
-        "It is sent what happens from now on. What it missed can be recovered.",
-      );
-    },
-  };
+  return post("/webhooks/:id/enable", "webhook:manage", async (visit) => {
+    const { id } = await endpointOf(options, visit);
+    await enableWebhookEndpoint(options.deps, nameOf(visit, id), visit.commandContext());
+    return seeOther(
+      visit.to(`/webhooks/${id}`),
+      "It is sent what happens from now on. What it missed can be recovered.",
+    );
+  });
 }
 
 function nameOf({ workspaceId }: Visit, endpointId: string) {

@@ -8,7 +8,7 @@ import { destinationOf } from "../../webhook/webhookDestination.ts";
 import { ENDPOINT_REFUSALS } from "../../webhook/webhookEndpointRoutes.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import {
   checkInput,
   type EndpointFaults,
@@ -26,42 +26,27 @@ const NOTHING: EndpointInput = { url: "", description: null, eventTypes: null };
 /** The list of endpoints, and the form that adds one. */
 export function endpointListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
-    {
-      method: "GET",
-      path: "/webhooks",
-      scope: "webhook:manage",
-      answer: async (visit) => {
-        const asked = pageRequest({ ...cursorIn(visit) });
-        const db = await options.webhooks.caughtUpEndpoints(visit.workspaceId);
-        const page = pageOf(asked, (request) => listWebhookEndpoints(db, visit.workspaceId, request));
-        const rows = await withHealth(options, page.shown);
-        return listPage(visit, {
-          rows,
-          nextCursor: page.nextCursor,
-          isFirst: asked.after === undefined,
-          now: options.deps.clock.now(),
-        });
-      },
-    },
-    {
-      method: "GET",
-      path: "/webhooks/new",
-      scope: "webhook:manage",
-      answer: async (visit) => newPage(visit, NOTHING, {}),
-    },
-    {
-      method: "POST",
-      path: "/webhooks/new",
-      scope: "webhook:manage",
-      answer: async (visit) => {
-        const input = inputOf(visit.form);
-        try {
-          return await added(options, visit, input);
-        } catch (error) {
-          return { ...newPage(visit, input, faultsOf(error)), status: 422 };
-        }
-      },
-    },
+    get("/webhooks", "webhook:manage", async (visit) => {
+      const asked = pageRequest({ ...cursorIn(visit) });
+      const db = await options.webhooks.caughtUpEndpoints(visit.workspaceId);
+      const page = pageOf(asked, (request) => listWebhookEndpoints(db, visit.workspaceId, request));
+      const rows = await withHealth(options, page.shown);
+      return listPage(visit, {
+        rows,
+        nextCursor: page.nextCursor,
+        isFirst: asked.after === undefined,
+        now: options.deps.clock.now(),
+      });
+    }),
+    get("/webhooks/new", "webhook:manage", async (visit) => newPage(visit, NOTHING, {})),
+    post("/webhooks/new", "webhook:manage", async (visit) => {
+      const input = inputOf(visit.form);
+      try {
+        return await added(options, visit, input);
+      } catch (error) {
+        return { ...newPage(visit, input, faultsOf(error)), status: 422 };
+      }
+    }),
   ];
 }
 

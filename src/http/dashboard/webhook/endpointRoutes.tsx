@@ -8,7 +8,7 @@ import { Problem } from "../../server/problem.ts";
 import { destinationOf, uncalledReason } from "../../webhook/webhookDestination.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import {
   checkInput,
@@ -25,36 +25,21 @@ import { endpointHealthOf, endpointOf } from "./webhookOfPath.ts";
 /** One endpoint with its deliveries, and the form that changes it. */
 export function endpointRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
-    {
-      method: "GET",
-      path: "/webhooks/:id",
-      scope: "webhook:manage",
-      answer: (visit) => shown(options, visit),
-    },
-    {
-      method: "GET",
-      path: "/webhooks/:id/edit",
-      scope: "webhook:manage",
-      answer: async (visit) => {
-        const endpoint = await endpointOf(options, visit);
-        return editPage(visit, endpoint.id, { input: inputFor(endpoint), faults: {} });
-      },
-    },
-    {
-      method: "POST",
-      path: "/webhooks/:id/edit",
-      scope: "webhook:manage",
-      answer: async (visit) => {
-        const { id, url } = await endpointOf(options, visit);
-        const input = inputOf(visit.form);
-        try {
-          await changed(options, visit, { endpointId: id, urlBefore: url, input });
-        } catch (error) {
-          return { ...editPage(visit, id, { input, faults: faultsOf(error) }), status: 422 };
-        }
-        return seeOther(visit.to(`/webhooks/${id}`), "The endpoint was changed.");
-      },
-    },
+    get("/webhooks/:id", "webhook:manage", (visit) => shown(options, visit)),
+    get("/webhooks/:id/edit", "webhook:manage", async (visit) => {
+      const endpoint = await endpointOf(options, visit);
+      return editPage(visit, endpoint.id, { input: inputFor(endpoint), faults: {} });
+    }),
+    post("/webhooks/:id/edit", "webhook:manage", async (visit) => {
+      const { id, url } = await endpointOf(options, visit);
+      const input = inputOf(visit.form);
+      try {
+        await changed(options, visit, { endpointId: id, urlBefore: url, input });
+      } catch (error) {
+        return { ...editPage(visit, id, { input, faults: faultsOf(error) }), status: 422 };
+      }
+      return seeOther(visit.to(`/webhooks/${id}`), "The endpoint was changed.");
+    }),
   ];
 }
 

@@ -7,7 +7,7 @@ import { readInSteps } from "../../lists/caughtUpReads.ts";
 import { readWorkspaceWithUsage, whenCounted } from "../../workspace/workspaceWithUsage.ts";
 import { Confirmation } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { usageByTag } from "./usageByTag.ts";
 import { type ShownUsage, WorkspacePage } from "./workspacePage.tsx";
@@ -20,26 +20,16 @@ const USAGE_DAYS = 30;
 export function workspaceRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const { deps } = options;
   return [
-    { method: "GET", path: PATH, scope: SCOPE, answer: (visit) => workspacePage(options, visit) },
-    { method: "GET", path: `${PATH}/pause`, scope: SCOPE, answer: async (visit) => pausePage(visit) },
-    {
-      method: "POST",
-      path: `${PATH}/pause`,
-      scope: SCOPE,
-      async answer(visit) {
-        await pauseWorkspace(deps, visit.workspaceId, visit.commandContext());
-        return seeOther(visit.to(PATH), "Sending is paused.");
-      },
-    },
-    {
-      method: "POST",
-      path: `${PATH}/resume`,
-      scope: SCOPE,
-      async answer(visit) {
-        await resumeWorkspace(deps, visit.workspaceId, visit.commandContext());
-        return seeOther(visit.to(PATH), "Sending goes on.");
-      },
-    },
+    get(PATH, SCOPE, (visit) => workspacePage(options, visit)),
+    get(`${PATH}/pause`, SCOPE, async (visit) => pausePage(visit)),
+    post(`${PATH}/pause`, SCOPE, async (visit) => {
+      await pauseWorkspace(deps, visit.workspaceId, visit.commandContext());
+      return seeOther(visit.to(PATH), "Sending is paused.");
+    }),
+    post(`${PATH}/resume`, SCOPE, async (visit) => {
+      await resumeWorkspace(deps, visit.workspaceId, visit.commandContext());
+      return seeOther(visit.to(PATH), "Sending goes on.");
+    }),
   ];
 }
 
