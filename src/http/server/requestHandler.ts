@@ -163,6 +163,8 @@ export function requestHandler(
 /** The answer to HEAD: the headers of GET, with the length of the body that is left out where it has one (RFC 9110 §8.6). */
 async function withoutBody(response: Response, { isStreamed }: RequestContext): Promise<Response> {
   const headers = new Headers(response.headers);
+  // Bun leaves it out of answers to HEAD (RFC 9110 §6.6.1).
+  if (!headers.has("date")) headers.set("date", new Date().toUTCString());
   if (isStreamed) {
     await response.body?.cancel();
     return new Response(null, { status: response.status, headers });

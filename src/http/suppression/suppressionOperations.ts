@@ -34,11 +34,17 @@ export const suppressionOperations = {
     summary: "Suppress a recipient",
     description:
       "Mail to the address ends as `suppressed`, what is queued already as well. A suppression that is there stays " +
-      `as it is and is answered with 200. The length of the list is not limited. ${COMPARED}`,
+      `as it is, with its first reason and note, and is answered with 200. The length of the list is not limited. ${COMPARED}`,
     tag,
     body: AddSuppressionBody,
     ...answersCreated(Suppression),
-    also: [{ status: 200, schema: Suppression, description: "The address was suppressed already." }],
+    also: [
+      {
+        status: 200,
+        schema: Suppression,
+        description: "The address was suppressed already: its suppression, unchanged.",
+      },
+    ],
   },
   listSuppressions: {
     summary: "List suppressed recipients",

@@ -486,6 +486,8 @@ describe.each(await testStores())("reading on $name", (store) => {
         const whole = await tenant.call("GET", path);
         expect({ path, status: head.status, text: head.text }).toEqual({ path, status: 200, text: "" });
         expect(head.headers.get("content-type")).toBe(whole.headers.get("content-type"));
+        const dates = [head, whole].map(({ headers }) => Date.parse(headers.get("date") ?? ""));
+        expect(Math.abs((dates[0] as number) - (dates[1] as number))).toBeLessThan(5_000);
       }
     });
 
