@@ -2,8 +2,10 @@ import { Problem } from "../server/problem.ts";
 
 /** Reads that may wait; further ones are refused with a 503. */
 const WAITING_MAX = 2_000;
-/** Items that are looked up at once. */
+/** Items whose look-up begins in one round. */
 const ITEMS_PER_READ = 10;
+/** Items of one page that are looked up side by side: a store in another process answers later than the next round. */
+const ITEMS_UNDER_WAY_MAX = 40;
 
 /**
  * Runs one read in each round of the event loop. A read holds the only thread for a millisecond or two, and several in a
@@ -26,16 +28,39 @@ export class ReadScheduler {
     });
   }
 
-  /** The result of `look` for each item, in their order, a few items in each round. */
+  /**
+   * The result of `look` for each item, in their order. A few begin in each round, whether or not those before them have
+   * ended. Throws what the first throws that fails; what is under way then is waited for, and no more begins.
+   */
   async mapEach<Item, Seen>(
     items: readonly Item[],
     look: (item: Item) => Promise<Seen>,
   ): Promise<readonly Seen[]> {
-    const seen: Seen[] = [];
-    for (let first = 0; first < items.length; first += ITEMS_PER_READ) {
+    const seen = new Array<Seen>(items.length);
+    const underWay = new Set<Promise<void>>();
+    const failures: unknown[] = [];
+    const begin = (item: Item, index: number) => {
+      const looked = look(item)
+        .then(
+          (found) => {
+            seen[index] = found;
+          },
+          (error: unknown) => {
+            failures.push(error);
+          },
+        )
+        .finally(() => underWay.delete(looked));
+      underWay.add(looked);
+    };
+    for (let first = 0; first < items.length && failures.length === 0; first += ITEMS_PER_READ) {
+      while (underWay.size > ITEMS_UNDER_WAY_MAX - ITEMS_PER_READ) await Promise.race(underWay);
       await this.nextRead();
-      seen.push(...(await Promise.all(items.slice(first, first + ITEMS_PER_READ).map(look))));
+      items.slice(first, first + ITEMS_PER_READ).forEach((item, nth) => {
+        begin(item, first + nth);
+      });
     }
+    await Promise.all(underWay);
+    if (failures.length > 0) throw failures[0];
     return seen;
   }
 

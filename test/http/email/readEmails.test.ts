@@ -15,6 +15,7 @@ import {
 import { until } from "../../support/until.ts";
 
 const PATH = "/api/v1/emails";
+const PAGE_ITEMS_MAX = 100;
 const UNKNOWN = "00000000-0000-5000-8000-000000000000";
 
 const started: EmailEvent = {
@@ -48,6 +49,7 @@ interface Listed {
   readonly id: string;
   readonly created_at: string;
   readonly status: string;
+  readonly subject: string | null;
 }
 
 function query(parameters: Readonly<Record<string, string | number>>): string {
@@ -280,6 +282,26 @@ describe.each(await testStores())("reading on $name", (store) => {
       await untilListed(own, 1);
       await service.addEmailEvents(id, started, sent);
       expect((await list(own)).data).toMatchObject([{ id, status: "sent", attempts: 1 }]);
+    });
+
+    test("of a whole page keeps its order, and shows nothing of what was erased in its midst", async () => {
+      const own = await service.tenant();
+      const numbers = Array.from({ length: PAGE_ITEMS_MAX }, (_, number) => number);
+      const ids = await Promise.all(numbers.map((number) => accept({ subject: `Number ${number}` }, own)));
+      const erased = new Set(ids.filter((_, number) => number % 7 === 3));
+      await Promise.all([...erased].map((id) => own.call("DELETE", `${PATH}/${id}/content`)));
+      await untilListed(own, PAGE_ITEMS_MAX);
+      const { data } = await list(own, { limit: PAGE_ITEMS_MAX });
+      const times = data.map(({ created_at }) => created_at);
+      expect(times).toEqual(times.toSorted().toReversed());
+      const firstHalf = await list(own, { limit: PAGE_ITEMS_MAX / 2 });
+      const cursor = firstHalf.next_cursor ?? "";
+      const secondHalf = await list(own, { limit: PAGE_ITEMS_MAX / 2, cursor });
+      expect(data).toEqual([...firstHalf.data, ...secondHalf.data]);
+      const subjects = new Map(
+        ids.map((id, number) => [id, erased.has(id) ? null : `Number ${number}`] as const),
+      );
+      expect(new Map(data.map(({ id, subject }) => [id, subject]))).toEqual(subjects);
     });
 
     test("can be told the status", async () => {

@@ -64,6 +64,53 @@ describe("the read scheduler:", () => {
     expect(most).toBeLessThanOrEqual(10);
   });
 
+  test("a page looks up more while items are slow to come, as many as are allowed, and keeps their order", async () => {
+    const scheduler = new ReadScheduler();
+    const items = Array.from({ length: 95 }, (_, number) => number);
+    const waiting: (() => void)[] = [];
+    let under = 0;
+    let most = 0;
+    const page = scheduler.mapEach(items, async (item) => {
+      under += 1;
+      most = Math.max(most, under);
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      under -= 1;
+      return item * 2;
+    });
+    while (most < 40) await new Promise(setImmediate);
+    // Last come, first served: what began first ends last.
+    const first = waiting.shift();
+    let ended = 0;
+    while (ended < 94) {
+      await new Promise(setImmediate);
+      const next = waiting.pop();
+      if (next !== undefined) ended += 1;
+      next?.();
+    }
+    first?.();
+    expect(await page).toEqual(items.map((item) => item * 2));
+    expect(most).toBe(40);
+  });
+
+  test("a page of which one item fails begins no more, waits for what is under way, and fails", async () => {
+    const scheduler = new ReadScheduler();
+    const looked: number[] = [];
+    let under = 0;
+    const page = scheduler.mapEach(
+      Array.from({ length: 95 }, (_, number) => number),
+      async (item) => {
+        looked.push(item);
+        under += 1;
+        await new Promise(setImmediate);
+        under -= 1;
+        if (item % 2 === 1) throw new Error(`no ${item}`);
+      },
+    );
+    expect(await page.catch(String)).toBe("Error: no 1");
+    expect(under).toBe(0);
+    expect(looked.length).toBeLessThan(40);
+  });
+
   test("one step is taken in each round", async () => {
     const steps: number[] = [];
     const result = await readInSteps(modelWith(new ReadScheduler()), function* () {
