@@ -52,7 +52,7 @@ export function notACursor(): Problem {
 
 /** The page that a query asks for. `isId` recognizes an id of the list's items. */
 export function pageRequest(
-  { limit, cursor }: { readonly limit?: string; readonly cursor?: string },
+  { limit, cursor }: { readonly limit?: string; readonly cursor?: string | undefined },
   isId: (text: string) => boolean = isUuid,
 ): PageRequest {
   return {

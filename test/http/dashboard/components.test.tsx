@@ -1,13 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { describe, expect, test } from "bun:test";
-import {
-  CheckBox,
-  Confirmation,
-  Field,
-  PostForm,
-  Select,
-  TextArea,
-} from "../../../src/http/dashboard/components/form.tsx";
+import { confirmationPage } from "../../../src/http/dashboard/components/confirmationPage.tsx";
+import { CheckBox, Field, PostForm, Select, TextArea } from "../../../src/http/dashboard/components/form.tsx";
 import { Copyable, Empty, Facts, Pager, RowTable } from "../../../src/http/dashboard/components/list.tsx";
 import { Status } from "../../../src/http/dashboard/components/status.tsx";
 import { Ago, lengthOfTime, Time } from "../../../src/http/dashboard/components/time.tsx";
@@ -15,9 +9,15 @@ import { fieldOf } from "../../../src/http/dashboard/frame/formBody.ts";
 
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>' onfocus='alert(1)`;
 
+const VISIT = {
+  to: (path: string) => path,
+  formToken: HOSTILE,
+  query: new URLSearchParams({ cursor: HOSTILE }),
+};
+
 const everyComponent = {
   PostForm: (
-    <PostForm action="/x" token={HOSTILE}>
+    <PostForm visit={VISIT} action="/x">
       {HOSTILE}
     </PostForm>
   ),
@@ -28,9 +28,12 @@ const everyComponent = {
   Select: <Select name="a" label={HOSTILE} value="b" options={[{ value: HOSTILE, label: HOSTILE }]} />,
   CheckBox: <CheckBox name="a" value={HOSTILE} label={HOSTILE} />,
   Confirmation: (
-    <Confirmation title={HOSTILE} action="/x" token="t" verb={HOSTILE} cancelTo="/y">
-      {HOSTILE}
-    </Confirmation>
+    <>
+      {
+        confirmationPage(VISIT, { title: HOSTILE, above: [], action: "/x", verb: HOSTILE, text: HOSTILE })
+          .body
+      }
+    </>
   ),
   RowTable: (
     <RowTable
@@ -41,7 +44,7 @@ const everyComponent = {
       linkOf={(row) => `/x?q=${row}`}
     />
   ),
-  Pager: <Pager nextTo={`/x?after=${HOSTILE}`} firstTo={`/x?q=${HOSTILE}`} />,
+  Pager: <Pager visit={VISIT} path={`/${HOSTILE}`} nextCursor={HOSTILE} filter={{ q: HOSTILE }} />,
   Empty: <Empty title={HOSTILE}>{HOSTILE}</Empty>,
   Facts: <Facts facts={[[HOSTILE, HOSTILE]]} />,
   Copyable: <Copyable text={HOSTILE} label={HOSTILE} />,

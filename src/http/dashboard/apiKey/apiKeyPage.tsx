@@ -28,12 +28,11 @@ export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
 interface ApiKeyListProps {
   readonly visit: Visit;
   readonly keys: readonly ApiKeyJson[];
-  readonly nextTo: string | null;
-  readonly firstTo: string | null;
+  readonly nextCursor: string | null;
 }
 
 /** The keys of a workspace, newest first. */
-export const ApiKeyList: FC<ApiKeyListProps> = ({ visit, keys, nextTo, firstTo }) => (
+export const ApiKeyList: FC<ApiKeyListProps> = ({ visit, keys, nextCursor }) => (
   <>
     <Heading title="API keys">
       <a class="button primary" href={visit.to("/api-keys/new")}>
@@ -65,7 +64,7 @@ export const ApiKeyList: FC<ApiKeyListProps> = ({ visit, keys, nextTo, firstTo }
         },
       ]}
     />
-    <Pager nextTo={nextTo} firstTo={firstTo} />
+    <Pager visit={visit} path="/api-keys" nextCursor={nextCursor} />
   </>
 );
 

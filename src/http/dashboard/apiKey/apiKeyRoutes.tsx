@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+
 import { apiKeyDescendants, listApiKeys } from "../../../../projections/apiKeys.ts";
 import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX } from "../../../domain/apiKey/decisions.ts";
 import { isApiKeyId } from "../../../kernel/crypto/apiKeyFormat.ts";
@@ -14,13 +15,15 @@ import { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
 import { IssueApiKeyBody } from "../../apiKey/issueApiKeyRequest.ts";
 import { checkBy } from "../../body/validation.ts";
 import { catchUpIfInTime, caughtUpRows } from "../../lists/caughtUpReads.ts";
-import { decodeCursor, pageOf } from "../../lists/cursorPaging.ts";
+import { pageOf } from "../../lists/cursorPaging.ts";
 import { invalid } from "../../server/problem.ts";
-import { CheckBox, Confirmation, Select } from "../components/form.tsx";
+import { confirmationPage } from "../components/confirmationPage.tsx";
+import { CheckBox, Select } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { formFaults } from "../frame/formFaults.ts";
+import { afterCursor } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
 import { type ApiKeyJson, ApiKeyList, ApiKeyPage, NewKeyPage } from "./apiKeyPage.tsx";
 import { type NewApiKeyForm, NewApiKeyPage } from "./newApiKeyPage.tsx";
@@ -85,11 +88,7 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
 
 async function listPage(options: DashboardOptions, visit: Visit): Promise<Page> {
   const { workspaceId } = visit;
-  const cursor = visit.query.get("cursor");
-  const request = {
-    limit: PAGE_ITEMS,
-    ...(cursor === null ? {} : { after: decodeCursor(cursor, isApiKeyId) }),
-  };
+  const request = { limit: PAGE_ITEMS, ...afterCursor(visit, isApiKeyId) };
   const db = await caughtUpRows(options.readModel("api-keys"));
   const { shown, nextCursor } = pageOf(request, (page) => listApiKeys(db, { workspaceId, ...page }));
   return {
@@ -98,10 +97,7 @@ async function listPage(options: DashboardOptions, visit: Visit): Promise<Page> 
       <ApiKeyList
         visit={visit}
         keys={shown.map((row) => apiKeyJson(options.deps, row))}
-        nextTo={
-          nextCursor === null ? null : visit.to(`${PATH}?${new URLSearchParams({ cursor: nextCursor })}`)
-        }
-        firstTo={cursor === null ? null : visit.to(PATH)}
+        nextCursor={nextCursor}
       />
     ),
   };
@@ -184,17 +180,14 @@ function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
     get(`${ONE}/rotate`, SCOPE, async (visit) => {
       const { id, name } = await keyOf(options, visit);
-      return {
+      return confirmationPage(visit, {
         title: `Rotate ${name}`,
         above: [...ABOVE, { path: `${PATH}/${id}`, title: name }],
-        body: (
-          <Confirmation
-            title={`Rotate ${name}?`}
-            action={visit.to(`${PATH}/${id}/rotate`)}
-            token={visit.formToken}
-            verb="Rotate"
-            cancelTo={visit.to(`${PATH}/${id}`)}
-          >
+        action: `${PATH}/${id}/rotate`,
+        verb: "Rotate",
+        text: (
+          <>
+            {" "}
             <p>
               A new key that may do the same is shown once. The old one goes on for a while, then ends for
               good.
@@ -205,9 +198,9 @@ function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
               value={String(OVERLAP_SECONDS_DEFAULT)}
               options={OVERLAPS}
             />
-          </Confirmation>
+          </>
         ),
-      };
+      });
     }),
     post(`${ONE}/rotate`, SCOPE, async (visit) => {
       const apiKey = await keyOf(options, visit);
@@ -265,18 +258,15 @@ function revocationRoutes(options: DashboardOptions): readonly DashboardRoute[] 
 }
 
 function revocationPage(visit: Visit, { id, name }: ApiKeyJson, children: number): Page {
-  return {
+  return confirmationPage(visit, {
     title: `Revoke ${name}`,
     above: [...ABOVE, { path: `${PATH}/${id}`, title: name }],
-    body: (
-      <Confirmation
-        title={`Revoke ${name}?`}
-        action={visit.to(`${PATH}/${id}/revoke`)}
-        token={visit.formToken}
-        verb="Revoke"
-        cancelTo={visit.to(`${PATH}/${id}`)}
-        isDangerous
-      >
+    action: `${PATH}/${id}/revoke`,
+    verb: "Revoke",
+    isDangerous: true,
+    text: (
+      <>
+        {" "}
         <p>
           Within a second it opens nothing, and whatever uses it fails. This cannot be undone.
           {id === visit.principal.keyId ? " You are logged in with it, so this logs you out." : ""}
@@ -288,7 +278,7 @@ function revocationPage(visit: Visit, { id, name }: ApiKeyJson, children: number
             label={`Also revoke the ${children} ${children === 1 ? "key" : "keys"} that came of it`}
           />
         )}
-      </Confirmation>
+      </>
     ),
-  };
+  });
 }

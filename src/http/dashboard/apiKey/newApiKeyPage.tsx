@@ -36,11 +36,11 @@ export const NewApiKeyPage: FC<NewApiKeyPageProps> = ({ visit, issuer, form }) =
   <>
     <Heading title="Create an API key" />
     <EntryForm
-      action={visit.to("/api-keys")}
-      token={visit.formToken}
+      visit={visit}
+      action="/api-keys"
       refusal={form.faults?.whole}
       verb="Create"
-      cancelTo={visit.to("/api-keys")}
+      cancelTo="/api-keys"
     >
       <Field
         name="name"

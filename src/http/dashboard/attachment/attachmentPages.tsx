@@ -35,15 +35,14 @@ interface AttachmentListProps {
   readonly attachments: readonly AttachmentJson[];
   /** The state that is asked for; "" for all. */
   readonly status: string;
-  readonly nextTo: string | null;
-  readonly firstTo: string | null;
+  readonly nextCursor: string | null;
   /** A command that uploads a first file. */
   readonly firstCommand: string;
 }
 
 /** Uploads, newest first. */
 export const AttachmentList: FC<AttachmentListProps> = (props) => {
-  const { visit, attachments, status, nextTo, firstTo } = props;
+  const { visit, attachments, status, nextCursor } = props;
   return (
     <>
       <Heading title="Attachments">
@@ -82,12 +81,12 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
           ]}
         />
       )}
-      <Pager nextTo={nextTo} firstTo={firstTo} />
+      <Pager visit={visit} path={ATTACHMENTS_PATH} nextCursor={nextCursor} filter={{ status }} />
       <section class="section card" aria-labelledby="upload">
         <h2 id="upload">Upload a file</h2>
         <UploadForm
-          action={visit.to(ATTACHMENTS_PATH)}
-          token={visit.formToken}
+          visit={visit}
+          action={ATTACHMENTS_PATH}
           label="File"
           hint={`At most ${FILE_BYTES_MAX / 1_000_000} MB. It is checked, and can then be named by its id in sends.`}
           verb="Upload"
@@ -97,9 +96,9 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
   );
 };
 
-const NothingFound: FC<AttachmentListProps> = ({ visit, status, nextTo, firstCommand }) => {
+const NothingFound: FC<AttachmentListProps> = ({ visit, status, nextCursor, firstCommand }) => {
   if (visit.readModelBuild !== null) return <RowsToCome />;
-  if (nextTo !== null)
+  if (nextCursor !== null)
     return (
       <Empty title="Nothing among these">
         <p>The search goes on with older uploads.</p>
@@ -131,7 +130,7 @@ interface AttachmentPageProps {
   readonly hasBytes: boolean;
   /** The messages that were sent with it; null where the key may not read messages. */
   readonly messages: readonly MessageRow[] | null;
-  readonly nextTo: string | null;
+  readonly nextCursor: string | null;
 }
 
 /** One upload: what it is, and which messages it went out with. */
@@ -184,8 +183,9 @@ function factsOf(attachment: AttachmentJson) {
 
 const Uses: FC<AttachmentPageProps & { readonly messages: readonly MessageRow[] }> = ({
   visit,
+  attachment,
   messages,
-  nextTo,
+  nextCursor,
 }) => (
   <section class="section" aria-labelledby="uses">
     <h2 id="uses">Messages with it</h2>
@@ -211,7 +211,9 @@ const Uses: FC<AttachmentPageProps & { readonly messages: readonly MessageRow[] 
         ]}
       />
     )}
-    {nextTo === null ? null : <Pager nextTo={nextTo} firstTo={null} />}
+    {nextCursor === null ? null : (
+      <Pager visit={visit} path={`${ATTACHMENTS_PATH}/${attachment.id}`} nextCursor={nextCursor} />
+    )}
     <p class="soft">Each message has a copy of its own: what becomes of the upload does not matter to it.</p>
   </section>
 );

@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+
 import { listAttachments } from "../../../../projections/attachments.ts";
 import { messagesWithUpload } from "../../../../projections/attachmentUse.ts";
 import { deleteAttachment } from "../../../commands/attachment/deleteAttachment.ts";
@@ -12,13 +13,14 @@ import { attachmentJson } from "../../attachment/attachmentResource.ts";
 import { requireIdentity } from "../../body/bodyBytes.ts";
 import { openFilePart } from "../../body/multipartFile.ts";
 import { catchUpIfInTime, findPage, scheduledRead } from "../../lists/caughtUpReads.ts";
-import { decodeCursor, encodeCursor } from "../../lists/cursorPaging.ts";
+import { pageOf } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { bodyOf, withRoomFor } from "../../server/requestContext.ts";
-import { Confirmation } from "../components/form.tsx";
+import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { sentence } from "../frame/formFaults.ts";
+import { afterCursor } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
 import { catchUp, messagesOf } from "../message/findMessages.ts";
 import { downloadResponse } from "../message/messageFileResponses.ts";
@@ -94,14 +96,13 @@ async function uploadOf({ deps }: Options, { workspaceId, params }: Visit): Prom
 async function listPage({ deps, readModel, url }: Options, visit: Visit): Promise<Page> {
   const { workspaceId, query } = visit;
   const attachments = readModel("attachments");
-  const cursor = query.get("cursor");
   const status = ATTACHMENT_STATUSES.find((one) => one === query.get("status"));
-  if (cursor === null) await catchUp(attachments);
+  if (!query.has("cursor")) await catchUp(attachments);
   const wanted = {
     workspaceId,
     limit: PAGE_ITEMS,
     ...(status === undefined ? {} : { status }),
-    ...(cursor === null ? {} : { after: decodeCursor(cursor) }),
+    ...afterCursor(visit),
   };
   const { shown: rows, nextCursor } = await findPage(attachments, wanted, listAttachments);
   // File names are in the uploads' own streams only.
@@ -109,10 +110,6 @@ async function listPage({ deps, readModel, url }: Options, visit: Visit): Promis
     const upload = await readAttachment(deps, workspaceId, id);
     return upload === null ? [] : [attachmentJson(id, upload)];
   });
-  const pageTo = (next: string | null) => {
-    const more = new URLSearchParams({ ...(status && { status }), ...(next && { cursor: next }) });
-    return visit.to(more.size === 0 ? ATTACHMENTS_PATH : `${ATTACHMENTS_PATH}?${more}`);
-  };
   return {
     title: "Attachments",
     body: (
@@ -120,8 +117,7 @@ async function listPage({ deps, readModel, url }: Options, visit: Visit): Promis
         visit={visit}
         attachments={found.flat()}
         status={status ?? ""}
-        nextTo={nextCursor === null ? null : pageTo(nextCursor)}
-        firstTo={cursor === null ? null : pageTo(null)}
+        nextCursor={nextCursor}
         firstCommand={uploadCommand(url)}
       />
     ),
@@ -148,35 +144,21 @@ async function attachmentPage(options: Options, visit: Visit): Promise<Page> {
         attachment={attachmentJson(id, upload)}
         hasBytes={!isRejectedOrExpired(upload)}
         messages={uses?.rows ?? null}
-        nextTo={uses?.nextTo ?? null}
+        nextCursor={uses?.nextCursor ?? null}
       />
     ),
   };
 }
 
 async function messagesWith({ deps, readModel }: Options, visit: Visit, id: string) {
-  const cursor = visit.query.get("cursor");
-  const query = {
-    uploadId: id,
-    limit: MESSAGES_SHOWN + 1,
-    ...(cursor === null ? {} : { after: decodeCursor(cursor) }),
-  };
   const model = readModel("attachment-use");
-  if (cursor === null) await catchUp(model);
-  const found = await scheduledRead(model, (db) => messagesWithUpload(db, query));
-  const shown = found.slice(0, MESSAGES_SHOWN);
-  const last = found.length > MESSAGES_SHOWN ? shown.at(-1) : undefined;
-  const source = { deps, emails: readModel("emails") };
-  return {
-    rows: await messagesOf(
-      source,
-      visit.principal,
-      shown.map((row) => row.id),
-    ),
-    nextTo: last
-      ? `${visit.to(`${ATTACHMENTS_PATH}/${id}`)}?cursor=${encodeURIComponent(encodeCursor(last))}`
-      : null,
-  };
+  if (!visit.query.has("cursor")) await catchUp(model);
+  const request = { limit: MESSAGES_SHOWN, ...afterCursor(visit) };
+  const { shown, nextCursor } = await scheduledRead(model, (db) =>
+    pageOf(request, (page) => messagesWithUpload(db, { uploadId: id, ...page })),
+  );
+  const ids = shown.map((row) => row.id);
+  return { rows: await messagesOf({ deps, emails: readModel("emails") }, visit.principal, ids), nextCursor };
 }
 
 /** The bytes of an upload, to keep: nothing of them is shown or run. */
@@ -193,23 +175,17 @@ async function fileOf(options: Options, visit: Visit): Promise<Response> {
 function deletionPage(visit: Visit, { id, upload }: Upload): Page {
   const name = upload.filename ?? "the upload";
   const at = `${ATTACHMENTS_PATH}/${id}`;
-  return {
+  return confirmationPage(visit, {
     title: `Delete ${name}`,
     above: [...ABOVE, { path: at, title: name }],
-    body: (
-      <Confirmation
-        title={`Delete ${name}?`}
-        action={visit.to(`${at}/delete`)}
-        token={visit.formToken}
-        verb="Delete"
-        cancelTo={visit.to(at)}
-        isDangerous
-      >
-        <p>
-          Sends that name it are refused from now on. Messages that were accepted with it keep their copy.
-          This cannot be undone.
-        </p>
-      </Confirmation>
+    action: `${at}/delete`,
+    verb: "Delete",
+    isDangerous: true,
+    text: (
+      <p>
+        Sends that name it are refused from now on. Messages that were accepted with it keep their copy. This
+        cannot be undone.
+      </p>
     ),
-  };
+  });
 }

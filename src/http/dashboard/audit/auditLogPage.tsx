@@ -8,7 +8,7 @@ import { isRfc3339 } from "../../../kernel/time.ts";
 import { RowsToCome } from "../components/buildNotice.tsx";
 import { Field, FilterForm, Refusal, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Empty, Pager, RowTable } from "../components/list.tsx";
+import { Empty, Pager, RowTable, withFilter } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
 import { AuditTabs } from "./auditTabs.tsx";
@@ -23,27 +23,16 @@ interface AuditLogProps {
   readonly filter: AuditFilter;
   /** What is wrong with the filter; null when nothing is. */
   readonly fault: string | null;
-  readonly nextTo: string | null;
-  readonly firstTo: string | null;
-}
-
-/** The address of the audit log, or of another page by its path, with a filter. */
-export function auditAddress(
-  visit: Visit,
-  filter: Partial<AuditFilter & { readonly cursor: string }>,
-  path = "/audit",
-): string {
-  const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ""));
-  return visit.to(path) + (query.size === 0 ? "" : `?${query}`);
+  readonly nextCursor: string | null;
 }
 
 /** Who did what, when. */
 export const AuditLog: FC<AuditLogProps> = (props) => {
-  const { visit, rows, filter, fault, nextTo, firstTo } = props;
+  const { visit, rows, filter, fault, nextCursor } = props;
   return (
     <>
       <Heading title="Audit log">
-        <a class="button" href={auditAddress(visit, filter, "/audit/log.csv")}>
+        <a class="button" href={visit.to(withFilter("/audit/log.csv", filter))}>
           Download CSV
         </a>
       </Heading>
@@ -55,9 +44,9 @@ export const AuditLog: FC<AuditLogProps> = (props) => {
       ) : visit.readModelBuild !== null ? (
         <RowsToCome />
       ) : (
-        <Empty title={nextTo === null ? "Nothing matches" : "Nothing among these"}>
+        <Empty title={nextCursor === null ? "Nothing matches" : "Nothing among these"}>
           <p>
-            {nextTo === null
+            {nextCursor === null
               ? "What keys, the command line and the service did to this workspace is listed here. Sends are in the list of messages."
               : "The search goes on with what is older."}
           </p>
@@ -66,7 +55,7 @@ export const AuditLog: FC<AuditLogProps> = (props) => {
           </p>
         </Empty>
       )}
-      <Pager nextTo={nextTo} firstTo={firstTo} />
+      <Pager visit={visit} path="/audit" nextCursor={nextCursor} filter={filter} />
     </>
   );
 };
@@ -81,7 +70,7 @@ const Filter: FC<Pick<AuditLogProps, "visit" | "filter">> = ({ visit, filter }) 
         { value: "", label: "Anything" },
         ...AUDIT_TARGETS.filter((type) => type !== "instance").map((type) => ({
           value: type,
-          label: withErrorText(type),
+          label: asWords(type),
         })),
       ]}
     />
@@ -94,7 +83,7 @@ const Filter: FC<Pick<AuditLogProps, "visit" | "filter">> = ({ visit, filter }) 
 );
 
 /** `api_key.secret_rotated` as people say it: "API key secret rotated". */
-function withErrorText(name: string): string {
+function asWords(name: string): string {
   const text = name.replaceAll(/[._]/g, " ").replace(/\bapi\b/, "API");
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
@@ -110,8 +99,8 @@ const Rows: FC<Pick<AuditLogProps, "visit" | "rows">> = ({ visit, rows }) => (
         title: "What",
         cell: ({ action, details }) => (
           <>
-            <a class="quiet" href={auditAddress(visit, { action })}>
-              {withErrorText(action)}
+            <a class="quiet" href={visit.to(withFilter("/audit", { action }))}>
+              {asWords(action)}
             </a>
             <Details details={details} />
           </>
@@ -122,7 +111,7 @@ const Rows: FC<Pick<AuditLogProps, "visit" | "rows">> = ({ visit, rows }) => (
       {
         title: "By",
         cell: ({ actor: { type, id, name } }) => (
-          <a class="quiet" href={auditAddress(visit, { actor: id ?? type })}>
+          <a class="quiet" href={visit.to(withFilter("/audit", { actor: id ?? type }))}>
             {name ?? id ?? ACTORS[type] ?? type}
           </a>
         ),
@@ -176,7 +165,7 @@ const Target: FC<Pick<AuditLogProps, "visit"> & Pick<AuditRow, "target">> = ({
   const text = label ?? (type === "workspace" ? "this workspace" : id);
   return (
     <span class="clip">
-      <span class="soft">{withErrorText(type)}</span>{" "}
+      <span class="soft">{asWords(type)}</span>{" "}
       {page === undefined || id === null || !visit.may(page.scope) ? (
         text
       ) : (

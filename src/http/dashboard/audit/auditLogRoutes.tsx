@@ -14,7 +14,7 @@ import { type CsvColumns, csvResponse, csvStream } from "../components/csvStream
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type Visit } from "../frame/dashboardRoute.ts";
 import { catchUp } from "../message/findMessages.ts";
-import { AUDIT_FILTERS, type AuditFilter, AuditLog, auditAddress } from "./auditLogPage.tsx";
+import { AUDIT_FILTERS, type AuditFilter, AuditLog } from "./auditLogPage.tsx";
 
 const PAGE_ITEMS = 50;
 /** How long a file waits for what was written a moment ago, in ms: nothing comes to it later. */
@@ -45,16 +45,7 @@ async function auditLogPage(options: Options, visit: Visit): Promise<Page> {
     title: "Audit log",
     isWide: true,
     ...(fault === null ? {} : { status: 422 }),
-    body: (
-      <AuditLog
-        visit={visit}
-        rows={shown}
-        filter={filter}
-        fault={fault}
-        nextTo={nextCursor === null ? null : auditAddress(visit, { ...filter, cursor: nextCursor })}
-        firstTo={cursor === null ? null : auditAddress(visit, filter)}
-      />
-    ),
+    body: <AuditLog visit={visit} rows={shown} filter={filter} fault={fault} nextCursor={nextCursor} />,
   };
 }
 

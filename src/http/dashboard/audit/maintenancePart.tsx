@@ -70,7 +70,7 @@ export const TaskProgress: FC<ProgressProps> = ({ visit, task, now, path }) => {
         </p>
       </div>
       {isOperator(visit) ? (
-        <PostForm action={visit.to("/audit/give-up")} token={visit.formToken}>
+        <PostForm visit={visit} action="/audit/give-up">
           <input type="hidden" name="path" value={path} />
           <button type="submit">Give up</button>
         </PostForm>

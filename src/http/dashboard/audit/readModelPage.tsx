@@ -97,7 +97,7 @@ interface StartProps {
 }
 
 const Start: FC<StartProps> = ({ visit, verb, name, isPrimary, children }) => (
-  <PostForm action={visit.to(`${PATH}/${verb}`)} token={visit.formToken}>
+  <PostForm visit={visit} action={`${PATH}/${verb}`}>
     {name === undefined ? null : <input type="hidden" name="name" value={name} />}
     <button
       type="submit"

@@ -49,7 +49,7 @@ export const SealPage: FC<SealPageProps> = (props) => {
     <>
       <Heading title="Seals" beside={<LiveMark stream={stream} />}>
         {running === null && isOperator(visit) ? (
-          <PostForm action={visit.to(`${PATH}/verify`)} token={visit.formToken}>
+          <PostForm visit={visit} action={`${PATH}/verify`}>
             <button type="submit" class="primary">
               Verify the log
             </button>

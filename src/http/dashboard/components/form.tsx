@@ -1,27 +1,27 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
 
 /** The name of the field that proves that a form was made for its session. */
 export const TOKEN_FIELD = "form_token";
 
 interface PostFormProps {
-  /** The whole address, as `visit.to` makes it. */
+  readonly visit: Pick<Visit, "to" | "formToken">;
+  /** The path that it is sent to, below the dashboard's. */
   readonly action: string;
-  /** As `visit.formToken` says. */
-  readonly token: string;
   readonly class?: string;
   readonly children: Child;
 }
 
 /** A form that changes something. Every such form is made with this: without its token it is refused. */
-export const PostForm: FC<PostFormProps> = ({ action, token, class: className, children }) => (
-  <form method="post" action={action} class={className} data-once>
-    <input type="hidden" name={TOKEN_FIELD} value={token} />
+export const PostForm: FC<PostFormProps> = ({ visit, action, class: className, children }) => (
+  <form method="post" action={visit.to(action)} class={className} data-once>
+    <input type="hidden" name={TOKEN_FIELD} value={visit.formToken} />
     {children}
   </form>
 );
 
-interface UploadFormProps extends Pick<PostFormProps, "action" | "token"> {
+interface UploadFormProps extends Pick<PostFormProps, "visit" | "action"> {
   readonly label: string;
   readonly hint: string;
   /** The word on the button. */
@@ -32,10 +32,10 @@ interface UploadFormProps extends Pick<PostFormProps, "action" | "token"> {
  * A form that sends one file. Its token is in the address: a file is not read before it is known who sends it. So
  * its answer leads on to another page, and the address is kept nowhere.
  */
-export const UploadForm: FC<UploadFormProps> = ({ action, token, label, hint, verb }) => (
+export const UploadForm: FC<UploadFormProps> = ({ visit, action, label, hint, verb }) => (
   <form
     method="post"
-    action={`${action}?${new URLSearchParams({ [TOKEN_FIELD]: token })}`}
+    action={`${visit.to(action)}?${new URLSearchParams({ [TOKEN_FIELD]: visit.formToken })}`}
     enctype="multipart/form-data"
     class="filter"
     data-once
@@ -190,12 +190,12 @@ export const Refusal: FC<{ readonly text: string | null | undefined }> = ({ text
     </p>
   ) : null;
 
-interface EntryFormProps extends Pick<PostFormProps, "action" | "token" | "children"> {
+interface EntryFormProps extends Pick<PostFormProps, "visit" | "action" | "children"> {
   /** What is wrong with the form as a whole. */
   readonly refusal?: string | null | undefined;
   /** The word on the button. */
   readonly verb: string;
-  /** Where giving it up leads; without it there is no such button. */
+  /** The path where giving it up leads; without it there is no such button. */
   readonly cancelTo?: string;
   readonly isDangerous?: boolean;
 }
@@ -204,14 +204,14 @@ interface EntryFormProps extends Pick<PostFormProps, "action" | "token" | "child
 export const EntryForm: FC<EntryFormProps> = (props) => (
   <>
     <Refusal text={props.refusal} />
-    <PostForm action={props.action} token={props.token} class="stack">
+    <PostForm visit={props.visit} action={props.action} class="stack">
       {props.children}
       <p class="actions">
         <button type="submit" class={props.isDangerous ? "danger" : "primary"}>
           {props.verb}
         </button>
         {props.cancelTo === undefined ? null : (
-          <a class="button" href={props.cancelTo}>
+          <a class="button" href={props.visit.to(props.cancelTo)}>
             Cancel
           </a>
         )}
@@ -235,38 +235,4 @@ export const FilterForm: FC<FilterFormProps> = ({ action, label, children }) => 
       <button type="submit">Show</button>
     </p>
   </form>
-);
-
-interface ConfirmationProps {
-  readonly title: string;
-  /** What happens, and what cannot be undone. */
-  readonly children: Child;
-  readonly action: string;
-  readonly token: string;
-  /** The word on the button: the verb of the title. */
-  readonly verb: string;
-  /** Where not doing it leads. */
-  readonly cancelTo: string;
-  readonly isDangerous?: boolean;
-}
-
-/**
- * Asks once before something that cannot be undone; Enter pressed once more then does nothing yet. It is a page of its own, and with scripts a dialog: link to it with
- * `<a href=… data-dialog>`.
- */
-export const Confirmation: FC<ConfirmationProps> = (props) => (
-  <section class="confirmation">
-    <h1>{props.title}</h1>
-    <PostForm action={props.action} token={props.token}>
-      {props.children}
-      <p class="actions">
-        <button type="submit" class={props.isDangerous ? "danger" : "primary"}>
-          {props.verb}
-        </button>
-        <a class="button" href={props.cancelTo} data-close autofocus={props.isDangerous}>
-          Cancel
-        </a>
-      </p>
-    </PostForm>
-  </section>
 );

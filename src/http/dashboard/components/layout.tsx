@@ -141,7 +141,7 @@ const SideBar: FC<{ readonly visit: Visit; readonly path: string }> = ({ visit, 
     </nav>
     <div class="side-end">
       {visit.mail === "testOnly" || !visit.may("email:read") ? null : (
-        <PostForm action={visit.to("/mail")} token={visit.formToken}>
+        <PostForm visit={visit} action="/mail">
           <input type="hidden" name="show" value={visit.mail === "test" ? "live" : "test"} />
           <button type="submit" class="plain">
             {visit.mail === "test" ? "Show live mail" : "Show test mail"}
@@ -152,7 +152,7 @@ const SideBar: FC<{ readonly visit: Visit; readonly path: string }> = ({ visit, 
       <button type="button" class="plain" data-keyboard-help hidden>
         Keyboard <kbd>?</kbd>
       </button>
-      <PostForm action={visit.to("/log-out")} token={visit.formToken}>
+      <PostForm visit={visit} action="/log-out">
         <button type="submit" class="plain">
           Log out
         </button>

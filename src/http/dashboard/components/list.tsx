@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
 
 interface Column<Row> {
   readonly title: string;
@@ -65,30 +66,43 @@ function cellClass({ isNumber, isMinor }: Pick<Column<never>, "isNumber" | "isMi
 }
 
 interface PagerProps {
-  /** Where the page after this one is; null on the last one. */
-  readonly nextTo: string | null;
-  /** Where the first page is; null on that one. */
-  readonly firstTo: string | null;
+  readonly visit: Pick<Visit, "to" | "query">;
+  /** The path of the list, below the dashboard's. */
+  readonly path: string;
+  /** The cursor of the page after this one; null on the last one. */
+  readonly nextCursor: string | null;
+  /** What narrows the list down. */
+  readonly filter?: Filter;
+}
+
+type Filter = Readonly<Record<string, string | undefined>>;
+
+/** A path with what narrows its list down; what is empty is left out. */
+export function withFilter(path: string, filter: Filter): string {
+  const given = Object.entries(filter).filter((entry): entry is [string, string] => Boolean(entry[1]));
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
 }
 
 /** On to the next page of a list, and back to its first. Nobody counts the pages: there may be a million rows. */
-export const Pager: FC<PagerProps> = ({ nextTo, firstTo }) =>
-  nextTo === null && firstTo === null ? null : (
+export const Pager: FC<PagerProps> = ({ visit, path, nextCursor, filter = {} }) => {
+  const isFirst = !visit.query.has("cursor");
+  return nextCursor === null && isFirst ? null : (
     <nav class="pager" aria-label="Pages of the list">
-      {firstTo === null ? null : (
-        <a class="button" href={firstTo}>
+      {isFirst ? null : (
+        <a class="button" href={visit.to(withFilter(path, filter))}>
           Newest
         </a>
       )}
-      {nextTo === null ? (
+      {nextCursor === null ? (
         <span class="soft">The end of the list</span>
       ) : (
-        <a class="button" href={nextTo} rel="next">
+        <a class="button" href={visit.to(withFilter(path, { ...filter, cursor: nextCursor }))} rel="next">
           Older
         </a>
       )}
     </nav>
   );
+};
 
 interface EmptyProps {
   readonly title: string;

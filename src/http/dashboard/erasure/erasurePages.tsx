@@ -30,12 +30,11 @@ const ErasureStatus: FC<Pick<ErasureJson, "status">> = ({ status }) => (
 interface ErasureListProps {
   readonly visit: Visit;
   readonly erasures: readonly ErasureJson[];
-  readonly nextTo: string | null;
-  readonly firstTo: string | null;
+  readonly nextCursor: string | null;
 }
 
 /** Requests to erase people, newest first. */
-export const ErasureList: FC<ErasureListProps> = ({ visit, erasures, nextTo, firstTo }) => (
+export const ErasureList: FC<ErasureListProps> = ({ visit, erasures, nextCursor }) => (
   <>
     <Heading title="Erasures">
       <a class="button danger" href={visit.to(`${ERASURES_PATH}/new`)}>
@@ -43,7 +42,7 @@ export const ErasureList: FC<ErasureListProps> = ({ visit, erasures, nextTo, fir
       </a>
     </Heading>
     <AuditTabs visit={visit} path={ERASURES_PATH} />
-    {erasures.length === 0 && nextTo === null ? (
+    {erasures.length === 0 && nextCursor === null ? (
       <Empty title="Nobody was erased">
         <p>
           Somebody may ask you to erase what you keep about them. Ask for it here: it takes the content of all
@@ -73,7 +72,7 @@ export const ErasureList: FC<ErasureListProps> = ({ visit, erasures, nextTo, fir
         ]}
       />
     )}
-    <Pager nextTo={nextTo} firstTo={firstTo} />
+    <Pager visit={visit} path={ERASURES_PATH} nextCursor={nextCursor} />
   </>
 );
 
@@ -97,11 +96,11 @@ export const NewErasure: FC<NewErasureProps> = ({ visit, address, faults }) => (
       backups and exports, what relays and endpoints have got, and messages to others that name the person.
     </p>
     <EntryForm
-      action={visit.to(ERASURES_PATH)}
-      token={visit.formToken}
+      visit={visit}
+      action={ERASURES_PATH}
       refusal={faults?.whole}
       verb="Erase for good"
-      cancelTo={visit.to(ERASURES_PATH)}
+      cancelTo={ERASURES_PATH}
       isDangerous
     >
       <Field

@@ -1,16 +1,18 @@
 /** @jsxImportSource hono/jsx */
+
 import { listErasures } from "../../../../projections/erasures.ts";
 import { readErasure, requestPersonErasure } from "../../../commands/erasure/erasureRequests.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { erasureJson } from "../../erasure/erasureResource.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
-import { decodeCursor, encodeCursor } from "../../lists/cursorPaging.ts";
+import { pageOf } from "../../lists/cursorPaging.ts";
 import { invalid, Problem } from "../../server/problem.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
+import { afterCursor } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
 import { catchUp } from "../message/findMessages.ts";
 import { ERASURES_PATH, type ErasureJson, ErasureList, ErasurePage, NewErasure } from "./erasurePages.tsx";
@@ -54,23 +56,18 @@ async function erasureOf({ deps }: Options, workspaceId: string, id: string): Pr
 async function listPage(options: Options, visit: Visit): Promise<Page> {
   const { workspaceId } = visit;
   const erasures = options.readModel("erasures");
-  const cursor = visit.query.get("cursor");
-  if (cursor === null) await catchUp(erasures);
-  const after = cursor === null ? {} : { after: decodeCursor(cursor) };
-  const rows = await scheduledRead(erasures, (db) =>
-    listErasures(db, { workspaceId, ...after, limit: PAGE_ITEMS + 1 }),
+  if (!visit.query.has("cursor")) await catchUp(erasures);
+  const request = { limit: PAGE_ITEMS, ...afterCursor(visit) };
+  const { shown, nextCursor } = await scheduledRead(erasures, (db) =>
+    pageOf(request, (page) => listErasures(db, { workspaceId, ...page })),
   );
-  const shown = rows.slice(0, PAGE_ITEMS);
-  const last = rows.length > PAGE_ITEMS ? shown.at(-1) : undefined;
-  const next = last && encodeCursor(last);
   return {
     title: "Erasures",
     body: (
       <ErasureList
         visit={visit}
         erasures={await erasures.scheduler.mapEach(shown, ({ id }) => erasureOf(options, workspaceId, id))}
-        nextTo={next === undefined ? null : visit.to(`${ERASURES_PATH}?cursor=${encodeURIComponent(next)}`)}
-        firstTo={cursor === null ? null : visit.to(ERASURES_PATH)}
+        nextCursor={nextCursor}
       />
     ),
   };

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-import type { FC } from "hono/jsx";
 import { cancelEmail } from "../../../commands/email/cancelOrReschedule.ts";
 import { resumeEmail } from "../../../commands/email/mailAttempts.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
@@ -9,7 +8,8 @@ import { isUuid } from "../../../kernel/ids.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { requireSender } from "../../server/authorization.ts";
 import { Problem } from "../../server/problem.ts";
-import { Confirmation, Field } from "../components/form.tsx";
+import { confirmationPage } from "../components/confirmationPage.tsx";
+import { Field } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
@@ -41,12 +41,12 @@ export async function reachable(options: Options, visit: Visit): Promise<EmailVi
   return view;
 }
 
-export function pageAbout(view: EmailView, title: string, body: Page["body"], status = 200): Page {
-  const above = [
+/** The breadcrumbs of a page about what can be done with a message. */
+export function aboveAction(view: EmailView) {
+  return [
     { path: "/messages", title: "Messages" },
     { path: `/messages/${view.id}`, title: view.content?.subject || "Message" },
   ];
-  return { title, above, status, body };
 }
 
 interface SendAgainAnswers {
@@ -60,38 +60,37 @@ function askSendAgain(visit: Visit, view: EmailView, { to, nonce, toFault, fault
   if (view.content === null)
     throw new Problem("NOT_FOUND", { detail: "the content of the message was erased" });
   const status = toFault === undefined && fault === undefined ? 200 : 422;
-  return pageAbout(
-    view,
-    "Send again",
-    <Confirmation
-      title="Send this message again?"
-      action={visit.to(`/messages/${view.id}/send-again`)}
-      token={visit.formToken}
-      verb="Send again"
-      cancelTo={visit.to(`/messages/${view.id}`)}
-    >
-      <p>
-        Its content goes out as a new message with its own timeline, whose Idempotency-Key names this one.
-        Whoever has got it already gets it again.
-      </p>
-      {fault === undefined ? null : (
-        <p class="fault" role="alert">
-          {fault}
+  const page = confirmationPage(visit, {
+    title: "Send again",
+    question: "Send this message again?",
+    above: aboveAction(view),
+    action: `/messages/${view.id}/send-again`,
+    verb: "Send again",
+    text: (
+      <>
+        <p>
+          Its content goes out as a new message with its own timeline, whose Idempotency-Key names this one.
+          Whoever has got it already gets it again.
         </p>
-      )}
-      <Field
-        name="to"
-        label="Recipient"
-        type="email"
-        value={to ?? view.content.to}
-        fault={toFault}
-        isRequired
-        maxLength={320}
-      />
-      <input type="hidden" name="nonce" value={nonce ?? crypto.randomUUID()} />
-    </Confirmation>,
-    status,
-  );
+        {fault === undefined ? null : (
+          <p class="fault" role="alert">
+            {fault}
+          </p>
+        )}
+        <Field
+          name="to"
+          label="Recipient"
+          type="email"
+          value={to ?? view.content.to}
+          fault={toFault}
+          isRequired
+          maxLength={320}
+        />
+        <input type="hidden" name="nonce" value={nonce ?? crypto.randomUUID()} />
+      </>
+    ),
+  });
+  return { ...page, status };
 }
 
 async function doSendAgain({ deps }: Options, visit: Visit): Promise<Page | Response> {
@@ -113,20 +112,15 @@ async function doSendAgain({ deps }: Options, visit: Visit): Promise<Page | Resp
 }
 
 function askCancel(visit: Visit, view: EmailView): Page {
-  return pageAbout(
-    view,
-    "Cancel",
-    <Confirmation
-      title="Cancel this message?"
-      action={visit.to(`/messages/${view.id}/cancel`)}
-      token={visit.formToken}
-      verb="Cancel the message"
-      cancelTo={visit.to(`/messages/${view.id}`)}
-      isDangerous
-    >
-      <p>It is not sent, and cannot be un-canceled; its content can be sent again as a new message.</p>
-    </Confirmation>,
-  );
+  return confirmationPage(visit, {
+    title: "Cancel",
+    question: "Cancel this message?",
+    above: aboveAction(view),
+    action: `/messages/${view.id}/cancel`,
+    verb: "Cancel the message",
+    isDangerous: true,
+    text: <p>It is not sent, and cannot be un-canceled; its content can be sent again as a new message.</p>,
+  });
 }
 
 async function doCancel({ deps }: Options, visit: Visit): Promise<Response> {
@@ -140,31 +134,24 @@ async function doCancel({ deps }: Options, visit: Visit): Promise<Response> {
   return seeOther(visit.to(`/messages/${id}`), notice);
 }
 
-const EraseWords: FC<{ readonly isWaiting: boolean }> = ({ isWaiting }) => (
-  <p>
-    Addresses, subject, bodies, variables, metadata, files and the relay's words are gone for good, here and
-    in every read model. What stays is that a message was accepted and what became of it.
-    {isWaiting ? " It has not been sent yet: it is canceled for that." : ""} Backups made before still hold
-    it.
-  </p>
-);
-
 function askErase(visit: Visit, view: EmailView): Page {
   const willBeCanceled = isWaiting(view.email.status);
-  return pageAbout(
-    view,
-    "Erase content",
-    <Confirmation
-      title="Erase the content of this message?"
-      action={visit.to(`/messages/${view.id}/erase`)}
-      token={visit.formToken}
-      verb="Erase for good"
-      cancelTo={visit.to(`/messages/${view.id}`)}
-      isDangerous
-    >
-      <EraseWords isWaiting={willBeCanceled} />
-    </Confirmation>,
-  );
+  return confirmationPage(visit, {
+    title: "Erase content",
+    question: "Erase the content of this message?",
+    above: aboveAction(view),
+    action: `/messages/${view.id}/erase`,
+    verb: "Erase for good",
+    isDangerous: true,
+    text: (
+      <p>
+        Addresses, subject, bodies, variables, metadata, files and the relay's words are gone for good, here
+        and in every read model. What stays is that a message was accepted and what became of it.
+        {willBeCanceled ? " It has not been sent yet: it is canceled for that." : ""} Backups made before
+        still hold it.
+      </p>
+    ),
+  });
 }
 
 async function doErase({ deps }: Options, visit: Visit): Promise<Response> {

@@ -5,7 +5,7 @@ import type { EpochMs } from "../../../kernel/time.ts";
 import { RowsToCome } from "../components/buildNotice.tsx";
 import { Field, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Empty, Pager, RowTable } from "../components/list.tsx";
+import { Empty, Pager, RowTable, withFilter } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { lengthOfTime, Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
@@ -23,8 +23,7 @@ export interface MessageListProps {
   readonly search: Search;
   readonly faults: readonly string[];
   readonly rows: readonly MessageRow[];
-  /** The address of the next page; null on the last. */
-  readonly nextTo: string | null;
+  readonly nextCursor: string | null;
   readonly isFirstPage: boolean;
   /** The address of the stream that says what is new. */
   readonly stream: string;
@@ -33,9 +32,8 @@ export interface MessageListProps {
 }
 
 /** The address of the list with a search. */
-export function listAddress(visit: Visit, text: string, more: Readonly<Record<string, string>> = {}): string {
-  const query = new URLSearchParams({ ...(text === "" ? {} : { q: text }), ...more });
-  return visit.to("/messages") + (query.size === 0 ? "" : `?${query}`);
+export function listAddress(visit: Visit, text: string): string {
+  return visit.to(withFilter("/messages", { q: text }));
 }
 
 /** The list of messages, with its search. */
@@ -64,7 +62,7 @@ export const MessageList: FC<MessageListProps> = (props) => {
       <SearchBox visit={visit} search={search} faults={faults} />
       <MessageRows {...props} newer={0} />
       {rows.length === 0 && faults.length === 0 ? <NothingFound {...props} /> : null}
-      <Pager nextTo={props.nextTo} firstTo={props.isFirstPage ? null : listAddress(visit, text)} />
+      <Pager visit={visit} path="/messages" nextCursor={props.nextCursor} filter={{ q: text }} />
     </>
   );
 };
@@ -242,13 +240,13 @@ const RowStatus: FC<{ readonly row: MessageRow; readonly now: EpochMs }> = ({
   </span>
 );
 
-const NothingFound: FC<MessageListProps> = ({ visit, search, nextTo, firstCommand }) => {
-  if (visit.readModelBuild !== null && nextTo === null) return <RowsToCome />;
+const NothingFound: FC<MessageListProps> = ({ visit, search, nextCursor, firstCommand }) => {
+  if (visit.readModelBuild !== null && nextCursor === null) return <RowsToCome />;
   if (searchText(search.words) !== "") {
     return (
-      <Empty title={nextTo === null ? "No message matches" : "Nothing among these"}>
+      <Empty title={nextCursor === null ? "No message matches" : "Nothing among these"}>
         <p>
-          {nextTo === null
+          {nextCursor === null
             ? "Addresses must be whole: what the log keeps of them can be compared, and not searched by part."
             : "The search goes on with older messages."}
         </p>

@@ -5,8 +5,9 @@ import { epochMs, rfc3339 } from "../../../kernel/time.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
 import { beginStream } from "../../server/requestContext.ts";
+import { confirmationPage } from "../components/confirmationPage.tsx";
 import { csvResponse } from "../components/csvStream.ts";
-import { Confirmation, PostForm } from "../components/form.tsx";
+import { PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import {
@@ -72,7 +73,6 @@ async function showList(
   // Before the rows are read: what happens in between is announced twice rather than never.
   const stream = await messagesStream(options, visit);
   const found = await find(source, principal, search, cursor);
-  const text = searchText(search.words);
   return {
     title: "Messages",
     isWide: true,
@@ -84,7 +84,7 @@ async function showList(
         search={search}
         faults={found.faults}
         rows={found.rows}
-        nextTo={found.nextCursor === null ? null : listAddress(visit, text, { cursor: found.nextCursor })}
+        nextCursor={found.nextCursor}
         isFirstPage={cursor === null}
         stream={stream}
         firstCommand={firstCommand(options.url)}
@@ -164,18 +164,16 @@ function csvOf(source: MessageSource, visit: Visit): Response {
 function confirmSendAgain(source: MessageSource, visit: Visit): Page {
   const text = visit.query.get("q") ?? "";
   queryOf(source, visit, text);
-  return {
+  return confirmationPage(visit, {
     title: "Send all again",
+    question: "Send all that match again?",
     above: [{ path: `/messages?${new URLSearchParams({ q: text })}`, title: "Messages" }],
-    body: (
-      <Confirmation
-        title="Send all that match again?"
-        action={visit.to("/messages/send-again")}
-        token={visit.formToken}
-        verb="Send again"
-        cancelTo={listAddress(visit, text)}
-        isDangerous
-      >
+    action: "/messages/send-again",
+    verb: "Send again",
+    isDangerous: true,
+    text: (
+      <>
+        {" "}
         <p>
           Every message{" "}
           {text === "" ? (
@@ -192,9 +190,9 @@ function confirmSendAgain(source: MessageSource, visit: Visit): Page {
         <input type="hidden" name="q" value={text} />
         <input type="hidden" name="until" value={rfc3339(source.deps.clock.now())} />
         <input type="hidden" name="nonce" value={crypto.randomUUID()} />
-      </Confirmation>
+      </>
     ),
-  };
+  });
 }
 
 async function sendAllAgain(source: MessageSource, visit: Visit): Promise<Page> {
@@ -249,7 +247,7 @@ const BatchReport = ({
         </a>
       </p>
     ) : (
-      <PostForm action={visit.to("/messages/send-again")} token={visit.formToken} class="actions">
+      <PostForm visit={visit} action="/messages/send-again" class="actions">
         {Object.entries({ ...fields, cursor: result.nextCursor }).map(([name, value]) => (
           <input type="hidden" name={name} value={value} />
         ))}

@@ -168,14 +168,14 @@ const Standing: FC<MessagePageProps> = (props) => {
         ) : null}
       </div>
       {waiting.reason === "scheduled" && visit.may("email:send") ? (
-        <PostForm action={visit.to(`/messages/${view.id}/send-now`)} token={visit.formToken}>
+        <PostForm visit={visit} action={`/messages/${view.id}/send-now`}>
           <button type="submit" class="primary">
             Send now
           </button>
         </PostForm>
       ) : null}
       {isTryable ? (
-        <PostForm action={visit.to(`/messages/${view.id}/try-now`)} token={visit.formToken}>
+        <PostForm visit={visit} action={`/messages/${view.id}/try-now`}>
           <button type="submit" class="primary">
             Try now
           </button>

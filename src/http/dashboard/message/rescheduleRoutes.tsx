@@ -4,11 +4,12 @@ import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { SCHEDULE_AHEAD_MS_MAX, scheduleFault } from "../../../domain/email/schedule.ts";
 import { DAY_MS, type EpochMs, parseDateTime, rfc3339 } from "../../../kernel/time.ts";
 import { Problem } from "../../server/problem.ts";
-import { Confirmation, Field } from "../components/form.tsx";
+import { confirmationPage } from "../components/confirmationPage.tsx";
+import { Field } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
-import { pageAbout, reachable } from "./messageActionRoutes.tsx";
+import { aboveAction, reachable } from "./messageActionRoutes.tsx";
 
 type Options = Pick<DashboardOptions, "deps">;
 
@@ -39,17 +40,13 @@ function fieldTime(at: EpochMs | null): string {
 }
 
 function askTime(visit: Visit, view: EmailView, { time, fault }: Typed): Page {
-  const at = visit.to(`/messages/${view.id}`);
-  return pageAbout(
-    view,
-    "Reschedule",
-    <Confirmation
-      title="Send this message at another time?"
-      action={`${at}/reschedule`}
-      token={visit.formToken}
-      verb="Reschedule"
-      cancelTo={at}
-    >
+  const page = confirmationPage(visit, {
+    title: "Reschedule",
+    question: "Send this message at another time?",
+    above: aboveAction(view),
+    action: `/messages/${view.id}/reschedule`,
+    verb: "Reschedule",
+    text: (
       <Field
         name="scheduled_at"
         label="Time (UTC)"
@@ -60,9 +57,9 @@ function askTime(visit: Visit, view: EmailView, { time, fault }: Typed): Page {
         fault={fault}
         isRequired
       />
-    </Confirmation>,
-    fault === undefined ? 200 : 422,
-  );
+    ),
+  });
+  return { ...page, status: fault === undefined ? 200 : 422 };
 }
 
 async function doReschedule(options: Options, visit: Visit): Promise<Page | Response> {

@@ -24,8 +24,7 @@ export interface AddSenderForm {
 interface SenderListProps {
   readonly visit: Visit;
   readonly senders: readonly SenderJson[];
-  readonly nextTo: string | null;
-  readonly firstTo: string | null;
+  readonly nextCursor: string | null;
   readonly form: AddSenderForm;
 }
 
@@ -45,14 +44,14 @@ export const SenderStatus: FC<{ readonly sender: SenderJson }> = ({ sender }) =>
 };
 
 /** The list of senders, and the form that adds one. */
-export const SenderList: FC<SenderListProps> = ({ visit, senders, nextTo, firstTo, form }) => (
+export const SenderList: FC<SenderListProps> = ({ visit, senders, nextCursor, form }) => (
   <>
     <Heading title="Senders">
       <a class="button" href="#add">
         Add a sender
       </a>
     </Heading>
-    {senders.length === 0 && nextTo === null ? (
+    {senders.length === 0 && nextCursor === null ? (
       <Empty title="There is no sender yet">
         <p>
           Mail can be sent from an address or a domain once it is verified. Add one below: an address is
@@ -73,7 +72,7 @@ export const SenderList: FC<SenderListProps> = ({ visit, senders, nextTo, firstT
         ]}
       />
     )}
-    <Pager nextTo={nextTo} firstTo={firstTo} />
+    <Pager visit={visit} path="/senders" nextCursor={nextCursor} />
     <Add visit={visit} form={form} />
   </>
 );
@@ -82,7 +81,7 @@ const Add: FC<Pick<SenderListProps, "visit" | "form">> = ({ visit, form }) => (
   <section class="section card" id="add">
     <h2>Add an address or a domain</h2>
     <p class="soft">A verified domain lets you send from every address at it, but not at its subdomains.</p>
-    <EntryForm action={visit.to("/senders")} token={visit.formToken} refusal={form.faults?.whole} verb="Add">
+    <EntryForm visit={visit} action="/senders" refusal={form.faults?.whole} verb="Add">
       <Field
         name="name"
         label="Address or domain"

@@ -65,7 +65,7 @@ export const SenderPage: FC<SenderPageProps> = (props) => {
 
 const Switch: FC<Pick<SenderPageProps, "visit" | "sender">> = ({ visit, sender: { id, status } }) =>
   status === "disabled" ? (
-    <PostForm action={visit.to(`/senders/${id}/enable`)} token={visit.formToken}>
+    <PostForm visit={visit} action={`/senders/${id}/enable`}>
       <button type="submit">Enable</button>
     </PostForm>
   ) : (
@@ -81,7 +81,7 @@ interface VerifyProps {
 }
 
 const Verify: FC<VerifyProps> = ({ visit, id, verb }) => (
-  <PostForm action={visit.to(`/senders/${id}/verify`)} token={visit.formToken}>
+  <PostForm visit={visit} action={`/senders/${id}/verify`}>
     <button type="submit" class="primary">
       {verb}
     </button>
@@ -194,7 +194,7 @@ const PendingMail: FC<{
 const DisplayName: FC<SenderPageProps> = ({ visit, sender, faults, displayName }) => (
   <section class="section card">
     <h2>Display name</h2>
-    <EntryForm action={visit.to(`/senders/${sender.id}/display-name`)} token={visit.formToken} verb="Save">
+    <EntryForm visit={visit} action={`/senders/${sender.id}/display-name`} verb="Save">
       <Field
         name="display_name"
         label="Name"

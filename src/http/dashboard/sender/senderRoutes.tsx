@@ -1,9 +1,10 @@
 /** @jsxImportSource hono/jsx */
+
 import { listSenders } from "../../../../projections/senders.ts";
 import type { SenderView } from "../../../commands/sender/readSender.ts";
 import { checkBy } from "../../body/validation.ts";
 import { catchUpIfInTime, caughtUpRows } from "../../lists/caughtUpReads.ts";
-import { decodeCursor, pageOf } from "../../lists/cursorPaging.ts";
+import { pageOf } from "../../lists/cursorPaging.ts";
 import { AddSenderBody, addedSender } from "../../sender/addSenderRequest.ts";
 import {
   addOrRenameSender,
@@ -12,11 +13,12 @@ import {
   switchExistingSender,
 } from "../../sender/senderChanges.ts";
 import { senderJson } from "../../sender/senderResource.ts";
-import { Confirmation } from "../components/form.tsx";
+import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
+import { afterCursor } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
 import { MailRecordsPage } from "./mailRecordsPage.tsx";
 import { type AddSenderForm, nameOf, SenderList } from "./senderListPage.tsx";
@@ -90,11 +92,7 @@ async function listPage(
 ): Promise<Page> {
   const { workspaceId } = visit;
   const senders = readModel("senders");
-  const cursor = visit.query.get("cursor");
-  const request = {
-    limit: PAGE_ITEMS,
-    ...(cursor === null ? {} : { after: decodeCursor(cursor, isSenderId) }),
-  };
+  const request = { limit: PAGE_ITEMS, ...afterCursor(visit, isSenderId) };
   const db = await caughtUpRows(senders);
   const { shown, nextCursor } = pageOf(request, (page) => listSenders(db, { workspaceId, ...page }));
   const views = await senders.scheduler.mapEach(shown, ({ id }) => existingSender(deps, workspaceId, id));
@@ -104,10 +102,7 @@ async function listPage(
       <SenderList
         visit={visit}
         senders={views.map((view) => senderJson(deps, view))}
-        nextTo={
-          nextCursor === null ? null : visit.to(`${PATH}?${new URLSearchParams({ cursor: nextCursor })}`)
-        }
-        firstTo={cursor === null ? null : visit.to(PATH)}
+        nextCursor={nextCursor}
         form={form}
       />
     ),
@@ -209,25 +204,19 @@ function switchRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
     get(`${ONE}/disable`, SCOPE, async (visit) => {
       const { id, sender } = await senderOf(options, visit);
-      return {
+      return confirmationPage(visit, {
         title: `Disable ${sender.name}`,
         above: [...ABOVE, { path: `${PATH}/${id}`, title: sender.name }],
-        body: (
-          <Confirmation
-            title={`Disable ${sender.name}?`}
-            action={visit.to(`${PATH}/${id}/disable`)}
-            token={visit.formToken}
-            verb="Disable"
-            cancelTo={visit.to(`${PATH}/${id}`)}
-            isDangerous
-          >
-            <p>
-              New messages from it are refused, and what is queued waits until it is enabled again.
-              {sender.kind === "address" ? " Its domain does not cover it meanwhile." : ""}
-            </p>
-          </Confirmation>
+        action: `${PATH}/${id}/disable`,
+        verb: "Disable",
+        isDangerous: true,
+        text: (
+          <p>
+            New messages from it are refused, and what is queued waits until it is enabled again.
+            {sender.kind === "address" ? " Its domain does not cover it meanwhile." : ""}
+          </p>
         ),
-      };
+      });
     }),
     post(`${ONE}/disable`, SCOPE, (visit) => switched(visit, "disabled")),
     post(`${ONE}/enable`, SCOPE, (visit) => switched(visit, "enabled")),

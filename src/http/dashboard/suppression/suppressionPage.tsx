@@ -30,8 +30,7 @@ interface SuppressionListProps {
     /** What is wrong with it, as the end of a sentence; null when nothing is. */
     readonly fault: string | null;
   };
-  readonly nextTo: string | null;
-  readonly firstTo: string | null;
+  readonly nextCursor: string | null;
   readonly form: SuppressionForm;
 }
 
@@ -73,7 +72,7 @@ const Add: FC<Pick<SuppressionListProps, "visit" | "form">> = ({ visit, form }) 
   <section class="section card" id="add">
     <h2>Add an address</h2>
     <p class="soft">Mail to it is accepted and not sent: its status is “suppressed”.</p>
-    <EntryForm action={visit.to("/suppressions")} token={visit.formToken} verb="Add">
+    <EntryForm visit={visit} action="/suppressions" verb="Add">
       <Field
         name="address"
         label="Address"
@@ -170,12 +169,17 @@ export const SuppressionList: FC<SuppressionListProps> = (props) => (
       </a>
     </Heading>
     <Filter visit={props.visit} filter={props.filter} />
-    {props.suppressions.length === 0 && props.nextTo === null ? (
+    {props.suppressions.length === 0 && props.nextCursor === null ? (
       nothingFound(props)
     ) : (
       <Rows visit={props.visit} suppressions={props.suppressions} />
     )}
-    <Pager nextTo={props.nextTo} firstTo={props.firstTo} />
+    <Pager
+      visit={props.visit}
+      path="/suppressions"
+      nextCursor={props.nextCursor}
+      filter={{ reason: props.filter.reason }}
+    />
     <Add visit={props.visit} form={props.form} />
   </>
 );

@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+
 import { listSuppressions } from "../../../../projections/suppressions.ts";
 import {
   addSuppression,
@@ -10,12 +11,13 @@ import {
 import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { codePoints } from "../../../kernel/text/text.ts";
 import { catchUpIfInTime, findPage, whenCaughtUp } from "../../lists/caughtUpReads.ts";
-import { decodeCursor, type Page as RowPage } from "../../lists/cursorPaging.ts";
+import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
-import { Confirmation } from "../components/form.tsx";
+import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
+import { afterCursor } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
 import {
   EMPTY_FORM,
@@ -46,10 +48,6 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
     const parsed = address === "" ? null : parseAddress(address);
     const fault = parsed !== null && "invalid" in parsed ? parsed.invalid : null;
     const reason = visit.query.get("reason") ?? "";
-    const pageTo = (cursor: string | null) => {
-      const query = new URLSearchParams({ ...(reason && { reason }), ...(cursor && { cursor }) });
-      return visit.to(query.size === 0 ? PATH : `${PATH}?${query}`);
-    };
     return {
       title: "Suppressions",
       body: (
@@ -57,8 +55,7 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
           visit={visit}
           suppressions={shown}
           filter={{ reason, address, fault }}
-          nextTo={nextCursor === null ? null : pageTo(nextCursor)}
-          firstTo={visit.query.has("cursor") ? pageTo(null) : null}
+          nextCursor={nextCursor}
           form={form}
         />
       ),
@@ -84,8 +81,9 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
 /** The page of suppressions that a query asks for: one address, or a page of the list. */
 async function findSuppressions(
   { deps, readModel }: DashboardOptions,
-  { workspaceId, query }: Visit,
+  visit: Visit,
 ): Promise<RowPage<Suppression>> {
+  const { workspaceId, query } = visit;
   const wanted = query.get("address")?.trim() ?? "";
   if (wanted !== "") {
     const address = parseAddress(wanted);
@@ -94,7 +92,6 @@ async function findSuppressions(
   }
   const suppressions = readModel("suppressions");
   await whenCaughtUp(suppressions);
-  const cursor = query.get("cursor");
   const reason = query.get("reason") ?? "";
   const rows = await findPage(
     suppressions,
@@ -102,7 +99,7 @@ async function findSuppressions(
       workspaceId,
       limit: PAGE_ITEMS,
       ...(REASONS.includes(reason) ? { reason } : {}),
-      ...(cursor === null ? {} : { after: decodeCursor(cursor) }),
+      ...afterCursor(visit),
     },
     listSuppressions,
   );
@@ -135,21 +132,14 @@ function addressOf({ params }: Visit): Address {
 }
 
 function removalPage(visit: Visit, { sent }: Address, { reason }: Suppression): Page {
-  return {
+  return confirmationPage(visit, {
     title: `Remove ${sent}`,
+    question: `Send mail to ${sent} again?`,
     above: [{ path: PATH, title: "Suppressions" }],
-    body: (
-      <Confirmation
-        title={`Send mail to ${sent} again?`}
-        action={visit.to(`${PATH}/${encodeURIComponent(sent)}/remove`)}
-        token={visit.formToken}
-        verb="Remove"
-        cancelTo={visit.to(PATH)}
-      >
-        <p>{WHY[reason] ?? WHY.manual} What was suppressed meanwhile is not sent later.</p>
-      </Confirmation>
-    ),
-  };
+    action: `${PATH}/${encodeURIComponent(sent)}/remove`,
+    verb: "Remove",
+    text: <p>{WHY[reason] ?? WHY.manual} What was suppressed meanwhile is not sent later.</p>,
+  });
 }
 
 /** The form with what is wrong with it, or with the address that it names. */

@@ -31,7 +31,7 @@ export const DraftEditor: FC<DraftEditorProps> = ({ visit, at, fields, preview }
   return (
     <>
       <Heading title="New draft" />
-      <PostForm action={visit.to(`${at}/draft`)} token={visit.formToken} class="editor">
+      <PostForm visit={visit} action={`${at}/draft`} class="editor">
         <div
           class="editor-fields"
           hx-post={visit.to(`${at}/draft/preview`)}

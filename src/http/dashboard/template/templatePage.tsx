@@ -49,21 +49,8 @@ export const TemplateList: FC<TemplateListProps> = ({ visit, page: { shown, next
         linkOf={({ id }) => visit.to(`/templates/${id}`)}
       />
     )}
-    <CursorPager visit={visit} path="/templates" nextCursor={nextCursor} />
+    <Pager visit={visit} path="/templates" nextCursor={nextCursor} />
   </>
-);
-
-interface CursorPagerProps {
-  readonly visit: Visit;
-  readonly path: string;
-  readonly nextCursor: string | null;
-}
-
-const CursorPager: FC<CursorPagerProps> = ({ visit, path, nextCursor }) => (
-  <Pager
-    nextTo={nextCursor === null ? null : visit.to(`${path}?cursor=${nextCursor}`)}
-    firstTo={visit.query.has("cursor") ? visit.to(path) : null}
-  />
 );
 
 interface NewTemplateFormProps {
@@ -75,12 +62,7 @@ interface NewTemplateFormProps {
 export const NewTemplateForm: FC<NewTemplateFormProps> = ({ visit, name, fault }) => (
   <>
     <Heading title="New template" />
-    <EntryForm
-      action={visit.to("/templates/new")}
-      token={visit.formToken}
-      verb="Create the template"
-      cancelTo={visit.to("/templates")}
-    >
+    <EntryForm visit={visit} action="/templates/new" verb="Create the template" cancelTo="/templates">
       <Field
         name="name"
         label="Name"
@@ -188,7 +170,7 @@ const Versions: FC<VersionsProps> = ({ visit, at, template, versions: { shown, n
         idOf={({ id }) => id}
         linkOf={({ id }) => visit.to(`${at}/versions/${id}`)}
       />
-      <CursorPager visit={visit} path={at} nextCursor={nextCursor} />
+      <Pager visit={visit} path={at} nextCursor={nextCursor} />
       {shown.length < 2 ? null : <CompareForm visit={visit} at={at} template={template} shown={shown} />}
     </>
   );

@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+
 import { listTemplates } from "../../../../projections/templates.ts";
 import { deleteTemplate } from "../../../commands/template/deleteTemplate.ts";
 import type { TemplateLocation } from "../../../commands/template/manageTemplates.ts";
@@ -14,10 +15,11 @@ import {
   templateIdOf,
 } from "../../template/templateChanges.ts";
 import { TEMPLATE_NAME_CHARACTERS_MAX } from "../../template/templateOperations.ts";
-import { Confirmation } from "../components/form.tsx";
+import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
+import { cursorOf } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
 import { NewTemplateForm, TemplateDetail, TemplateList } from "./templatePage.tsx";
 
@@ -39,8 +41,7 @@ function listRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRo
   const templates = readModel("templates");
   return [
     get(TEMPLATES.path, scope, async (visit) => {
-      const cursor = visit.query.get("cursor");
-      const request = pageRequest(cursor === null ? {} : { cursor });
+      const request = pageRequest({ cursor: cursorOf(visit) });
       const db = await caughtUpRows(templates);
       const page = pageOf(request, (wanted) => listTemplates(db, visit.workspaceId, wanted));
       return { title: "Templates", body: <TemplateList visit={visit} page={page} /> };
@@ -70,8 +71,7 @@ function detailRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
     get("/templates/:id", scope, async (visit) => {
       const location = templateLocationOf(visit);
       const template = await existingTemplate(deps, location);
-      const cursor = visit.query.get("cursor");
-      const versions = pageOfVersions(template, pageRequest(cursor === null ? {} : { cursor }));
+      const versions = pageOfVersions(template, pageRequest({ cursor: cursorOf(visit) }));
       return {
         title: template.name,
         above: [TEMPLATES],
@@ -124,21 +124,14 @@ function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
     const location = templateLocationOf(visit);
     const { name } = await existingTemplate(deps, location);
     const at = `/templates/${location.templateId}`;
-    return {
+    return confirmationPage(visit, {
       title: `${verb} ${name}`,
+      question: `${verb} “${name}”?`,
       above: [TEMPLATES, { path: at, title: name }],
-      body: (
-        <Confirmation
-          title={`${verb} “${name}”?`}
-          action={visit.to(`${at}/${action}`)}
-          token={visit.formToken}
-          verb={verb}
-          cancelTo={visit.to(at)}
-          isDangerous
-        >
-          <p>{about}</p>
-        </Confirmation>
-      ),
-    };
+      action: `${at}/${action}`,
+      verb,
+      isDangerous: true,
+      text: <p>{about}</p>,
+    });
   }
 }

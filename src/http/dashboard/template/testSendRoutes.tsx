@@ -46,7 +46,7 @@ async function testSendPage(deps: Dependencies, visit: Visit, faults: FieldFault
   const location = templateLocationOf(visit);
   const { version, source } = await versionOf(deps, visit);
   const template = await existingTemplate(deps, location);
-  const at = visit.to(`/templates/${location.templateId}/versions/${version.id}`);
+  const at = `/templates/${location.templateId}/versions/${version.id}`;
   const { samples } = draftFields(visit.form);
   return {
     title: `Test send of version ${version.number}`,
@@ -59,8 +59,8 @@ async function testSendPage(deps: Dependencies, visit: Visit, faults: FieldFault
           It is a message like any other: it counts, it is in the log, and a suppressed recipient gets none.
         </p>
         <EntryForm
+          visit={visit}
           action={`${at}/test-send`}
-          token={visit.formToken}
           refusal={faults.get("draft")}
           verb="Send it"
           cancelTo={at}

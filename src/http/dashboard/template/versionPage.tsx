@@ -37,7 +37,7 @@ export const VersionDetail: FC<VersionDetailProps> = ({ visit, at, template, vie
         {template.isArchived ? null : (
           <>
             {isCurrent ? null : (
-              <PostForm action={visit.to(`${at}/versions/${version.id}/publish`)} token={visit.formToken}>
+              <PostForm visit={visit} action={`${at}/versions/${version.id}/publish`}>
                 <button type="submit" class="primary">
                   {version.publishedAt === null ? "Publish" : "Publish again"}
                 </button>

@@ -62,7 +62,7 @@ export function deliveryPage(visit: Visit, shown: Shown): Page {
       <>
         <Heading title={row.eventType} beside={<DeliveryState delivery={row} />}>
           {canRetry(shown) ? (
-            <PostForm action={visit.to(`${here}/deliveries/${row.id}/retry`)} token={visit.formToken}>
+            <PostForm visit={visit} action={`${here}/deliveries/${row.id}/retry`}>
               <button type="submit" class="primary">
                 Deliver again
               </button>

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-import type { Child } from "hono/jsx";
 import { MISSED_KEPT_MS } from "../../../../projections/webhookDeliveries/fanOut.ts";
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import {
@@ -13,7 +12,8 @@ import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../../kernel/time.ts";
 import { invalid, Problem } from "../../server/problem.ts";
 import { recoverSince } from "../../webhookDelivery/redelivery.ts";
-import { Confirmation, Select } from "../components/form.tsx";
+import { type Confirmation, confirmationPage } from "../components/confirmationPage.tsx";
+import { Select } from "../components/form.tsx";
 import { lengthOfTime } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
@@ -31,10 +31,10 @@ export function endpointActionRoutes(options: DashboardOptions): readonly Dashbo
   return [
     test(options),
     enable(options),
-    ...asksFirst(options, "disable", disablePage, disable),
-    ...asksFirst(options, "rotate", rotatePage, rotate),
-    ...asksFirst(options, "recover", recoverPage, recover),
-    ...asksFirst(options, "delete", deletePage, remove),
+    ...asksFirst(options, "disable", disableQuestion, disable),
+    ...asksFirst(options, "rotate", rotateQuestion, rotate),
+    ...asksFirst(options, "recover", recoverQuestion, recover),
+    ...asksFirst(options, "delete", deleteQuestion, remove),
   ];
 }
 
@@ -43,45 +43,24 @@ type Act = (options: DashboardOptions, visit: Visit) => Promise<Page | Response>
 function asksFirst(
   options: DashboardOptions,
   verb: string,
-  page: (visit: Visit, endpoint: WebhookEndpointRow) => ConfirmationText,
+  question: (endpoint: WebhookEndpointRow) => Question,
   act: Act,
 ): readonly DashboardRoute[] {
   const path = `/webhooks/:id/${verb}`;
   const ask = async (visit: Visit): Promise<Page> => {
     const endpoint = await endpointOf(options, visit);
     const at = `/webhooks/${endpoint.id}`;
-    const { title, text, word, isDangerous = false } = page(visit, endpoint);
-    return {
-      title,
-      above: [
-        { path: "/webhooks", title: "Webhooks" },
-        { path: at, title: "Endpoint" },
-      ],
-      body: (
-        <Confirmation
-          title={title}
-          action={visit.to(`${at}/${verb}`)}
-          token={visit.formToken}
-          verb={word}
-          cancelTo={visit.to(at)}
-          isDangerous={isDangerous}
-        >
-          {text}
-        </Confirmation>
-      ),
-    };
+    const above = [
+      { path: "/webhooks", title: "Webhooks" },
+      { path: at, title: "Endpoint" },
+    ];
+    return confirmationPage(visit, { ...question(endpoint), above, action: `${at}/${verb}` });
   };
   return [get(path, "webhook:manage", ask), post(path, "webhook:manage", (visit) => act(options, visit))];
 }
 
 /** What somebody is asked before something is done. */
-interface ConfirmationText {
-  readonly title: string;
-  readonly text: Child;
-  /** The word on the button. */
-  readonly word: string;
-  readonly isDangerous?: boolean;
-}
+type Question = Pick<Confirmation, "title" | "text" | "verb" | "isDangerous">;
 
 function test(options: DashboardOptions): DashboardRoute {
   return post("/webhooks/:id/test", "webhook:manage", async (visit) => {
@@ -110,16 +89,16 @@ function nameOf({ workspaceId }: Visit, endpointId: string) {
   return { workspaceId, endpointId };
 }
 
-function disablePage(_visit: Visit, { url }: WebhookEndpointRow): ConfirmationText {
+function disableQuestion({ url }: WebhookEndpointRow): Question {
   return {
-    title: "Disable the endpoint?",
+    title: "Disable the endpoint",
     text: (
       <p>
         <code>{url}</code> is sent nothing until it is enabled again, and what it is owed now is skipped. All
         of that is kept for 14 days and can be recovered.
       </p>
     ),
-    word: "Disable",
+    verb: "Disable",
   };
 }
 
@@ -129,16 +108,16 @@ const disable: Act = async (options, visit) => {
   return seeOther(visit.to(`/webhooks/${id}`), "The endpoint was disabled.");
 };
 
-function deletePage(_visit: Visit, { url }: WebhookEndpointRow): ConfirmationText {
+function deleteQuestion({ url }: WebhookEndpointRow): Question {
   return {
-    title: "Delete the endpoint?",
+    title: "Delete the endpoint",
     text: (
       <p>
         What <code>{url}</code> is owed is skipped, and its deliveries can neither be seen nor recovered any
         more. This cannot be undone: added again, the address is a new endpoint with a new secret.
       </p>
     ),
-    word: "Delete",
+    verb: "Delete",
     isDangerous: true,
   };
 }
@@ -150,9 +129,9 @@ const remove: Act = async (options, visit) => {
   return seeOther(visit.to("/webhooks"), `${url} was deleted.`);
 };
 
-function rotatePage(_visit: Visit, { url }: WebhookEndpointRow): ConfirmationText {
+function rotateQuestion({ url }: WebhookEndpointRow): Question {
   return {
-    title: "Rotate the signing secret?",
+    title: "Rotate the signing secret",
     text: (
       <>
         <p>
@@ -169,7 +148,7 @@ function rotatePage(_visit: Visit, { url }: WebhookEndpointRow): ConfirmationTex
         />
       </>
     ),
-    word: "Rotate",
+    verb: "Rotate",
   };
 }
 
@@ -197,9 +176,9 @@ const rotate: Act = async (options, visit) => {
   });
 };
 
-function recoverPage(): ConfirmationText {
+function recoverQuestion(): Question {
   return {
-    title: "Recover what was missed?",
+    title: "Recover what was missed",
     text: (
       <>
         <p>
@@ -213,7 +192,7 @@ function recoverPage(): ConfirmationText {
         />
       </>
     ),
-    word: "Recover",
+    verb: "Recover",
   };
 }
 

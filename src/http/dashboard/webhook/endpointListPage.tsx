@@ -16,7 +16,6 @@ export type ListedEndpoint = WebhookEndpointRow & EndpointHealth;
 interface Listed {
   readonly rows: readonly ListedEndpoint[];
   readonly nextCursor: string | null;
-  readonly isFirst: boolean;
   readonly now: EpochMs;
 }
 
@@ -66,18 +65,18 @@ export function eventsText(types: readonly string[] | null): string {
   return more.length === 0 ? first : `${first} and ${more.length} more`;
 }
 
-export function listPage({ to }: Visit, { rows, nextCursor, isFirst, now }: Listed): Page {
+export function listPage(visit: Visit, { rows, nextCursor, now }: Listed): Page {
   return {
     title: "Webhooks",
     isWide: true,
     body: (
       <>
         <Heading title="Webhooks">
-          <a class="button primary" href={to("/webhooks/new")}>
+          <a class="button primary" href={visit.to("/webhooks/new")}>
             Add endpoint
           </a>
         </Heading>
-        {rows.length === 0 && isFirst ? (
+        {rows.length === 0 && !visit.query.has("cursor") ? (
           <Empty title="No endpoints yet">
             <p>
               Add the address of a program of yours, and it hears of every message: sent, delayed, bounced.
@@ -89,7 +88,7 @@ export function listPage({ to }: Visit, { rows, nextCursor, isFirst, now }: List
             label="Webhook endpoints, newest first"
             rows={rows}
             idOf={({ id }) => id}
-            linkOf={({ id }) => to(`/webhooks/${id}`)}
+            linkOf={({ id }) => visit.to(`/webhooks/${id}`)}
             columns={[
               {
                 title: "Address",
@@ -106,10 +105,7 @@ export function listPage({ to }: Visit, { rows, nextCursor, isFirst, now }: List
             ]}
           />
         )}
-        <Pager
-          nextTo={nextCursor === null ? null : to(`/webhooks?cursor=${encodeURIComponent(nextCursor)}`)}
-          firstTo={isFirst ? null : to("/webhooks")}
-        />
+        <Pager visit={visit} path="/webhooks" nextCursor={nextCursor} />
       </>
     ),
   };

@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+
 import { listWebhookEndpoints, type WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { registerWebhook } from "../../../commands/webhook/registerWebhook.ts";
 import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
@@ -9,6 +10,7 @@ import { ENDPOINT_REFUSALS } from "../../webhook/webhookEndpointRoutes.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { cursorOf } from "../frame/listCursor.ts";
 import {
   checkInput,
   type EndpointFaults,
@@ -27,14 +29,13 @@ const NOTHING: EndpointInput = { url: "", description: null, eventTypes: null };
 export function endpointListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
     get("/webhooks", "webhook:manage", async (visit) => {
-      const asked = pageRequest({ ...cursorIn(visit) });
+      const asked = pageRequest({ cursor: cursorOf(visit) });
       const db = await options.webhooks.caughtUpEndpoints(visit.workspaceId);
       const page = pageOf(asked, (request) => listWebhookEndpoints(db, visit.workspaceId, request));
       const rows = await withHealth(options, page.shown);
       return listPage(visit, {
         rows,
         nextCursor: page.nextCursor,
-        isFirst: asked.after === undefined,
         now: options.deps.clock.now(),
       });
     }),
@@ -48,11 +49,6 @@ export function endpointListRoutes(options: DashboardOptions): readonly Dashboar
       }
     }),
   ];
-}
-
-function cursorIn({ query }: Visit): { readonly cursor?: string } {
-  const cursor = query.get("cursor");
-  return cursor === null ? {} : { cursor };
 }
 
 async function withHealth(
@@ -93,7 +89,7 @@ async function added(
   });
 }
 
-function newPage({ to, formToken }: Visit, input: EndpointInput, faults: EndpointFaults): Page {
+function newPage(visit: Visit, input: EndpointInput, faults: EndpointFaults): Page {
   return {
     title: "Add an endpoint",
     above: [{ path: "/webhooks", title: "Webhooks" }],
@@ -101,12 +97,12 @@ function newPage({ to, formToken }: Visit, input: EndpointInput, faults: Endpoin
       <>
         <Heading title="Add an endpoint" />
         <EndpointForm
-          action={to("/webhooks/new")}
-          token={formToken}
+          visit={visit}
+          action="/webhooks/new"
           input={input}
           faults={faults}
           verb="Add endpoint"
-          cancelTo={to("/webhooks")}
+          cancelTo="/webhooks"
         />
       </>
     ),

@@ -38,7 +38,6 @@ interface Shown {
   readonly uncalled: string | null;
   readonly filters: DeliveryFilters;
   readonly page: ListPage<WebhookDeliveryRow>;
-  readonly isFirst: boolean;
   readonly now: EpochMs;
 }
 
@@ -76,29 +75,29 @@ export function endpointPage(visit: Visit, shown: Shown): Page {
 }
 
 const Actions: FC<{ readonly visit: Visit; readonly endpoint: ListedEndpoint }> = ({ visit, endpoint }) => {
-  const at = (action: string) => visit.to(`/webhooks/${endpoint.id}/${action}`);
+  const at = (action: string) => `/webhooks/${endpoint.id}/${action}`;
   const isActive = endpoint.status === "active";
   return (
     <>
       {isActive ? (
-        <PostForm action={at("test")} token={visit.formToken}>
+        <PostForm visit={visit} action={at("test")}>
           <button type="submit">Send test</button>
         </PostForm>
       ) : (
-        <PostForm action={at("enable")} token={visit.formToken}>
+        <PostForm visit={visit} action={at("enable")}>
           <button type="submit" class="primary">
             Enable
           </button>
         </PostForm>
       )}
-      <a class="button" href={at("edit")}>
+      <a class="button" href={visit.to(at("edit"))}>
         Edit
       </a>
-      <a class="button" href={at("rotate")} data-dialog>
+      <a class="button" href={visit.to(at("rotate"))} data-dialog>
         Rotate secret…
       </a>
       {isActive ? (
-        <a class="button" href={at("disable")} data-dialog>
+        <a class="button" href={visit.to(at("disable"))} data-dialog>
           Disable…
         </a>
       ) : null}
@@ -140,8 +139,9 @@ const EndpointFacts: FC<{ readonly endpoint: ListedEndpoint; readonly now: Epoch
   );
 };
 
-const Deliveries: FC<{ readonly visit: Visit; readonly shown: Shown }> = ({ visit: { to }, shown }) => {
-  const { endpoint, filters, page, isFirst, now } = shown;
+const Deliveries: FC<{ readonly visit: Visit; readonly shown: Shown }> = ({ visit, shown }) => {
+  const { to } = visit;
+  const { endpoint, filters, page, now } = shown;
   const here = `/webhooks/${endpoint.id}`;
   const isFiltered = Object.keys(filters).length > 0;
   return (
@@ -181,26 +181,14 @@ const Deliveries: FC<{ readonly visit: Visit; readonly shown: Shown }> = ({ visi
         />
       )}
       <Pager
-        nextTo={nextTo(shown, to(here))}
-        firstTo={isFirst ? null : to(`${here}?${filterQuery(filters)}`)}
+        visit={visit}
+        path={here}
+        nextCursor={page.nextCursor}
+        filter={{ status: filters.status, event_type: filters.eventType }}
       />
     </section>
   );
 };
-
-function filterQuery({ status, eventType }: DeliveryFilters): URLSearchParams {
-  return new URLSearchParams({
-    ...(status === undefined ? {} : { status }),
-    ...(eventType === undefined ? {} : { event_type: eventType }),
-  });
-}
-
-function nextTo({ page, filters }: Shown, address: string): string | null {
-  if (page.nextCursor === null) return null;
-  const query = filterQuery(filters);
-  query.set("cursor", page.nextCursor);
-  return `${address}?${query}`;
-}
 
 const Filters: FC<{ readonly action: string; readonly filters: DeliveryFilters }> = ({ action, filters }) => (
   <FilterForm action={action} label="Find deliveries">

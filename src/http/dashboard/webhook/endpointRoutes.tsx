@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+
 import { listWebhookDeliveries } from "../../../../projections/webhookDeliveries/queries.ts";
 import { type EndpointChange, updateWebhookEndpoint } from "../../../commands/webhook/manageWebhooks.ts";
 import { isWebhookEventType } from "../../../domain/webhookEventTypes.ts";
@@ -9,6 +10,7 @@ import { destinationOf, uncalledReason } from "../../webhook/webhookDestination.
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { cursorOf } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
 import {
   checkInput,
@@ -46,8 +48,7 @@ export function endpointRoutes(options: DashboardOptions): readonly DashboardRou
 async function shown(options: DashboardOptions, visit: Visit): Promise<Page> {
   const endpoint = await endpointOf(options, visit);
   const { query } = visit;
-  const cursor = query.get("cursor");
-  const request = pageRequest(cursor === null ? {} : { cursor });
+  const request = pageRequest({ cursor: cursorOf(visit) });
   const filters = filtersOf(query);
   const model = options.readModel("webhook-deliveries");
   await whenCaughtUp(model);
@@ -63,7 +64,6 @@ async function shown(options: DashboardOptions, visit: Visit): Promise<Page> {
     uncalled: isFailing ? await uncalledReason(endpoint.url, options.webhooks.rules) : null,
     filters,
     page,
-    isFirst: request.after === undefined,
     now: options.deps.clock.now(),
   });
 }
@@ -103,7 +103,7 @@ async function changed(
 }
 
 function editPage(
-  { to, formToken }: Visit,
+  visit: Visit,
   id: string,
   { input, faults }: { readonly input: EndpointInput; readonly faults: EndpointFaults },
 ): Page {
@@ -117,12 +117,12 @@ function editPage(
       <>
         <Heading title="Change the endpoint" />
         <EndpointForm
-          action={to(`/webhooks/${id}/edit`)}
-          token={formToken}
+          visit={visit}
+          action={`/webhooks/${id}/edit`}
           input={input}
           faults={faults}
           verb="Save"
-          cancelTo={to(`/webhooks/${id}`)}
+          cancelTo={`/webhooks/${id}`}
         />
         <p class="soft">What is owed to it already goes to the new address.</p>
       </>

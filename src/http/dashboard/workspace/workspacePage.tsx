@@ -41,7 +41,7 @@ export const WorkspacePage: FC<WorkspacePageProps> = ({ visit, workspace, usage 
       beside={<Status status={workspace.sending} label={`sending is ${workspace.sending}`} />}
     >
       {workspace.sending === "paused" ? (
-        <PostForm action={visit.to("/workspace/resume")} token={visit.formToken}>
+        <PostForm visit={visit} action="/workspace/resume">
           <button type="submit" class="primary">
             Resume sending
           </button>

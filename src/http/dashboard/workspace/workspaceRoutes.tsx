@@ -5,7 +5,7 @@ import { mailOwnerId } from "../../../kernel/mail/liveOrTestMailOwner.ts";
 import { DAY_MS, rfc3339 } from "../../../kernel/time.ts";
 import { readInSteps } from "../../lists/caughtUpReads.ts";
 import { readWorkspaceWithUsage, whenCounted } from "../../workspace/workspaceWithUsage.ts";
-import { Confirmation } from "../components/form.tsx";
+import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
@@ -54,23 +54,17 @@ async function usageOf({ deps, readModel }: DashboardOptions, { principal }: Vis
 }
 
 function pausePage(visit: Visit): Page {
-  return {
+  return confirmationPage(visit, {
     title: "Pause sending",
     above: [{ path: PATH, title: "Workspace" }],
-    body: (
-      <Confirmation
-        title="Pause sending?"
-        action={visit.to(`${PATH}/pause`)}
-        token={visit.formToken}
-        verb="Pause"
-        cancelTo={visit.to(PATH)}
-        isDangerous
-      >
-        <p>
-          New messages are refused, and what is queued waits until sending is resumed. That time does not
-          count against it. What a relay has taken already cannot be called back.
-        </p>
-      </Confirmation>
+    action: `${PATH}/pause`,
+    verb: "Pause",
+    isDangerous: true,
+    text: (
+      <p>
+        New messages are refused, and what is queued waits until sending is resumed. That time does not count
+        against it. What a relay has taken already cannot be called back.
+      </p>
     ),
-  };
+  });
 }

@@ -1,0 +1,48 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import type { Page, Visit } from "../frame/dashboardRoute.ts";
+import { PostForm } from "./form.tsx";
+
+/** A question before something is done. */
+export interface Confirmation {
+  readonly title: string;
+  /** What is asked; the title with a question mark unless given. */
+  readonly question?: string;
+  /** Pages above this one: not doing it leads to the last of them. */
+  readonly above: NonNullable<Page["above"]>;
+  /** The path that it is done at, below the dashboard's. */
+  readonly action: string;
+  /** The word on the button: the verb of the question. */
+  readonly verb: string;
+  readonly isDangerous?: boolean;
+  /** What happens, and what cannot be undone. */
+  readonly text: Child;
+}
+
+/**
+ * Asks once before something that cannot be undone; Enter pressed once more then does nothing yet. With scripts it is
+ * a dialog: link to it with `<a href=… data-dialog>`.
+ */
+export function confirmationPage(visit: Pick<Visit, "to" | "formToken">, confirmation: Confirmation): Page {
+  const { title, question = `${title}?`, above, action, verb, isDangerous, text } = confirmation;
+  return {
+    title,
+    above,
+    body: (
+      <section class="confirmation">
+        <h1>{question}</h1>
+        <PostForm visit={visit} action={action}>
+          {text}
+          <p class="actions">
+            <button type="submit" class={isDangerous ? "danger" : "primary"}>
+              {verb}
+            </button>
+            <a class="button" href={visit.to(above.at(-1)?.path ?? "/")} data-close autofocus={isDangerous}>
+              Cancel
+            </a>
+          </p>
+        </PostForm>
+      </section>
+    ),
+  };
+}
