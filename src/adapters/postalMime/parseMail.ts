@@ -12,18 +12,18 @@ import type {
   ParsedMail,
   ParsedMailbox,
 } from "../../ports/submission/mailParser.ts";
+import { hasMoreBoundaries } from "./boundaryLines.ts";
 
 /** Multiparts within multiparts: a mail of a program has three at most. */
 const NESTING_MAX = 20;
 /** Of all parts together. */
 const HEADER_BYTES_MAX = 262_144;
-/** Lines that may begin a part: each one that does costs the parser a kilobyte. */
 const BOUNDARY_LINES_MAX = 5_000;
-const BOUNDARY = Buffer.from("\n--");
 
 /** Reads a mail where it is called. Its work is bounded by the bytes of the mail, and by the limits above. */
 export async function parseMail(bytes: Uint8Array): Promise<MailParseResult> {
-  if (hasTooManyBoundaries(bytes)) return { kind: "refused", reason: "has too many parts" };
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (hasMoreBoundaries(buffer, BOUNDARY_LINES_MAX)) return { kind: "refused", reason: "has too many parts" };
   try {
     const email = await PostalMime.parse(bytes, {
       // A message within a message is a file like any other, and none of our text.
@@ -36,18 +36,6 @@ export async function parseMail(bytes: Uint8Array): Promise<MailParseResult> {
   } catch (error) {
     return { kind: "refused", reason: `cannot be read: ${(error as Error).message}` };
   }
-}
-
-function hasTooManyBoundaries(bytes: Uint8Array): boolean {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let count = 0;
-  let at = buffer.indexOf(BOUNDARY);
-  while (at >= 0) {
-    count += 1;
-    if (count > BOUNDARY_LINES_MAX) return true;
-    at = buffer.indexOf(BOUNDARY, at + BOUNDARY.length);
-  }
-  return false;
 }
 
 function parsed(email: Email): ParsedMail {

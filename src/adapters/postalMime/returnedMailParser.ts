@@ -1,19 +1,19 @@
 import PostalMime, { type Email } from "postal-mime";
 import type { MailPart, ReturnedMailParts } from "../../kernel/mail/returnedMailParts.ts";
 import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
+import { hasMoreBoundaries } from "./boundaryLines.ts";
 
 /** A report and the headers of what it returns fit many times over. */
 const PARSED_BYTES_MAX = 256 * 1_024;
 const HEADER_BYTES_MAX = 128 * 1_024;
 const NESTING_MAX = 16;
-/** Lines that may begin a part: each one that does costs the parser a kilobyte. */
 const BOUNDARY_LINES_MAX = 1_000;
 
 /** Reads the first 256 KiB of a message with postal-mime. */
 export const returnedMailParser: ReturnedMailParser = {
   async parse(bytes) {
     const read = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, PARSED_BYTES_MAX));
-    if (hasTooManyBoundaries(read)) return null;
+    if (hasMoreBoundaries(read, BOUNDARY_LINES_MAX)) return null;
     try {
       const email = await PostalMime.parse(read, {
         // Without it the text of a returned message runs into the text of the report.
@@ -28,15 +28,6 @@ export const returnedMailParser: ReturnedMailParser = {
     }
   },
 };
-
-function hasTooManyBoundaries(bytes: Buffer): boolean {
-  let at = -1;
-  for (let lines = 0; lines <= BOUNDARY_LINES_MAX; lines += 1) {
-    at = bytes.indexOf("\n--", at + 1);
-    if (at < 0) return false;
-  }
-  return true;
-}
 
 function mailParts({ headers, text, html = "", attachments }: Email, bytes: Buffer): ReturnedMailParts {
   return {

@@ -98,7 +98,8 @@ export async function openSubmissionPort<User>(
 }
 
 class SmtpSubmissionPort<User> implements SubmissionPort<User> {
-  private readonly made = Promise.withResolvers<SubmissionHandlers<User>>();
+  /** Sessions may begin before they are known. */
+  private readonly handlers = Promise.withResolvers<SubmissionHandlers<User>>();
   private readonly sessions = new Map<string, OwnSession>();
   private readonly sockets = new Set<Socket>();
   private readonly deadlines = new SessionDeadlines((id) => this.end(id, TOO_SLOW));
@@ -133,7 +134,7 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
   }
 
   answer(handlers: SubmissionHandlers<User>): void {
-    this.made.resolve(handlers);
+    this.handlers.resolve(handlers);
   }
 
   connections(): number {
@@ -197,8 +198,6 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
   }
 
   private hooks(): SMTPServerOptions {
-    const { tls } = this.options;
-    const isOpen = (session: SMTPServerSession) => tls === null || session.secure;
     return {
       onConnect: (session, done) => done(asError(this.begin(session))),
       onSecure: (_socket, session, done) => {
@@ -213,18 +212,16 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
         );
       },
       onMailFrom: (_address, session, done) => {
-        if (!isOpen(session)) return done(asError(TLS_FIRST));
-        if (!session.user) return done(asError(LOG_IN_FIRST));
-        void this.made.promise
-          .then((handlers) => handlers.refuseMail(session.user as User))
-          .then(
-            (reply) => (reply?.isLast ? this.end(session.id, reply) : done(asError(reply))),
-            (error: Error) => this.fail(error, done),
-          );
+        void this.refusalOfMail(session).then(
+          (reply) => (reply?.isLast ? this.end(session.id, reply) : done(asError(reply))),
+          (error: Error) => this.fail(error, done),
+        );
       },
       onRcptTo: ({ address }, session, done) => {
-        if (!isOpen(session) || !session.user) return done(asError(LOG_IN_FIRST));
-        void this.made.promise.then((handlers) => done(asError(handlers.refuseRecipient(address))));
+        void this.refusalOfRecipient(session, address).then(
+          (reply) => done(asError(reply)),
+          (error: Error) => this.fail(error, done),
+        );
       },
       onData: (content, session, done) => {
         void this.take(content, session).then((reply) => {
@@ -256,7 +253,7 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
   ): Promise<LoggedIn<User> | SmtpReply> {
     const own = this.sessions.get(id);
     if (own === undefined) return FAILED;
-    const handlers = await this.made.promise;
+    const handlers = await this.handlers.promise;
     const outcome = await handlers.logIn(password, { address: remoteAddress });
     if ("code" in outcome) {
       own.logInsFailed += 1;
@@ -270,6 +267,23 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
     return outcome;
   }
 
+  private isSecured({ secure }: SMTPServerSession): boolean {
+    return this.options.tls === null || secure;
+  }
+
+  /** Why a session cannot begin a mail; null: it can. */
+  private async refusalOfMail(session: SMTPServerSession): Promise<SmtpReply | null> {
+    if (!this.isSecured(session)) return TLS_FIRST;
+    if (!session.user) return LOG_IN_FIRST;
+    return (await this.handlers.promise).refuseMail(session.user as User);
+  }
+
+  /** Why a mail cannot go to this address; null: it can. */
+  private async refusalOfRecipient(session: SMTPServerSession, address: string): Promise<SmtpReply | null> {
+    if (!this.isSecured(session) || !session.user) return LOG_IN_FIRST;
+    return (await this.handlers.promise).refuseRecipient(address);
+  }
+
   /** The reply to a mail; null when nobody is there any more who could get one. */
   private async take(
     content: AsyncIterable<Uint8Array>,
@@ -281,7 +295,7 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
     this.deadlines.enter(id, "content");
     const recipients = envelope.rcptTo.map(({ address }) => address);
     try {
-      const handlers = await this.made.promise;
+      const handlers = await this.handlers.promise;
       const watched = untilItsEnd(content, () => this.deadlines.leave(id));
       return await handlers.take({ user: user as User, recipients, content: watched });
     } catch (error) {

@@ -97,13 +97,13 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
   private readonly sleep: AbortableSleep;
   private candidates: Item[] = [];
   private isStale = true;
-  /** The last look showed nothing new, and the next is to go on where it ended. */
-  private goesOn = false;
+  /** The last look showed nothing new and was not the end: the next goes on from there. */
+  private isLookUnfinished = false;
   /** By the monotonic clock. */
   private refilledAt = 0;
   /** When the next item becomes due that was not so at the last look. */
   private nextDueAt = 0;
-  /** When the next owner need no longer be left alone, by the monotonic clock. */
+  /** When the next item or owner need no longer be left alone, by the monotonic clock. */
   private nextCooledAt = Number.POSITIVE_INFINITY;
 
   constructor(private readonly options: ClaimSchedulerOptions<Item, Permit>) {
@@ -129,10 +129,10 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
     this.sleep.wakeAll();
   }
 
-  /** Leaves everything of this owner alone for a while. */
-  coolDown(owner: string, timeMs: number): void {
+  /** Leaves an item alone for a while, or everything of an owner. */
+  coolDown(itemOrOwner: string, timeMs: number): void {
     const until = this.options.clock.monotonicMs() + timeMs;
-    this.coolingDown.set(owner, until);
+    this.coolingDown.set(itemOrOwner, until);
     this.nextCooledAt = Math.min(this.nextCooledAt, until);
   }
 
@@ -262,17 +262,17 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
     // A page of nothing but what we are at shows all that it can until the read model moves.
     const hasNews = items.some((item) => !this.inFlight.has(item.id) && !this.isActedOn(item));
     this.isStale = more !== "none" && (hasNews || more === "next");
-    this.goesOn = more === "next" && !hasNews;
+    this.isLookUnfinished = more === "next" && !hasNews;
     this.refilledAt = clock.monotonicMs();
     this.candidates = shuffled(items, random);
   }
 
-  /** Owners whose time of being left alone is over. */
+  /** Forgets whose time of being left alone is over. */
   private endCoolDowns(): void {
     const now = this.options.clock.monotonicMs();
     this.nextCooledAt = Number.POSITIVE_INFINITY;
-    for (const [owner, until] of this.coolingDown) {
-      if (until <= now) this.coolingDown.delete(owner);
+    for (const [itemOrOwner, until] of this.coolingDown) {
+      if (until <= now) this.coolingDown.delete(itemOrOwner);
       else this.nextCooledAt = Math.min(this.nextCooledAt, until);
     }
   }
@@ -280,8 +280,8 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
   /** Sleeps until there is work or a permit for it, until something becomes due, or until the next look. */
   private async untilWork(): Promise<void> {
     const { clock } = this.options;
-    if (this.goesOn) {
-      this.goesOn = false;
+    if (this.isLookUnfinished) {
+      this.isLookUnfinished = false;
       return this.sleep.sleep(NEXT_LOOK_MS);
     }
     const dueInMs = Math.max(1, this.nextDueAt - clock.now());

@@ -1,0 +1,11 @@
+const BOUNDARY = "\n--";
+
+/** Whether more lines than that may begin a part: each one that does costs the parser a kilobyte. */
+export function hasMoreBoundaries(bytes: Buffer, linesMax: number): boolean {
+  let at = -1;
+  for (let lines = 0; lines <= linesMax; lines += 1) {
+    at = bytes.indexOf(BOUNDARY, at + 1);
+    if (at < 0) return false;
+  }
+  return true;
+}
