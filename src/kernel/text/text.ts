@@ -20,15 +20,15 @@ export function grouped(value: number): string {
   return value.toLocaleString("en");
 }
 
-const BYTE_UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB"] as const;
+const BYTE_UNITS = ["kB", "MB", "GB", "TB", "PB"] as const;
 
-/** A number of bytes as people read it: "512 bytes", "1.5 KiB", "78 GiB". Rounded down: there is that much at least. */
+/** A number of bytes as people read it: "512 bytes", "1.5 kB", "78 GB". Rounded down: there is that much at least. */
 export function bytesText(bytes: number): string {
   if (bytes === 1) return "1 byte";
   let [value, unit] = [bytes, "bytes"];
   for (const larger of BYTE_UNITS) {
-    if (value < 1_024) break;
-    [value, unit] = [value / 1_024, larger];
+    if (value < 1_000) break;
+    [value, unit] = [value / 1_000, larger];
   }
   const places = unit === "bytes" || value >= 10 ? 1 : 10;
   return `${Math.floor(value * places) / places} ${unit}`;

@@ -118,6 +118,21 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(await problems()).toContain("The recipient has reported it as unwanted.");
   });
 
+  test("that were simulated went to no relay, and their worker is called by the end of its id", async () => {
+    const { json } = await tenant.send(newKey(), message());
+    const worker = "01a20460-8872-761b-aa54-a79fe8bbf843";
+    const started = { attempt: 1, worker, leaseMs: 60_000, transport: "simulator" };
+    await service.addEmailEvents(
+      json.id,
+      { type: "EmailDeliveryStarted", data: started },
+      { type: "EmailSent", data: { attempt: 1, transport: "simulator", reply: "250 2.0.0 simulated" } },
+    );
+    const { html } = await visitor.get(`/messages/${json.id}`);
+    expect(html).toContain("It counts as sent, and has gone nowhere: no relay was asked.");
+    expect(html).not.toContain("took it");
+    expect(html).toContain(`Worker <span title="${worker}">bbf843</span> has it for 1 minute, to simulate`);
+  });
+
   test("show what they are made of", async () => {
     const at = `/messages/${samples.sent}`;
     const body = await visitor.get(`${at}/body.html`);

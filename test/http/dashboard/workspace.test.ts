@@ -13,6 +13,7 @@ describe.each(await testStores())("the workspace in the dashboard on $name", (st
     expect((await here.tenant.send(newKey(), message())).status).toBe(202);
     const { html } = await here.visitor.get("/workspace");
     expect(html).toContain("1 of 12,345");
+    expect(html).toContain('of <span title="1,000,000,000 bytes">1 GB</span>');
     expect(html).toContain(`postledger workspace limits ${here.tenant.workspaceId} --help`);
     expect(html).toMatch(/<tr id="row-\d{4}-\d\d-\d\d"><td>[\d-]+<\/td><td class="number">1<\/td>/);
   });

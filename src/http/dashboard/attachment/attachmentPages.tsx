@@ -4,6 +4,7 @@ import { FILE_BYTES_MAX } from "../../../domain/attachment/limits.ts";
 import { bytesText, grouped } from "../../../kernel/text/text.ts";
 import type { attachmentJson } from "../../attachment/attachmentResource.ts";
 import { RowsToCome } from "../components/buildNotice.tsx";
+import { Bytes } from "../components/bytes.tsx";
 import { FilterForm, Select, UploadForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
@@ -75,7 +76,7 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
               cell: ({ filename }) => <span class="clip">{filename ?? <i class="soft">name erased</i>}</span>,
             },
             { title: "State", cell: (attachment) => <AttachmentStatus status={attachment.status} /> },
-            { title: "Size", cell: ({ size_bytes: bytes }) => bytesText(bytes), isNumber: true },
+            { title: "Size", cell: ({ size_bytes: bytes }) => <Bytes bytes={bytes} />, isNumber: true },
             { title: "Uploaded", cell: ({ created_at: at }) => <Time at={at} />, isMinor: true },
             { title: "Kept until", cell: ({ expires_at: at }) => <Time at={at} />, isMinor: true },
           ]}
@@ -174,7 +175,7 @@ function factsOf(attachment: AttachmentJson) {
   return [
     ["Id", <Copyable text={id} label="the id" />],
     ["Type", type],
-    ["Size", bytes < 1_024 ? bytesText(bytes) : `${bytesText(bytes)} (${grouped(bytes)} bytes)`],
+    ["Size", bytes < 1_000 ? bytesText(bytes) : `${bytesText(bytes)} (${grouped(bytes)} bytes)`],
     ["Uploaded", <Time at={attachment.created_at} />],
     ["Kept until", <Time at={attachment.expires_at} />],
     ...(sha256 === null ? [] : [["SHA-256", <Copyable text={sha256} label="the digest" />] as const]),

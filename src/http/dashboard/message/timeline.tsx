@@ -1,9 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import { type EmailState, emailDecider } from "../../../domain/email/state.ts";
+import { isUuid } from "../../../kernel/ids.ts";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
-import type { TimelineEntry } from "./timelineEntries.ts";
+import type { TimelineEntry, TimelineLine } from "./timelineEntries.ts";
+
+const WORKER_NAME_CHARACTERS = 6;
 
 interface TimelineProps {
   readonly entries: readonly TimelineEntry[];
@@ -75,16 +78,30 @@ const Entry: FC<{ readonly entry: TimelineEntry }> = ({ entry: { at, title, line
     </p>
     {lines.map((line) => (
       <p class="soft">
-        {typeof line === "string" ? (
-          line
-        ) : (
-          <>
-            {line.words} <Time at={line.at} />.
-          </>
-        )}
+        <Line line={line} />
       </p>
     ))}
     {actor === null ? null : <p class="soft">By {actor}.</p>}
     {said === null ? null : <pre class="said">{said}</pre>}
   </li>
 );
+
+const Line: FC<{ readonly line: TimelineLine }> = ({ line }) => {
+  if (typeof line === "string") return <>{line}</>;
+  if ("at" in line)
+    return (
+      <>
+        {line.words} <Time at={line.at} />.
+      </>
+    );
+  return (
+    <>
+      Worker <span title={line.worker}>{workerName(line.worker)}</span> {line.does}
+    </>
+  );
+};
+
+/** The end of a worker's id, which tells it from others: those that begin together share the beginning (UUIDv7). */
+function workerName(id: string): string {
+  return isUuid(id) ? id.slice(-WORKER_NAME_CHARACTERS) : id;
+}

@@ -12,8 +12,11 @@ import type { Tone } from "../components/status.tsx";
 import { lengthOfTime } from "../components/time.tsx";
 import { reasonText } from "./reasonText.ts";
 
-/** A sentence, or one that ends in a time (RFC 3339). */
-export type TimelineLine = string | { readonly words: string; readonly at: string };
+/** A sentence, one that ends in a time (RFC 3339), or one about a worker. */
+export type TimelineLine =
+  | string
+  | { readonly words: string; readonly at: string }
+  | { readonly worker: string; readonly does: string };
 
 /** One thing that happened to a message. */
 export interface TimelineEntry {
@@ -198,8 +201,8 @@ function entryTextOf(event: EmailEvent): EntryText {
       return { title: "Not sent", tone: "quiet", lines: [reasonText(event.data.reason)] };
     case "EmailDeliveryStarted": {
       const { attempt, worker, transport, leaseMs } = event.data;
-      const lines = [`Worker ${worker} has it for ${lengthOfTime(leaseMs)}, ${transportInWords(transport)}.`];
-      return { title: `Attempt ${attempt} began`, tone: "busy", lines };
+      const does = `has it for ${lengthOfTime(leaseMs)}, ${transportInWords(transport)}.`;
+      return { title: `Attempt ${attempt} began`, tone: "busy", lines: [{ worker, does }] };
     }
     case "EmailSent":
       return sentText(event.data);
@@ -262,6 +265,13 @@ function sentText({
       title: "Written to the outbox",
       tone: "good",
       lines: ["It is a file, and has gone nowhere else."],
+    };
+  }
+  if (transport === "simulator") {
+    return {
+      title: "Simulated",
+      tone: "good",
+      lines: ["It counts as sent, and has gone nowhere: no relay was asked."],
     };
   }
   const id = relayId === undefined ? [] : [`The relay calls it ${relayId}.`];

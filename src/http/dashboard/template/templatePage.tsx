@@ -2,9 +2,9 @@
 import type { FC } from "hono/jsx";
 import type { TemplateRow } from "../../../../projections/templates.ts";
 import { type Template, type TemplateVersion, templateStatus } from "../../../domain/template/state.ts";
-import { bytesText } from "../../../kernel/text/text.ts";
 import type { Page } from "../../lists/cursorPaging.ts";
 import { TEMPLATE_NAME_CHARACTERS_MAX } from "../../template/templateOperations.ts";
+import { Bytes } from "../components/bytes.tsx";
 import { EntryForm, Field, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
@@ -164,7 +164,7 @@ const Versions: FC<VersionsProps> = ({ visit, at, template, versions: { shown, n
             cell: ({ publishedAt }) => (publishedAt === null ? "" : <Time at={publishedAt} />),
             isMinor: true,
           },
-          { title: "Size", cell: ({ bytes }) => bytesText(bytes), isNumber: true },
+          { title: "Size", cell: ({ bytes }) => <Bytes bytes={bytes} />, isNumber: true },
         ]}
         rows={shown}
         idOf={({ id }) => id}

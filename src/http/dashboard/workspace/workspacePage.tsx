@@ -2,8 +2,9 @@
 import type { FC } from "hono/jsx";
 import type { UsageRow } from "../../../../projections/usage/queries.ts";
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
-import { bytesText, grouped } from "../../../kernel/text/text.ts";
+import { grouped } from "../../../kernel/text/text.ts";
 import type { workspaceJson } from "../../workspace/workspaceResource.ts";
+import { Bytes } from "../components/bytes.tsx";
 import { PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts, RowTable } from "../components/list.tsx";
@@ -78,8 +79,8 @@ const Limits: FC<Pick<WorkspacePageProps, "workspace">> = ({ workspace: { id, li
     <Facts
       facts={[
         ["Messages today (UTC)", `${grouped(usage.messages_today)} of ${grouped(limits.messages_per_day)}`],
-        ["Temporary files", `${bytesText(usage.storage_bytes)} of ${bytesText(limits.storage_bytes)}`],
-        ["Content and templates", `${bytesText(usage.content_bytes)} of ${bytesText(limits.content_bytes)}`],
+        ["Temporary files", <Used bytes={usage.storage_bytes} of={limits.storage_bytes} />],
+        ["Content and templates", <Used bytes={usage.content_bytes} of={limits.content_bytes} />],
         ["Requests with one key", rateText(limits.key_requests_per_second)],
         ["Requests with all keys", rateText(limits.workspace_requests_per_second)],
         ["Uploads are kept", `${grouped(limits.attachment_retention_hours)} hours`],
@@ -92,6 +93,12 @@ const Limits: FC<Pick<WorkspacePageProps, "workspace">> = ({ workspace: { id, li
       how.
     </p>
   </section>
+);
+
+const Used: FC<{ readonly bytes: number; readonly of: number }> = ({ bytes, of }) => (
+  <>
+    <Bytes bytes={bytes} /> of <Bytes bytes={of} />
+  </>
 );
 
 function rateText(perSecond: number | null): string {

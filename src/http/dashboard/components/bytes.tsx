@@ -1,0 +1,8 @@
+/** @jsxImportSource hono/jsx */
+import type { FC } from "hono/jsx";
+import { bytesText, grouped } from "../../../kernel/text/text.ts";
+
+/** A number of bytes as people read it, "5 MB", with the exact number on hover. */
+export const Bytes: FC<{ readonly bytes: number }> = ({ bytes }) => (
+  <span title={`${grouped(bytes)} bytes`}>{bytesText(bytes)}</span>
+);
