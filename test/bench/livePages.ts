@@ -8,10 +8,20 @@ import { type Pace, serviceLoad } from "./sends.ts";
 /** Pages of the list of messages that are open at once, each in a session of its own. */
 const PAGES = [1, 10];
 const WARM_REQUESTS = 3_000;
-const REQUESTS = { sqlite: 10_000, eventstoredb: 3_000 };
+const REQUESTS = { sqlite: 25_000, eventstoredb: 6_000 };
 
-/** Follows the list of messages as a browser does: a stream, and the rows anew when it says that something changed. */
-async function follow({ url }: TestProcess, { get, cookie }: Visitor, signal: AbortSignal): Promise<void> {
+/** A page of the list of messages that is open. */
+interface OpenPage {
+  /** Settles when the page is closed. */
+  readonly followed: Promise<void>;
+}
+
+/** Opens the list of messages as a browser does: the page, then a stream, and the rows anew when it says that something changed. */
+async function openPage(
+  { url }: TestProcess,
+  { get, cookie }: Visitor,
+  signal: AbortSignal,
+): Promise<OpenPage> {
   const { html } = await get("/messages");
   const addressIn = (name: string) =>
     (new RegExp(`${name}="/dashboard(/[^"]+)"`).exec(html)?.[1] ?? "").replaceAll("&amp;", "&");
@@ -20,24 +30,26 @@ async function follow({ url }: TestProcess, { get, cookie }: Visitor, signal: Ab
     headers: { cookie },
     signal,
   });
-  const decoder = new TextDecoder();
-  for await (const part of stream.body ?? [])
-    if (decoder.decode(part as Uint8Array).includes("event: changed"))
-      await get(rows, { "hx-request": "true" });
+  const follow = async () => {
+    const decoder = new TextDecoder();
+    for await (const part of stream.body ?? [])
+      if (decoder.decode(part as Uint8Array).includes("event: changed"))
+        await get(rows, { "hx-request": "true" });
+  };
+  const followed = follow().catch((error) => {
+    if (!signal.aborted) throw error;
+  });
+  return { followed };
 }
 
-/** Sends while so many pages follow them. */
+/** Sends while so many pages, open already, follow them. */
 async function beside(service: TestProcess, pages: number, send: () => Promise<Pace>): Promise<Pace> {
   const stop = new AbortController();
   const visitors = await Promise.all(Array.from({ length: pages }, () => logIn(service.url, service.apiKey)));
-  const following = visitors.map((visitor) =>
-    follow(service, visitor, stop.signal).catch((error) => {
-      if (!stop.signal.aborted) throw error;
-    }),
-  );
+  const open = await Promise.all(visitors.map((visitor) => openPage(service, visitor, stop.signal)));
   const pace = await send();
   stop.abort();
-  await Promise.all(following);
+  await Promise.all(open.map(({ followed }) => followed));
   return pace;
 }
 

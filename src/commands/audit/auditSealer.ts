@@ -11,7 +11,7 @@ import { invariant } from "../../kernel/assert.ts";
 import type { SigningKey } from "../../kernel/crypto/signingKey.ts";
 import { isLogEvent } from "../../kernel/event/bookkeepingEvents.ts";
 import { encodeData } from "../../kernel/event/codec.ts";
-import { eventHash } from "../../kernel/event/eventHash.ts";
+import { contentEventHash, eventHash } from "../../kernel/event/eventHash.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
@@ -126,7 +126,9 @@ export class AuditSealer {
     if (!this.isResumed) await this.resume();
     for await (const { events, position } of this.options.store.readAll(this.position, {})) {
       if (events.some((event) => this.isNewSeal(event))) return false;
-      for (const event of events) this.take(event);
+      events.forEach((event, index) => {
+        this.take(event, events[index + 1]);
+      });
       this.position = position;
       while (this.unsealed.length >= SEAL_EVENTS_MAX) if (!(await this.seal())) return false;
       await onBatch(position);
@@ -138,12 +140,12 @@ export class AuditSealer {
     return stream === AUDIT_STREAM && revision > (this.end.revision ?? -1);
   }
 
-  private take(event: RecordedEvent): void {
+  private take(event: RecordedEvent, next: RecordedEvent | undefined): void {
     const { stream, revision } = event;
     // What an import could not bring along was sealed where it still was.
     if (stream === AUDIT_STREAM || !isLogEvent(event)) return;
     if (this.named.delete(nameOf(event))) return;
-    this.unsealed.push({ stream, revision, leaf: eventHash(event) });
+    this.unsealed.push({ stream, revision, leaf: hashAsAccepted(event, next) });
   }
 
   private async resume(): Promise<void> {
@@ -155,6 +157,16 @@ export class AuditSealer {
     this.unsealed = [];
     this.isResumed = true;
   }
+}
+
+/**
+ * The hash of an event. That of a message's content is taken from the acceptance behind it, which holds its digest: so
+ * a content that was changed since does not become sealed as if it had been accepted, and long texts are not hashed a
+ * second time.
+ */
+function hashAsAccepted(event: RecordedEvent, next: RecordedEvent | undefined): string {
+  const isAcceptance = next?.stream === event.stream && next.revision === event.revision + 1;
+  return (isAcceptance ? contentEventHash(next) : null) ?? eventHash(event);
 }
 
 function nameOf({ stream, revision }: Pick<SealedEvent, "stream" | "revision">): string {

@@ -23,7 +23,7 @@ const CONTENT_REVISION = 0;
 const HASH = /^[0-9a-f]{64}$/;
 
 function sha256(data: string | Uint8Array): string {
-  return new Bun.CryptoHasher("sha256").update(data).digest("hex");
+  return Bun.SHA256.hash(data, "hex") as string;
 }
 
 /**
@@ -72,7 +72,7 @@ export function contentEventHash(event: HashedEvent): string | null {
 function hashOf(envelope: Omit<HashedEvent, "data" | "metadata">, payload: () => readonly Json[]): string {
   const { stream, revision, type, id } = envelope;
   try {
-    return sha256(canonicalJson([stream, revision, type, id, sha256(canonicalJson(payload()))]));
+    return sha256(JSON.stringify([stream, revision, type, id, sha256(canonicalJson(payload()))]));
   } catch (error) {
     // Deeper than the stack goes: we write nothing like it.
     if (!(error instanceof RangeError)) throw error;

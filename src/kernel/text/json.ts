@@ -9,6 +9,39 @@ export type JsonObject = { readonly [key: string]: Json };
  * `undefined` members are left out, as `JSON.stringify` does.
  */
 export function canonicalJson(value: Json | undefined): string {
+  try {
+    // One call for the whole of it costs half of one for each name and value.
+    return JSON.stringify(inCanonicalOrder(value ?? null));
+  } catch (error) {
+    if (error !== CANNOT_ORDER) throw error;
+    return canonicalText(value);
+  }
+}
+
+/** Thrown for what a copy in canonical order cannot hold. */
+const CANNOT_ORDER = new Error("an object does not keep these members in canonical order");
+const DIGIT_0 = 48;
+const DIGIT_9 = 57;
+
+/** A copy whose members are in canonical order, which `JSON.stringify` keeps. */
+function inCanonicalOrder(value: Json): Json {
+  // It is to be told from null, as which JSON.stringify writes it.
+  if (typeof value === "number" && !Number.isFinite(value)) throw CANNOT_ORDER;
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map((item) => inCanonicalOrder(item));
+  const object = value as JsonObject;
+  const ordered: Record<string, Json> = {};
+  for (const key of Object.keys(object).sort()) {
+    const first = key.charCodeAt(0);
+    // Whole numbers come first in every object, and this name sets its prototype.
+    if ((first >= DIGIT_0 && first <= DIGIT_9) || key === "__proto__") throw CANNOT_ORDER;
+    ordered[key] = inCanonicalOrder(object[key] as Json);
+  }
+  return ordered;
+}
+
+/** Canonical JSON of any value, written piece by piece. */
+function canonicalText(value: Json | undefined): string {
   if (typeof value === "string") return JSON.stringify(value);
   // A number that is too large for one is read as infinite, and must not look like null.
   if (typeof value === "number" && !Number.isFinite(value)) return String(value);
@@ -18,7 +51,7 @@ export function canonicalJson(value: Json | undefined): string {
 
 function canonicalItems(items: readonly Json[]): string {
   let text = "";
-  for (const item of items) text += (text === "" ? "" : ",") + canonicalJson(item);
+  for (const item of items) text += (text === "" ? "" : ",") + canonicalText(item);
   return `[${text}]`;
 }
 
@@ -27,14 +60,7 @@ function canonicalMembers(object: JsonObject): string {
   for (const key of Object.keys(object).sort()) {
     const member = object[key];
     if (member === undefined) continue;
-    text += `${text === "" ? "" : ","}${canonicalName(key)}:${canonicalJson(member)}`;
+    text += `${text === "" ? "" : ","}${JSON.stringify(key)}:${canonicalText(member)}`;
   }
   return `{${text}}`;
-}
-
-/** What needs no escape costs less without a look for one. */
-const PLAIN_NAME = /^\w+$/;
-
-function canonicalName(key: string): string {
-  return PLAIN_NAME.test(key) ? `"${key}"` : JSON.stringify(key);
 }

@@ -280,6 +280,20 @@ describe("a chain that is hashed again", async () => {
   });
 });
 
+describe("before the seal", async () => {
+  test("a message's content that was changed is found once it is sealed: what is sealed is what was accepted", async () => {
+    const { path, sealed } = await writtenLog();
+    const isContent = ({ position, type }: Row) => position > sealed && type === "EmailContentStored";
+    const planted = plantIn(path, flip("data"), pickerOf(1), isContent).map(nameOf);
+    expect(planted).toHaveLength(1);
+    const { shown } = await on(path, async (store) => {
+      await new AuditedLog(store).seal();
+      return verify(store);
+    });
+    expect(shown.map(nameOf)).toEqual(planted);
+  });
+});
+
 describe("what seals do not prove", async () => {
   test("an event behind the last seal may be changed: it is counted as uncovered", async () => {
     const { path, sealed } = await writtenLog();
