@@ -108,16 +108,17 @@ describe.each(logs())("two instances on one $name log", (log) => {
     async () => {
       await stopReadModels();
       const isStopped = ({ status, json }: Answer) => status === 503 && json.code === "INTERNAL_ERROR";
-      for (const { url } of [first, second]) {
+      const isStoppedAt = async ({ url }: TestProcess) => {
         const owner = callerOf(url, first.apiKey);
-        await until(
-          async () =>
-            isStopped(await owner.call("GET", KEYS)) &&
-            isStopped(await owner.call("GET", "/api/v1/suppressions")),
-          "the read models to stop",
-          20_000,
-        );
-      }
+        // Each list is waited for until it is too late, so all are asked at once.
+        const lists = [KEYS, "/api/v1/suppressions"].map((path) => owner.call("GET", path));
+        return (await Promise.all(lists)).every(isStopped);
+      };
+      const haveAllStopped = async () => {
+        const stopped = await Promise.all([first, second].map(isStoppedAt));
+        return stopped.every((isTrue) => isTrue);
+      };
+      await until(haveAllStopped, "the read models to stop", 20_000);
       for (const [here, there] of [[first, second] as const, [second, first] as const])
         await expectRevokedAt(here, there);
     },

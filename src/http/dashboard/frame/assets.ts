@@ -19,7 +19,8 @@ const CACHE_CONTROL = "public, max-age=31536000, immutable";
 
 interface Asset {
   readonly plain: Uint8Array<ArrayBuffer>;
-  readonly compressed: Uint8Array<ArrayBuffer>;
+  /** Made when it is first asked for: a start does not wait for it. */
+  readonly compressed: () => Uint8Array<ArrayBuffer>;
   readonly contentType: string;
   /** With the hash of its content in it. */
   readonly file: string;
@@ -44,7 +45,7 @@ export async function loadAssets(): Promise<Assets> {
       const asset = byFile.get(file);
       if (asset === undefined) return null;
       const isCompressed = /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
-      return new Response(isCompressed ? asset.compressed : asset.plain, {
+      return new Response(isCompressed ? asset.compressed() : asset.plain, {
         headers: {
           "content-type": asset.contentType,
           "cache-control": CACHE_CONTROL,
@@ -63,9 +64,13 @@ async function load(name: AssetName): Promise<Asset> {
   const plain = await Bun.file(Bun.resolveSync(source, import.meta.dir)).bytes();
   const hash = new Bun.CryptoHasher("sha256").update(plain).digest("hex").slice(0, HASH_CHARACTERS);
   const dot = name.lastIndexOf(".");
+  let compressed: Uint8Array<ArrayBuffer> | undefined;
   return {
     plain,
-    compressed: Bun.gzipSync(plain, { level: 9 }),
+    compressed() {
+      compressed ??= Bun.gzipSync(plain, { level: 9 });
+      return compressed;
+    },
     contentType,
     file: `${name.slice(0, dot)}.${hash}${name.slice(dot)}`,
   };
