@@ -229,6 +229,8 @@ for (const nav of document.querySelectorAll(".side nav, .tabs")) {
   if (link !== null)
     nav.scrollLeft = link.offsetLeft - nav.offsetLeft - (nav.clientWidth - link.clientWidth) / 2;
 }
+// Nobody points at something with a finger.
+const forUtc = matchMedia("(hover: hover)").matches ? "; point at one for UTC" : "";
 for (const element of document.querySelectorAll("[data-time-zone]")) {
-  element.textContent = `Times are in your zone, ${zone}; point at one for UTC.`;
+  element.textContent = `Times are in your zone, ${zone}${forUtc}.`;
 }

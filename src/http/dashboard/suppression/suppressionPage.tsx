@@ -115,7 +115,9 @@ const Rows: FC<Pick<SuppressionListProps, "visit" | "suppressions">> = ({ visit,
               tone={reason === "manual" ? "quiet" : "bad"}
             />{" "}
             {emailId !== null && visit.may("email:read") ? (
-              <a href={visit.to(`/messages/${emailId}`)}>the message</a>
+              <a class="beside" href={visit.to(`/messages/${emailId}`)}>
+                the message
+              </a>
             ) : null}
           </>
         ),
