@@ -6,7 +6,7 @@ import { Refusal } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
-import { Time } from "../components/time.tsx";
+import { Hour, Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
 
 /** A key as the API shows it: without its secret. */
@@ -49,12 +49,12 @@ export const ApiKeyList: FC<ApiKeyListProps> = ({ visit, keys, nextCursor }) => 
         { title: "State", cell: ({ status }) => <Status status={status} /> },
         {
           title: "Scopes",
-          cell: ({ scopes }) => <span class="clip">{scopes.join(", ")}</span>,
+          cell: ({ scopes }) => <span class="clip short">{scopes.join(", ")}</span>,
           isMinor: true,
         },
         {
           title: "Last used",
-          cell: ({ last_used_at: at }) => (at === null ? "never" : <Time at={at} />),
+          cell: ({ last_used_at: at }) => (at === null ? "never" : <Hour from={at} />),
           isMinor: true,
         },
         {
@@ -126,7 +126,7 @@ export const ApiKeyPage: FC<ApiKeyPageProps> = ({ visit, apiKey, refusal }) => {
           ],
           ["Sends from", senders === null ? "every sender of the workspace" : <Each texts={senders} />],
           ["Accepted from", ranges === null ? "every address" : <Each texts={ranges} />],
-          ["Last used", apiKey.last_used_at === null ? "never" : <Time at={apiKey.last_used_at} />],
+          ["Last used", apiKey.last_used_at === null ? "never" : <Hour from={apiKey.last_used_at} />],
           ["Expires", apiKey.expires_at === null ? "never" : <Time at={apiKey.expires_at} />],
           ["Created", <Time at={apiKey.created_at} />],
           [

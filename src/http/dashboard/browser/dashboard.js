@@ -3,10 +3,17 @@
 document.documentElement.classList.add("scripted");
 
 const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+const localHour = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 /** Times come in UTC: they are shown in the zone of whoever looks, with UTC on hover. */
 function showLocalTimes(root) {
+  for (const element of root.querySelectorAll("time[data-local-hour]")) {
+    const from = new Date(element.dateTime);
+    element.title = element.textContent.trim();
+    element.textContent = localHour.formatRange(from, new Date(from.getTime() + 3_600_000));
+    element.removeAttribute("data-local-hour");
+  }
   for (const element of root.querySelectorAll("time[data-local]")) {
     element.title = element.textContent.trim();
     element.textContent = localTime.format(new Date(element.dateTime));
