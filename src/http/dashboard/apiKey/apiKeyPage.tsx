@@ -1,7 +1,9 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import type { Scope } from "../../../domain/apiKey/scopes.ts";
 import type { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
+import { LinkButton } from "../components/button.tsx";
 import { Refusal } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts, Pager, RowTable } from "../components/list.tsx";
@@ -35,9 +37,7 @@ interface ApiKeyListProps {
 export const ApiKeyList: FC<ApiKeyListProps> = ({ visit, keys, nextCursor }) => (
   <>
     <Heading title="API keys">
-      <a class="button primary" href={visit.to("/api-keys/new")}>
-        Create a key
-      </a>
+      <LinkButton href={visit.to("/api-keys/new")} label="Create a key" kind="primary" />
     </Heading>
     <RowTable
       label="API keys, newest first"
@@ -99,12 +99,8 @@ export const ApiKeyPage: FC<ApiKeyPageProps> = ({ visit, apiKey, refusal }) => {
       <Heading title={name} beside={<Status status={status} />}>
         {status === "active" ? (
           <>
-            <a class="button" href={visit.to(`/api-keys/${id}/rotate`)} data-dialog>
-              Rotate…
-            </a>
-            <a class="button danger" href={visit.to(`/api-keys/${id}/revoke`)} data-dialog>
-              Revoke…
-            </a>
+            <LinkButton href={visit.to(`/api-keys/${id}/rotate`)} label="Rotate…" asks />
+            <LinkButton href={visit.to(`/api-keys/${id}/revoke`)} label="Revoke…" kind="danger" asks />
           </>
         ) : null}
       </Heading>
@@ -162,9 +158,7 @@ export const NewKeyPage: FC<{ readonly visit: Visit; readonly id: string; readon
       Keep it where secrets are kept, and send it as <code>Authorization: Bearer …</code>.
     </p>
     <p class="actions">
-      <a class="button primary" href={visit.to(`/api-keys/${id}`)}>
-        I have copied it
-      </a>
+      <LinkButton href={visit.to(`/api-keys/${id}`)} label="I have copied it" kind="primary" />
     </p>
   </>
 );
