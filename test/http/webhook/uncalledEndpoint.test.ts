@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { logIn } from "../../support/dashboard.ts";
+import { startNameServer } from "../../support/servers/nameServer.ts";
 import { startTestProcess } from "../../support/service.ts";
 import { until } from "../../support/until.ts";
 
@@ -52,4 +53,29 @@ test("an endpoint under development without its setting is named once in the log
   expect(html).toContain(setting);
   await service.kill("SIGTERM");
   await receiver.stop(true);
+});
+
+test("an endpoint of a public service whose name leads into a private network later is named without a word of settings", async () => {
+  let address = "8.8.8.8";
+  const dns = await startNameServer((_name, type) => (type === "A" ? [address] : []));
+  const directory = join(dataDir, "public");
+  const service = await startTestProcess({
+    dataDir: directory,
+    env: { ...SETTINGS, DNS_SERVERS: dns.address, BASE_URL: "https://mail.example.com", BOOTSTRAP: "on" },
+  });
+  const { json: endpoint } = await service.call("POST", "/webhooks", {
+    body: { url: "https://hooks.example.org/" },
+  });
+  address = "10.0.0.7";
+  await service.call("POST", `/webhooks/${endpoint.id}/test`);
+  await until(() => service.log().includes(UNCALLED), "the line");
+  const line = service
+    .log()
+    .split("\n")
+    .find((one) => one.includes(UNCALLED));
+  expect(JSON.parse(line ?? "{}")).toMatchObject({ endpointId: endpoint.id, host: "hooks.example.org" });
+  expect(line).toContain("every address of its name must be public");
+  expect(line).not.toMatch(/WEBHOOK_ALLOW|10\.0\.0\.7/);
+  await service.kill("SIGTERM");
+  dns.stop();
 });
