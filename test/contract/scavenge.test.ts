@@ -66,7 +66,7 @@ describe("scrubbing a server", () => {
 
   test("waits for a scavenge that is under way, and says so when that does not end", async () => {
     const { port, asked } = node(() => [], 400, "Scavenge is already running");
-    const { remains } = await purge(`esdb://127.0.0.1:${port}?tls=false`, 700);
+    const { remains } = await purge(`esdb://127.0.0.1:${port}?tls=false`, 1_500);
     expect(remains).toEqual([expect.stringContaining("another scavenge has not ended in time")]);
     expect(asked.length).toBeGreaterThan(2);
   });

@@ -37,3 +37,14 @@ test("each lane has a server of its own, which makes room for a new one before i
   expect([...running]).toEqual([]);
   expect(await portIn(0)).toBe(4);
 });
+
+test("several files of one process have one server, and a new one where the old would serve too many", async () => {
+  const { start } = countedServers();
+  const servers = ownServers(start);
+  const portFor = async (files: number) =>
+    JSON.parse((await servers.env(0, files))[SERVER_VARIABLE] ?? "").port;
+  expect(await portFor(2)).toBe(1);
+  expect(await portFor(2)).toBe(1);
+  expect(await portFor(1)).toBe(2);
+  expect(await portFor(4)).toBe(3);
+});

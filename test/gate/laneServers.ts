@@ -11,8 +11,8 @@ import type { Lane } from "./lanes.ts";
 export interface LaneServers {
   /** The lanes that have one, so that files that need it may run there. */
   has(lane: Lane): boolean;
-  /** What a file that runs in `lane` is started with. */
-  env(lane: Lane): Promise<Readonly<Record<string, string>>>;
+  /** What a file that runs in `lane` is started with, or so many one after the other. */
+  env(lane: Lane, files?: number): Promise<Readonly<Record<string, string>>>;
   /** Ends those that we have started. A lane that asks again gets a new one. */
   stop(): Promise<void>;
 }
@@ -23,7 +23,7 @@ export function usesSharedServer(text: string): boolean {
 }
 
 /** Each service of a test reads the whole log when it starts, and each file leaves thousands of events in it. */
-const FILES_ON_A_SERVER_MAX = 4;
+export const FILES_ON_A_SERVER_MAX = 4;
 
 /** Starts a server for one lane after another. */
 export type StartServer = () => Promise<Pick<OwnServer, "url" | "port" | "folder" | "process">>;
@@ -42,14 +42,14 @@ export function ownServers(start: StartServer): LaneServers {
   const current = new Map<Lane, LaneServer>();
   return {
     has: () => true,
-    async env(lane) {
+    async env(lane, files = 1) {
       let used = current.get(lane);
-      if (used === undefined || used.files >= FILES_ON_A_SERVER_MAX) {
+      if (used === undefined || used.files + files > FILES_ON_A_SERVER_MAX) {
         await used?.server.process.kill();
         used = { server: await start(), files: 0 };
         current.set(lane, used);
       }
-      used.files += 1;
+      used.files += files;
       const { url, port, folder } = used.server;
       return { [SERVER_VARIABLE]: JSON.stringify({ url, port, folder }) };
     },

@@ -1,26 +1,26 @@
-/** One of the lanes that run test files side by side, numbered from 0. */
+/** One of the lanes in which test files run side by side, numbered from 0. */
 export type Lane = number;
 
-/** Which files may run in which lane. */
-export type MayRun = (file: string, lane: Lane) => boolean;
+/** Which items may run in which lane. */
+export type MayRun<Item> = (item: Item, lane: Lane) => boolean;
 
 /**
- * Runs every file in one of `lanes` lanes. A lane that is free takes the first file that is left and that it
- * may run, so files that take long belong at the front of the list. Throws when a file may run in no lane.
+ * Runs every item (a test file, or several) in one of `lanes` lanes. A lane that is free takes the first item that is
+ * left and that it may run, so what takes long belongs at the front of the list. Throws when an item may run in no lane.
  */
-export async function runInLanes(
-  files: readonly string[],
+export async function runInLanes<Item>(
+  items: readonly Item[],
   lanes: number,
-  run: (file: string, lane: Lane) => Promise<void>,
-  mayRun: MayRun = () => true,
+  run: (item: Item, lane: Lane) => Promise<void>,
+  mayRun: MayRun<Item> = () => true,
 ): Promise<void> {
-  const left = [...files];
+  const left = [...items];
   const work = async (lane: Lane): Promise<void> => {
     for (;;) {
-      const at = left.findIndex((file) => mayRun(file, lane));
-      const [file] = at < 0 ? [] : left.splice(at, 1);
-      if (file === undefined) return;
-      await run(file, lane);
+      const at = left.findIndex((item) => mayRun(item, lane));
+      const [item] = at < 0 ? [] : left.splice(at, 1);
+      if (item === undefined) return;
+      await run(item, lane);
     }
   };
   await Promise.all(Array.from({ length: lanes }, (_, lane) => work(lane)));

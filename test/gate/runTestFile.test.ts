@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "../support/until.ts";
-import { runTestFile } from "./runTestFile.ts";
+import { runTestFile, runTestFilesTogether } from "./runTestFile.ts";
 import { sumUp } from "./testReport.ts";
 
 const HANGING_MS_MAX = 1_500;
@@ -14,11 +14,24 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true }));
 
-/** Runs a test file with these lines; `test`, `expect` and `describe` are there. */
-async function runLines(name: string, lines: readonly string[]) {
+/** Writes a test file with these lines; `test`, `expect` and `describe` are there. */
+async function writeLines(name: string, lines: readonly string[]): Promise<string> {
   const head = 'import { afterAll, describe, expect, test } from "bun:test";';
   await writeFile(join(root, `${name}.test.ts`), [head, ...lines].join("\n"));
-  return runTestFile(`${name}.test.ts`, { root, fileMsMax: HANGING_MS_MAX });
+  return `${name}.test.ts`;
+}
+
+async function runLines(name: string, lines: readonly string[]) {
+  return runTestFile(await writeLines(name, lines), { root, fileMsMax: HANGING_MS_MAX });
+}
+
+/** Runs files in one process; answers how many tests of each have passed, and what failed. */
+async function runTogether(files: Readonly<Record<string, readonly string[]>>) {
+  const written: string[] = [];
+  for (const [name, lines] of Object.entries(files)) written.push(await writeLines(name, lines));
+  const runs = await runTestFilesTogether(written, { root, fileMsMax: HANGING_MS_MAX });
+  const passed = Object.fromEntries(runs.map((run) => [run.file, sumUp([run]).passed]));
+  return { passed, failures: sumUp(runs).failures };
 }
 
 const PASSES = 'test("passes", () => { expect(1).toBe(1); });';
@@ -81,6 +94,45 @@ test("what a file that hangs has started ends with it", async () => {
   const pid = Number(/pid=(\d+)/.exec(run.output)?.[1]);
   expect(pid).toBeGreaterThan(0);
   await until(() => !isAlive(pid), "the process that the file has started to end");
+});
+
+test("files in one process are told apart, down to the one that fails", async () => {
+  const fails = 'describe("a", () => { test("fails", () => { expect(1).toBe(2); }); });';
+  const nested = `describe("outer", () => { ${PASSES} });`;
+  expect(await runTogether({ one: [PASSES, nested], two: [fails, PASSES], three: [PASSES] })).toEqual({
+    passed: { "one.test.ts": 2, "two.test.ts": 1, "three.test.ts": 1 },
+    failures: ["two.test.ts: a > fails"],
+  });
+});
+
+test("a file that failed after another one had runs again, without what that has left behind", async () => {
+  const leaves = 'test("leaves something", () => { process.env.LEFT = "yes"; expect(1).toBe(2); });';
+  const finds = 'test("finds nothing", () => { expect(process.env.LEFT).toBeUndefined(); });';
+  expect(await runTogether({ leaves: [leaves], finds: [finds] })).toEqual({
+    passed: { "leaves.test.ts": 0, "finds.test.ts": 1 },
+    failures: ["leaves.test.ts: leaves something"],
+  });
+});
+
+test.each([
+  ["crashes", 'test("dies", () => process.kill(process.pid, "SIGKILL"));', "ended by SIGKILL"],
+  ["hangs", 'test("spins", () => { for (;;); });', "did not end in time and was killed"],
+  ["exits", 'test("leaves", () => process.exit(0));', "no test has reported (exit status 0)"],
+])("a file that %s in one process with others takes none of them along", async (name, line, fault) => {
+  const { passed, failures } = await runTogether({ before: [PASSES], [name]: [line], after: [PASSES] });
+  expect(passed).toEqual({ "before.test.ts": 1, [`${name}.test.ts`]: 0, "after.test.ts": 1 });
+  expect(failures).toHaveLength(1);
+  expect(failures[0]).toStartWith(`${name}.test.ts: `);
+  expect(failures[0]).toContain(fault);
+});
+
+test("what goes wrong only in one process is a failure too", async () => {
+  const leaves = 'test("passes", () => { process.env.LEFT = "yes"; });';
+  const dies = 'test("dies", () => { if (process.env.LEFT) process.exit(3); });';
+  const { failures } = await runTogether({ leaves: [leaves], dies: [dies] });
+  expect(failures).toEqual([
+    "leaves.test.ts: no test has reported (exit status 3), in one process with dies.test.ts",
+  ]);
 });
 
 function isAlive(pid: number): boolean {

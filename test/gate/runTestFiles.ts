@@ -1,55 +1,72 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { laneServers, usesSharedServer } from "./laneServers.ts";
+import { FILES_ON_A_SERVER_MAX, laneServers, usesSharedServer } from "./laneServers.ts";
 import { type Lane, runInLanes } from "./lanes.ts";
-import { runTestFile } from "./runTestFile.ts";
+import { runTestFile, runTestFilesTogether } from "./runTestFile.ts";
 import { hasFailed, runFailedAgain, type SecondRuns } from "./secondRuns.ts";
+import { groupTestFiles, type TestGroup } from "./testGroups.ts";
 import type { FileRun } from "./testReport.ts";
 
-/** Files that measure what a service does under load or at a kill, and so run when nothing else does, by their names. */
-const ALONE: readonly string[] = ["crash", "webhookCrash", "manyWriters"];
+/** Files that measure what a service does under load, and so run when nothing else does, by their names. */
+const ALONE: readonly string[] = ["manyWriters"];
+/** Files that kill services under load, each of which takes about one core: they run beside each other only. */
+const KILLS: readonly string[] = ["webhookCrash", "crash"];
+const KILL_LANES = 2;
 
 /** Files that take long and so begin first, by their names, the slowest first. A name that is wrong costs only time. */
 const SLOW: readonly string[] = [
   "fuzz",
   "plants",
-  "dailyLimit",
-  "commandLine",
   "racingAtLimits",
-  "namesInAnswers",
-  "sealTwoInstances",
-  "freezeTwoInstances",
-  "erasureOnDisk",
   "eventStore",
+  "pages",
+  "erasureOnDisk",
+  "namesInAnswers",
+  "eventStoreDbAway",
+  "freezeTwoInstances",
+  "commandLine",
   "doctor",
   "endlessSwitching",
-  "verifyOnEventStoreDb",
-  "mimeMessages",
   "portableKills",
-  "startErrors",
-  "revocation",
-  "pages",
-  "commandLineBeside",
-  "portableStores",
-  "heldMail",
-  "templateDeletion",
+  "verifyOnEventStoreDb",
+  "twoReleases",
   "contentStore",
-  "senderVerification",
-  "rebuildBeside",
-  "everyOperation",
-  "erasure",
-  "projectionCommands",
-  "templates",
-  "forgedLog",
-  "limits",
   "fairMailQueue",
-  "webhooks",
-  "eventStoreDbAway",
+  "eventStoreDbAccess",
+  "securedEventStore",
+  "mailTransport",
+  "dailyLimit",
+  "replayBeforeRefusal",
+  "mimeMessages",
+  "erasure",
+  "workspace",
+  "revocation",
+  "rebuildBeside",
+  "live",
+  "scheduledMail",
+  "senderVerification",
+  "templateDeletion",
+  "portableStores",
+  "apiKeys",
+  "senders",
+  "webhookEvents",
+  "heldMail",
+  "templates",
+  "scheduledVerify",
+  "submission",
   "twoInstances",
+  "forgedLog",
+  "everyOperation",
+  "commandLineBeside",
+  "startErrors",
+  "attachments",
 ];
 
 /** Each file starts a Chromium, and several of them leave other tests hardly any time: one lane takes them, and begins with them. */
 const BROWSER_FOLDER = "test/browser/";
+
+/** Small files that have one process and are on no server. */
+const FILES_TOGETHER_MAX = 8;
 
 const SLOWEST_SHOWN = 10;
 /** What Bun writes about tests that passed or were left out. */
@@ -63,18 +80,20 @@ interface RunOptions {
   readonly lanes: number;
   /** Set on top of this process's environment. */
   readonly env: Readonly<Record<string, string>>;
+  /** A temporary directory on a disk, for tests of what is there after a kill. */
+  readonly diskDirectory: string;
 }
 
 function baseName(file: string): string {
   return file.slice(file.lastIndexOf("/") + 1).replace(/\.test\.tsx?$/, "");
 }
 
-function slowestFirst(files: readonly string[]): readonly string[] {
-  const rank = (file: string) => {
+function slowestFirst(groups: readonly TestGroup[]): readonly TestGroup[] {
+  const rank = ([file = ""]: TestGroup) => {
     if (file.startsWith(BROWSER_FOLDER)) return -1;
     return SLOW.includes(baseName(file)) ? SLOW.indexOf(baseName(file)) : SLOW.length;
   };
-  return [...files].sort((a, b) => rank(a) - rank(b));
+  return [...groups].sort((a, b) => rank(a) - rank(b));
 }
 
 function print(run: FileRun): void {
@@ -97,30 +116,60 @@ function printSlowest(runs: readonly FileRun[]): void {
     console.log(`  ${tenths(seconds)} s, ${tenths(cpuSeconds)} s of a processor: ${file}`);
 }
 
+/** The files that may run beside all others, as they share processes. */
+function groupsOf(root: string, files: readonly string[], onServer: ReadonlySet<string>) {
+  return groupTestFiles(files, {
+    textOf: (file) => readFileSync(join(root, file), "utf8"),
+    isSingle: (file) => SLOW.includes(baseName(file)),
+    isOnServer: (file) => onServer.has(file),
+    filesMax: { onServer: FILES_ON_A_SERVER_MAX, others: FILES_TOGETHER_MAX },
+  });
+}
+
 /**
- * Runs test files side by side, and those that need the machine for themselves after all others, one by one; last
- * those again that failed beside others.
+ * Runs test files side by side, and those that need the machine for themselves after all others; last those again
+ * that failed beside others.
  */
-export async function runTestFiles({ root, files, lanes, env }: RunOptions): Promise<SecondRuns> {
+export async function runTestFiles({
+  root,
+  files,
+  lanes,
+  env,
+  diskDirectory,
+}: RunOptions): Promise<SecondRuns> {
   const servers = await laneServers();
   const onServer = new Set(files.filter((file) => usesSharedServer(readFileSync(join(root, file), "utf8"))));
-  const runs: FileRun[] = [];
-  const runIn = async (lane: Lane, file: string) => {
-    const serverEnv = onServer.has(file) ? await servers.env(lane) : {};
-    const ended = await runTestFile(file, { root, env: { ...env, ...serverEnv } });
-    print(ended);
-    return ended;
+  const optionsIn = async (lane: Lane, group: TestGroup) => {
+    const serverEnv = group.some((file) => onServer.has(file)) ? await servers.env(lane, group.length) : {};
+    const isOfKills = group.some((file) => KILLS.includes(baseName(file)));
+    return { root, env: { ...env, ...serverEnv, ...(isOfKills ? { TMPDIR: diskDirectory } : {}) } };
   };
-  const run = async (file: string, lane: Lane) => void runs.push(await runIn(lane, file));
-  const isAlone = (file: string) => ALONE.includes(baseName(file));
-  const beside = slowestFirst(files.filter((file) => !isAlone(file)));
-  const isForLane = (file: string, lane: Lane) => lane === lanes - 1 || !file.startsWith(BROWSER_FOLDER);
-  const mayRun = (file: string, lane: Lane) =>
-    isForLane(file, lane) && (!onServer.has(file) || servers.has(lane));
-  await runInLanes(beside, lanes, run, mayRun);
+  const runs: FileRun[] = [];
+  const run = async (group: TestGroup, lane: Lane) => {
+    const ended = await runTestFilesTogether(group, await optionsIn(lane, group));
+    ended.forEach(print);
+    runs.push(...ended);
+  };
+  const named = (names: readonly string[]) => files.filter((file) => names.includes(baseName(file)));
+  const besideNothing = [...named(ALONE), ...named(KILLS)];
+  const beside = files.filter((file) => !besideNothing.includes(file));
+  const mayRun = (group: TestGroup, lane: Lane) => {
+    const isForLane = lane === lanes - 1 || !group.some((file) => file.startsWith(BROWSER_FOLDER));
+    return isForLane && (servers.has(lane) || !group.some((file) => onServer.has(file)));
+  };
+  await runInLanes(slowestFirst(groupsOf(root, beside, onServer)), lanes, run, mayRun);
   // They would take a part of a processor for nothing from what is to be alone.
   await servers.stop();
-  await runInLanes(files.filter(isAlone), 1, run);
+  const single = (file: string): TestGroup => [file];
+  await runInLanes(named(ALONE).map(single), 1, run);
+  await servers.stop();
+  await runInLanes(named(KILLS).map(single), KILL_LANES, run);
   printSlowest(runs);
-  return runFailedAgain(runs, (file) => runIn(0, file));
+  const again = await runFailedAgain(runs, async (file) => {
+    const ended = await runTestFile(file, await optionsIn(0, [file]));
+    print(ended);
+    return ended;
+  });
+  await servers.stop();
+  return again;
 }

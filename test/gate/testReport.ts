@@ -38,11 +38,32 @@ export function readTestCases(junit: string): readonly TestCase[] {
   }));
 }
 
+/** What a JUnit report says of one file. */
+export interface FileReport {
+  readonly cases: readonly TestCase[];
+  readonly seconds: number;
+}
+
+/** A JUnit report file by file, under the paths that Bun was given. */
+export function readFileReports(junit: string): ReadonlyMap<string, FileReport> {
+  // A file's own suite bears its name; those of its `describe` blocks stand in it.
+  const starts = [...junit.matchAll(/<testsuite name="([^"]*)" file="\1"[^>]*?\stime="([\d.]+)"/g)];
+  return new Map(
+    starts.map(({ 1: file = "", 2: seconds, index }, at) => {
+      const cases = readTestCases(junit.slice(index, starts[at + 1]?.index));
+      return [unescapeXml(file), { cases, seconds: Number(seconds) }];
+    }),
+  );
+}
+
 /** How the run of one test file ended. */
 export interface FileRun {
   readonly file: string;
   readonly seconds: number;
-  /** Processor time of its process and of those whose end it has waited for, user and system. */
+  /**
+   * Processor time of its process and of those whose end it has waited for, user and system. Where several files had
+   * one process, its time is shared out by how long each file took.
+   */
   readonly cpuSeconds: number;
   readonly cases: readonly TestCase[];
   /** Why the file counts as failed, whatever its tests say: it crashed, hung, or holds no test. Null for no reason. */

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import { AUDIT_TARGETS } from "../../../../projections/auditLog/auditActions.ts";
 import type { AuditRow } from "../../../../projections/auditLog/queries.ts";
@@ -7,7 +6,6 @@ import { SCOPES, type Scope } from "../../../domain/apiKey/scopes.ts";
 import { excerpt } from "../../../kernel/text/text.ts";
 import { isRfc3339 } from "../../../kernel/time.ts";
 import { RowsToCome } from "../components/buildNotice.tsx";
-import { LinkButton } from "../components/button.tsx";
 import { Field, FilterForm, Refusal, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable, withFilter } from "../components/list.tsx";
@@ -34,7 +32,9 @@ export const AuditLog: FC<AuditLogProps> = (props) => {
   return (
     <>
       <Heading title="Audit log">
-        <LinkButton href={visit.to(withFilter("/audit/log.csv", filter))} label="Download CSV" />
+        <a class="button" href={visit.to(withFilter("/audit/log.csv", filter))}>
+          Download CSV
+        </a>
       </Heading>
       <AuditTabs visit={visit} path="/audit" />
       <Filter visit={visit} filter={filter} />

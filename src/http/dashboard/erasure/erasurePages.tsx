@@ -1,11 +1,9 @@
 /** @jsxImportSource hono/jsx */
-
 import type { Child, FC } from "hono/jsx";
 import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
 import { grouped } from "../../../kernel/text/text.ts";
 import type { erasureJson } from "../../erasure/erasureResource.ts";
 import { AuditTabs } from "../audit/auditTabs.tsx";
-import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
@@ -39,7 +37,9 @@ interface ErasureListProps {
 export const ErasureList: FC<ErasureListProps> = ({ visit, erasures, nextCursor }) => (
   <>
     <Heading title="Erasures">
-      <LinkButton href={visit.to(`${ERASURES_PATH}/new`)} label="Erase a person…" kind="danger" />
+      <a class="button danger" href={visit.to(`${ERASURES_PATH}/new`)}>
+        Erase a person…
+      </a>
     </Heading>
     <AuditTabs visit={visit} path={ERASURES_PATH} />
     {erasures.length === 0 && nextCursor === null ? (

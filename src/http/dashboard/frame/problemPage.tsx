@@ -1,8 +1,6 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import type { Problem } from "../../server/problem.ts";
-import { LinkButton } from "../components/button.tsx";
 import { sentence } from "./formFaults.ts";
 
 interface ProblemBodyProps {
@@ -27,7 +25,9 @@ export const ProblemBody: FC<ProblemBodyProps> = ({ problem, requestId, homeAt }
     <p class="problem-title">{sentence(problem.message)}</p>
     <p>{nextStep(problem)}</p>
     <p class="actions">
-      <LinkButton href={homeAt} label="To the overview" />
+      <a class="button" href={homeAt}>
+        To the overview
+      </a>
     </p>
     <p class="soft">
       Request <code>{requestId}</code>, status {problem.status}: the service's log names it too.

@@ -1,9 +1,7 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { RowsToCome } from "../components/buildNotice.tsx";
-import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
@@ -61,9 +59,15 @@ export const Inbox: FC<InboxProps> = (props) => {
       )}
       {cursor === null && nextCursor === null ? null : (
         <nav class="pager" aria-label="Pages of the inbox">
-          {cursor === null ? null : <LinkButton href={visit.to("/inbox")} label="Newest" />}
+          {cursor === null ? null : (
+            <a class="button" href={visit.to("/inbox")}>
+              Newest
+            </a>
+          )}
           {nextCursor === null ? null : (
-            <LinkButton href={inboxAddress(visit, { cursor: nextCursor })} label="Older" />
+            <a class="button" href={inboxAddress(visit, { cursor: nextCursor })}>
+              Older
+            </a>
           )}
         </nav>
       )}
@@ -150,7 +154,9 @@ const Opened: FC<InboxProps> = ({ visit, opened, isPhoneWide, cursor }) => {
       {(content.attachments ?? []).length === 0 ? null : (
         <p class="actions">
           {(content.attachments ?? []).map(({ filename }, index) => (
-            <LinkButton href={`${at}/files/${index}`} label={filename} />
+            <a class="button" href={`${at}/files/${index}`}>
+              {filename}
+            </a>
           ))}
         </p>
       )}

@@ -1,10 +1,8 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import { RowsToCome } from "../components/buildNotice.tsx";
-import { LinkButton } from "../components/button.tsx";
 import { Field, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable, withFilter } from "../components/list.tsx";
@@ -45,16 +43,20 @@ export const MessageList: FC<MessageListProps> = (props) => {
   return (
     <>
       <Heading title="Messages" beside={<LiveMark stream={props.stream} />}>
-        <LinkButton
+        <a
+          class="button"
           href={`${visit.to("/messages.csv")}${text === "" ? "" : `?${new URLSearchParams({ q: text })}`}`}
-          label="Download CSV"
-        />
+        >
+          Download CSV
+        </a>
         {visit.may("email:send") && rows.length > 0 ? (
-          <LinkButton
+          <a
+            class="button"
             href={`${visit.to("/messages/send-again")}?${new URLSearchParams({ q: text })}`}
-            label="Send all again…"
-            asks
-          />
+            data-dialog
+          >
+            Send all again…
+          </a>
         ) : null}
       </Heading>
       <SearchBox visit={visit} search={search} faults={faults} />

@@ -1,11 +1,9 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import { DISPLAY_NAME_CHARACTERS_MAX } from "../../../domain/sender/displayName.ts";
 import type { VerificationRequest } from "../../../domain/sender/state.ts";
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
-import { ActionButton, LinkButton } from "../components/button.tsx";
-import { EntryForm, Field, Refusal } from "../components/form.tsx";
+import { EntryForm, Field, PostForm, Refusal } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
@@ -67,9 +65,13 @@ export const SenderPage: FC<SenderPageProps> = (props) => {
 
 const Switch: FC<Pick<SenderPageProps, "visit" | "sender">> = ({ visit, sender: { id, status } }) =>
   status === "disabled" ? (
-    <ActionButton visit={visit} action={`/senders/${id}/enable`} verb="Enable" />
+    <PostForm visit={visit} action={`/senders/${id}/enable`}>
+      <button type="submit">Enable</button>
+    </PostForm>
   ) : (
-    <LinkButton href={visit.to(`/senders/${id}/disable`)} label="Disable…" kind="danger" asks />
+    <a class="button danger" href={visit.to(`/senders/${id}/disable`)} data-dialog>
+      Disable…
+    </a>
   );
 
 interface VerifyProps {
@@ -79,7 +81,11 @@ interface VerifyProps {
 }
 
 const Verify: FC<VerifyProps> = ({ visit, id, verb }) => (
-  <ActionButton visit={visit} action={`/senders/${id}/verify`} verb={verb} isPrimary />
+  <PostForm visit={visit} action={`/senders/${id}/verify`}>
+    <button type="submit" class="primary">
+      {verb}
+    </button>
+  </PostForm>
 );
 
 const DnsRecord: FC<Pick<SenderPageProps, "visit" | "sender">> = ({ visit, sender }) => (

@@ -1,8 +1,6 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import type { Suppression } from "../../../commands/suppression/manageSuppressions.ts";
-import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field, FilterForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable } from "../components/list.tsx";
@@ -117,9 +115,7 @@ const Rows: FC<Pick<SuppressionListProps, "visit" | "suppressions">> = ({ visit,
               tone={reason === "manual" ? "quiet" : "bad"}
             />{" "}
             {emailId !== null && visit.may("email:read") ? (
-              <a class="beside" href={visit.to(`/messages/${emailId}`)}>
-                the message
-              </a>
+              <a href={visit.to(`/messages/${emailId}`)}>the message</a>
             ) : null}
           </>
         ),
@@ -168,7 +164,9 @@ function nothingFound({ filter }: Pick<SuppressionListProps, "filter">) {
 export const SuppressionList: FC<SuppressionListProps> = (props) => (
   <>
     <Heading title="Suppressions">
-      <LinkButton href="#add" label="Add an address" />
+      <a class="button" href="#add">
+        Add an address
+      </a>
     </Heading>
     <Filter visit={props.visit} filter={props.filter} />
     {props.suppressions.length === 0 && props.nextCursor === null ? (

@@ -1,11 +1,10 @@
 /** @jsxImportSource hono/jsx */
-
 import type { FC } from "hono/jsx";
 import type { VersionView } from "../../../commands/template/manageTemplates.ts";
 import type { Template } from "../../../domain/template/state.ts";
 import type { VariableDefinition } from "../../../domain/template/variables.ts";
 import { grouped } from "../../../kernel/text/text.ts";
-import { ActionButton, LinkButton } from "../components/button.tsx";
+import { PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
@@ -38,17 +37,20 @@ export const VersionDetail: FC<VersionDetailProps> = ({ visit, at, template, vie
         {template.isArchived ? null : (
           <>
             {isCurrent ? null : (
-              <ActionButton
-                visit={visit}
-                action={`${at}/versions/${version.id}/publish`}
-                verb={version.publishedAt === null ? "Publish" : "Publish again"}
-                isPrimary
-              />
+              <PostForm visit={visit} action={`${at}/versions/${version.id}/publish`}>
+                <button type="submit" class="primary">
+                  {version.publishedAt === null ? "Publish" : "Publish again"}
+                </button>
+              </PostForm>
             )}
             {visit.may("email:send") ? (
-              <LinkButton href={visit.to(`${at}/versions/${version.id}/test-send`)} label="Test send" />
+              <a class="button" href={visit.to(`${at}/versions/${version.id}/test-send`)}>
+                Test send
+              </a>
             ) : null}
-            <LinkButton href={visit.to(`${at}/draft?from=${version.id}`)} label="New draft from this" />
+            <a class="button" href={visit.to(`${at}/draft?from=${version.id}`)}>
+              New draft from this
+            </a>
           </>
         )}
       </Heading>
@@ -133,10 +135,9 @@ export const VersionComparison: FC<VersionComparisonProps> = ({ visit, at, from,
   return (
     <>
       <Heading title={`Version ${from.version.number} and version ${to.version.number}`}>
-        <LinkButton
-          href={visit.to(`${at}/compare?from=${to.version.id}&to=${from.version.id}`)}
-          label="Swap sides"
-        />
+        <a class="button" href={visit.to(`${at}/compare?from=${to.version.id}&to=${from.version.id}`)}>
+          Swap sides
+        </a>
         <a class="button" href={visit.to(`${at}/versions/${to.version.id}`)}>
           Open version {to.version.number}
         </a>

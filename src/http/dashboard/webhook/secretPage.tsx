@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable } from "../components/list.tsx";
 import type { Page, Visit } from "../frame/dashboardRoute.ts";
@@ -31,7 +30,9 @@ export function secretPage({ to }: Visit, { endpointId, url, secret, title, advi
           </p>
           <p>{advice}</p>
           <p class="actions">
-            <LinkButton href={to(`/webhooks/${endpointId}`)} label="I have copied it" kind="primary" />
+            <a class="button primary" href={to(`/webhooks/${endpointId}`)}>
+              I have copied it
+            </a>
           </p>
         </section>
       </>
