@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { acceptedEmail } from "../../support/mail/sentEmail.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 
-const PATH = "/api/v1/emails";
 const HTML = `<style>p { color: red }</style><h1>Hello Ana</h1>
   <p>Your order <b>4711</b> is on its way: <a href="https://example.com/4711?a=1&amp;b=2">track it</a>.</p>
   <ul><li>Grüße</li><li>🎉</li></ul><img src="https://example.com/pixel" alt="pixel">
@@ -24,11 +24,7 @@ describe.each(await testStores())("auto_text on $name", (store) => {
   afterAll(() => service.remove());
 
   const html = (parts: Record<string, unknown>) => ({ ...message(), text: undefined, html: HTML, ...parts });
-  const stored = async (body: unknown) => {
-    const { status, json } = await tenant.send(newKey(), body);
-    expect(status).toBe(202);
-    return (await tenant.call("GET", `${PATH}/${json.id}`)).json;
-  };
+  const stored = (body: unknown) => acceptedEmail(tenant, body);
 
   test("makes a text of the html, which is kept with the message", async () => {
     expect(await stored(html({ auto_text: true }))).toMatchObject({ html: HTML, text: TEXT });

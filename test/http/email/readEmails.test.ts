@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
+import { acceptedId } from "../../support/mail/sentEmail.ts";
 import { rawRequest } from "../../support/servers/rawRequest.ts";
 import type { Answer, Caller } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -90,11 +91,7 @@ describe.each(await testStores())("reading on $name", (store) => {
   });
   afterAll(() => service.remove());
 
-  const accept = async (parts: Record<string, unknown> = {}, caller = tenant): Promise<string> => {
-    const answer = await caller.send(newKey(), message(parts));
-    expect(answer.status).toBe(202);
-    return answer.json.id;
-  };
+  const accept = (parts: Record<string, unknown> = {}, caller = tenant) => acceptedId(caller, message(parts));
   const get = (id: string, caller = tenant) => caller.call("GET", `${PATH}/${id}`);
   const cancel = (id: string, caller = tenant) => caller.call("POST", `${PATH}/${id}/cancel`);
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { acceptedId } from "../../support/mail/sentEmail.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -15,11 +16,7 @@ describe.each(await testStores())("tags on $name", (store) => {
   afterAll(() => service.remove());
 
   const send = (tags: unknown, as = tenant, key = newKey()) => as.send(key, message({ tags }));
-  const accept = async (tags: unknown, as = tenant): Promise<string> => {
-    const { status, json } = await send(tags, as);
-    expect(status).toBe(202);
-    return json.id;
-  };
+  const accept = (tags: unknown, as = tenant) => acceptedId(as, message({ tags }));
   const listed = async (query: Record<string, string>, as = tenant) => {
     const { status, json } = await as.call("GET", `${PATH}?${new URLSearchParams(query)}`);
     expect(status).toBe(200);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { checkAnswer } from "../../gate/answerLog.ts";
+import { acceptedEmail, acceptedId } from "../../support/mail/sentEmail.ts";
 import type { Answer } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
@@ -70,13 +71,8 @@ describe.each(await testStores())("validating a send on $name", (store) => {
   });
   afterAll(() => service.remove());
 
-  const expectAccepted = async (body: unknown): Promise<string> => {
-    const answer = await tenant.send(newKey(), body);
-    expect({ status: answer.status, detail: answer.json.detail }).toEqual({ status: 202 } as never);
-    return answer.json.id;
-  };
-  const stored = async (body: unknown) =>
-    (await tenant.call("GET", `${PATH}/${await expectAccepted(body)}`)).json;
+  const expectAccepted = (body: unknown) => acceptedId(tenant, body);
+  const stored = (body: unknown) => acceptedEmail(tenant, body);
 
   const expectProblem = (answer: Answer, status: number, code: string) =>
     expect({ status: answer.status, code: answer.json?.code }).toEqual({ status, code });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
+import { acceptedId } from "../../support/mail/sentEmail.ts";
 import type { Caller } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
@@ -63,11 +64,7 @@ describe.each(await testStores())("usage on $name", (store) => {
   });
   afterAll(() => service.remove());
 
-  const accept = async (parts: Record<string, unknown> = {}): Promise<string> => {
-    const answer = await tenant.send(newKey(), message(parts));
-    expect(answer.status).toBe(202);
-    return answer.json.id;
-  };
+  const accept = (parts: Record<string, unknown> = {}) => acceptedId(tenant, message(parts));
   const acceptByTemplate = () => {
     const { subject: _subject, text: _text, ...rest } = message();
     return tenant.send(newKey(), { ...rest, template_id: templateId });
