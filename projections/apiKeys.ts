@@ -1,7 +1,7 @@
 import { apiKeyCodec } from "../src/domain/apiKey/events.ts";
 import { apiKeyUseCodec } from "../src/domain/apiKeyUse/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { type KeysetCursor, NEWEST_FIRST, olderThan } from "./keysetList.ts";
+import { newestRows, type WorkspacePageQuery } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO api_keys (id, workspace_id, name, scopes, expires_at, issuer_id, rotated_from, senders,
@@ -98,22 +98,13 @@ export function apiKeyDescendants(db: ReadDatabase, id: string): readonly string
   return db.all(sql, id, id).map((row) => String(row.id));
 }
 
-interface ApiKeyQuery {
-  readonly workspaceId: string;
-  /** The last row of the page before. */
-  readonly after?: KeysetCursor;
-  readonly limit: number;
-}
-
 /** Keys of one workspace, newest first, expired and revoked ones as well. */
 export function listApiKeys(
   db: ReadDatabase,
-  { workspaceId, after, limit }: ApiKeyQuery,
+  { workspaceId: owner, ...page }: WorkspacePageQuery,
 ): readonly ApiKeyRow[] {
-  const page = after && olderThan({ table: "api_keys", of: "workspace_id", owner: workspaceId }, after);
-  const sql = `SELECT ${COLUMNS} FROM api_keys
-    WHERE workspace_id = ? ${page ? `AND ${page.sql}` : ""} ${NEWEST_FIRST} LIMIT ?`;
-  return db.all(sql, workspaceId, ...(page?.values ?? []), limit).map(apiKeyRow);
+  const list = { table: "api_keys", of: "workspace_id", owner, columns: COLUMNS };
+  return newestRows(db, list, page).map(apiKeyRow);
 }
 
 /** How many keys of the workspace open something at `now` (RFC 3339). */

@@ -2,7 +2,7 @@ import { type EmailEvent, emailCodec } from "../src/domain/email/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
 import type { WorkRow } from "./attachments.ts";
-import { cursorOf, type KeysetCursor, NEWEST_FIRST, olderThan } from "./keysetList.ts";
+import { cursorOf, type KeysetCursor, newestRows, type PageQuery } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = "INSERT INTO message_files (id, workspace_id, until, has_ended) VALUES (?, ?, ?, ?)";
@@ -119,20 +119,15 @@ export function uploadsSentTo(
 }
 
 /** Which messages to list. */
-export interface UploadMessagesQuery {
+export interface UploadMessagesQuery extends PageQuery {
   readonly uploadId: string;
-  /** The last row of the page before. */
-  readonly after?: KeysetCursor;
-  readonly limit: number;
 }
 
 /** The messages that were accepted with an upload, newest first. `createdAt` is when they were accepted. */
 export function messagesWithUpload(
   db: ReadDatabase,
-  { uploadId, after, limit }: UploadMessagesQuery,
+  { uploadId: owner, ...page }: UploadMessagesQuery,
 ): readonly KeysetCursor[] {
-  const page = after && olderThan({ table: "upload_messages", of: "upload_id", owner: uploadId }, after);
-  const sql = `SELECT id, created_at FROM upload_messages WHERE upload_id = ? ${page ? `AND ${page.sql}` : ""}
-    ${NEWEST_FIRST} LIMIT ?`;
-  return db.all(sql, uploadId, ...(page?.values ?? []), limit).map(cursorOf);
+  const list = { table: "upload_messages", of: "upload_id", owner, columns: "id, created_at" };
+  return newestRows(db, list, page).map(cursorOf);
 }

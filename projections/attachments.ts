@@ -5,7 +5,7 @@ import {
 } from "../src/domain/attachment/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { cursorOf, equals, findRows, type KeysetCursor, type RowPage } from "./keysetList.ts";
+import { cursorOf, equals, findRows, type KeysetCursor, type PageQuery, type RowPage } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes)
@@ -76,32 +76,25 @@ export const attachments: Projection = {
 };
 
 /** Which uploads to list. */
-export interface AttachmentQuery {
+export interface AttachmentQuery extends PageQuery {
   readonly workspaceId: string;
   readonly status?: AttachmentStatus;
-  /** The last row of the page before. */
-  readonly after?: KeysetCursor;
-  readonly limit: number;
-}
-
-/** The cursor of an upload. `createdAt` is RFC 3339 in UTC. */
-export interface AttachmentRow {
-  readonly id: string;
-  readonly createdAt: string;
 }
 
 /** Uploads of one workspace, newest first. */
-export function listAttachments(db: ReadDatabase, query: AttachmentQuery): RowPage<AttachmentRow> {
-  const { workspaceId: owner, status, after, limit } = query;
-  const { rows, next } = findRows(db, {
-    ...{ table: "attachments", of: "workspace_id", owner },
-    columns: "id, created_at",
-    index: "attachments_by_time",
-    along: equals("workspace_id", owner),
-    wanted: equals("status", status),
-    limit,
-    ...(after === undefined ? {} : { after }),
-  });
+export function listAttachments(db: ReadDatabase, query: AttachmentQuery): RowPage<KeysetCursor> {
+  const { workspaceId: owner, status } = query;
+  const { rows, next } = findRows(
+    db,
+    {
+      ...{ table: "attachments", of: "workspace_id", owner },
+      columns: "id, created_at",
+      index: "attachments_by_time",
+      along: equals("workspace_id", owner),
+      wanted: equals("status", status),
+    },
+    query,
+  );
   return { rows: rows.map(cursorOf), next };
 }
 

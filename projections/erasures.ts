@@ -1,7 +1,7 @@
 import { erasureCodec, erasureId } from "../src/domain/erasure/events.ts";
-import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
 import type { WorkRow } from "./attachments.ts";
-import { type KeysetCursor, NEWEST_FIRST, olderThan } from "./keysetList.ts";
+import { cursorOf, type KeysetCursor, newestRows, type WorkspacePageQuery } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = "INSERT INTO erasures (id, workspace_id, status, created_at) VALUES (?, ?, 'requested', ?)";
@@ -95,31 +95,11 @@ export function areOthersWaiting(db: ReadDatabase, id: string): boolean {
   return db.get(sql, id) !== undefined;
 }
 
-/** Which requests to list. */
-export interface ErasureQuery {
-  readonly workspaceId: string;
-  /** The last row of the page before. */
-  readonly after?: KeysetCursor;
-  readonly limit: number;
-}
-
-/** Where a request stands in a list. */
-export interface ErasureRow {
-  readonly id: string;
-  readonly createdAt: string;
-}
-
 /** Requests of one workspace, newest first. */
 export function listErasures(
   db: ReadDatabase,
-  { workspaceId, after, limit }: ErasureQuery,
-): readonly ErasureRow[] {
-  const page = after && olderThan({ table: "erasures", of: "workspace_id", owner: workspaceId }, after);
-  const sql = `SELECT id, created_at FROM erasures WHERE workspace_id = ? ${page ? `AND ${page.sql}` : ""}
-    ${NEWEST_FIRST} LIMIT ?`;
-  return db.all(sql, workspaceId, ...(page?.values ?? []), limit).map(erasureRow);
-}
-
-function erasureRow(row: SqlRow): ErasureRow {
-  return { id: String(row.id), createdAt: String(row.created_at) };
+  { workspaceId: owner, ...page }: WorkspacePageQuery,
+): readonly KeysetCursor[] {
+  const list = { table: "erasures", of: "workspace_id", owner, columns: "id, created_at" };
+  return newestRows(db, list, page).map(cursorOf);
 }

@@ -16,6 +16,19 @@ export interface KeysetCursor {
   readonly id: string;
 }
 
+/** Which page of a list is asked for. */
+export interface PageQuery {
+  /** The last row of the page before. */
+  readonly after?: KeysetCursor;
+  /** How many rows are wanted at most. */
+  readonly limit: number;
+}
+
+/** A page of a list of what a workspace has. */
+export interface WorkspacePageQuery extends PageQuery {
+  readonly workspaceId: string;
+}
+
 /** Greater than the number of any row. */
 const ROWID_MAX = "9223372036854775807";
 
@@ -33,14 +46,14 @@ export interface Condition {
 }
 
 /**
- * What comes after `place`, newest first. Where that row is gone meanwhile, what has its time is listed once more rather
- * than left out.
+ * What comes after the row of the cursor, newest first. Where that row is gone meanwhile, what has its time is listed
+ * once more rather than left out.
  */
-export function olderThan(list: List, cursor: KeysetCursor): Condition {
+function olderThan(list: List, cursor: KeysetCursor): Condition {
   return beyond(list, cursor, "<", ROWID_MAX);
 }
 
-/** What comes after `place`, oldest first. */
+/** What comes after the row of the cursor, oldest first. */
 export function newerThan(list: List, cursor: KeysetCursor): Condition {
   return beyond(list, cursor, ">", "0");
 }
@@ -56,6 +69,18 @@ function beyond(
     sql: `(created_at, rowid) ${sign} (?, coalesce((${row}), ${gone}))`,
     values: [createdAt, owner, createdAt, id],
   };
+}
+
+/** A page of all rows of a list, newest first. */
+export function newestRows(
+  db: ReadDatabase,
+  list: List & { readonly columns: string },
+  { after, limit }: PageQuery,
+): readonly SqlRow[] {
+  const page = after && olderThan(list, after);
+  const sql = `SELECT ${list.columns} FROM ${list.table} WHERE ${list.of} = ? ${page ? `AND ${page.sql}` : ""}
+    ${NEWEST_FIRST} LIMIT ?`;
+  return db.all(sql, list.owner, ...(page?.values ?? []), limit);
 }
 
 /**
@@ -80,15 +105,11 @@ export interface FilteredList extends List {
   readonly along: readonly Condition[];
   /** Which of the rows on the way are wanted. */
   readonly wanted: readonly Condition[];
-  /** The last row of the page before. */
-  readonly after?: KeysetCursor;
-  /** How many rows are wanted at most. */
-  readonly limit: number;
 }
 
 /** The rows that are wanted, newest first, among the next {@link ROWS_SCANNED_MAX} of the list. */
-export function findRows(db: ReadDatabase, list: FilteredList): RowPage<SqlRow> {
-  const { table, index, columns, wanted, after, limit } = list;
+export function findRows(db: ReadDatabase, list: FilteredList, { after, limit }: PageQuery): RowPage<SqlRow> {
+  const { table, index, columns, wanted } = list;
   const along = [...list.along, ...(after ? [olderThan(list, after)] : [])];
   const from = `FROM ${table} INDEXED BY ${index}`;
   const way = allOf(along);

@@ -2,7 +2,7 @@ import { HOLD_EVENTS } from "../src/domain/instance/events.ts";
 import { senderCodec } from "../src/domain/sender/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { type KeysetCursor, NEWEST_FIRST, olderThan } from "./keysetList.ts";
+import { cursorOf, type KeysetCursor, newestRows, type WorkspacePageQuery } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
@@ -95,27 +95,13 @@ export const senders: Projection = {
   apply,
 };
 
-/** Which senders to list. */
-export interface SenderQuery {
-  readonly workspaceId: string;
-  /** The last row of the page before. */
-  readonly after?: KeysetCursor;
-  readonly limit: number;
-}
-
-export interface SenderRow {
-  readonly id: string;
-  readonly createdAt: string;
-}
-
 /** Senders of one workspace, newest first. */
-export function listSenders(db: ReadDatabase, query: SenderQuery): readonly SenderRow[] {
-  const { workspaceId, after, limit } = query;
-  const page = after && olderThan({ table: "senders", of: "workspace_id", owner: workspaceId }, after);
-  const sql = `SELECT id, created_at FROM senders WHERE workspace_id = ? ${page ? `AND ${page.sql}` : ""}
-    ${NEWEST_FIRST} LIMIT ?`;
-  const rows = db.all(sql, workspaceId, ...(page?.values ?? []), limit);
-  return rows.map((row) => ({ id: String(row.id), createdAt: String(row.created_at) }));
+export function listSenders(
+  db: ReadDatabase,
+  { workspaceId: owner, ...page }: WorkspacePageQuery,
+): readonly KeysetCursor[] {
+  const list = { table: "senders", of: "workspace_id", owner, columns: "id, created_at" };
+  return newestRows(db, list, page).map(cursorOf);
 }
 
 /** How many senders the workspace has, counted up to `max`. */

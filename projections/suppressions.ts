@@ -1,6 +1,13 @@
 import { suppressionCodec } from "../src/domain/suppression/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { createdIn, equals, findRows, type KeysetCursor, type RowPage } from "./keysetList.ts";
+import {
+  type CreatedRange,
+  createdIn,
+  equals,
+  findRows,
+  type PageQuery,
+  type RowPage,
+} from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO suppressions
@@ -53,14 +60,9 @@ export function isSuppressed(db: ReadDatabase, workspaceId: string, recipientHas
 }
 
 /** Which suppressions to list. Times are RFC 3339 in UTC. */
-export interface SuppressionQuery {
+export interface SuppressionQuery extends CreatedRange, PageQuery {
   readonly workspaceId: string;
   readonly reason?: string;
-  readonly createdFrom?: string;
-  readonly createdBefore?: string;
-  /** The last row of the page before. */
-  readonly after?: KeysetCursor;
-  readonly limit: number;
 }
 
 /** Where a suppression stands; what it says is in the recipient's stream. */
@@ -73,16 +75,18 @@ export interface SuppressionRow {
 
 /** Suppressions of one workspace, newest first. */
 export function listSuppressions(db: ReadDatabase, query: SuppressionQuery): RowPage<SuppressionRow> {
-  const { workspaceId: owner, reason, after, limit } = query;
-  const { rows, next } = findRows(db, {
-    ...{ table: "suppressions", of: "workspace_id", owner },
-    columns: "id, recipient_hash, created_at, revision",
-    index: reason === undefined ? "suppressions_by_time" : "suppressions_by_reason",
-    along: [...equals("workspace_id", owner), ...equals("reason", reason), ...createdIn(query)],
-    wanted: [],
-    limit,
-    ...(after === undefined ? {} : { after }),
-  });
+  const { workspaceId: owner, reason } = query;
+  const { rows, next } = findRows(
+    db,
+    {
+      ...{ table: "suppressions", of: "workspace_id", owner },
+      columns: "id, recipient_hash, created_at, revision",
+      index: reason === undefined ? "suppressions_by_time" : "suppressions_by_reason",
+      along: [...equals("workspace_id", owner), ...equals("reason", reason), ...createdIn(query)],
+      wanted: [],
+    },
+    query,
+  );
   return { rows: rows.map(suppressionRow), next };
 }
 

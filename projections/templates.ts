@@ -1,6 +1,6 @@
 import { templateCodec } from "../src/domain/template/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { type KeysetCursor, NEWEST_FIRST, olderThan } from "./keysetList.ts";
+import { newestRows, type PageQuery } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO templates
@@ -84,12 +84,7 @@ function templateRow(row: SqlRow): TemplateRow {
 }
 
 /** Templates of one workspace, newest first. */
-export function listTemplates(
-  db: ReadDatabase,
-  workspaceId: string,
-  { after, limit }: { readonly after?: KeysetCursor; readonly limit: number },
-): readonly TemplateRow[] {
-  const page = after && olderThan({ table: "templates", of: "workspace_id", owner: workspaceId }, after);
-  const sql = `SELECT * FROM templates WHERE workspace_id = ? ${page ? `AND ${page.sql}` : ""} ${NEWEST_FIRST} LIMIT ?`;
-  return db.all(sql, workspaceId, ...(page?.values ?? []), limit).map(templateRow);
+export function listTemplates(db: ReadDatabase, owner: string, page: PageQuery): readonly TemplateRow[] {
+  const list = { table: "templates", of: "workspace_id", owner, columns: "*" };
+  return newestRows(db, list, page).map(templateRow);
 }

@@ -1,7 +1,7 @@
 import { type WebhookEvent, webhookCodec } from "../src/domain/webhook/events.ts";
 import { never } from "../src/kernel/assert.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
-import { type KeysetCursor, NEWEST_FIRST, olderThan } from "./keysetList.ts";
+import { newestRows, type PageQuery } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO webhook_endpoints
@@ -116,14 +116,11 @@ function endpointRow(row: SqlRow): WebhookEndpointRow {
 /** Endpoints of one workspace, newest first, active and disabled. */
 export function listWebhookEndpoints(
   db: ReadDatabase,
-  workspaceId: string,
-  { after, limit }: { readonly after?: KeysetCursor; readonly limit: number },
+  owner: string,
+  page: PageQuery,
 ): readonly WebhookEndpointRow[] {
-  const page =
-    after && olderThan({ table: "webhook_endpoints", of: "workspace_id", owner: workspaceId }, after);
-  const sql = `SELECT * FROM webhook_endpoints WHERE workspace_id = ? ${page ? `AND ${page.sql}` : ""}
-    ${NEWEST_FIRST} LIMIT ?`;
-  return db.all(sql, workspaceId, ...(page?.values ?? []), limit).map(endpointRow);
+  const list = { table: "webhook_endpoints", of: "workspace_id", owner, columns: "*" };
+  return newestRows(db, list, page).map(endpointRow);
 }
 
 /** One endpoint of the workspace; null when it has none of this id. */

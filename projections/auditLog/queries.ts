@@ -4,14 +4,14 @@ import {
   createdIn,
   equals,
   findRows,
-  type KeysetCursor,
+  type PageQuery,
   type RowPage,
 } from "../keysetList.ts";
 import { isKey, NO_WORKSPACE } from "./actors.ts";
 import type { AuditDetails, AuditTarget } from "./auditActions.ts";
 
 /** Which entries to list. */
-export interface AuditQuery extends CreatedRange {
+export interface AuditQuery extends CreatedRange, PageQuery {
   /** Null: of the whole installation, such as backups. */
   readonly workspaceId: string | null;
   readonly action?: string;
@@ -19,9 +19,6 @@ export interface AuditQuery extends CreatedRange {
   readonly actor?: string;
   readonly targetType?: string;
   readonly targetId?: string;
-  /** The last row of the page before. */
-  readonly after?: KeysetCursor;
-  readonly limit: number;
 }
 
 /** Who did what to what, and when. */
@@ -38,20 +35,22 @@ export interface AuditRow {
 /** Entries of one workspace, newest first. */
 export function listAuditLog(db: ReadDatabase, query: AuditQuery): RowPage<AuditRow> {
   const owner = query.workspaceId ?? NO_WORKSPACE;
-  const { rows, next } = findRows(db, {
-    ...{ table: "audit_log", of: "workspace_id", owner },
-    columns: "*",
-    index: "audit_log_by_time",
-    along: [...equals("workspace_id", owner), ...createdIn(query)],
-    wanted: [
-      ...equals("action", query.action),
-      ...equals("actor", query.actor),
-      ...equals("target_type", query.targetType),
-      ...equals("target_id", query.targetId),
-    ],
-    limit: query.limit,
-    ...(query.after === undefined ? {} : { after: query.after }),
-  });
+  const { rows, next } = findRows(
+    db,
+    {
+      ...{ table: "audit_log", of: "workspace_id", owner },
+      columns: "*",
+      index: "audit_log_by_time",
+      along: [...equals("workspace_id", owner), ...createdIn(query)],
+      wanted: [
+        ...equals("action", query.action),
+        ...equals("actor", query.actor),
+        ...equals("target_type", query.targetType),
+        ...equals("target_id", query.targetId),
+      ],
+    },
+    query,
+  );
   return { rows: rows.map(auditRow), next };
 }
 

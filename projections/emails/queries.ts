@@ -3,6 +3,7 @@ import { type EpochMs, epochMs } from "../../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
 import {
   type Condition,
+  type CreatedRange,
   createdIn,
   cursorOf,
   equals,
@@ -11,6 +12,7 @@ import {
   NEWEST_FIRST,
   newerThan,
   OLDEST_FIRST,
+  type PageQuery,
   type RowPage,
 } from "../keysetList.ts";
 import { fingerprintKey, IS_RARE, RARE_STATUSES, RECIPIENT_KEY, recipientKey } from "./tables.ts";
@@ -36,7 +38,7 @@ export function contentBytesOf(db: ReadDatabase, ownerId: string): number {
 }
 
 /** Which messages to list. Times are RFC 3339 in UTC; hashes are the instance's keyed hashes of addresses. */
-export interface EmailQuery {
+export interface EmailQuery extends CreatedRange, PageQuery {
   /** Whose mail: see `mailOwnerId`. */
   readonly ownerId: string;
   readonly status?: string;
@@ -45,11 +47,6 @@ export interface EmailQuery {
   readonly templateId?: string;
   /** The keyed hash of a tag. */
   readonly tag?: string;
-  readonly createdFrom?: string;
-  readonly createdBefore?: string;
-  /** The last row of the page before. */
-  readonly after?: KeysetCursor;
-  readonly limit: number;
 }
 
 export interface EmailRow {
@@ -68,21 +65,23 @@ function listOf(ownerId: string) {
 /** Messages of one mail owner, newest first. */
 export function listEmails(db: ReadDatabase, query: EmailQuery): RowPage<EmailRow> {
   if (query.tag !== undefined) return listTagged(db, query, query.tag);
-  const { ownerId, after, limit } = query;
+  const { ownerId } = query;
   const { index, along } = indexFor(query);
   const wanted = [
     ...equals("workspace_id", index === "emails_by_time" ? undefined : ownerId),
     ...filtersOf(query),
   ];
-  const { rows, next } = findRows(db, {
-    ...listOf(ownerId),
-    columns: "id, status, created_at, updated_at, attempts, reason",
-    index,
-    along: [...along, ...createdIn(query)],
-    wanted,
-    limit,
-    ...(after === undefined ? {} : { after }),
-  });
+  const { rows, next } = findRows(
+    db,
+    {
+      ...listOf(ownerId),
+      columns: "id, status, created_at, updated_at, attempts, reason",
+      index,
+      along: [...along, ...createdIn(query)],
+      wanted,
+    },
+    query,
+  );
   return { rows: rows.map(emailRow), next };
 }
 
@@ -90,24 +89,26 @@ const EMAIL_BY_ID = "SELECT id, status, created_at, updated_at, attempts, reason
 
 /** Messages with a tag: the tag leads to them, and what else is asked of them is looked up in their rows. */
 function listTagged(db: ReadDatabase, query: EmailQuery, tag: string): RowPage<EmailRow> {
-  const { ownerId, after, limit } = query;
+  const { ownerId } = query;
   const filters = filtersOf(query);
   const condition = ["emails.id = email_tags.id", ...filters.map(({ sql }) => sql)].join(" AND ");
-  const { rows, next } = findRows(db, {
-    ...{ table: "email_tags", of: "tag", owner: tag },
-    columns: "id, created_at",
-    index: "email_tags_by_time",
-    along: [...equals("tag", tag), ...createdIn(query)],
-    wanted: [
-      ...equals("workspace_id", ownerId),
-      {
-        sql: `EXISTS (SELECT 1 FROM emails WHERE ${condition})`,
-        values: filters.flatMap(({ values }) => values),
-      },
-    ],
-    limit,
-    ...(after === undefined ? {} : { after }),
-  });
+  const { rows, next } = findRows(
+    db,
+    {
+      ...{ table: "email_tags", of: "tag", owner: tag },
+      columns: "id, created_at",
+      index: "email_tags_by_time",
+      along: [...equals("tag", tag), ...createdIn(query)],
+      wanted: [
+        ...equals("workspace_id", ownerId),
+        {
+          sql: `EXISTS (SELECT 1 FROM emails WHERE ${condition})`,
+          values: filters.flatMap(({ values }) => values),
+        },
+      ],
+    },
+    query,
+  );
   const found = rows.map((row) => db.get(EMAIL_BY_ID, String(row.id))).filter((row) => row !== undefined);
   return { rows: found.map(emailRow), next };
 }

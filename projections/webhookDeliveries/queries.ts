@@ -1,12 +1,14 @@
 import type { EpochMs } from "../../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
 import {
+  type CreatedRange,
   createdIn,
   equals,
   findRows,
   type KeysetCursor,
   newerThan,
   OLDEST_FIRST,
+  type PageQuery,
   type RowPage,
 } from "../keysetList.ts";
 import { FAILED_STATUSES, IS_FAILED } from "./tables.ts";
@@ -121,15 +123,10 @@ export function failuresInARow(
 }
 
 /** Which deliveries of an endpoint to list. */
-export interface WebhookDeliveryQuery {
+export interface WebhookDeliveryQuery extends CreatedRange, PageQuery {
   readonly endpointId: string;
   readonly status?: string;
   readonly eventType?: string;
-  readonly createdFrom?: string;
-  readonly createdBefore?: string;
-  /** The last row of the page before. */
-  readonly after?: KeysetCursor;
-  readonly limit: number;
 }
 
 /** Deliveries of one endpoint, newest first. */
@@ -137,21 +134,23 @@ export function listWebhookDeliveries(
   db: ReadDatabase,
   query: WebhookDeliveryQuery,
 ): RowPage<WebhookDeliveryRow> {
-  const { endpointId, status, eventType, after, limit } = query;
+  const { endpointId, status, eventType } = query;
   const isFailed = status !== undefined && FAILED_STATUSES.includes(status);
-  const { rows, next } = findRows(db, {
-    ...listOf(endpointId),
-    columns: "*",
-    index: isFailed ? "deliveries_failed" : "deliveries_by_time",
-    along: [
-      ...equals("endpoint_id", endpointId),
-      ...(isFailed ? [{ sql: IS_FAILED, values: [] }] : []),
-      ...createdIn(query),
-    ],
-    wanted: [...equals("status", status), ...equals("event_type", eventType)],
-    limit,
-    ...(after === undefined ? {} : { after }),
-  });
+  const { rows, next } = findRows(
+    db,
+    {
+      ...listOf(endpointId),
+      columns: "*",
+      index: isFailed ? "deliveries_failed" : "deliveries_by_time",
+      along: [
+        ...equals("endpoint_id", endpointId),
+        ...(isFailed ? [{ sql: IS_FAILED, values: [] }] : []),
+        ...createdIn(query),
+      ],
+      wanted: [...equals("status", status), ...equals("event_type", eventType)],
+    },
+    query,
+  );
   return { rows: rows.map(deliveryRow), next };
 }
 

@@ -28,7 +28,7 @@ import { openReaders, type Readers } from "../readModels/readers.ts";
 import { openAttachmentInspector } from "./adapters/openAttachmentInspector.ts";
 import { openContentStore } from "./adapters/openContentStore.ts";
 import { openOutboxCleanup } from "./adapters/openMailTransport.ts";
-import { isEmbedded, openStore } from "./adapters/openStore.ts";
+import { isEmbedded, openStore, writingThreadsFor } from "./adapters/openStore.ts";
 import { type BackgroundJobs, makeBackgroundJobs } from "./backgroundJobs.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
@@ -68,8 +68,6 @@ export interface RunningApp {
   stop(): Promise<void>;
 }
 
-/** The read models' thread and whoever calls us take the second core: docs/performance.md, "The log's own thread". */
-const WRITER_THREAD_CORES_MIN = 3;
 /** In DATA_DIR: under which id the service is in the log's register. */
 const SERVICE_ID_FILE = "service.id";
 
@@ -84,8 +82,8 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   const reached = { ...config, baseUrl: withPort(config.baseUrl, listeners.url.port) };
   const lock = lockData(config.dataDir);
   undo.defer(() => lock.release());
-  const writesOnThread = availableParallelism() >= WRITER_THREAD_CORES_MIN;
-  const store = await openStore(config, { cacheKib: config.storeCacheKib, writesOnThread });
+  const writingThreads = writingThreadsFor(availableParallelism());
+  const store = await openStore(config, { cacheKib: config.storeCacheKib, writingThreads });
   undo.defer(() => store.close());
   const content = openContentStore(config);
   const opened = await openLogInstance(config, store, content);

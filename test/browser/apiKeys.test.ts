@@ -17,6 +17,8 @@ describeInBrowser("API keys and the workspace", (browser) => {
       const { page, errors } = await browser.open();
       await logInByKey(page, app.url, app.apiKey);
       await page.getByRole("link", { name: "API keys" }).click();
+      // When it was last used: no more is known than the hour.
+      expect(await page.locator("td time").first().textContent()).toMatch(/:00.*–.*:00/);
       await page.getByRole("link", { name: "Create a key" }).click();
       await page.getByLabel("Name").fill("Shop");
       await page.getByRole("checkbox", { name: /^email:send/ }).check();

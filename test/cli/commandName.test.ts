@@ -39,7 +39,7 @@ describe("what is to be typed next", () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   test("in a clone is the script of its package.json", async () => {
-    const words = commandName({}).split(" ");
+    const words = commandName({}, "1.2.3").split(" ");
     expect(words).toEqual(["bun", "run", "postledger"]);
     const manifest = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
     expect(manifest.scripts).toHaveProperty("postledger");
@@ -47,8 +47,18 @@ describe("what is to be typed next", () => {
     expect(err).toContain("`bun run postledger help`");
   });
 
+  test("without Bun is what the guide has them type who have Node alone", async () => {
+    const agent = "npm/11.6.2 node/v24.10.0 linux x64 workspaces/false";
+    const env = { npm_config_user_agent: agent };
+    const told = `npx -y ${JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")).packageManager}`;
+    expect(commandName(env, "1.2.3")).toBe("npx -y bun@1.2.3 run postledger");
+    expect(await readFile(join(ROOT, "docs/getting-started.md"), "utf8")).toContain(told);
+    const { err } = await run([process.execPath, "src/main.ts", "docter"], env);
+    expect(err).toContain(`\`${told} run postledger help\``);
+  });
+
   test("in the container image is the command that it has", async () => {
-    expect(commandName({ POSTLEDGER_COMMAND: IMAGE_NAME })).toBe("postledger");
+    expect(commandName({ POSTLEDGER_COMMAND: IMAGE_NAME }, "1.2.3")).toBe("postledger");
     const env = { POSTLEDGER_COMMAND: IMAGE_NAME, DATA_DIR: join(folder, "nothing") };
     const wrong = await run([commandOfImage, "workspace", "list"], env);
     expect(wrong.err).toContain("\n`postledger serve` makes one.");

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { askService } from "../../src/cli/service/askRunningService.ts";
 import { openLocalControl, serviceAddress } from "../../src/service/localControlServer.ts";
-import { type Check, readModelLag } from "../../src/service/status/healthChecks.ts";
+import { ageText, type Check, readModelLag } from "../../src/service/status/healthChecks.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { startTestProcess } from "../support/service.ts";
 import { testStores } from "../support/stores/stores.ts";
@@ -24,6 +24,14 @@ async function closedPort(): Promise<number> {
   await new Promise((resolve) => server.close(resolve));
   return port;
 }
+
+test.each([
+  [0, "0 s"],
+  [99_400, "99 s"],
+  [416_000, "7 min"],
+  [30 * 3_600_000, "30 h"],
+  [9 * 86_400_000, "9 days"],
+])("an age of %p ms is told as %p", (ms, told) => expect(ageText(ms)).toBe(told));
 
 describe.each(await testStores())("doctor, on $name", (store) => {
   let dataDir: string;

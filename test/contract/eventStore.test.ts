@@ -21,9 +21,10 @@ describe.skipIf(!server)("EventStoreDB keeps the event store's contract", () => 
 });
 
 describe.each([
-  ["SQLite", false],
-  ["SQLite with a thread that writes", true],
-])("%s keeps the event store's contract", (_name, writesOnThread) => {
+  ["SQLite", "caller"],
+  ["SQLite with a thread that flushes", "flushedAside"],
+  ["SQLite with a thread that writes", "own"],
+] as const)("%s keeps the event store's contract", (_name, writingThreads) => {
   const folder = mkdtempSync(join(tmpdir(), "contract-"));
   const path = join(folder, "log.db");
   const stall = async () => {
@@ -37,10 +38,10 @@ describe.each([
   };
   eventStoreContract({
     name: "sqlite",
-    open: async (options) => openSqliteEventStore({ path, writesOnThread, ...options }),
+    open: async (options) => openSqliteEventStore({ path, writingThreads, ...options }),
     stall,
   });
-  appendsInOrder({ name: "sqlite", open: async () => openSqliteEventStore({ path, writesOnThread }) });
+  appendsInOrder({ name: "sqlite", open: async () => openSqliteEventStore({ path, writingThreads }) });
   afterAll(() => rmSync(folder, { recursive: true }));
 });
 

@@ -21,8 +21,8 @@ export const FUZZ_PLANTS = {
     finds: "leak",
     requests: 4_000,
     file: "projections/webhookEndpoints.ts",
-    from: "webhook_endpoints WHERE workspace_id = ? ${",
-    to: "webhook_endpoints WHERE workspace_id >= ? ${",
+    from: 'table: "webhook_endpoints", of: "workspace_id"',
+    to: 'table: "webhook_endpoints", of: "workspace_id > \'\' OR id"',
   },
   /** Everybody reads everybody's messages by their ids. */
   "no-owner": {

@@ -46,7 +46,11 @@ function prepareAll(db: DatabaseSync) {
 export class AppendTransaction {
   private prepared: ReturnType<typeof prepareAll> | null = null;
 
-  constructor(private readonly db: DatabaseSync) {}
+  /** `synchronous`: whether its COMMIT waits for the disk (`FULL`), or its caller flushes the write-ahead log (`NORMAL`). */
+  constructor(
+    private readonly db: DatabaseSync,
+    private readonly synchronous: "FULL" | "NORMAL",
+  ) {}
 
   /** Prepared for the first append: a file that is opened only to say what is wrong with it may have no such tables. */
   private get statements() {
@@ -54,10 +58,11 @@ export class AppendTransaction {
     return this.prepared;
   }
 
-  /** All of these in one transaction, with one flush. It fails as a whole where the file is locked or failing. */
+  /** All of these in one transaction, with one flush at most. It fails as a whole where the file is locked or failing. */
   run(batch: readonly PreparedAppend[]): TransactionOutcome {
     let isUncertain = false;
     try {
+      if (this.synchronous !== "FULL") this.db.exec("PRAGMA synchronous = NORMAL");
       this.db.exec("BEGIN IMMEDIATE");
       const results = this.appendAll(batch);
       isUncertain = true;
@@ -66,6 +71,9 @@ export class AppendTransaction {
     } catch {
       this.rollback();
       return { kind: "failed", isUncertain };
+    } finally {
+      // Whatever else is written on this connection waits for the disk.
+      if (this.synchronous !== "FULL") this.db.exec("PRAGMA synchronous = FULL");
     }
   }
 

@@ -1,29 +1,26 @@
 import type { DatabaseSync } from "node:sqlite";
 import { AppendTransaction, type PreparedAppend, type TransactionOutcome } from "./appendTransaction.ts";
+import type { ToThread } from "./logThread.ts";
 import { openLogDatabase } from "./openLogDatabase.ts";
 
-/** First the log to open, then one batch at a time, last the end. */
-export type ToLogWriter =
+/** First the log to open, then one batch at a time, which is answered with what became of it. */
+export type WriteTask =
   | { readonly path: string; readonly cacheKib: number }
-  | { readonly batch: readonly PreparedAppend[] }
-  | { readonly close: true };
-
-/** What became of a batch. */
-export type FromLogWriter = TransactionOutcome;
+  | { readonly batch: readonly PreparedAppend[] };
 
 declare const self: Worker;
 
 let db: DatabaseSync | null = null;
 let transaction: AppendTransaction | null = null;
 
-self.onmessage = ({ data }: MessageEvent<ToLogWriter>) => {
+self.onmessage = ({ data }: MessageEvent<ToThread<WriteTask>>) => {
   if ("path" in data) {
     // Whoever began this thread has just looked whether the file is sound.
     db = openLogDatabase(data.path, { cacheKib: data.cacheKib, evenIfFaulty: true });
-    transaction = new AppendTransaction(db);
+    transaction = new AppendTransaction(db, "FULL");
   } else if ("batch" in data) {
     const outcome = transaction?.run(data.batch) ?? { kind: "failed" as const, isUncertain: false };
-    self.postMessage(outcome satisfies FromLogWriter);
+    self.postMessage(outcome satisfies TransactionOutcome);
   } else {
     db?.close();
     process.exit();

@@ -1,79 +1,73 @@
 import type { DatabaseSync } from "node:sqlite";
 import { AppendTransaction, type PreparedAppend, type TransactionOutcome } from "./appendTransaction.ts";
 import type { LogWriter } from "./groupCommit.ts";
-import type { FromLogWriter, ToLogWriter } from "./logWriterThread.ts";
+import type { FlushTask, IsFlushed } from "./logFlushThread.ts";
+import { LogThread } from "./logThread.ts";
+import type { WriteTask } from "./logWriterThread.ts";
 
-/** How long after a thread was lost the next one begins. */
-const RESTART_MS = 100;
-/** How long a thread may take to close its connection before it is ended. */
-const CLOSE_MS_MAX = 5_000;
+/** Which threads write the log: the caller's; the caller's, but another one waits for the disk; one of its own. */
+export type WritingThreads = "caller" | "flushedAside" | "own";
 
-/** A thread that has ended by itself may have written what it was given last. */
-const LOST: TransactionOutcome = { kind: "failed", isUncertain: true };
+const NOT_WRITTEN: TransactionOutcome = { kind: "failed", isUncertain: false };
+/** What may be in the log all the same. */
+const UNKNOWN: TransactionOutcome = { kind: "failed", isUncertain: true };
 
 /** Writes on the connection of whoever reads: everything else on this thread waits for the disk. */
 export function writerOn(db: DatabaseSync): LogWriter {
-  const transaction = new AppendTransaction(db);
+  const transaction = new AppendTransaction(db, "FULL");
   return { commit: async (batch) => transaction.run(batch), close: async () => {} };
+}
+
+/** Writes on the connection of whoever reads, but has another thread wait for the disk. */
+export function flushingWriter(db: DatabaseSync, path: string): LogWriter {
+  return new FlushingWriter(db, path);
 }
 
 /** Writes on a thread of its own with its own connection, so that this one takes requests while the disk works. */
 export function threadedWriter(path: string, cacheKib: number): LogWriter {
-  return new ThreadedWriter({ path, cacheKib });
-}
-
-class ThreadedWriter implements LogWriter {
-  private thread: Worker;
-  /** When the thread was lost, on the monotonic clock in ms; null while it runs. */
-  private lostAt: number | null = null;
-  private settle: (outcome: TransactionOutcome) => void = () => {};
-  private closing = false;
-
-  constructor(private readonly log: { readonly path: string; readonly cacheKib: number }) {
-    this.thread = this.begin();
-  }
-
-  async commit(batch: readonly PreparedAppend[]): Promise<TransactionOutcome> {
-    if (this.lostAt !== null) await this.restart(this.lostAt);
-    const { promise, resolve } = Promise.withResolvers<TransactionOutcome>();
-    this.settle = resolve;
-    this.thread.postMessage({ batch: batch.map(appendOf) } satisfies ToLogWriter);
-    return promise;
-  }
-
-  async close(): Promise<void> {
-    this.closing = true;
-    if (this.lostAt !== null) return;
-    const ended = new Promise((resolve) => this.thread.addEventListener("close", resolve));
-    this.thread.postMessage({ close: true } satisfies ToLogWriter);
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, CLOSE_MS_MAX);
-    await Promise.race([ended, late.promise]);
-    clearTimeout(timer);
-    this.thread.terminate();
-  }
-
-  private begin(): Worker {
-    const thread = new Worker(new URL("./logWriterThread.ts", import.meta.url).href);
-    thread.onmessage = ({ data }: MessageEvent<FromLogWriter>) => this.settle(data);
-    thread.onerror = () => thread.terminate();
-    thread.addEventListener("close", () => {
-      if (this.closing) return;
-      this.lostAt = performance.now();
-      this.settle(LOST);
-    });
-    thread.postMessage(this.log satisfies ToLogWriter);
-    return thread;
-  }
-
-  private async restart(lostAt: number): Promise<void> {
-    await Bun.sleep(Math.max(0, lostAt + RESTART_MS - performance.now()));
-    this.lostAt = null;
-    this.thread = this.begin();
-  }
+  const url = new URL("./logWriterThread.ts", import.meta.url).href;
+  const opening = { path, cacheKib };
+  const thread = new LogThread<WriteTask, TransactionOutcome>({ url, opening, lost: UNKNOWN });
+  return {
+    commit: (batch) => thread.ask({ batch: batch.map(appendOf) }),
+    close: () => thread.close(),
+  };
 }
 
 /** What a thread can be given. */
 function appendOf({ stream, events, expected }: PreparedAppend): PreparedAppend {
   return { stream, events, expected };
+}
+
+/**
+ * A transaction is written here, and counts as committed when its flush, on a thread of its own, has succeeded. Who reads
+ * may see it before; who acts on it appends first, and the flush of that append covers it.
+ */
+class FlushingWriter implements LogWriter {
+  private readonly transaction: AppendTransaction;
+  private readonly thread: LogThread<FlushTask, IsFlushed>;
+  /** Something is written that no flush has covered. */
+  private isFlushMissing = false;
+
+  constructor(db: DatabaseSync, path: string) {
+    this.transaction = new AppendTransaction(db, "NORMAL");
+    const url = new URL("./logFlushThread.ts", import.meta.url).href;
+    this.thread = new LogThread({ url, opening: { path }, lost: false });
+  }
+
+  async commit(batch: readonly PreparedAppend[]): Promise<TransactionOutcome> {
+    if (this.isFlushMissing && !(await this.flush("rewritten"))) return NOT_WRITTEN;
+    const outcome = this.transaction.run(batch);
+    if (outcome.kind === "failed") return outcome;
+    return (await this.flush("written")) ? outcome : UNKNOWN;
+  }
+
+  close(): Promise<void> {
+    return this.thread.close();
+  }
+
+  private async flush(what: "written" | "rewritten"): Promise<boolean> {
+    this.isFlushMissing = !(await this.thread.ask({ flush: what }));
+    return !this.isFlushMissing;
+  }
 }

@@ -23,9 +23,10 @@ import { blankErasedRows } from "./blankErasedRows.ts";
 import { fullIntegrityCheck } from "./fullIntegrityCheck.ts";
 import { GroupCommit, type LogWriter } from "./groupCommit.ts";
 import { LogReader } from "./logReader.ts";
-import { threadedWriter, writerOn } from "./logWriters.ts";
+import { flushingWriter, threadedWriter, type WritingThreads, writerOn } from "./logWriters.ts";
 import { damageOf, openLogDatabase } from "./openLogDatabase.ts";
 import { areTablesOurs, fileFaultOf, quickIntegrityCheck } from "./quickIntegrityCheck.ts";
+import { WriteAheadLog } from "./writeAheadLog.ts";
 
 export interface SqliteEventStoreOptions {
   /** The log's file; its folder is made when it is missing. */
@@ -36,8 +37,8 @@ export interface SqliteEventStoreOptions {
   readonly cacheKib?: number;
   /** Opens also a file that somebody has tampered with: for `faults` to say how. */
   readonly evenIfFaulty?: boolean;
-  /** Appends are written on a thread of their own: for whoever has other work while the disk works. */
-  readonly writesOnThread?: boolean;
+  /** Others than the caller's are for whoever has other work while the disk works. */
+  readonly writingThreads?: WritingThreads;
 }
 
 const TIMEOUT_MS = 5_000;
@@ -60,8 +61,13 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
   const { path, timeoutMs = TIMEOUT_MS, cacheKib = CACHE_KIB, evenIfFaulty = false } = options;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const db = openLogDatabase(path, { cacheKib, evenIfFaulty });
-  const writer = options.writesOnThread ? threadedWriter(path, CACHE_KIB) : writerOn(db);
+  const writer = writerBy(options.writingThreads ?? "caller", db, path);
   return new SqliteEventStore({ db, writer, path, timeoutMs });
+}
+
+function writerBy(threads: WritingThreads, db: DatabaseSync, path: string): LogWriter {
+  if (threads === "caller") return writerOn(db);
+  return threads === "own" ? threadedWriter(path, CACHE_KIB) : flushingWriter(db, path);
 }
 
 interface StoreParts {
@@ -84,12 +90,14 @@ class SqliteEventStore implements EventStore {
   private readonly file;
 
   private readonly db: DatabaseSync;
+  private readonly writeAheadLog: WriteAheadLog;
   private readonly path: string;
   private readonly timeoutMs: number;
 
   constructor({ db, writer, path, timeoutMs }: StoreParts) {
     this.db = db;
     this.path = path;
+    this.writeAheadLog = new WriteAheadLog(path);
     this.timeoutMs = timeoutMs;
     this.file = fileAt(path);
     this.areTablesOurs = areTablesOurs(db);
@@ -208,6 +216,7 @@ class SqliteEventStore implements EventStore {
     this.closed = true;
     await this.commits.close();
     this.wake();
+    this.writeAheadLog.close();
     this.db.close();
   }
 
@@ -257,10 +266,14 @@ class SqliteEventStore implements EventStore {
     }
   }
 
-  /** The next batch for a subscription; null while the file is locked, which the next look will settle. */
+  /**
+   * The next batch for a subscription, on disk: what is built of it must not outlive it. Null while the file is locked or
+   * the disk is failing, which the next look will settle.
+   */
   private nextBatch(position: Position, filter: LogFilter): LogBatch | null {
     try {
-      return this.reader.batch(position, filter, this.reader.head());
+      const batch = this.reader.batch(position, filter, this.reader.head());
+      return batch.position === position || this.writeAheadLog.flush() ? batch : null;
     } catch (error) {
       if (isBusy(error)) return null;
       throw this.failureOf(error);

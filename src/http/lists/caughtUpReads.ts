@@ -1,7 +1,7 @@
-import type { RowPage } from "../../../projections/keysetList.ts";
+import type { PageQuery, RowPage } from "../../../projections/keysetList.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { Problem } from "../server/problem.ts";
-import { encodeCursor, type Page, type PageRequest } from "./cursorPaging.ts";
+import { encodeCursor, type Page } from "./cursorPaging.ts";
 import type { ReadScheduler } from "./readScheduler.ts";
 
 /**
@@ -87,7 +87,7 @@ const QUERIES_PER_PAGE_MAX = 10;
  * One page of a list that a filter picks from. Each query looks at a bounded number of rows, and so does the page:
  * where hardly any match it holds fewer items than `limit`, or none, and still says where to go on.
  */
-export async function findPage<Query extends PageRequest, Row>(
+export async function findPage<Query extends PageQuery, Row>(
   model: Pick<ReadModel, "db" | "scheduler">,
   query: Query,
   find: (db: ReadDatabase, query: Query) => RowPage<Row>,

@@ -1,4 +1,4 @@
-import type { KeysetCursor } from "../../../projections/keysetList.ts";
+import type { KeysetCursor, PageQuery } from "../../../projections/keysetList.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { dateTime } from "../body/dateTimeText.ts";
@@ -20,13 +20,6 @@ export function pageItems(limit: string | undefined): number {
 export interface Page<Row> {
   readonly shown: readonly Row[];
   readonly nextCursor: string | null;
-}
-
-/** What a list is asked for. */
-export interface PageRequest {
-  readonly limit: number;
-  /** The last item of the page before. */
-  readonly after?: KeysetCursor;
 }
 
 /** Opaque to callers; says nothing that the list does not. */
@@ -54,7 +47,7 @@ export function notACursor(): Problem {
 export function pageRequest(
   { limit, cursor }: { readonly limit?: string; readonly cursor?: string | undefined },
   isId: (text: string) => boolean = isUuid,
-): PageRequest {
+): PageQuery {
   return {
     limit: pageItems(limit),
     ...(cursor === undefined ? {} : { after: decodeCursor(cursor, isId) }),
@@ -72,8 +65,8 @@ export function createdRange(query: { readonly created_from?: string; readonly c
 
 /** One page of what `find` lists: it is asked for one row more, which only shows whether there is a next page. */
 export function pageOf<Row extends KeysetCursor>(
-  request: PageRequest,
-  find: (request: PageRequest) => readonly Row[],
+  request: PageQuery,
+  find: (request: PageQuery) => readonly Row[],
 ): Page<Row> {
   const rows = find({ ...request, limit: request.limit + 1 });
   const shown = rows.slice(0, request.limit);

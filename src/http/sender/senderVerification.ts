@@ -3,6 +3,7 @@ import type { SenderView } from "../../commands/sender/readSender.ts";
 import { requestSenderVerification } from "../../commands/sender/requestSenderVerification.ts";
 import { domainVerification } from "../../commands/sender/verifySenderDomain.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
 import { invalid, Problem } from "../server/problem.ts";
@@ -46,7 +47,7 @@ async function verifyByMail(
 ) {
   if (!mailsLinks && view.sender.verifiedBy === null) {
     throw new Problem("SENDER_VERIFICATION_UNAVAILABLE", {
-      detail: "the operator has set no VERIFICATION_FROM",
+      detail: `the operator has set no VERIFICATION_FROM, but can verify it: \`${POSTLEDGER} sender verify\``,
     });
   }
   const outcome = await requestSenderVerification(deps, view, context);

@@ -1,3 +1,4 @@
+import type { PageQuery } from "../../../projections/keysetList.ts";
 import { countTemplates } from "../../../projections/templates.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { CONTENT_QUOTA_USED_UP } from "../../commands/storage/contentQuota.ts";
@@ -18,7 +19,7 @@ import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.t
 import { isUuid } from "../../kernel/ids.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { caughtUpRowsIfInTime, type ReadModel } from "../lists/caughtUpReads.ts";
-import { notACursor, type Page, type PageRequest, pageOf } from "../lists/cursorPaging.ts";
+import { notACursor, type Page, pageOf } from "../lists/cursorPaging.ts";
 import { Problem } from "../server/problem.ts";
 import { type DraftVersionBody, draftRequest } from "./draftVersionRequest.ts";
 
@@ -58,7 +59,7 @@ function newestVersionsFirst({ versions }: Template): readonly TemplateVersion[]
 }
 
 /** One page of a template's versions, the newest first. */
-export function pageOfVersions(template: Template, page: PageRequest): Page<TemplateVersion> {
+export function pageOfVersions(template: Template, page: PageQuery): Page<TemplateVersion> {
   const newestFirst = newestVersionsFirst(template);
   return pageOf(page, ({ after, limit }) => {
     const start = after === undefined ? 0 : newestFirst.findIndex(({ id }) => id === after.id) + 1;

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import type { WritingThreads } from "../../adapters/sqlite/logWriters.ts";
 import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
@@ -23,14 +24,22 @@ export interface OpenStoreOptions {
   readonly inOrder?: boolean;
   /** Opens also an embedded log that somebody has tampered with: only to say how. */
   readonly evenIfFaulty?: boolean;
-  /** An embedded log is written on a thread of its own: for a process that takes requests meanwhile. */
-  readonly writesOnThread?: boolean;
+  /** Which threads write an embedded log; without it the caller's. */
+  readonly writingThreads?: WritingThreads;
+}
+
+/** The read models' thread and whoever calls us take the second core: docs/performance.md, "The log's own thread". */
+const WRITER_THREAD_CORES_MIN = 3;
+
+/** Which threads write an embedded log for a process that takes requests meanwhile, on a machine with so many cores. */
+export function writingThreadsFor(cores: number): Exclude<WritingThreads, "caller"> {
+  return cores >= WRITER_THREAD_CORES_MIN ? "own" : "flushedAside";
 }
 
 /** Opens the log that STORE_URL names. */
 export async function openStore(
   config: Pick<Config, "storeUrl" | "storeTimeoutMs">,
-  { cacheKib, inOrder = false, evenIfFaulty = false, writesOnThread = false }: OpenStoreOptions = {},
+  { cacheKib, inOrder = false, evenIfFaulty = false, writingThreads = "caller" }: OpenStoreOptions = {},
 ): Promise<EventStore> {
   const { storeUrl, storeTimeoutMs: timeoutMs } = config;
   if (isEmbedded(config)) {
@@ -40,7 +49,7 @@ export async function openStore(
     const path = join(directory, "events.db");
     try {
       const cache = cacheKib === undefined ? {} : { cacheKib };
-      return openSqliteEventStore({ path, timeoutMs, evenIfFaulty, writesOnThread, ...cache });
+      return openSqliteEventStore({ path, timeoutMs, evenIfFaulty, writingThreads, ...cache });
     } catch (error) {
       if (error instanceof StoreError) throw error;
       throw directoryError("STORE_URL", storeUrl, error);

@@ -5,7 +5,7 @@ import type { InstanceState } from "../../domain/instance/state.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { bytesText } from "../../kernel/text/text.ts";
-import { epochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
+import { DAY_MS, epochMs, HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import { DamagedLogError, type EventStore } from "../../ports/eventStore.ts";
 import type { MailTransport } from "../../ports/mailTransport.ts";
 import type { BehindSince } from "../../readModels/lag.ts";
@@ -22,6 +22,14 @@ import {
 } from "../firstRun.ts";
 import { relayRemedy } from "../relayLogLines.ts";
 import { heldDetail } from "./readiness.ts";
+
+/** Above so many of a unit the next larger one is used. */
+const AGE_UNIT_COUNT_MAX = 100;
+const AGE_UNITS = [
+  [SECOND_MS, "s"],
+  [MINUTE_MS, "min"],
+  [HOUR_MS, "h"],
+] as const;
 
 /** One thing that `doctor` looked at, in the service or without one. */
 export interface Check {
@@ -108,15 +116,23 @@ function formatCheck(format: number): Check {
   return failed("log format", trouble, null);
 }
 
+/** An age as people say it, in a unit that leaves a number with few digits: "90 s", "45 min", "30 h", "9 days". */
+export function ageText(ms: number): string {
+  const [size, unit] = AGE_UNITS.find(([size]) => ms < AGE_UNIT_COUNT_MAX * size) ?? [DAY_MS, "days"];
+  return `${Math.round(ms / size)} ${unit}`;
+}
+
 /** How old it may be depends on what was written since: that it is reported is enough. */
 export async function lastSealCheck(store: EventStore): Promise<Check> {
   const name = "last seal";
   const last = await readLastSeal(store);
   if (last === null) return ok(name, "none yet");
   const { seal, end } = last;
-  const seconds = Math.round((Date.now() - epochMs(seal.at)) / SECOND_MS);
   const signed = seal.signature === undefined ? "not signed" : "signed";
-  return ok(name, `${seconds} s ago, ${signed}, ${end.covered} events sealed in all`);
+  return ok(
+    name,
+    `${ageText(Date.now() - epochMs(seal.at))} ago, ${signed}, ${end.covered} events sealed in all`,
+  );
 }
 
 /** Only where there is something to say: most logs were neither frozen nor restored. What holds mail says what to do. */

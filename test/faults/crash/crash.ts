@@ -7,6 +7,7 @@ import {
   isWebhookPlant,
   PLANTS,
   type PlantName,
+  UNFLUSHED,
   WEBHOOK_PLANTS,
   type WebhookPlantName,
 } from "./plants.ts";
@@ -34,7 +35,7 @@ endpoints were owed, what the log says and what the receivers have seen.
   --kills N     how many, 1 to ${KILLS_MAX}; ${KILLS} unless given
   --store NAME  sqlite unless given; the others take \`eventstored\` on the PATH, eventstoredb-tls with TLS and a user
   --plant FAULT puts a fault into a copy of the program: the run must fail. ${Object.keys(PLANTS).join(", ")};
-                the first is one of sqlite only. For webhooks: ${Object.keys(WEBHOOK_PLANTS).join(", ")}
+                the first two are of sqlite only. For webhooks: ${Object.keys(WEBHOOK_PLANTS).join(", ")}
   --json        the result as one JSON value
 `;
 
@@ -47,6 +48,10 @@ interface Call {
     | { readonly name: "webhooks"; readonly plant: WebhookPlantName | null };
 }
 
+function isOfSqlite(plant: PlantName): boolean {
+  return Object.values(UNFLUSHED).includes(plant);
+}
+
 /** What is on trial, with which fault; null when the words are off. */
 function readSubject(
   words: readonly string[],
@@ -54,7 +59,7 @@ function readSubject(
   store: StoreName,
 ): Call["subject"] | null {
   if (words.length === 0) {
-    const isOff = plant !== null && (!isPlant(plant) || (plant === "synchronous-off" && store !== "sqlite"));
+    const isOff = plant !== null && (!isPlant(plant) || (isOfSqlite(plant) && store !== "sqlite"));
     return isOff ? null : { name: "mail", plant };
   }
   if (words.join() !== "webhooks" || (plant !== null && !isWebhookPlant(plant))) return null;

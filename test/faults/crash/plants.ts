@@ -1,6 +1,7 @@
 import { cp, mkdir, mkdtemp, readFile, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { WritingThreads } from "../../../src/adapters/sqlite/logWriters.ts";
 import { ROOT } from "../../support/service.ts";
 
 /** A change to the program's text: a fault, to show that the checker finds it, or a part of the next release. */
@@ -16,6 +17,12 @@ export const PLANTS = {
     file: "src/adapters/sqlite/openLogDatabase.ts",
     from: "PRAGMA synchronous = FULL",
     to: "PRAGMA synchronous = OFF",
+  },
+  /** The same where a thread of its own waits for the disk. */
+  "no-flush": {
+    file: "src/adapters/sqlite/writeAheadLog.ts",
+    from: "fdatasyncSync(this.descriptor());",
+    to: "this.descriptor();",
   },
   /** Workers deliver without saying so first: a crash then repeats a message that nobody declared ambiguous. */
   "no-claim": {
@@ -44,6 +51,12 @@ export const PLANTS = {
 } as const satisfies Record<string, Plant>;
 
 export type PlantName = keyof typeof PLANTS;
+
+/** The faults by which an embedded log is not waited for. */
+export const UNFLUSHED: Readonly<Record<Exclude<WritingThreads, "caller">, PlantName>> = {
+  own: "synchronous-off",
+  flushedAside: "no-flush",
+};
 
 /** Faults in the delivery of webhooks. */
 export const WEBHOOK_PLANTS = {

@@ -4,7 +4,7 @@ import { confirmationPage } from "../../../src/http/dashboard/components/confirm
 import { CheckBox, Field, PostForm, Select, TextArea } from "../../../src/http/dashboard/components/form.tsx";
 import { Copyable, Empty, Facts, Pager, RowTable } from "../../../src/http/dashboard/components/list.tsx";
 import { Status } from "../../../src/http/dashboard/components/status.tsx";
-import { Ago, lengthOfTime, Time } from "../../../src/http/dashboard/components/time.tsx";
+import { Ago, Hour, lengthOfTime, Time } from "../../../src/http/dashboard/components/time.tsx";
 import { fieldOf } from "../../../src/http/dashboard/frame/formBody.ts";
 
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>' onfocus='alert(1)`;
@@ -69,6 +69,12 @@ describe("times", () => {
   test("are told with year, seconds and zone until a script knows better", () => {
     expect(String(<Time at={now} />)).toBe(
       '<time datetime="2026-11-22T04:19:37.000Z" data-local="true">2026-11-22 04:19:37 UTC</time>',
+    );
+  });
+
+  test("of which only the hour is known are told from its beginning to its end", () => {
+    expect(String(<Hour from="2026-11-22T23:00:00.000Z" />)).toBe(
+      '<time datetime="2026-11-22T23:00:00.000Z" data-local-hour="true">2026-11-22 23:00 to 00:00 UTC</time>',
     );
   });
 

@@ -558,6 +558,7 @@ describe.each(await testStores())("senders on $name", (store) => {
     const { id } = await add({ address: "nomail@example.com" });
     const answer = await tenant.call("POST", `${PATH}/${id}/verification`, { body: { method: "email" } });
     expectProblem(answer, 409, "SENDER_VERIFICATION_UNAVAILABLE");
+    expect(answer.json.detail).toContain("can verify it: `bun run postledger sender verify`");
   });
 
   test("the command line adds, verifies, disables and enables addresses and domains", async () => {

@@ -19,7 +19,8 @@ const CONTENT_EXCEEDED: SendRefusal = {
 const SENDER_FAULTS: Readonly<Record<SenderFault, string>> = {
   unknown:
     "is not a sending address of this workspace: add it or its domain (POST /api/v1/senders), then verify it",
-  unverified: "is not verified yet: ask for its link (POST /api/v1/senders/{id}/verification) and open that",
+  unverified:
+    "is not verified yet: ask for its link (POST /api/v1/senders/{id}/verification) and open that, or have the operator verify it",
   disabled: "is disabled: enable it again (POST /api/v1/senders/{id}/enable)",
   domainUnverified:
     "is of a domain that is not verified yet: publish its dns_record, then ask to look for it (POST /api/v1/senders/{id}/verification)",

@@ -1,12 +1,14 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import type { Scope } from "../../../domain/apiKey/scopes.ts";
 import type { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
+import { LinkButton } from "../components/button.tsx";
 import { Refusal } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
-import { Time } from "../components/time.tsx";
+import { Hour, Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
 
 /** A key as the API shows it: without its secret. */
@@ -35,9 +37,7 @@ interface ApiKeyListProps {
 export const ApiKeyList: FC<ApiKeyListProps> = ({ visit, keys, nextCursor }) => (
   <>
     <Heading title="API keys">
-      <a class="button primary" href={visit.to("/api-keys/new")}>
-        Create a key
-      </a>
+      <LinkButton href={visit.to("/api-keys/new")} label="Create a key" kind="primary" />
     </Heading>
     <RowTable
       label="API keys, newest first"
@@ -49,12 +49,12 @@ export const ApiKeyList: FC<ApiKeyListProps> = ({ visit, keys, nextCursor }) => 
         { title: "State", cell: ({ status }) => <Status status={status} /> },
         {
           title: "Scopes",
-          cell: ({ scopes }) => <span class="clip">{scopes.join(", ")}</span>,
+          cell: ({ scopes }) => <span class="clip short">{scopes.join(", ")}</span>,
           isMinor: true,
         },
         {
           title: "Last used",
-          cell: ({ last_used_at: at }) => (at === null ? "never" : <Time at={at} />),
+          cell: ({ last_used_at: at }) => (at === null ? "never" : <Hour from={at} />),
           isMinor: true,
         },
         {
@@ -99,12 +99,8 @@ export const ApiKeyPage: FC<ApiKeyPageProps> = ({ visit, apiKey, refusal }) => {
       <Heading title={name} beside={<Status status={status} />}>
         {status === "active" ? (
           <>
-            <a class="button" href={visit.to(`/api-keys/${id}/rotate`)} data-dialog>
-              Rotate…
-            </a>
-            <a class="button danger" href={visit.to(`/api-keys/${id}/revoke`)} data-dialog>
-              Revoke…
-            </a>
+            <LinkButton href={visit.to(`/api-keys/${id}/rotate`)} label="Rotate…" asks />
+            <LinkButton href={visit.to(`/api-keys/${id}/revoke`)} label="Revoke…" kind="danger" asks />
           </>
         ) : null}
       </Heading>
@@ -126,7 +122,7 @@ export const ApiKeyPage: FC<ApiKeyPageProps> = ({ visit, apiKey, refusal }) => {
           ],
           ["Sends from", senders === null ? "every sender of the workspace" : <Each texts={senders} />],
           ["Accepted from", ranges === null ? "every address" : <Each texts={ranges} />],
-          ["Last used", apiKey.last_used_at === null ? "never" : <Time at={apiKey.last_used_at} />],
+          ["Last used", apiKey.last_used_at === null ? "never" : <Hour from={apiKey.last_used_at} />],
           ["Expires", apiKey.expires_at === null ? "never" : <Time at={apiKey.expires_at} />],
           ["Created", <Time at={apiKey.created_at} />],
           [
@@ -162,9 +158,7 @@ export const NewKeyPage: FC<{ readonly visit: Visit; readonly id: string; readon
       Keep it where secrets are kept, and send it as <code>Authorization: Bearer …</code>.
     </p>
     <p class="actions">
-      <a class="button primary" href={visit.to(`/api-keys/${id}`)}>
-        I have copied it
-      </a>
+      <LinkButton href={visit.to(`/api-keys/${id}`)} label="I have copied it" kind="primary" />
     </p>
   </>
 );

@@ -1,9 +1,11 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import { FILE_BYTES_MAX } from "../../../domain/attachment/limits.ts";
 import { bytesText, grouped } from "../../../kernel/text/text.ts";
 import type { attachmentJson } from "../../attachment/attachmentResource.ts";
 import { RowsToCome } from "../components/buildNotice.tsx";
+import { LinkButton } from "../components/button.tsx";
 import { Bytes } from "../components/bytes.tsx";
 import { FilterForm, Select, UploadForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
@@ -47,9 +49,7 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
   return (
     <>
       <Heading title="Attachments">
-        <a class="button" href="#file">
-          Upload a file
-        </a>
+        <LinkButton href="#file" label="Upload a file" />
       </Heading>
       <FilterForm action={visit.to(ATTACHMENTS_PATH)} label="Find uploads">
         <Select
@@ -145,16 +145,8 @@ export const AttachmentPage: FC<AttachmentPageProps> = (props) => {
         title={attachment.filename ?? "Upload without a name"}
         beside={<AttachmentStatus status={attachment.status} />}
       >
-        {hasBytes ? (
-          <a class="button" href={`${at}/file`}>
-            Download
-          </a>
-        ) : null}
-        {isThere ? (
-          <a class="button danger" href={`${at}/delete`} data-dialog>
-            Delete…
-          </a>
-        ) : null}
+        {hasBytes ? <LinkButton href={`${at}/file`} label="Download" /> : null}
+        {isThere ? <LinkButton href={`${at}/delete`} label="Delete…" kind="danger" asks /> : null}
       </Heading>
       {attachment.rejection_reason === null ? null : (
         <section class="standing bad" aria-label="Why it cannot be sent">

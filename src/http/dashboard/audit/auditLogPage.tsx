@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import { AUDIT_TARGETS } from "../../../../projections/auditLog/auditActions.ts";
 import type { AuditRow } from "../../../../projections/auditLog/queries.ts";
@@ -6,6 +7,7 @@ import { SCOPES, type Scope } from "../../../domain/apiKey/scopes.ts";
 import { excerpt } from "../../../kernel/text/text.ts";
 import { isRfc3339 } from "../../../kernel/time.ts";
 import { RowsToCome } from "../components/buildNotice.tsx";
+import { LinkButton } from "../components/button.tsx";
 import { Field, FilterForm, Refusal, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable, withFilter } from "../components/list.tsx";
@@ -32,9 +34,7 @@ export const AuditLog: FC<AuditLogProps> = (props) => {
   return (
     <>
       <Heading title="Audit log">
-        <a class="button" href={visit.to(withFilter("/audit/log.csv", filter))}>
-          Download CSV
-        </a>
+        <LinkButton href={visit.to(withFilter("/audit/log.csv", filter))} label="Download CSV" />
       </Heading>
       <AuditTabs visit={visit} path="/audit" />
       <Filter visit={visit} filter={filter} />

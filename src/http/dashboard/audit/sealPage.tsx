@@ -1,11 +1,12 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import { FINDING_MEANINGS } from "../../../commands/audit/auditFindings.ts";
 import type { LogVerification } from "../../../commands/audit/verifyLog.ts";
 import { counted, grouped } from "../../../kernel/text/text.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";
 import { locationOfFault } from "../../../ports/eventStore.ts";
-import { PostForm } from "../components/form.tsx";
+import { ActionButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
@@ -49,11 +50,7 @@ export const SealPage: FC<SealPageProps> = (props) => {
     <>
       <Heading title="Seals" beside={<LiveMark stream={stream} />}>
         {running === null && isOperator(visit) ? (
-          <PostForm visit={visit} action={`${PATH}/verify`}>
-            <button type="submit" class="primary">
-              Verify the log
-            </button>
-          </PostForm>
+          <ActionButton visit={visit} action={`${PATH}/verify`} verb="Verify the log" isPrimary />
         ) : null}
       </Heading>
       <AuditTabs visit={visit} path={PATH} />

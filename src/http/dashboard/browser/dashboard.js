@@ -3,10 +3,17 @@
 document.documentElement.classList.add("scripted");
 
 const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+const localHour = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 /** Times come in UTC: they are shown in the zone of whoever looks, with UTC on hover. */
 function showLocalTimes(root) {
+  for (const element of root.querySelectorAll("time[data-local-hour]")) {
+    const from = new Date(element.dateTime);
+    element.title = element.textContent.trim();
+    element.textContent = localHour.formatRange(from, new Date(from.getTime() + 3_600_000));
+    element.removeAttribute("data-local-hour");
+  }
   for (const element of root.querySelectorAll("time[data-local]")) {
     element.title = element.textContent.trim();
     element.textContent = localTime.format(new Date(element.dateTime));
@@ -229,6 +236,8 @@ for (const nav of document.querySelectorAll(".side nav, .tabs")) {
   if (link !== null)
     nav.scrollLeft = link.offsetLeft - nav.offsetLeft - (nav.clientWidth - link.clientWidth) / 2;
 }
+// Nobody points at something with a finger.
+const forUtc = matchMedia("(hover: hover)").matches ? "; point at one for UTC" : "";
 for (const element of document.querySelectorAll("[data-time-zone]")) {
-  element.textContent = `Times are in your zone, ${zone}; point at one for UTC.`;
+  element.textContent = `Times are in your zone, ${zone}${forUtc}.`;
 }

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
-import { type EpochMs, rfc3339, SECOND_MS } from "../../../kernel/time.ts";
+import { type EpochMs, epochMs, HOUR_MS, rfc3339, SECOND_MS } from "../../../kernel/time.ts";
 
 /** `2026-11-22 04:19:37 UTC`: with its year, its seconds and its zone. */
 function inUtc(at: string): string {
@@ -13,6 +13,16 @@ export const Time: FC<{ readonly at: string | EpochMs }> = ({ at }) => {
   return (
     <time datetime={text} data-local>
       {inUtc(text)}
+    </time>
+  );
+};
+
+/** The hour that something happened in, where no more is known: from its beginning, RFC 3339, to its end. */
+export const Hour: FC<{ readonly from: string }> = ({ from }) => {
+  const until = rfc3339(epochMs(from) + HOUR_MS);
+  return (
+    <time datetime={from} data-local-hour>
+      {`${from.slice(0, 10)} ${from.slice(11, 16)} to ${until.slice(11, 16)} UTC`}
     </time>
   );
 };

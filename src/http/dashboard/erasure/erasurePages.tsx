@@ -1,9 +1,11 @@
 /** @jsxImportSource hono/jsx */
+
 import type { Child, FC } from "hono/jsx";
 import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
 import { grouped } from "../../../kernel/text/text.ts";
 import type { erasureJson } from "../../erasure/erasureResource.ts";
 import { AuditTabs } from "../audit/auditTabs.tsx";
+import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
@@ -37,9 +39,7 @@ interface ErasureListProps {
 export const ErasureList: FC<ErasureListProps> = ({ visit, erasures, nextCursor }) => (
   <>
     <Heading title="Erasures">
-      <a class="button danger" href={visit.to(`${ERASURES_PATH}/new`)}>
-        Erase a person…
-      </a>
+      <LinkButton href={visit.to(`${ERASURES_PATH}/new`)} label="Erase a person…" kind="danger" />
     </Heading>
     <AuditTabs visit={visit} path={ERASURES_PATH} />
     {erasures.length === 0 && nextCursor === null ? (

@@ -1,6 +1,8 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import type { Problem } from "../../server/problem.ts";
+import { LinkButton } from "../components/button.tsx";
 import { sentence } from "./formFaults.ts";
 
 interface ProblemBodyProps {
@@ -25,9 +27,7 @@ export const ProblemBody: FC<ProblemBodyProps> = ({ problem, requestId, homeAt }
     <p class="problem-title">{sentence(problem.message)}</p>
     <p>{nextStep(problem)}</p>
     <p class="actions">
-      <a class="button" href={homeAt}>
-        To the overview
-      </a>
+      <LinkButton href={homeAt} label="To the overview" />
     </p>
     <p class="soft">
       Request <code>{requestId}</code>, status {problem.status}: the service's log names it too.

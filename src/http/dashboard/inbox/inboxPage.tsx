@@ -1,7 +1,9 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { RowsToCome } from "../components/buildNotice.tsx";
+import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
@@ -59,15 +61,9 @@ export const Inbox: FC<InboxProps> = (props) => {
       )}
       {cursor === null && nextCursor === null ? null : (
         <nav class="pager" aria-label="Pages of the inbox">
-          {cursor === null ? null : (
-            <a class="button" href={visit.to("/inbox")}>
-              Newest
-            </a>
-          )}
+          {cursor === null ? null : <LinkButton href={visit.to("/inbox")} label="Newest" />}
           {nextCursor === null ? null : (
-            <a class="button" href={inboxAddress(visit, { cursor: nextCursor })}>
-              Older
-            </a>
+            <LinkButton href={inboxAddress(visit, { cursor: nextCursor })} label="Older" />
           )}
         </nav>
       )}
@@ -154,9 +150,7 @@ const Opened: FC<InboxProps> = ({ visit, opened, isPhoneWide, cursor }) => {
       {(content.attachments ?? []).length === 0 ? null : (
         <p class="actions">
           {(content.attachments ?? []).map(({ filename }, index) => (
-            <a class="button" href={`${at}/files/${index}`}>
-              {filename}
-            </a>
+            <LinkButton href={`${at}/files/${index}`} label={filename} />
           ))}
         </p>
       )}

@@ -57,9 +57,9 @@ export const LogInPage: FC<LogInPageProps> = (props) => (
         </p>
       </form>
       <p class="soft">
-        On the machine that runs the service, in its folder, <code>{POSTLEDGER} dashboard link</code> prints a
-        link that logs in once. Elsewhere, paste an API key: the dashboard then shows and does what that key
-        may.
+        On the machine that runs the service, in its folder or its container,{" "}
+        <code>{POSTLEDGER} dashboard link</code> prints a link that logs in once. Elsewhere, paste an API key:
+        the dashboard then shows and does what that key may.
       </p>
       <p class="log-in-end">
         <span class={`status ${props.health.isWell ? "good" : "bad"}`}>{props.health.text}</span>

@@ -1,8 +1,10 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import { RowsToCome } from "../components/buildNotice.tsx";
+import { LinkButton } from "../components/button.tsx";
 import { Field, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable, withFilter } from "../components/list.tsx";
@@ -43,20 +45,16 @@ export const MessageList: FC<MessageListProps> = (props) => {
   return (
     <>
       <Heading title="Messages" beside={<LiveMark stream={props.stream} />}>
-        <a
-          class="button"
+        <LinkButton
           href={`${visit.to("/messages.csv")}${text === "" ? "" : `?${new URLSearchParams({ q: text })}`}`}
-        >
-          Download CSV
-        </a>
+          label="Download CSV"
+        />
         {visit.may("email:send") && rows.length > 0 ? (
-          <a
-            class="button"
+          <LinkButton
             href={`${visit.to("/messages/send-again")}?${new URLSearchParams({ q: text })}`}
-            data-dialog
-          >
-            Send all again…
-          </a>
+            label="Send all again…"
+            asks
+          />
         ) : null}
       </Heading>
       <SearchBox visit={visit} search={search} faults={faults} />

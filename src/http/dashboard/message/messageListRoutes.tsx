@@ -1,10 +1,12 @@
 /** @jsxImportSource hono/jsx */
+
 import { isUuid } from "../../../kernel/ids.ts";
 import type { MailOwner } from "../../../kernel/mail/liveOrTestMailOwner.ts";
 import { epochMs, rfc3339 } from "../../../kernel/time.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
 import { beginStream } from "../../server/requestContext.ts";
+import { LinkButton } from "../components/button.tsx";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import { csvResponse } from "../components/csvStream.ts";
 import { PostForm } from "../components/form.tsx";
@@ -242,9 +244,7 @@ const BatchReport = ({
     )}
     {result.nextCursor === null ? (
       <p class="actions">
-        <a class="button" href={visit.to("/messages")}>
-          To the messages
-        </a>
+        <LinkButton href={visit.to("/messages")} label="To the messages" />
       </p>
     ) : (
       <PostForm visit={visit} action="/messages/send-again" class="actions">

@@ -1,10 +1,11 @@
 /** @jsxImportSource hono/jsx */
+
 import type { Child, FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { isTerminal, isWaiting } from "../../../domain/email/state.ts";
 import type { Waiting } from "../../../domain/email/waitingReason.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
-import { PostForm } from "../components/form.tsx";
+import { ActionButton, LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
@@ -102,25 +103,13 @@ const Actions: FC<MessagePageProps> = ({ visit, view: { id, email, content } }) 
   const at = visit.to(`/messages/${id}`);
   return (
     <>
-      {content === null ? null : (
-        <a class="button" href={`${at}/send-again`} data-dialog>
-          Send again…
-        </a>
-      )}
+      {content === null ? null : <LinkButton href={`${at}/send-again`} label="Send again…" asks />}
       {email.status === "scheduled" ? (
-        <a class="button" href={`${at}/reschedule`} data-dialog>
-          Reschedule…
-        </a>
+        <LinkButton href={`${at}/reschedule`} label="Reschedule…" asks />
       ) : null}
-      {isWaiting(email.status) ? (
-        <a class="button" href={`${at}/cancel`} data-dialog>
-          Cancel…
-        </a>
-      ) : null}
+      {isWaiting(email.status) ? <LinkButton href={`${at}/cancel`} label="Cancel…" asks /> : null}
       {email.contentErased ? null : (
-        <a class="button danger" href={`${at}/erase`} data-dialog>
-          Erase content…
-        </a>
+        <LinkButton href={`${at}/erase`} label="Erase content…" kind="danger" asks />
       )}
     </>
   );
@@ -168,18 +157,10 @@ const Standing: FC<MessagePageProps> = (props) => {
         ) : null}
       </div>
       {waiting.reason === "scheduled" && visit.may("email:send") ? (
-        <PostForm visit={visit} action={`/messages/${view.id}/send-now`}>
-          <button type="submit" class="primary">
-            Send now
-          </button>
-        </PostForm>
+        <ActionButton visit={visit} action={`/messages/${view.id}/send-now`} verb="Send now" isPrimary />
       ) : null}
       {isTryable ? (
-        <PostForm visit={visit} action={`/messages/${view.id}/try-now`}>
-          <button type="submit" class="primary">
-            Try now
-          </button>
-        </PostForm>
+        <ActionButton visit={visit} action={`/messages/${view.id}/try-now`} verb="Try now" isPrimary />
       ) : null}
     </section>
   );
@@ -214,9 +195,10 @@ const Ended: FC<Pick<MessagePageProps, "view" | "visit">> = ({ view: { email, ev
         {said ? <pre class="said">{said}</pre> : null}
       </div>
       {email.status === "suppressed" && content !== null && visit.may("suppression:manage") ? (
-        <a class="button" href={visit.to(`/suppressions?${new URLSearchParams({ address: content.to })}`)}>
-          Look it up
-        </a>
+        <LinkButton
+          href={visit.to(`/suppressions?${new URLSearchParams({ address: content.to })}`)}
+          label="Look it up"
+        />
       ) : null}
     </section>
   );

@@ -1,6 +1,7 @@
 import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
+import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { type MailOwner, mailOwnerId } from "../../../kernel/mail/liveOrTestMailOwner.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
@@ -107,13 +108,11 @@ export function emailQueryOf(
   return {
     query: {
       ownerId,
-      ...(status === undefined ? {} : { status }),
-      ...(recipientHash === undefined ? {} : { recipientHash }),
-      ...(senderId === undefined ? {} : { senderId }),
-      ...(template === undefined ? {} : { templateId: template.toLowerCase() }),
-      ...(tag === undefined ? {} : { tag: keys.hashTag(ownerId, tag) }),
-      ...(createdFrom === undefined ? {} : { createdFrom }),
-      ...(createdBefore === undefined ? {} : { createdBefore }),
+      ...definedMembers({ status, recipientHash, senderId, createdFrom, createdBefore }),
+      ...definedMembers({
+        templateId: template?.toLowerCase(),
+        tag: tag === undefined ? undefined : keys.hashTag(ownerId, tag),
+      }),
     },
   };
 }

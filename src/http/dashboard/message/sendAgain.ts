@@ -57,21 +57,20 @@ async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): P
     from,
     to: to ?? content.to,
     subject,
-    ...(fromName === undefined ? {} : { from_name: fromName }),
-    ...(toName === undefined || !isSameRecipient ? {} : { to_name: toName }),
-    ...(replyTo === undefined ? {} : { reply_to: replyTo }),
-    ...(replyToName === undefined ? {} : { reply_to_name: replyToName }),
-    ...(headers === undefined ? {} : { headers }),
-    ...(html === undefined ? {} : { html }),
-    ...(text === undefined ? {} : { text }),
-    ...definedMembers({ metadata, tags }),
+    ...definedMembers({
+      from_name: fromName,
+      to_name: isSameRecipient ? toName : undefined,
+      reply_to: replyTo,
+      reply_to_name: replyToName,
+    }),
+    ...definedMembers({ headers, html, text, metadata, tags }),
     ...(files.length === 0
       ? {}
       : {
           attachments: files.map(({ filename, contentType, contentId, content: bytes }) => ({
             filename,
             content_type: contentType,
-            ...(contentId === undefined ? {} : { content_id: contentId }),
+            ...definedMembers({ content_id: contentId }),
             content: Buffer.from(bytes).toString("base64"),
           })),
         }),

@@ -256,7 +256,7 @@ const Health: FC<OverviewProps> = ({ visit, now, checks, relays, upkeep }) => (
             return [CHECK_NAMES[name] ?? name, <Status status="pending" label="being built" />] as const;
           const value: Child = (
             <>
-              <Status status={ok ? "ok" : "failed"} /> <span class="soft">{detailText(name, detail)}</span>
+              <Status status={ok ? "ok" : "failed"} /> <span class="soft">{detail}</span>
             </>
           );
           return [CHECK_NAMES[name] ?? name, value] as const;
@@ -265,7 +265,7 @@ const Health: FC<OverviewProps> = ({ visit, now, checks, relays, upkeep }) => (
         ...(upkeep ?? []).map(({ name, status, detail, action }) => {
           const value: Child = (
             <>
-              <Status status={status} /> <span class="soft">{detail}</span>
+              <Status status={status} /> <span class="soft">{withTimes(detail)}</span>
               {action === null ? null : <p>To do: {withCode(action)}</p>}
               {UPKEEP_PAGES[name] === undefined ? null : (
                 <>
@@ -301,10 +301,10 @@ const RelayFact: FC<{ readonly relay: RelayState; readonly now: number }> = ({ r
     </>
   );
 
-/** Bytes as people read them; everything else unchanged. */
-function detailText(name: string, detail: string): string {
-  const bytes = name === "disk" ? /^(\d+) bytes free$/.exec(detail)?.[1] : undefined;
-  return bytes === undefined ? detail : `${(Number(bytes) / 1e9).toFixed(1)} GB free`;
+/** A sentence for operators, with the times in it as the other times of the page. */
+function withTimes(detail: string): readonly Child[] {
+  const parts = detail.split(/(\d{4}-\d\d-\d\dT[\d:.]+Z)/);
+  return parts.map((part, index) => (index % 2 === 1 ? <Time at={part} /> : part));
 }
 
 function problemText(status: string, reason: string | null): string {

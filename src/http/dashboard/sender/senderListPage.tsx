@@ -1,8 +1,10 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import { DISPLAY_NAME_CHARACTERS_MAX } from "../../../domain/sender/displayName.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
 import type { senderJson } from "../../sender/senderResource.ts";
+import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable } from "../components/list.tsx";
@@ -47,9 +49,7 @@ export const SenderStatus: FC<{ readonly sender: SenderJson }> = ({ sender }) =>
 export const SenderList: FC<SenderListProps> = ({ visit, senders, nextCursor, form }) => (
   <>
     <Heading title="Senders">
-      <a class="button" href="#add">
-        Add a sender
-      </a>
+      <LinkButton href="#add" label="Add a sender" />
     </Heading>
     {senders.length === 0 && nextCursor === null ? (
       <Empty title="There is no sender yet">

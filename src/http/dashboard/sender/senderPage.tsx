@@ -1,9 +1,11 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import { DISPLAY_NAME_CHARACTERS_MAX } from "../../../domain/sender/displayName.ts";
 import type { VerificationRequest } from "../../../domain/sender/state.ts";
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
-import { EntryForm, Field, PostForm, Refusal } from "../components/form.tsx";
+import { ActionButton, LinkButton } from "../components/button.tsx";
+import { EntryForm, Field, Refusal } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
@@ -65,13 +67,9 @@ export const SenderPage: FC<SenderPageProps> = (props) => {
 
 const Switch: FC<Pick<SenderPageProps, "visit" | "sender">> = ({ visit, sender: { id, status } }) =>
   status === "disabled" ? (
-    <PostForm visit={visit} action={`/senders/${id}/enable`}>
-      <button type="submit">Enable</button>
-    </PostForm>
+    <ActionButton visit={visit} action={`/senders/${id}/enable`} verb="Enable" />
   ) : (
-    <a class="button danger" href={visit.to(`/senders/${id}/disable`)} data-dialog>
-      Disable…
-    </a>
+    <LinkButton href={visit.to(`/senders/${id}/disable`)} label="Disable…" kind="danger" asks />
   );
 
 interface VerifyProps {
@@ -81,11 +79,7 @@ interface VerifyProps {
 }
 
 const Verify: FC<VerifyProps> = ({ visit, id, verb }) => (
-  <PostForm visit={visit} action={`/senders/${id}/verify`}>
-    <button type="submit" class="primary">
-      {verb}
-    </button>
-  </PostForm>
+  <ActionButton visit={visit} action={`/senders/${id}/verify`} verb={verb} isPrimary />
 );
 
 const DnsRecord: FC<Pick<SenderPageProps, "visit" | "sender">> = ({ visit, sender }) => (

@@ -1,6 +1,8 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import type { Suppression } from "../../../commands/suppression/manageSuppressions.ts";
+import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field, FilterForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable } from "../components/list.tsx";
@@ -115,7 +117,9 @@ const Rows: FC<Pick<SuppressionListProps, "visit" | "suppressions">> = ({ visit,
               tone={reason === "manual" ? "quiet" : "bad"}
             />{" "}
             {emailId !== null && visit.may("email:read") ? (
-              <a href={visit.to(`/messages/${emailId}`)}>the message</a>
+              <a class="beside" href={visit.to(`/messages/${emailId}`)}>
+                the message
+              </a>
             ) : null}
           </>
         ),
@@ -164,9 +168,7 @@ function nothingFound({ filter }: Pick<SuppressionListProps, "filter">) {
 export const SuppressionList: FC<SuppressionListProps> = (props) => (
   <>
     <Heading title="Suppressions">
-      <a class="button" href="#add">
-        Add an address
-      </a>
+      <LinkButton href="#add" label="Add an address" />
     </Heading>
     <Filter visit={props.visit} filter={props.filter} />
     {props.suppressions.length === 0 && props.nextCursor === null ? (

@@ -1,6 +1,8 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import { VARIABLE_TYPES, type VariableDefinition } from "../../../domain/template/variables.ts";
+import { LinkButton } from "../components/button.tsx";
 import { PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
@@ -59,9 +61,7 @@ export const DraftEditor: FC<DraftEditorProps> = ({ visit, at, fields, preview }
           <button type="submit" formaction={visit.to(`${at}/draft/preview`)} formnovalidate>
             Preview
           </button>
-          <a class="button" href={visit.to(at)}>
-            Cancel
-          </a>
+          <LinkButton href={visit.to(at)} label="Cancel" />
         </p>
       </PostForm>
     </>

@@ -1,9 +1,11 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import type { TemplateRow } from "../../../../projections/templates.ts";
 import { type Template, type TemplateVersion, templateStatus } from "../../../domain/template/state.ts";
 import type { Page } from "../../lists/cursorPaging.ts";
 import { TEMPLATE_NAME_CHARACTERS_MAX } from "../../template/templateOperations.ts";
+import { LinkButton } from "../components/button.tsx";
 import { Bytes } from "../components/bytes.tsx";
 import { EntryForm, Field, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
@@ -21,9 +23,7 @@ interface TemplateListProps {
 export const TemplateList: FC<TemplateListProps> = ({ visit, page: { shown, nextCursor } }) => (
   <>
     <Heading title="Templates">
-      <a class="button primary" href={visit.to("/templates/new")}>
-        New template
-      </a>
+      <LinkButton href={visit.to("/templates/new")} label="New template" kind="primary" />
     </Heading>
     {shown.length === 0 ? (
       <Empty title="No templates yet">
@@ -31,9 +31,7 @@ export const TemplateList: FC<TemplateListProps> = ({ visit, page: { shown, next
           A template is a mail with variables in it, written in Liquid. Create one, draft a version of it,
           look at it with sample values, and publish it: then sends can name it.
         </p>
-        <a class="button" href={visit.to("/templates/new")}>
-          Create the first one
-        </a>
+        <LinkButton href={visit.to("/templates/new")} label="Create the first one" />
       </Empty>
     ) : (
       <RowTable
@@ -92,17 +90,11 @@ export const TemplateDetail: FC<TemplateDetailProps> = ({ visit, id, template, v
       <Heading title={template.name} beside={<Status status={templateStatus(template)} />}>
         {template.isArchived ? null : (
           <>
-            <a class="button primary" href={visit.to(`${at}/draft`)}>
-              New draft
-            </a>
-            <a class="button danger" href={visit.to(`${at}/archive`)} data-dialog>
-              Archive…
-            </a>
+            <LinkButton href={visit.to(`${at}/draft`)} label="New draft" kind="primary" />
+            <LinkButton href={visit.to(`${at}/archive`)} label="Archive…" kind="danger" asks />
           </>
         )}
-        <a class="button danger" href={visit.to(`${at}/delete`)} data-dialog>
-          Delete…
-        </a>
+        <LinkButton href={visit.to(`${at}/delete`)} label="Delete…" kind="danger" asks />
       </Heading>
       <Facts
         facts={[
@@ -137,11 +129,7 @@ const Versions: FC<VersionsProps> = ({ visit, at, template, versions: { shown, n
       <p>
         A version is the subject, the HTML, the text and the variables. It never changes once it is drafted.
       </p>
-      {template.isArchived ? null : (
-        <a class="button" href={visit.to(`${at}/draft`)}>
-          Draft the first one
-        </a>
-      )}
+      {template.isArchived ? null : <LinkButton href={visit.to(`${at}/draft`)} label="Draft the first one" />}
     </Empty>
   ) : (
     <>

@@ -1,10 +1,11 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import type { VersionView } from "../../../commands/template/manageTemplates.ts";
 import type { Template } from "../../../domain/template/state.ts";
 import type { VariableDefinition } from "../../../domain/template/variables.ts";
 import { grouped } from "../../../kernel/text/text.ts";
-import { PostForm } from "../components/form.tsx";
+import { ActionButton, LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
@@ -37,20 +38,17 @@ export const VersionDetail: FC<VersionDetailProps> = ({ visit, at, template, vie
         {template.isArchived ? null : (
           <>
             {isCurrent ? null : (
-              <PostForm visit={visit} action={`${at}/versions/${version.id}/publish`}>
-                <button type="submit" class="primary">
-                  {version.publishedAt === null ? "Publish" : "Publish again"}
-                </button>
-              </PostForm>
+              <ActionButton
+                visit={visit}
+                action={`${at}/versions/${version.id}/publish`}
+                verb={version.publishedAt === null ? "Publish" : "Publish again"}
+                isPrimary
+              />
             )}
             {visit.may("email:send") ? (
-              <a class="button" href={visit.to(`${at}/versions/${version.id}/test-send`)}>
-                Test send
-              </a>
+              <LinkButton href={visit.to(`${at}/versions/${version.id}/test-send`)} label="Test send" />
             ) : null}
-            <a class="button" href={visit.to(`${at}/draft?from=${version.id}`)}>
-              New draft from this
-            </a>
+            <LinkButton href={visit.to(`${at}/draft?from=${version.id}`)} label="New draft from this" />
           </>
         )}
       </Heading>
@@ -135,9 +133,10 @@ export const VersionComparison: FC<VersionComparisonProps> = ({ visit, at, from,
   return (
     <>
       <Heading title={`Version ${from.version.number} and version ${to.version.number}`}>
-        <a class="button" href={visit.to(`${at}/compare?from=${to.version.id}&to=${from.version.id}`)}>
-          Swap sides
-        </a>
+        <LinkButton
+          href={visit.to(`${at}/compare?from=${to.version.id}&to=${from.version.id}`)}
+          label="Swap sides"
+        />
         <a class="button" href={visit.to(`${at}/versions/${to.version.id}`)}>
           Open version {to.version.number}
         </a>

@@ -1,11 +1,12 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import type { WebhookDeliveryRow } from "../../../../projections/webhookDeliveries/queries.ts";
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { emailStream } from "../../../domain/email/events.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";
 import type { wholeDelivery } from "../../webhookDelivery/wholeDelivery.ts";
-import { PostForm } from "../components/form.tsx";
+import { ActionButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
 import { Status, type Tone } from "../components/status.tsx";
@@ -62,11 +63,12 @@ export function deliveryPage(visit: Visit, shown: Shown): Page {
       <>
         <Heading title={row.eventType} beside={<DeliveryState delivery={row} />}>
           {canRetry(shown) ? (
-            <PostForm visit={visit} action={`${here}/deliveries/${row.id}/retry`}>
-              <button type="submit" class="primary">
-                Deliver again
-              </button>
-            </PostForm>
+            <ActionButton
+              visit={visit}
+              action={`${here}/deliveries/${row.id}/retry`}
+              verb="Deliver again"
+              isPrimary
+            />
           ) : null}
         </Heading>
         <p>{standing(shown)}</p>

@@ -1,8 +1,10 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { counted } from "../../../kernel/text/text.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";
+import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
@@ -72,9 +74,7 @@ export function listPage(visit: Visit, { rows, nextCursor, now }: Listed): Page 
     body: (
       <>
         <Heading title="Webhooks">
-          <a class="button primary" href={visit.to("/webhooks/new")}>
-            Add endpoint
-          </a>
+          <LinkButton href={visit.to("/webhooks/new")} label="Add endpoint" kind="primary" />
         </Heading>
         {rows.length === 0 && !visit.query.has("cursor") ? (
           <Empty title="No endpoints yet">

@@ -1,10 +1,12 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import type { WebhookDeliveryRow } from "../../../../projections/webhookDeliveries/queries.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../../domain/webhookEventTypes.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";
 import type { Page as ListPage } from "../../lists/cursorPaging.ts";
-import { FilterForm, PostForm, Select } from "../components/form.tsx";
+import { ActionButton, LinkButton } from "../components/button.tsx";
+import { FilterForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
 import { Ago, Time } from "../components/time.tsx";
@@ -65,9 +67,12 @@ export function endpointPage(visit: Visit, shown: Shown): Page {
         <EndpointFacts endpoint={endpoint} now={shown.now} />
         <Deliveries visit={visit} shown={shown} />
         <p class="actions">
-          <a class="button danger" href={visit.to(`/webhooks/${endpoint.id}/delete`)} data-dialog>
-            Delete endpoint…
-          </a>
+          <LinkButton
+            href={visit.to(`/webhooks/${endpoint.id}/delete`)}
+            label="Delete endpoint…"
+            kind="danger"
+            asks
+          />
         </p>
       </>
     ),
@@ -80,27 +85,13 @@ const Actions: FC<{ readonly visit: Visit; readonly endpoint: ListedEndpoint }> 
   return (
     <>
       {isActive ? (
-        <PostForm visit={visit} action={at("test")}>
-          <button type="submit">Send test</button>
-        </PostForm>
+        <ActionButton visit={visit} action={at("test")} verb="Send test" />
       ) : (
-        <PostForm visit={visit} action={at("enable")}>
-          <button type="submit" class="primary">
-            Enable
-          </button>
-        </PostForm>
+        <ActionButton visit={visit} action={at("enable")} verb="Enable" isPrimary />
       )}
-      <a class="button" href={visit.to(at("edit"))}>
-        Edit
-      </a>
-      <a class="button" href={visit.to(at("rotate"))} data-dialog>
-        Rotate secret…
-      </a>
-      {isActive ? (
-        <a class="button" href={visit.to(at("disable"))} data-dialog>
-          Disable…
-        </a>
-      ) : null}
+      <LinkButton href={visit.to(at("edit"))} label="Edit" />
+      <LinkButton href={visit.to(at("rotate"))} label="Rotate secret…" asks />
+      {isActive ? <LinkButton href={visit.to(at("disable"))} label="Disable…" asks /> : null}
     </>
   );
 };
@@ -150,9 +141,7 @@ const Deliveries: FC<{ readonly visit: Visit; readonly shown: Shown }> = ({ visi
         <h2 id="deliveries">Deliveries</h2>
         <div class="actions">
           {endpoint.status === "active" ? (
-            <a class="button" href={to(`${here}/recover`)} data-dialog>
-              Recover missed…
-            </a>
+            <LinkButton href={to(`${here}/recover`)} label="Recover missed…" asks />
           ) : null}
         </div>
       </div>

@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable } from "../components/list.tsx";
 import type { Page, Visit } from "../frame/dashboardRoute.ts";
@@ -30,9 +31,7 @@ export function secretPage({ to }: Visit, { endpointId, url, secret, title, advi
           </p>
           <p>{advice}</p>
           <p class="actions">
-            <a class="button primary" href={to(`/webhooks/${endpointId}`)}>
-              I have copied it
-            </a>
+            <LinkButton href={to(`/webhooks/${endpointId}`)} label="I have copied it" kind="primary" />
           </p>
         </section>
       </>

@@ -1,11 +1,12 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import type { UsageRow } from "../../../../projections/usage/queries.ts";
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { grouped } from "../../../kernel/text/text.ts";
 import type { workspaceJson } from "../../workspace/workspaceResource.ts";
+import { ActionButton, LinkButton } from "../components/button.tsx";
 import { Bytes } from "../components/bytes.tsx";
-import { PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
@@ -42,15 +43,9 @@ export const WorkspacePage: FC<WorkspacePageProps> = ({ visit, workspace, usage 
       beside={<Status status={workspace.sending} label={`sending is ${workspace.sending}`} />}
     >
       {workspace.sending === "paused" ? (
-        <PostForm visit={visit} action="/workspace/resume">
-          <button type="submit" class="primary">
-            Resume sending
-          </button>
-        </PostForm>
+        <ActionButton visit={visit} action="/workspace/resume" verb="Resume sending" isPrimary />
       ) : (
-        <a class="button danger" href={visit.to("/workspace/pause")} data-dialog>
-          Pause sending…
-        </a>
+        <LinkButton href={visit.to("/workspace/pause")} label="Pause sending…" kind="danger" asks />
       )}
     </Heading>
     {workspace.paused_at === null ? null : (

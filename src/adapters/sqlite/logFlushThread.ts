@@ -1,0 +1,26 @@
+import type { ToThread } from "./logThread.ts";
+import { WriteAheadLog } from "./writeAheadLog.ts";
+
+/** First the log, then one task at a time: its write-ahead log is flushed, or all of it written anew and flushed. */
+export type FlushTask = { readonly path: string } | { readonly flush: "written" | "rewritten" };
+
+/** Whether all that was written to the write-ahead log before the task came is on disk. */
+export type IsFlushed = boolean;
+
+declare const self: Worker;
+
+let log: WriteAheadLog | null = null;
+
+function flush(what: "written" | "rewritten"): IsFlushed {
+  if (log === null) return false;
+  return what === "rewritten" ? log.rewrite() : log.flush();
+}
+
+self.onmessage = ({ data }: MessageEvent<ToThread<FlushTask>>) => {
+  if ("path" in data) log = new WriteAheadLog(data.path);
+  else if ("flush" in data) self.postMessage(flush(data.flush));
+  else {
+    log?.close();
+    process.exit();
+  }
+};

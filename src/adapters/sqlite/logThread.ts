@@ -1,0 +1,69 @@
+/** How long after a thread was lost the next one begins. */
+const RESTART_MS = 100;
+/** How long a thread may take to close what it has open before it is ended. */
+const CLOSE_MS_MAX = 5_000;
+
+/** To a thread: what its own protocol names, last the end. */
+export type ToThread<Task> = Task | { readonly close: true };
+
+export interface LogThreadOptions<Task, Answer> {
+  /** The thread's module. */
+  readonly url: string;
+  /** The first message of each thread; it is not answered. */
+  readonly opening: Task;
+  /** The answer to a task whose thread was lost before it answered. */
+  readonly lost: Answer;
+}
+
+/** A thread that works for the log, one task at a time. One that is lost is replaced for the next task, after a rest. */
+export class LogThread<Task, Answer> {
+  private thread: Worker;
+  /** When the thread was lost, on the monotonic clock in ms; null while it runs. */
+  private lostAt: number | null = null;
+  private settle: (answer: Answer) => void = () => {};
+  private closing = false;
+
+  constructor(private readonly options: LogThreadOptions<Task, Answer>) {
+    this.thread = this.begin();
+  }
+
+  async ask(task: Task): Promise<Answer> {
+    if (this.lostAt !== null) await this.restart(this.lostAt);
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    this.settle = resolve;
+    this.thread.postMessage(task satisfies ToThread<Task>);
+    return promise;
+  }
+
+  async close(): Promise<void> {
+    this.closing = true;
+    if (this.lostAt !== null) return;
+    const ended = new Promise((resolve) => this.thread.addEventListener("close", resolve));
+    this.thread.postMessage({ close: true } satisfies ToThread<Task>);
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, CLOSE_MS_MAX);
+    await Promise.race([ended, late.promise]);
+    clearTimeout(timer);
+    this.thread.terminate();
+  }
+
+  private begin(): Worker {
+    const { url, opening, lost } = this.options;
+    const thread = new Worker(url);
+    thread.onmessage = ({ data }: MessageEvent<Answer>) => this.settle(data);
+    thread.onerror = () => thread.terminate();
+    thread.addEventListener("close", () => {
+      if (this.closing) return;
+      this.lostAt = performance.now();
+      this.settle(lost);
+    });
+    thread.postMessage(opening satisfies ToThread<Task>);
+    return thread;
+  }
+
+  private async restart(lostAt: number): Promise<void> {
+    await Bun.sleep(Math.max(0, lostAt + RESTART_MS - performance.now()));
+    this.lostAt = null;
+    this.thread = this.begin();
+  }
+}

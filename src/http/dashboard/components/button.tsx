@@ -1,0 +1,37 @@
+/** @jsxImportSource hono/jsx */
+import type { Child, FC } from "hono/jsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import { PostForm } from "./form.tsx";
+
+interface LinkButtonProps {
+  /** The whole address, as `visit.to` makes it. */
+  readonly href: string;
+  readonly label: Child;
+  readonly kind?: "primary" | "danger" | "plain";
+  /** Whether it leads to a question, which is shown as a dialog where there are scripts: see `confirmationPage`. */
+  readonly asks?: boolean;
+}
+
+/** A link that looks like a button. */
+export const LinkButton: FC<LinkButtonProps> = ({ href, label, kind, asks }) => (
+  <a class={kind === undefined ? "button" : `button ${kind}`} href={href} data-dialog={asks}>
+    {label}
+  </a>
+);
+
+interface ActionButtonProps {
+  readonly visit: Pick<Visit, "to" | "formToken">;
+  /** The path that it is sent to, below the dashboard's. */
+  readonly action: string;
+  readonly verb: string;
+  readonly isPrimary?: boolean;
+}
+
+/** A button that does something at once. */
+export const ActionButton: FC<ActionButtonProps> = ({ visit, action, verb, isPrimary }) => (
+  <PostForm visit={visit} action={action}>
+    <button type="submit" class={isPrimary ? "primary" : undefined}>
+      {verb}
+    </button>
+  </PostForm>
+);

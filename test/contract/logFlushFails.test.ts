@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
+import { until } from "../support/until.ts";
+import { newEvent } from "./eventStore.ts";
+
+const RealWorker = globalThis.Worker;
+const TURNS = 100;
+
+let folder: string;
+/** What was to be flushed, in order. */
+let flushes: unknown[];
+/** Called at each flush, in place of the disk: whether the thread is asked at all, or it fails. */
+let isFlushed: () => boolean;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "log-flush-"));
+  flushes = [];
+  globalThis.Worker = class extends RealWorker {
+    override postMessage(message: object): void {
+      if ("flush" in message) flushes.push(message.flush);
+      if (!("flush" in message) || isFlushed()) super.postMessage(message);
+      else this.dispatchEvent(new MessageEvent("message", { data: false }));
+    }
+  };
+});
+
+afterEach(() => {
+  globalThis.Worker = RealWorker;
+  rmSync(folder, { recursive: true });
+});
+
+const openLog = () => openSqliteEventStore({ path: join(folder, "log.db"), writingThreads: "flushedAside" });
+
+test("an append whose flush has failed is acknowledged once all of the write-ahead log is written anew and flushed", async () => {
+  const store = openLog();
+  isFlushed = () => flushes.length !== 2;
+  await store.append("one", [newEvent()], "noStream");
+  const event = newEvent();
+  expect(await store.append("two", [event], "noStream")).toMatchObject({ outcome: "appended", revision: 0 });
+  expect(flushes).toEqual(["written", "written", "rewritten", "written"]);
+  expect((await store.read("two", 0, 10)).map(({ id }) => id)).toEqual([event.id]);
+  expect(await store.faults("whole")).toEqual([]);
+  await store.close();
+});
+
+test("while flushes fail nothing is acknowledged, and what was written is said to be unknown", async () => {
+  const store = openLog();
+  isFlushed = () => false;
+  const append = store.append("one", [newEvent()], "noStream", { timeoutMs: 300 });
+  await expect(append).rejects.toMatchObject({ name: "StoreError", failure: "outcomeUnknown" });
+  expect(new Set(flushes.slice(1))).toEqual(new Set(["rewritten"]));
+  isFlushed = () => true;
+  expect(await store.append("two", [newEvent()], "noStream")).toMatchObject({ outcome: "appended" });
+  expect(flushes.slice(-2)).toEqual(["rewritten", "written"]);
+  expect(await store.faults("whole")).toEqual([]);
+  await store.close();
+});
+
+test("nothing is written anew while another process writes", async () => {
+  const store = openLog();
+  const other = new DatabaseSync(join(folder, "log.db"));
+  isFlushed = () => {
+    if (flushes.length === 1) other.exec("BEGIN IMMEDIATE");
+    return flushes.length !== 1;
+  };
+  const append = store.append("one", [newEvent()], "noStream");
+  await until(() => flushes.length > 3, "several tries");
+  expect(new Set(flushes.slice(1))).toEqual(new Set(["rewritten"]));
+  other.exec("ROLLBACK");
+  expect(await append).toMatchObject({ outcome: "appended" });
+  other.close();
+  await store.close();
+});
+
+test("what is written anew while another process writes is the log as it was", async () => {
+  const store = openLog();
+  const other = openSqliteEventStore({ path: join(folder, "log.db") });
+  isFlushed = () => flushes.length % 3 !== 0;
+  for (let turn = 0; turn < TURNS; turn += 1) {
+    const both = [
+      store.append(`a-${turn}`, [newEvent()], "noStream"),
+      other.append(`b-${turn}`, [newEvent()], "noStream"),
+    ];
+    for (const { outcome } of await Promise.all(both)) expect(outcome).toBe("appended");
+  }
+  expect(flushes.filter((what) => what === "rewritten").length).toBeGreaterThan(TURNS / 4);
+  expect(await other.faults("whole")).toEqual([]);
+  expect(Number(await other.head())).toBe(2 * TURNS);
+  await Promise.all([store.close(), other.close()]);
+});
