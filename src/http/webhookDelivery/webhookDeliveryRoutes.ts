@@ -17,10 +17,10 @@ import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { webhookId } from "../webhook/webhookEndpointResource.ts";
 import type { WebhooksOptions } from "../webhook/webhookEndpointRoutes.ts";
+import { deliveryWithAttempts } from "./deliveryWithAttempts.ts";
 import { recoverSince, redeliver } from "./redelivery.ts";
 import { type ListWebhookDeliveriesQuery, webhookDeliveryOperations } from "./webhookDeliveryOperations.ts";
 import { deliveryJson } from "./webhookDeliveryResource.ts";
-import { wholeDelivery } from "./wholeDelivery.ts";
 
 interface DeliveriesOptions extends WebhooksOptions {
   /** The read model `webhook-deliveries`. */
@@ -74,7 +74,7 @@ export function webhookDeliveriesController({
       async ({ params, ...call }) => {
         const endpoint = await endpointOf({ params, ...call });
         const row = await deliveryOf(endpoint.id, params.delivery_id);
-        return wholeDelivery(deps, row);
+        return deliveryWithAttempts(deps, row);
       },
       hooks("getWebhookDelivery"),
     )

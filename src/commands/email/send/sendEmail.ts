@@ -3,7 +3,7 @@ import { newId } from "../../../kernel/ids.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { directFilesOwner } from "../../storage/reservationOwner.ts";
-import { directBytes } from "../content/attachmentFacts.ts";
+import { directBytes } from "../content/fileFacts.ts";
 import { acceptEmail } from "./acceptEmail.ts";
 import { prepareSend } from "./prepareSend.ts";
 import { listedAcceptance, replayedSend } from "./replayedSend.ts";

@@ -145,7 +145,7 @@ export const ErasurePage: FC<{ readonly visit: Visit; readonly erasure: ErasureJ
         ]}
       />
       {report === null ? (
-        <p class="soft">It is looked for what there is of the person. This page follows.</p>
+        <p class="soft">The service is looking for what there is of the person. This page follows.</p>
       ) : (
         <ErasureReport visit={visit} report={report} />
       )}

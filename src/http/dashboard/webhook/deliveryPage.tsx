@@ -5,7 +5,7 @@ import type { WebhookDeliveryRow } from "../../../../projections/webhookDeliveri
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { emailStream } from "../../../domain/email/events.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";
-import type { wholeDelivery } from "../../webhookDelivery/wholeDelivery.ts";
+import type { deliveryWithAttempts } from "../../webhookDelivery/deliveryWithAttempts.ts";
 import { ActionButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
@@ -13,7 +13,7 @@ import { Status, type Tone } from "../components/status.tsx";
 import { Ago, Time } from "../components/time.tsx";
 import type { Page, Visit } from "../frame/dashboardRoute.ts";
 
-type WholeDelivery = Awaited<ReturnType<typeof wholeDelivery>>;
+type WholeDelivery = Awaited<ReturnType<typeof deliveryWithAttempts>>;
 type Attempt = WholeDelivery["attempt_log"][number];
 
 /** So many attempts are shown, the newest; the API has the rest. */

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
+
+import { deliveryWithAttempts } from "../../webhookDelivery/deliveryWithAttempts.ts";
 import { redeliver } from "../../webhookDelivery/redelivery.ts";
-import { wholeDelivery } from "../../webhookDelivery/wholeDelivery.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
@@ -14,7 +15,7 @@ export function deliveryRoutes(options: DashboardOptions): readonly DashboardRou
     get("/webhooks/:id/deliveries/:delivery", "webhook:manage", async (visit) => {
       const endpoint = await endpointOf(options, visit);
       const row = await deliveryOf(options, endpoint.id, visit);
-      const delivery = await wholeDelivery(deps, row);
+      const delivery = await deliveryWithAttempts(deps, row);
       return deliveryPage(visit, { endpoint, row, delivery, now: deps.clock.now() });
     }),
     post("/webhooks/:id/deliveries/:delivery/retry", "webhook:manage", async (visit) => {

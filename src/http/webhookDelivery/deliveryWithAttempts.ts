@@ -6,7 +6,7 @@ import { originOf } from "./redelivery.ts";
 import { answerOpener, deliveryJson, webhookHistoryJson } from "./webhookDeliveryResource.ts";
 
 /** A delivery with its attempts and its payload. Throws `StoreError`. */
-export async function wholeDelivery(deps: Dependencies, row: WebhookDeliveryRow) {
+export async function deliveryWithAttempts(deps: Dependencies, row: WebhookDeliveryRow) {
   const history = await readWebhookHistory(deps.store, row.id);
   const { payload, answer } = await mapToWebhookEvent(deps, originOf(row));
   const told = webhookHistoryJson(history, isMissed(row), answerOpener(deps.keys, answer));
