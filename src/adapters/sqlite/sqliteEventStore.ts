@@ -46,6 +46,10 @@ const TIMEOUT_MS = 5_000;
 const CACHE_KIB = 4 * 1_024;
 /** How often a handle that follows the log moves what was committed into the file. */
 const CHECKPOINT_EVERY_MS = 250;
+/** Pages in the write-ahead log from which whoever follows it has it begin anew: 24 MB, less than half of what a commit waits for. */
+const RESTART_PAGES = 6_000;
+/** How long it waits for those who read or write just then. */
+const RESTART_WAIT_MS = 20;
 /** How often a live subscription looks for the commits of other threads and processes. */
 const POLL_MS = 10;
 /** How long a call leaves a locked file alone before it tries again. */
@@ -260,9 +264,24 @@ class SqliteEventStore implements EventStore {
   /** Moves what was committed into the file, as far as nobody has to wait for it. */
   private checkpoint(): void {
     try {
-      this.db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+      const { log: pages } = this.db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() ?? {};
+      if (Number(pages) >= RESTART_PAGES) this.restartWriteAheadLog();
     } catch (error) {
       if (!isBusy(error)) throw this.failureOf(error);
+    }
+  }
+
+  /**
+   * Moves the little that has come since the last checkpoint, while writers wait, so that the next one begins at the
+   * start of the write-ahead log: while appends go on without a pause it never would by itself, and in the end a commit
+   * would have to move the pages. Left to the next time when somebody is in the way for too long.
+   */
+  private restartWriteAheadLog(): void {
+    this.db.exec(`PRAGMA busy_timeout = ${RESTART_WAIT_MS}`);
+    try {
+      this.db.exec("PRAGMA wal_checkpoint(RESTART)");
+    } finally {
+      this.db.exec("PRAGMA busy_timeout = 0");
     }
   }
 
