@@ -1,7 +1,7 @@
 const POLL_MS = 5;
-/** A condition that asks a service takes some processor time each time, of which what it waits for has need too. */
-const POLL_MS_MAX = 20;
-const POLL_GROWTH = 1.2;
+/** Whoever waits longer looks less often: asking a service takes processor time from what it is asked for. */
+const LATER_POLL_MS = 20;
+const QUICK_POLLS = 40;
 const TIMEOUT_MS = 20_000;
 
 /** Waits until `condition` holds, looking every few milliseconds; throws with `what` after `timeoutMs`. */
@@ -11,10 +11,8 @@ export async function until(
   timeoutMs = TIMEOUT_MS,
 ): Promise<void> {
   const deadline = Date.now() + timeoutMs;
-  let pollMs = POLL_MS;
-  while (!(await condition())) {
+  for (let polls = 1; !(await condition()); polls += 1) {
     if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain for ${what}`);
-    await Bun.sleep(pollMs);
-    pollMs = Math.min(pollMs * POLL_GROWTH, POLL_MS_MAX);
+    await Bun.sleep(polls <= QUICK_POLLS ? POLL_MS : LATER_POLL_MS);
   }
 }
