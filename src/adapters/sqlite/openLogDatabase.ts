@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { DamagedLogError, locationOfFault, StoreError } from "../../ports/eventStore.ts";
 import { SCHEMA, SCHEMA_VERSION } from "./logSchema.ts";
 import { quickIntegrityCheck } from "./quickIntegrityCheck.ts";
@@ -84,5 +85,4 @@ function requireSound(db: DatabaseSync, path: string): void {
   );
 }
 
-const SAYS_MORE =
-  "`postledger audit verify` looks through all of it; docs/audit-and-erasure.md says what to do";
+const SAYS_MORE = `\`${POSTLEDGER} audit verify\` looks through all of it; docs/audit-and-erasure.md says what to do`;
