@@ -1,4 +1,3 @@
-import { setPriority } from "node:os";
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
@@ -16,6 +15,7 @@ import { verifyReadModels } from "../../readModels/verifyReadModels.ts";
 import { openStore } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { readingProgress } from "../readingProgress.ts";
+import { workBehindRequests } from "./threadPriority.ts";
 
 /** The copy of the log that a thread opens. */
 export interface LogCopy extends Pick<Config, "storeUrl" | "storeTimeoutMs" | "dataDir"> {
@@ -40,8 +40,6 @@ export type FromMaintenanceThread = MaintenanceEnd | { readonly progress: Mainte
 
 declare const self: Worker;
 
-/** Behind everything else that runs: 19 would be the very last. */
-const NICENESS = 10;
 /** How much of the time a paced task spends at work: the rest is for others, also where the machine has one core. */
 const WORK_SHARE = 1 / 4;
 /** Work shorter than this needs no rest yet. */
@@ -102,7 +100,7 @@ async function work(store: EventStore, start: MaintenanceStart): Promise<Mainten
 
 async function run(start: MaintenanceStart): Promise<MaintenanceResult> {
   // On Linux this is the thread's own priority; elsewhere it would be the whole service's.
-  if (process.platform === "linux") setPriority(0, NICENESS);
+  workBehindRequests();
   const { storeUrl, storeTimeoutMs, task } = start;
   // Whoever looks for faults of the log says what they are.
   const evenIfFaulty = task.kind === "verifyLog";

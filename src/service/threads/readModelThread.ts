@@ -13,6 +13,7 @@ import { followReadModels } from "../../readModels/followLog.ts";
 import { type FollowAnswer, type FollowMessage, followRelay } from "../../readModels/threadMessages.ts";
 import { openStore } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
+import { workBehindRequests } from "./threadPriority.ts";
 
 type ThreadSetting = "storeUrl" | "storeTimeoutMs" | "dataDir" | "auditSealIntervalMs" | "auditSigningKey";
 
@@ -38,6 +39,7 @@ export type FromThread = FollowMessage | { readonly sealTrouble: string } | { re
 declare const self: Worker;
 
 // Applying events and sealing them is work that never waits; on a thread of its own it takes no time from requests.
+workBehindRequests();
 const stopped = new AbortController();
 const damagedFiles = new Set<string>();
 const post = (message: FromThread) => self.postMessage(message);
