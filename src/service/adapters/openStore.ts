@@ -28,7 +28,7 @@ export interface OpenStoreOptions {
   readonly writingThreads?: WritingThreads;
 }
 
-/** The read models' thread and whoever calls us take the second core: docs/performance.md, "The log's own thread". */
+/** The read models' thread and whoever calls us take the second core: docs/performance.md, "Which threads write". */
 const WRITER_THREAD_CORES_MIN = 3;
 
 /** Which threads write an embedded log for a process that takes requests meanwhile, on a machine with so many cores. */
