@@ -7,6 +7,7 @@ import { commandGroups } from "../../src/cli/program/commandGroups.ts";
 import { SECOND_MS } from "../../src/kernel/time.ts";
 import { type CommandCall, type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
 import { COMMAND_LINE, runCommand } from "../support/process/runCommand.ts";
+import { runProcess } from "../support/process/runProcess.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 
@@ -23,18 +24,13 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Runs a call in a folder, as somebody does who has set nothing but `env`. */
 async function call(words: readonly string[], { cwd = folder, env = {} as Environment } = {}) {
-  const child = Bun.spawn([...COMMAND_LINE, ...words], {
-    cwd,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, err] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  return { status: await child.exited, out, err };
+  const variables = { PATH: process.env.PATH, HOME: process.env.HOME, ...env };
+  const {
+    exitCode: status,
+    out,
+    err,
+  } = await runProcess([...COMMAND_LINE, ...words], { cwd, env: variables });
+  return { status, out, err };
 }
 
 const commands = commandGroups.flatMap((group) => group.commands);

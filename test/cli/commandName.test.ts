@@ -3,25 +3,16 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { commandName } from "../../src/kernel/text/commandName.ts";
+import { runProcess } from "../support/process/runProcess.ts";
 import { ROOT } from "../support/service.ts";
 
 const DOCKERFILE = await readFile(join(ROOT, "Dockerfile"), "utf8");
 /** What the image says of itself. */
 const IMAGE_NAME = /^ENV POSTLEDGER_COMMAND=(\S+)$/m.exec(DOCKERFILE)?.[1] ?? "";
 
-async function run(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = Bun.spawn([...words], {
-    cwd: ROOT,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, err] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  return { out, err };
+/** Runs a command in the repository, as somebody does who has set nothing but `env`. */
+function run(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  return runProcess(words, { cwd: ROOT, env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env } });
 }
 
 describe("what is to be typed next", () => {

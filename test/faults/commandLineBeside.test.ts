@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
-import { callerOf, ROOT, startTestProcess, type TestProcess } from "../support/service.ts";
+import { runCommand } from "../support/process/runCommand.ts";
+import { callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { Load } from "./crash/load.ts";
 import { type RawSink, startRawSink } from "./crash/rawSink.ts";
@@ -39,18 +40,8 @@ afterAll(async () => {
 });
 
 /** Runs one command of the command line on the service's own data directory. */
-async function run(...words: string[]) {
-  const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), ...words, "--json"], {
-    env: { ...process.env, HOST: "127.0.0.1", DATA_DIR: service.dataDir, DISK_FREE_BYTES_MIN: "0" },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, err] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  return { exitCode: await child.exited, err, json: out ? JSON.parse(out) : null };
+function run(...words: string[]) {
+  return runCommand([...words, "--json"], service.dataDir);
 }
 
 /** Does the work under load, and proves that no request has suffered from it. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import PostalMime from "postal-mime";
 import { version } from "../../package.json";
 import { mailFaults } from "../support/mail/strictMail.ts";
+import { runProcess } from "../support/process/runProcess.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
 import { ROOT, startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
 import { testStores } from "../support/stores/stores.ts";
@@ -20,17 +21,8 @@ async function temporaryDirectory(): Promise<string> {
 
 /** Runs the program and waits for its end. */
 async function run(command: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = Bun.spawn([...command], {
-    env: { ...process.env, ...env },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, err] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  return { status: await child.exited, out, err };
+  const { exitCode: status, out, err } = await runProcess(command, { env: { ...process.env, ...env } });
+  return { status, out, err };
 }
 
 const serve = [process.execPath, join(ROOT, "src/main.ts"), "serve"];

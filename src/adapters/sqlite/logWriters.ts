@@ -12,19 +12,29 @@ const NOT_WRITTEN: TransactionOutcome = { kind: "failed", isUncertain: false };
 /** What may be in the log all the same. */
 const UNKNOWN: TransactionOutcome = { kind: "failed", isUncertain: true };
 
+/** The log as its writer finds it. */
+interface OpenLog {
+  /** The connection of whoever reads. */
+  readonly db: DatabaseSync;
+  readonly path: string;
+  /** Bounds the pages that a connection of the writer's own keeps in memory, in KiB. */
+  readonly cacheKib: number;
+}
+
+/** Opens the writer of an open log. */
+export function openLogWriter(threads: WritingThreads, log: OpenLog): LogWriter {
+  if (threads === "caller") return writerOn(log.db);
+  return threads === "own" ? threadedWriter(log) : new FlushingWriter(log);
+}
+
 /** Writes on the connection of whoever reads: everything else on this thread waits for the disk. */
-export function writerOn(db: DatabaseSync): LogWriter {
+function writerOn(db: DatabaseSync): LogWriter {
   const transaction = new AppendTransaction(db, "FULL");
   return { commit: async (batch) => transaction.run(batch), close: async () => {} };
 }
 
-/** Writes on the connection of whoever reads, but has another thread wait for the disk. */
-export function flushingWriter(db: DatabaseSync, path: string): LogWriter {
-  return new FlushingWriter(db, path);
-}
-
 /** Writes on a thread of its own with its own connection, so that this one takes requests while the disk works. */
-export function threadedWriter(path: string, cacheKib: number): LogWriter {
+function threadedWriter({ path, cacheKib }: OpenLog): LogWriter {
   const url = new URL("./logWriterThread.ts", import.meta.url).href;
   const opening = { path, cacheKib };
   const thread = new LogThread<WriteTask, TransactionOutcome>({ url, opening, lost: UNKNOWN });
@@ -40,8 +50,9 @@ function appendOf({ stream, events, expected }: PreparedAppend): PreparedAppend 
 }
 
 /**
- * A transaction is written here, and counts as committed when its flush, on a thread of its own, has succeeded. Who reads
- * may see it before; who acts on it appends first, and the flush of that append covers it.
+ * Writes on the connection of whoever reads, but has another thread wait for the disk: a transaction counts as committed
+ * when its flush has succeeded. Who reads may see it before; who acts on it appends first, and the flush of that append
+ * covers it.
  */
 class FlushingWriter implements LogWriter {
   private readonly transaction: AppendTransaction;
@@ -49,7 +60,7 @@ class FlushingWriter implements LogWriter {
   /** Something is written that no flush has covered. */
   private isFlushMissing = false;
 
-  constructor(db: DatabaseSync, path: string) {
+  constructor({ db, path }: OpenLog) {
     this.transaction = new AppendTransaction(db, "NORMAL");
     const url = new URL("./logFlushThread.ts", import.meta.url).href;
     this.thread = new LogThread({ url, opening: { path }, lost: false });

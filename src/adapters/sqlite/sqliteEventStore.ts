@@ -23,7 +23,7 @@ import { blankErasedRows } from "./blankErasedRows.ts";
 import { fullIntegrityCheck } from "./fullIntegrityCheck.ts";
 import { GroupCommit, type LogWriter } from "./groupCommit.ts";
 import { LogReader } from "./logReader.ts";
-import { flushingWriter, threadedWriter, type WritingThreads, writerOn } from "./logWriters.ts";
+import { openLogWriter, type WritingThreads } from "./logWriters.ts";
 import { damageOf, openLogDatabase } from "./openLogDatabase.ts";
 import { areTablesOurs, fileFaultOf, quickIntegrityCheck } from "./quickIntegrityCheck.ts";
 import { WriteAheadLog } from "./writeAheadLog.ts";
@@ -65,13 +65,8 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
   const { path, timeoutMs = TIMEOUT_MS, cacheKib = CACHE_KIB, evenIfFaulty = false } = options;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const db = openLogDatabase(path, { cacheKib, evenIfFaulty });
-  const writer = writerBy(options.writingThreads ?? "caller", db, path);
+  const writer = openLogWriter(options.writingThreads ?? "caller", { db, path, cacheKib: CACHE_KIB });
   return new SqliteEventStore({ db, writer, path, timeoutMs });
-}
-
-function writerBy(threads: WritingThreads, db: DatabaseSync, path: string): LogWriter {
-  if (threads === "caller") return writerOn(db);
-  return threads === "own" ? threadedWriter(path, CACHE_KIB) : flushingWriter(db, path);
 }
 
 interface StoreParts {
@@ -272,9 +267,9 @@ class SqliteEventStore implements EventStore {
   }
 
   /**
-   * Moves the little that has come since the last checkpoint, while writers wait, so that the next one begins at the
-   * start of the write-ahead log: while appends go on without a pause it never would by itself, and in the end a commit
-   * would have to move the pages. Left to the next time when somebody is in the way for too long.
+   * Has the next append begin the write-ahead log anew: for that, what came since the last checkpoint is moved while writers
+   * wait. Appends that never pause would never begin it anew, and in the end a commit would have to move all of it. Left to
+   * the next time when somebody is in the way for too long.
    */
   private restartWriteAheadLog(): void {
     this.db.exec(`PRAGMA busy_timeout = ${RESTART_WAIT_MS}`);

@@ -1,13 +1,11 @@
 import { join } from "node:path";
 import { ROOT } from "../service.ts";
+import { type ProcessEnd, runProcess } from "./runProcess.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
 /** What a command of the command line came to. */
-export interface CommandEnd {
-  readonly exitCode: number;
-  readonly out: string;
-  readonly err: string;
+export interface CommandEnd extends ProcessEnd {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into results of every shape.
   readonly json: any;
 }
@@ -27,16 +25,7 @@ export async function runCommand(
   dataDir: string,
   env?: Environment,
 ): Promise<CommandEnd> {
-  const child = Bun.spawn([...COMMAND_LINE, ...words], {
-    env: commandEnv(dataDir, env),
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, err] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  const json = words.includes("--json") && out !== "" ? JSON.parse(out) : null;
-  return { exitCode: await child.exited, out, err, json };
+  const end = await runProcess([...COMMAND_LINE, ...words], { env: commandEnv(dataDir, env) });
+  const json = words.includes("--json") && end.out !== "" ? JSON.parse(end.out) : null;
+  return { ...end, json };
 }
