@@ -7,7 +7,8 @@ import { readLastSeal } from "../../../src/commands/audit/auditSealer.ts";
 import { AUDIT_STREAM, auditCodec } from "../../../src/domain/audit/events.ts";
 import { parsePublicKeys } from "../../../src/kernel/crypto/signingKey.ts";
 import { newId } from "../../../src/kernel/ids.ts";
-import { ROOT } from "../../support/service.ts";
+import { COMMAND_LINE } from "../../support/process/runCommand.ts";
+import { runProcess } from "../../support/process/runProcess.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -24,18 +25,15 @@ interface Ran {
 
 /** Runs a command in a process of its own, as a person would. */
 async function run(env: Readonly<Record<string, string>>, ...words: readonly string[]): Promise<Ran> {
-  const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), ...words], {
+  const { exitCode, out, err } = await runProcess([...COMMAND_LINE, ...words], {
     env: { ...process.env, ...env },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
   });
-  const [out, error, status] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { status, out, error, json: words.includes("--json") && out !== "" ? JSON.parse(out) : null };
+  return {
+    status: exitCode,
+    out,
+    error: err,
+    json: words.includes("--json") && out !== "" ? JSON.parse(out) : null,
+  };
 }
 
 describe("on the command line", () => {

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { lastLetInMs } from "../../support/lastLetIn.ts";
 import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
-import { type Answer, type Caller, ROOT } from "../../support/service.ts";
+import { COMMAND_LINE } from "../../support/process/runCommand.ts";
+import { runProcess } from "../../support/process/runProcess.ts";
+import type { Answer, Caller } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -36,13 +37,8 @@ describe.each(await testStores())("the workspace on $name", (store) => {
   /** Runs a command on the service's log, beside the service. */
   const command = async (...words: string[]) => {
     const env = { ...process.env, ...store.env, DATA_DIR: service.app.dataDir };
-    const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), ...words], { env, stderr: "pipe" });
-    const [status, out, trouble] = await Promise.all([
-      child.exited,
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-    ]);
-    return { status, out, trouble: trouble.split("\n", 1)[0] ?? "" };
+    const { exitCode: status, out, err } = await runProcess([...COMMAND_LINE, ...words], { env });
+    return { status, out, trouble: err.split("\n", 1)[0] ?? "" };
   };
 
   describe("is read", () => {
