@@ -46,6 +46,7 @@ import { systemCommandContext } from "./systemCommandContext.ts";
 import { dashboardMaintenance } from "./threads/dashboardMaintenance.ts";
 import { superviseReadModels } from "./threads/readModelSupervisor.ts";
 import { verifyOnSchedule } from "./threads/readModelVerifySchedule.ts";
+import { withPort } from "./withPort.ts";
 
 /** A service that runs. */
 export interface RunningApp {
@@ -226,13 +227,6 @@ async function leave({ membership }: Ground, logger: Logger): Promise<void> {
         "the store could not record that nothing is under way here: an export that freezes the log waits its longest",
       ),
     );
-}
-
-/** Port 0 of a base URL means the port that the system has chosen. */
-function withPort(baseUrl: URL, port: string): URL {
-  const url = new URL(baseUrl);
-  if (url.port === "0") url.port = port;
-  return url;
 }
 
 /** What a thread opens this copy of the log with. */

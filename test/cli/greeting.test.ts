@@ -46,6 +46,13 @@ describe("the commands that the greeting shows", () => {
   });
 });
 
+test("the greeting names the dashboard by the port that was taken", () => {
+  expect(shown({ PORT: "0" })).toContain("http://127.0.0.1:3000/dashboard\n");
+  expect(shown({ PORT: "0", BASE_URL: "https://mail.example" })).toContain(
+    "https://mail.example/dashboard\n",
+  );
+});
+
 test("the greeting says where the log is", () => {
   expect(shown({})).toContain(`${resolve("data")} (the log is a file in it)`);
   expect(shown({ STORE_URL: "file:/srv/log" })).toContain(`${resolve("data")} (the log is in /srv/log)`);

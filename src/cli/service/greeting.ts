@@ -9,6 +9,7 @@ import { DATA_DIR_DEFAULT } from "../../service/config/storeConfig.ts";
 import { dashboardUrl } from "../../service/dashboardLink.ts";
 import { bootstrapKeyPath, firstCurl, shellQuoted } from "../../service/firstRun.ts";
 import { basePathOf } from "../../service/httpControllers.ts";
+import { withPort } from "../../service/withPort.ts";
 
 interface Started extends Pick<RunningApp, "url" | "hasBootstrapKey" | "isWithoutWorkspace"> {
   /** Logs in to the dashboard once; null where none was made. */
@@ -22,7 +23,7 @@ interface Started extends Pick<RunningApp, "url" | "hasBootstrapKey" | "isWithou
 export function greeting(config: Config, started: Started): string {
   const url = started.url.origin + basePathOf(config);
   const facts = [
-    ["Dashboard", dashboardUrl(config)],
+    ["Dashboard", dashboardUrl({ baseUrl: withPort(config.baseUrl, started.url.port) })],
     ["Reference", `${url}/docs`],
     ["Data", dataLocation(config)],
     ["Mail", mailDestinationText(config)],
