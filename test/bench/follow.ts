@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { projections } from "../../projections/index.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
-import { followReadModels } from "../../src/readModels/followLog.ts";
+import { followReadModels } from "../../src/readModels/follow/followReadModels.ts";
 import { openStore } from "../../src/service/adapters/openStore.ts";
 import { sampleEvents } from "./append.ts";
 import { onFresh } from "./benchService.ts";

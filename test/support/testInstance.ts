@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
-import { followReadModels } from "../../src/readModels/followLog.ts";
+import { followReadModels } from "../../src/readModels/follow/followReadModels.ts";
 import { openReaders, type Readers } from "../../src/readModels/readers.ts";
 
 const CAUGHT_UP_MS_MAX = 5_000;

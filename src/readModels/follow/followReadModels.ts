@@ -1,31 +1,22 @@
-import type { Projection } from "../../projections/projection.ts";
-import { HOUR_MS } from "../kernel/time.ts";
-import { type EventStore, LOG_START, type Position, StoreError } from "../ports/eventStore.ts";
-import { ReadDatabaseError } from "../ports/readDatabase.ts";
-import {
-  type Applier,
-  commit,
-  commitDue,
-  type Feed,
-  feedToHead,
-  makeApplier,
-  makeFeed,
-  moveTo,
-  stop,
-  TRANSACTION_EVENTS_MAX,
-  yieldToTimers,
-} from "./applyEvents.ts";
-import { type Catalog, type GenerationEntry, openOwnedCatalog } from "./generationCatalog.ts";
+import type { Projection } from "../../../projections/projection.ts";
+import { HOUR_MS } from "../../kernel/time.ts";
+import { type EventStore, LOG_START, type Position, StoreError } from "../../ports/eventStore.ts";
+import { ReadDatabaseError } from "../../ports/readDatabase.ts";
+import { commit, moveTo, stop, TRANSACTION_EVENTS_MAX, yieldToTimers } from "../applyEvents.ts";
+import { type Catalog, type GenerationEntry, openOwnedCatalog } from "../generationCatalog.ts";
 import {
   clearAway,
   clearBuilds,
-  type OpenGeneration,
   openCurrent,
   openGeneration,
   type ReadModelStorage,
   retireOutdated,
-} from "./generations.ts";
-import type { FollowEvent, OnFollowEvent } from "./threadMessages.ts";
+} from "../generations.ts";
+import type { OnFollowEvent } from "../threadMessages.ts";
+import { CatchUp } from "./catchUp.ts";
+import { type FollowedGeneration, fileAt, followedGeneration } from "./followedGeneration.ts";
+import { FollowListener } from "./followListener.ts";
+import { LiveGenerations } from "./liveGenerations.ts";
 
 /** How often the follower looks for interrupted builds that were kept long enough. */
 const CLEAR_BUILDS_MS = HOUR_MS;
@@ -40,8 +31,6 @@ const RETRY_MS = 2_000;
  */
 const BUSY_BATCH_EVENTS = 8;
 const BUSY_REST_MS = 25;
-/** A round of catching up that is not at least this much shorter than the one before won't be outrun. */
-const CATCH_UP_SHRINKING = 0.8;
 
 export interface FollowOptions extends ReadModelStorage {
   readonly store: EventStore;
@@ -52,14 +41,6 @@ export interface FollowOptions extends ReadModelStorage {
   readonly retryMs?: number;
   /** Ends the following: what was applied is committed, every file is closed, the promise is fulfilled. */
   readonly signal: AbortSignal;
-}
-
-/** A generation that the follower brings forward. */
-interface Member {
-  readonly entry: GenerationEntry;
-  readonly applier: Applier;
-  /** Readers have this one open; the others are yet to be switched to. */
-  isCurrent: boolean;
 }
 
 /**
@@ -86,46 +67,48 @@ class Follower {
   readonly #catalog: Catalog;
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
-  /** At the live position together, fed by the one subscription. */
-  #live: Member[] = [];
-  #feed: Feed = () => {};
+  readonly #listener: FollowListener;
+  #live = new LiveGenerations(LOG_START);
   /** Brought up aside: current ones that lag, and ready ones that are to become current. */
-  #behind: Member[] = [];
+  readonly #behind: CatchUp;
+  #announced: { position: Position; caughtUp: boolean } | undefined;
   /** When to try again the projections whose database failed. */
   readonly #retryAt = new Map<string, number>();
+  #catchUpAt = 0;
+  #mustLookForReady = true;
   /** Closed by every reader; removed as soon as no other process has them open. */
   readonly #released = new Set<GenerationEntry>();
-  /** All live members have been fed up to here. */
-  #position: Position = LOG_START;
-  #announced: { position: Position; caughtUp: boolean } | undefined;
-  #uncommittedEvents = 0;
-  #liveAtRest: Promise<void> | undefined;
-  #catchUpAt = 0;
   #clearBuildsAt = Date.now() + CLEAR_BUILDS_MS;
-  #mustLookForReady = true;
-  #listenerError: Error | undefined;
 
   constructor(options: FollowOptions, catalog: Catalog) {
     this.#options = options;
     this.#catalog = catalog;
-    this.#signal = AbortSignal.any([options.signal, this.#stop.signal]);
+    this.#listener = new FollowListener(options.onEvent);
+    this.#signal = AbortSignal.any([options.signal, this.#stop.signal, this.#listener.failure]);
+    this.#behind = new CatchUp({
+      store: options.store,
+      livePosition: () => this.#live.position,
+      onProgress: (generation) => this.#tellProgress(generation),
+      onFailure: (generation) => this.#giveUp(generation),
+      signal: this.#signal,
+    });
   }
 
   /** Opens or makes the current generations and clears away what earlier runs left. */
   open(head: Position, renewed: string | null): void {
-    if (renewed !== null) this.#notify({ type: "renewed", reason: renewed });
-    const opened: Member[] = [];
+    if (renewed !== null) this.#listener.tell({ type: "renewed", reason: renewed });
+    const opened: FollowedGeneration[] = [];
     for (const projection of this.#options.projections) {
-      const member = this.#tryOpenCurrent(projection, head);
-      if (member) opened.push(member);
+      const generation = this.#tryOpenCurrent(projection, head);
+      if (generation) opened.push(generation);
     }
     retireOutdated(this.#catalog, this.#options.projections);
     clearAway(this.#options, this.#catalog);
     const positions = opened.map(({ applier }) => applier.position).sort();
-    this.#position = positions.at(-1) ?? head;
-    for (const member of opened) {
-      if (member.applier.position === this.#position) this.#join(member);
-      else this.#behind.push(member);
+    this.#live = new LiveGenerations(positions.at(-1) ?? head);
+    for (const generation of opened) {
+      if (generation.applier.position === this.#live.position) this.#join(generation);
+      else this.#behind.add(generation);
     }
   }
 
@@ -134,28 +117,29 @@ class Follower {
     const stopAfter = (loop: Promise<void>) => loop.finally(() => this.#stop.abort());
     const outcomes = await Promise.allSettled([stopAfter(this.#followLog()), stopAfter(this.#tickOn())]);
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-    if (this.#listenerError) throw this.#listenerError;
+    this.#listener.failure.throwIfAborted();
   }
 
   close(): void {
-    for (const { applier } of [...this.#live, ...this.#behind]) {
+    for (const { applier } of this.#all()) {
       commit(applier);
       applier.db.close();
     }
     this.#catalog.close();
   }
 
+  #all(): readonly FollowedGeneration[] {
+    return [...this.#live.generations, ...this.#behind.generations];
+  }
+
   async #followLog(): Promise<void> {
     const types = [...new Set(this.#options.projections.flatMap(({ events }) => events))];
-    for await (const batch of this.#options.store.subscribe(this.#position, { types }, this.#signal)) {
-      while (this.#liveAtRest) await this.#liveAtRest;
-      this.#feed(batch);
-      this.#position = batch.position;
-      this.#uncommittedEvents += batch.events.length;
+    for await (const batch of this.#options.store.subscribe(this.#live.position, { types }, this.#signal)) {
+      await this.#live.apply(batch);
       if (batch.caughtUp) {
         this.#commitLive(true);
         if (batch.events.length >= BUSY_BATCH_EVENTS) await waitMs(BUSY_REST_MS, this.#signal);
-      } else if (this.#uncommittedEvents >= TRANSACTION_EVENTS_MAX) {
+      } else if (this.#live.uncommittedEvents >= TRANSACTION_EVENTS_MAX) {
         this.#commitLive(false);
         await yieldToTimers();
       }
@@ -165,28 +149,17 @@ class Follower {
 
   /** Commits, then announces: whoever hears of a position can read its rows. */
   #commitLive(caughtUp: boolean): void {
-    this.#uncommittedEvents = 0;
-    for (const { applier } of this.#live) commitDue(applier);
-    const failed = this.#live.filter(({ applier }) => applier.failure);
-    if (failed.length > 0) {
-      this.#setLive(this.#live.filter(({ applier }) => !applier.failure));
-      for (const member of failed) this.#giveUp(member);
-    }
-    const position = this.#position;
+    for (const failed of this.#live.commit()) this.#giveUp(failed);
+    const { position } = this.#live;
     if (position === this.#announced?.position && caughtUp === this.#announced.caughtUp) return;
     this.#announced = { position, caughtUp };
-    this.#notify({ type: "progress", position, caughtUp });
-  }
-
-  #setLive(members: Member[]): void {
-    this.#live = members;
-    this.#feed = makeFeed(members.map(({ applier }) => applier));
+    this.#listener.tell({ type: "progress", position, caughtUp });
   }
 
   async #tickOn(): Promise<void> {
     while (!this.#signal.aborted) {
       this.#stopDamaged();
-      this.#commitLive(this.#uncommittedEvents === 0 && this.#announced?.caughtUp === true);
+      this.#commitLive(this.#live.uncommittedEvents === 0 && this.#announced?.caughtUp === true);
       try {
         this.#removeReleased();
         this.#clearBuilds();
@@ -205,7 +178,7 @@ class Follower {
   #stopDamaged(): void {
     const { damagedFiles } = this.#options;
     if (damagedFiles === undefined || damagedFiles.size === 0) return;
-    for (const { entry, applier } of [...this.#live, ...this.#behind]) {
+    for (const { entry, applier } of this.#all()) {
       if (!damagedFiles.has(entry.file)) continue;
       stop(applier, {
         reason: `projection ${entry.name} was found damaged by its readers`,
@@ -215,6 +188,7 @@ class Follower {
     damagedFiles.clear();
   }
 
+  /** Opens what is to be followed from now on, and brings it to the live position. */
   async #bringIn(): Promise<void> {
     if (Date.now() < this.#catchUpAt) return;
     if (this.#catalog.hasChanged()) this.#mustLookForReady = true;
@@ -225,157 +199,109 @@ class Follower {
       const head = await this.#options.store.head();
       this.#mustLookForReady = false;
       for (const projection of due) {
-        const member = this.#tryOpenCurrent(projection, head);
-        if (member) this.#behind.push(member);
+        const generation = this.#tryOpenCurrent(projection, head);
+        if (generation) this.#behind.add(generation);
       }
       this.#takeInReady(head);
     }
-    if (this.#behind.length > 0) await this.#catchUp();
+    if (this.#behind.generations.length > 0) await this.#catchUp();
   }
 
-  #tryOpenCurrent(projection: Projection, head: Position): Member | undefined {
+  #tryOpenCurrent(projection: Projection, head: Position): FollowedGeneration | undefined {
     this.#retryAt.delete(projection.name);
     try {
       const { generation, replaced } = openCurrent(this.#options, this.#catalog, projection, head);
       if (generation.entry.failure) this.#catalog.setFailure(generation.entry, null);
-      const member = memberOf(projection, generation, true);
-      if (replaced) this.#announceSwitch(member, replaced);
-      else this.#notify({ type: "opened", ...fileAt(member) });
-      return member;
+      const followed = followedGeneration(projection, generation, true);
+      this.#tellOpened(followed, replaced);
+      return followed;
     } catch (error) {
       if (!isUnavailable(error)) throw error;
       this.#retryAt.set(projection.name, this.#retryTime());
       const reason = `projection ${projection.name} could not be opened: ${(error as Error).message}`;
-      this.#notify({ type: "failed", name: projection.name, reason, retrying: true });
+      this.#listener.tell({ type: "failed", name: projection.name, reason, retrying: true });
       return undefined;
     }
   }
 
   /** Opens the ready generations, the oldest first, so that the newest has the last word. */
   #takeInReady(head: Position): void {
-    const taken = new Set([...this.#live, ...this.#behind].map(({ entry }) => entry.number));
+    const taken = new Set(this.#all().map(({ entry }) => entry.number));
     for (const entry of [...this.#catalog.generations()].reverse()) {
       const projection = this.#options.projections.find(({ name }) => name === entry.name);
       const isOurs = entry.status === "ready" && entry.version === projection?.version;
       if (!isOurs || taken.has(entry.number)) continue;
       const generation = openGeneration(this.#options, entry, projection, head);
-      if (generation) this.#behind.push(memberOf(projection, generation, false));
+      if (generation) this.#behind.add(followedGeneration(projection, generation, false));
       else this.#discard(entry, "it was not made from this log");
     }
   }
 
-  /**
-   * Brings those behind to the live position in rounds, each shorter than the one before, while the live ones go
-   * on. For the last and short round the live feed rests, so that all meet at one position; it is not so short
-   * where events come faster than they can be applied twice.
-   */
+  /** While the last round is read, the live generations rest, so that all meet at one position. */
   async #catchUp(): Promise<void> {
-    let events = Infinity;
-    for (let before = Infinity; events >= TRANSACTION_EVENTS_MAX; before = events) {
-      events = await this.#catchUpRound();
-      if (this.#signal.aborted || events > before * CATCH_UP_SHRINKING) break;
-    }
+    await this.#behind.comeNear();
     if (this.#signal.aborted) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#liveAtRest = promise;
-    try {
-      await this.#catchUpRound();
+    await this.#live.restDuring(async () => {
+      await this.#behind.round();
       if (!this.#signal.aborted) this.#joinAll();
-    } finally {
-      this.#liveAtRest = undefined;
-      resolve();
-    }
-  }
-
-  /** Reads until all have come past the live position; the number of events. Those that fail are given up. */
-  async #catchUpRound(): Promise<number> {
-    let total = 0;
-    const appliers = this.#behind.map(({ applier }) => applier);
-    for await (const events of feedToHead(this.#options.store, appliers)) {
-      total += events;
-      for (const member of this.#behind) {
-        const { entry, applier, isCurrent } = member;
-        if (!isCurrent || applier.failure) continue;
-        this.#notify({ type: "behind", name: entry.name, position: applier.checkpoint });
-      }
-      if (this.#signal.aborted || appliers.every((applier) => this.#isCaughtUp(applier))) break;
-    }
-    const failed = this.#behind.filter(({ applier }) => applier.failure);
-    this.#behind = this.#behind.filter(({ applier }) => !applier.failure);
-    for (const member of failed) this.#giveUp(member);
-    return total;
-  }
-
-  #isCaughtUp({ failure, position }: Applier): boolean {
-    return failure !== undefined || position >= this.#position;
+    });
   }
 
   /** The last readings began after the live position was reached, so those behind hold all up to it. */
   #joinAll(): void {
     this.#commitLive(this.#announced?.caughtUp ?? false);
-    const members = this.#behind;
-    this.#behind = [];
+    const generations = this.#behind.takeAll();
     // First those that are current, so that one that is to replace them finds them among the live.
-    for (const member of members.sort((a, b) => Number(b.isCurrent) - Number(a.isCurrent))) {
-      moveTo(member.applier, this.#position, 0);
-      commit(member.applier);
-      if (member.applier.failure) this.#giveUp(member);
+    for (const generation of generations.sort((a, b) => Number(b.isCurrent) - Number(a.isCurrent))) {
+      moveTo(generation.applier, this.#live.position, 0);
+      commit(generation.applier);
+      if (generation.applier.failure) this.#giveUp(generation);
       else {
-        if (!member.isCurrent) this.#switchTo(member);
-        this.#join(member);
+        if (!generation.isCurrent) this.#switchTo(generation);
+        this.#join(generation);
       }
     }
   }
 
-  #switchTo(member: Member): void {
-    const { name } = member.entry;
+  #switchTo(generation: FollowedGeneration): void {
+    const { name } = generation.entry;
     let replaced: GenerationEntry | undefined;
     try {
-      replaced = this.#catalog.makeCurrent(member.entry);
+      replaced = this.#catalog.makeCurrent(generation.entry);
     } catch (error) {
       // It is still in the catalog as ready, and will be taken in again.
-      member.applier.db.close();
+      generation.applier.db.close();
       throw error;
     }
-    member.isCurrent = true;
+    generation.isCurrent = true;
     this.#retryAt.delete(name);
-    const before = this.#live.find(({ entry }) => entry.name === name);
+    const before = this.#live.generations.find(({ entry }) => entry.name === name);
     if (before) {
-      this.#setLive(this.#live.filter((other) => other !== before));
+      this.#live.remove(before);
       before.applier.db.close();
     }
-    if (replaced) this.#announceSwitch(member, replaced);
-    else this.#notify({ type: "opened", ...fileAt(member) });
+    this.#tellOpened(generation, replaced);
   }
 
-  #join(member: Member): void {
-    this.#setLive([...this.#live, member]);
-    this.#notify({ type: "joined", name: member.entry.name, position: member.applier.checkpoint });
+  #join(generation: FollowedGeneration): void {
+    this.#live.add(generation);
+    const { entry, applier } = generation;
+    this.#listener.tell({ type: "joined", name: entry.name, position: applier.checkpoint });
   }
 
-  #announceSwitch(member: Member, replaced: GenerationEntry): void {
-    this.#listenerSettles({ type: "switched", ...fileAt(member) }).then(
-      () => this.#released.add(replaced),
-      (error: unknown) => this.#breakOff(error),
-    );
+  /** Readers are to open this one; the one that it replaces is let go as soon as they have. */
+  #tellOpened(generation: FollowedGeneration, replaced: GenerationEntry | undefined): void {
+    const file = fileAt(generation);
+    if (replaced === undefined) this.#listener.tell({ type: "opened", ...file });
+    else this.#listener.tell({ type: "switched", ...file }, () => void this.#released.add(replaced));
   }
 
-  async #listenerSettles(event: FollowEvent): Promise<void> {
-    await this.#options.onEvent(event);
-  }
-
-  #notify(event: FollowEvent): void {
-    this.#listenerSettles(event).catch((error: unknown) => this.#breakOff(error));
-  }
-
-  /** A listener that throws is our caller's fault, which must not go unheard. */
-  #breakOff(error: unknown): void {
-    this.#listenerError = new Error("the listener to the follower's events failed", { cause: error });
-    this.#stop.abort();
+  #tellProgress({ entry, applier, isCurrent }: FollowedGeneration): void {
+    if (isCurrent) this.#listener.tell({ type: "behind", name: entry.name, position: applier.checkpoint });
   }
 
   /** After a failure: a current generation stays for its readers, one that was to become current goes. */
-  #giveUp({ entry, applier, isCurrent }: Member): void {
+  #giveUp({ entry, applier, isCurrent }: FollowedGeneration): void {
     const { reason, cause } = applier.failure ?? { reason: "unknown", cause: "projection" };
     applier.db.close();
     if (!isCurrent) {
@@ -384,16 +310,12 @@ class Follower {
     }
     const retrying = cause !== "projection";
     if (retrying) this.#retryAt.set(entry.name, this.#retryTime());
-    this.#noteFailure(entry, reason, cause === "damaged");
-    this.#notify({ type: "failed", name: entry.name, reason, retrying });
-  }
-
-  #retryTime(): number {
-    return Date.now() + (this.#options.retryMs ?? RETRY_MS);
+    this.#recordFailure(entry, reason, cause === "damaged");
+    this.#listener.tell({ type: "failed", name: entry.name, reason, retrying });
   }
 
   /** A full disk stops the catalog too; the listener learns of the projection's failure in any case. */
-  #noteFailure(entry: GenerationEntry, reason: string, isDamaged: boolean): void {
+  #recordFailure(entry: GenerationEntry, reason: string, isDamaged: boolean): void {
     try {
       this.#catalog.setFailure(entry, reason);
       // Without a current generation the next attempt begins with an empty one.
@@ -403,10 +325,18 @@ class Follower {
     }
   }
 
+  #retryTime(): number {
+    return Date.now() + (this.#options.retryMs ?? RETRY_MS);
+  }
+
   #discard(entry: GenerationEntry, reason: string): void {
     this.#catalog.retire(entry);
     this.#released.add(entry);
-    this.#notify({ type: "discarded", name: entry.name, file: entry.file, reason });
+    this.#listener.tell({ type: "discarded", name: entry.name, file: entry.file, reason });
+  }
+
+  #removeReleased(): void {
+    for (const entry of this.#released) if (this.#catalog.remove(entry)) this.#released.delete(entry);
   }
 
   #clearBuilds(): void {
@@ -414,24 +344,11 @@ class Follower {
     this.#clearBuildsAt = Date.now() + CLEAR_BUILDS_MS;
     clearBuilds(this.#options, this.#catalog);
   }
-
-  #removeReleased(): void {
-    for (const entry of this.#released) if (this.#catalog.remove(entry)) this.#released.delete(entry);
-  }
 }
 
 /** Whether another time may go well: every file but the catalog is replaced when it is damaged. */
 function isUnavailable(error: unknown): boolean {
   return error instanceof ReadDatabaseError && error.failure !== "damaged";
-}
-
-function memberOf(projection: Projection, generation: OpenGeneration, isCurrent: boolean): Member {
-  const { entry, db, checkpoint } = generation;
-  return { entry, applier: makeApplier(projection, db, checkpoint), isCurrent };
-}
-
-function fileAt({ entry, applier }: Member): { name: string; file: string; position: Position } {
-  return { name: entry.name, file: entry.file, position: applier.checkpoint };
 }
 
 /** Waits that long, or until the signal. */
