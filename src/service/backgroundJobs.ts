@@ -95,7 +95,7 @@ export function makeBackgroundJobs(
     domainRecheckOf(config, logger, { deps, readers }),
     apiKeyLastUseWriter({
       apiKeyLastUse: deps.apiKeyLastUse,
-      actor: `worker:${newId()}`,
+      worker: newId(),
       onTrouble: (error) => logger.warn({ reason: reasonOf(error) }, "the use of keys could not be noted"),
     }),
     staleReservationsOf(logger, { deps, readers }),
@@ -192,7 +192,7 @@ function domainRecheckOf(config: Config, logger: Logger, { deps, readers }: Work
     deps,
     senders: readers.reader("senders"),
     dns: createDnsResolver(config.dnsServers),
-    actor: `worker:${newId()}`,
+    worker: newId(),
     intervalMs: config.domainRecheckIntervalMs,
     onChange(change, { id, workspaceId }) {
       if (change === "found")
@@ -232,7 +232,7 @@ function workOnErasures(
   const kind = isEmbedded(config) ? "sqlite" : "eventstoredb";
   const shared = {
     deps,
-    actor: `worker:${newId()}`,
+    worker: newId(),
     random: Math.random,
     onTrouble: (error: unknown, id: string) =>
       logger.warn({ id, reason: reasonOf(error) }, "work on an erasure was interrupted"),
@@ -264,7 +264,7 @@ function workOnAttachments(logger: Logger, { deps, readers }: Working): readonly
   const shared = {
     deps,
     attachments: readers.reader("attachments"),
-    actor: `worker:${newId()}`,
+    worker: newId(),
     random: Math.random,
     onTrouble: (error: unknown, id: string) =>
       logger.warn({ id, reason: reasonOf(error) }, "work on an attachment was interrupted"),

@@ -1,28 +1,29 @@
 import type { ApiKeyLastUse } from "../../commands/apiKey/apiKeyLastUse.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { type PeriodicWork, type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
+import { workerActor } from "../worker/workerCommandContext.ts";
 
 const INTERVAL_MS = 10 * SECOND_MS;
 
 export interface ApiKeyLastUseWriterOptions extends Pick<PeriodicWork, "onTrouble"> {
   readonly apiKeyLastUse: ApiKeyLastUse;
-  readonly actor: string;
+  readonly worker: string;
 }
 
 /** Writes down now and then when keys were used, and once more when it stops. A crash loses some seconds of it. */
 export function apiKeyLastUseWriter(options: ApiKeyLastUseWriterOptions): PeriodicWorker {
-  const { apiKeyLastUse, actor, onTrouble } = options;
-  const write = () => apiKeyLastUse.write(actor);
-  const worker = periodicWorker({
+  const { apiKeyLastUse, worker, onTrouble } = options;
+  const write = () => apiKeyLastUse.write(workerActor(worker));
+  const writer = periodicWorker({
     round: write,
     intervalMs: INTERVAL_MS,
     firstDelayMs: INTERVAL_MS,
     onTrouble,
   });
   return {
-    ...worker,
+    ...writer,
     async stop() {
-      await worker.stop();
+      await writer.stop();
       await write().catch(onTrouble);
     },
   };

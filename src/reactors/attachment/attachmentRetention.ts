@@ -5,7 +5,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";
 
-export interface AttachmentRetentionOptions extends Pick<PollingWork, "actor" | "random" | "onTrouble"> {
+export interface AttachmentRetentionOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
   /** The read model `attachments`. */
   readonly attachments: ReadDatabase;

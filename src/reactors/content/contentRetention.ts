@@ -3,19 +3,19 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { retireEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { workspaceLimits } from "../../commands/workspace/workspaceLimits.ts";
 import { LIMIT_RANGES } from "../../domain/workspace/limits.ts";
-import { newRequestId } from "../../kernel/ids.ts";
 import { mailOwnerOf } from "../../kernel/mail/liveOrTestMailOwner.ts";
 import { DAY_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
+import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
 export interface ContentRetentionOptions {
   readonly deps: Dependencies;
   /** The read model `emails`. */
   readonly emails: ReadDatabase;
   /** Names this instance in the events that it writes. */
-  readonly actor: string;
+  readonly worker: string;
   /** In [0, 1). */
   readonly random: () => number;
   /** How often it looks for content whose time is over. */
@@ -36,13 +36,12 @@ const PAGE_SPACING_MS = 250;
  * limit says now counts, for messages of any age. Several instances may be at the same message: the stream decides.
  */
 export function contentRetention(options: ContentRetentionOptions): PeriodicWorker {
-  const { deps, emails, actor, random, intervalMs = INTERVAL_MS, onTrouble } = options;
+  const { deps, emails, worker, random, intervalMs = INTERVAL_MS, onTrouble } = options;
   const { clock } = deps;
 
   const retire = async (workspaceId: string, id: string, before: number) => {
     try {
-      const context = { at: clock.now(), correlationId: newRequestId(), actor, workspaceId };
-      await retireEmail(deps, id, before, context);
+      await retireEmail(deps, id, before, workerCommandContext({ clock, worker }, workspaceId));
     } catch (error) {
       // One that cannot be read must not keep the others waiting; a store that is away ends the round.
       if (error instanceof StoreError) throw error;

@@ -3,17 +3,17 @@ import { clearErasedEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { clearDeletedTemplate } from "../../commands/template/deleteTemplate.ts";
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import type { TemplateEvent } from "../../domain/template/events.ts";
-import { newRequestId } from "../../kernel/ids.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { LOG_START, type Position, type RecordedEvent, StoreError } from "../../ports/eventStore.ts";
 import type { LogReaderCheckpoint } from "../../ports/logReaderCheckpoint.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
+import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
 export interface ErasedContentCleanupOptions {
   readonly deps: Dependencies;
   readonly checkpoint: LogReaderCheckpoint;
   /** Names this instance in the events that it writes. */
-  readonly actor: string;
+  readonly worker: string;
   /** How often it looks for news of the log. */
   readonly intervalMs?: number;
   readonly onTrouble: (error: unknown, stream: string) => void;
@@ -44,7 +44,7 @@ const ERASING_TYPES = [
  * own memory and outbox. It follows the log from a checkpoint of its own, which moves after the work.
  */
 export function erasedContentCleanup(options: ErasedContentCleanupOptions): PeriodicWorker {
-  const { deps, checkpoint, actor, intervalMs = INTERVAL_MS, onTrouble } = options;
+  const { deps, checkpoint, worker, intervalMs = INTERVAL_MS, onTrouble } = options;
   const { store, clock } = deps;
   let position = LOG_START;
   let saved = { position: LOG_START, at: Number.NEGATIVE_INFINITY };
@@ -53,8 +53,7 @@ export function erasedContentCleanup(options: ErasedContentCleanupOptions): Peri
 
   const clear = ({ stream, revision }: Erased) => {
     if (!stream.startsWith(EMAIL)) return clearDeletedTemplate(store, stream, revision);
-    const context = { at: clock.now(), correlationId: newRequestId(), actor };
-    return clearErasedEmail(deps, stream.slice(EMAIL.length), context);
+    return clearErasedEmail(deps, stream.slice(EMAIL.length), workerCommandContext({ clock, worker }));
   };
 
   /** What is wrong with one message must not keep the others waiting; a store that is away ends the round. */

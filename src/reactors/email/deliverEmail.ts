@@ -24,12 +24,8 @@ import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { MailSession } from "../../ports/mailTransport.ts";
 import { coalescedReads } from "../worker/coalescedReads.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
-import {
-  commandContextOf,
-  type DeliveryAttempt,
-  type DeliveryContext,
-  decisionInputOf,
-} from "./deliveryContext.ts";
+import { workerCommandContext } from "../worker/workerCommandContext.ts";
+import { type DeliveryAttempt, type DeliveryContext, decisionInputOf } from "./deliveryContext.ts";
 import { readAfterClaim, refusalOf, type SharedReads } from "./readAfterClaim.ts";
 import {
   type AttemptOutcome,
@@ -106,7 +102,7 @@ export function emailDelivery(context: DeliveryContext) {
       store,
       { id: due.id, ...history },
       request,
-      commandContextOf(context, due),
+      workerCommandContext(context, due.workspaceId),
     );
     if (claimed === null) return { kind: "notAttempted", claimRevision: null };
     const leaseMs = policy.leaseMs * (1 - LEASE_MARGIN);

@@ -6,8 +6,6 @@ import type { DecisionInput, DeliveryPolicy } from "../../domain/email/retrySche
 import { deliverFrom, type EmailState } from "../../domain/email/state.ts";
 import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
-import { newRequestId } from "../../kernel/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ContentStore } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
@@ -65,13 +63,4 @@ export function decisionInputOf(
   const paused =
     state === null ? 0 : pausedMs(workspace, deliverFrom(state), now, context.sendGate.downtimes);
   return { now, random: context.random(), pausedMs: paused };
-}
-
-/** The command context of a delivery worker. */
-export function commandContextOf(
-  context: Pick<DeliveryContext, "clock" | "worker">,
-  { workspaceId }: Pick<DueEmail, "workspaceId">,
-): WorkspaceCommandContext {
-  const actor = `worker:${context.worker}`;
-  return { at: context.clock.now(), correlationId: newRequestId(), actor, workspaceId };
 }

@@ -15,7 +15,8 @@ import { forEachRow } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 import { rowBackoff } from "../worker/rowBackoff.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
-import { commandContextOf, type DeliveryContext, decisionInputOf } from "./deliveryContext.ts";
+import { workerCommandContext } from "../worker/workerCommandContext.ts";
+import { type DeliveryContext, decisionInputOf } from "./deliveryContext.ts";
 
 export interface MailHousekeepingOptions {
   readonly context: DeliveryContext;
@@ -62,7 +63,7 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
         // No relay can have what stays inside: there is nothing to hold it for.
         policy: state.isSimulated ? { ...policy, onAmbiguous: "retry" } : policy,
         input,
-        context: commandContextOf(context, state),
+        context: workerCommandContext(context, state.workspaceId),
       });
     });
   };
@@ -79,7 +80,7 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
       const history = await readEmailHistory(store, due.id);
       const input = decisionInputOf(context, history.state, workspace);
       if (nextAction(history.state, input, policy).kind !== "expire") return;
-      await expireEmail(store, { id: due.id, ...history }, commandContextOf(context, due));
+      await expireEmail(store, { id: due.id, ...history }, workerCommandContext(context, due.workspaceId));
     });
     return aged.length;
   };

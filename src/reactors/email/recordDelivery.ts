@@ -12,12 +12,8 @@ import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
-import {
-  commandContextOf,
-  type DeliveryAttempt,
-  type DeliveryContext,
-  decisionInputOf,
-} from "./deliveryContext.ts";
+import { workerCommandContext } from "../worker/workerCommandContext.ts";
+import { type DeliveryAttempt, type DeliveryContext, decisionInputOf } from "./deliveryContext.ts";
 
 /** What the message's own suppression says of the bounce that led to it. */
 export function earlierBounce(suppression: NonNullable<SuppressionState>): RecordedVerdict {
@@ -86,7 +82,7 @@ export async function recordVerdict(
       ...(sealedReply === undefined ? {} : { sealedReply }),
     };
     await retryUntilRecorded(context, on.due.id, () =>
-      suppressRecipient(context.store, bounced, commandContextOf(context, on.due)),
+      suppressRecipient(context.store, bounced, workerCommandContext(context, on.due.workspaceId)),
     );
   }
   await recordAttempt(context, on, workspace, verdict);
@@ -119,7 +115,7 @@ export function releaseLease(
 /** What an outcome is decided by and recorded with, at this moment. */
 export function recording(context: DeliveryContext, on: DeliveryAttempt, workspace: WorkspaceState) {
   const { policy, transport } = context;
-  const commandContext = commandContextOf(context, on.due);
+  const commandContext = workerCommandContext(context, on.due.workspaceId);
   return {
     policy,
     transport,

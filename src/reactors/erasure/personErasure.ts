@@ -20,7 +20,7 @@ import { type EpochMs, epochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kern
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";
 
-export interface PersonErasureOptions extends Pick<PollingWork, "actor" | "random" | "onTrouble"> {
+export interface PersonErasureOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
   /** The read model `erasures`. */
   readonly erasures: ReadDatabase;

@@ -1,18 +1,18 @@
 import { domainsVerifiedByRecord } from "../../../projections/senders.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { recheckSenderDomain } from "../../commands/sender/verifySenderDomain.ts";
-import { newRequestId } from "../../kernel/ids.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { DnsResolver } from "../../ports/dnsResolver.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
+import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
 export interface DomainRecheckOptions {
   readonly deps: Dependencies;
   /** The read model `senders`. */
   readonly senders: ReadDatabase;
   readonly dns: DnsResolver;
-  readonly actor: string;
+  readonly worker: string;
   /** From the end of one round to the next; 0: never. */
   readonly intervalMs: number;
   /** The record of a verified domain has gone, or is there again. */
@@ -26,11 +26,11 @@ const LOOKUP_SPACING_MS = 50;
 
 /** Looks again, once in a while, for the records by which domains were verified. */
 export function domainRecheck(options: DomainRecheckOptions): PeriodicWorker {
-  const { deps, senders, dns, actor, intervalMs, onChange, onTrouble } = options;
+  const { deps, senders, dns, worker, intervalMs, onChange, onTrouble } = options;
 
   const recheck = async (id: string): Promise<void> => {
     try {
-      const context = { at: deps.clock.now(), correlationId: newRequestId(), actor };
+      const context = workerCommandContext({ clock: deps.clock, worker });
       const { outcome, workspaceId } = await recheckSenderDomain(deps, dns, id, context);
       if (outcome !== "unchanged") onChange(outcome, { id, workspaceId });
     } catch (error) {
@@ -50,12 +50,12 @@ export function domainRecheck(options: DomainRecheckOptions): PeriodicWorker {
       after = ids.at(-1) ?? after;
     }
   };
-  const worker = periodicWorker({
+  const rounds = periodicWorker({
     round,
     intervalMs,
     // Soon after a start: how long ago the last round was is not remembered.
     firstDelayMs: Math.min(intervalMs, MINUTE_MS),
     onTrouble: (error) => onTrouble(error, ""),
   });
-  return intervalMs > 0 ? worker : { ...worker, start() {} };
+  return intervalMs > 0 ? rounds : { ...rounds, start() {} };
 }

@@ -20,8 +20,6 @@ import {
   settleVerificationMail,
 } from "../../domain/sender/decisions.ts";
 import { suppressionStream } from "../../domain/suppression/events.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import { newRequestId } from "../../kernel/ids.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, MINUTE_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
@@ -35,6 +33,7 @@ import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
 import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
+import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
 export interface VerificationMailWorkerOptions {
   readonly deps: Dependencies;
@@ -185,7 +184,7 @@ export class VerificationMailWorker {
       deps,
       senderId,
       (state) => claimVerificationMail(state, { ...claim, now: clock.now() }),
-      this.context(sender.workspaceId),
+      workerCommandContext({ clock, worker }, sender.workspaceId),
     );
     if (claimed === null) return;
     const leaseMs = VERIFICATION_LEASE_MS * (1 - LEASE_MARGIN);
@@ -200,7 +199,7 @@ export class VerificationMailWorker {
           deps,
           senderId,
           (state) => settleVerificationMail(state, attempt, result),
-          this.context(sender.workspaceId),
+          workerCommandContext({ clock, worker }, sender.workspaceId),
         );
       },
     );
@@ -234,16 +233,6 @@ export class VerificationMailWorker {
       to: sender.name,
       subject: SUBJECT,
       text: textOf(`${baseUrl}/senders/verify/${token}`, requester),
-    };
-  }
-
-  private context(workspaceId: string): CommandContext {
-    const { deps, worker } = this.options;
-    return {
-      at: deps.clock.now(),
-      correlationId: newRequestId(),
-      actor: `worker:${worker}`,
-      workspaceId,
     };
   }
 }

@@ -1,11 +1,11 @@
 import { type OverdueReservation, overdueReservations } from "../../../projections/storageReservations.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { reservationOwnerExists } from "../../commands/storage/reservationOwner.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PeriodicWork, type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
+import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
 export interface StaleReservationsOptions extends Pick<PeriodicWork, "onTrouble"> {
   readonly deps: Pick<Dependencies, "store" | "clock" | "storage">;
@@ -29,12 +29,7 @@ export function staleReservations(options: StaleReservationsOptions): PeriodicWo
   const { store, clock, storage } = deps;
 
   const settle = async (workspaceId: string, overdue: readonly OverdueReservation[]) => {
-    const context: CommandContext = {
-      at: clock.now(),
-      correlationId: worker,
-      actor: `worker:${worker}`,
-      workspaceId,
-    };
+    const context = workerCommandContext({ clock, worker }, workspaceId);
     const present: string[] = [];
     for (const { owner } of overdue) {
       if (await reservationOwnerExists(store, owner)) present.push(owner);

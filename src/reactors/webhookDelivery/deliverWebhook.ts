@@ -20,12 +20,12 @@ import type { WebhookPolicy } from "../../domain/webhookDelivery/retrySchedule.t
 import { invariant } from "../../kernel/assert.ts";
 import { webhookSignature } from "../../kernel/crypto/webhookSignature.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
-import { newRequestId } from "../../kernel/ids.ts";
 import type { WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
 import type { SendGate } from "../instance/sendGate.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
+import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import type { UncalledEndpointReports } from "./uncalledEndpoints.ts";
 
 /** What one delivery works with. */
@@ -217,6 +217,5 @@ function commandContextOf(
   { deps, worker }: Pick<WebhookContext, "deps" | "worker">,
   workspaceId: string,
 ): WorkspaceCommandContext {
-  const at = deps.clock.now();
-  return { at, correlationId: newRequestId(), actor: `worker:${worker}`, workspaceId };
+  return workerCommandContext({ clock: deps.clock, worker }, workspaceId);
 }

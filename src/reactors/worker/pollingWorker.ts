@@ -1,11 +1,10 @@
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import { newRequestId } from "../../kernel/ids.ts";
 import type { EpochMs } from "../../kernel/time.ts";
-import type { Clock } from "../../ports/clock.ts";
 import { abortableSleep } from "./abortableSleep.ts";
 import { rowBackoff } from "./rowBackoff.ts";
 import { stopGracefully } from "./stopGracefully.ts";
 import { tryReadRows } from "./tryReadRows.ts";
+import { type ActingWorker, workerCommandContext } from "./workerCommandContext.ts";
 
 /** Something that a read model says is to be done. */
 interface Row {
@@ -14,10 +13,7 @@ interface Row {
 }
 
 /** What a worker of rows does, and how often. */
-export interface PollingWork {
-  readonly clock: Clock;
-  /** Names this worker in the events that it leads to. */
-  readonly actor: string;
+export interface PollingWork extends ActingWorker {
   readonly concurrencyMax: number;
   /** In [0, 1). */
   readonly random: () => number;
@@ -79,8 +75,7 @@ export function pollingWorker(work: PollingWork): PollingWorker {
   const handle = async ({ id, workspaceId }: Row) => {
     rests.begin(id);
     try {
-      const at = clock.now();
-      await work.act(id, { at, correlationId: newRequestId(), actor: work.actor, workspaceId });
+      await work.act(id, workerCommandContext(work, workspaceId));
       rests.done(id);
     } catch (error) {
       rests.failed(id);

@@ -198,7 +198,7 @@ async function startInstance(deps: Dependencies): Promise<AttachmentInstance & T
       const shared = {
         deps,
         attachments: readers.reader("attachments"),
-        actor: "worker:test",
+        worker: "test",
         random: () => 0,
         onTrouble: (error: unknown, id: string) => troubles.push({ error, id }),
       };

@@ -146,7 +146,7 @@ function worker(world: World, deps: Dependencies, troubles: unknown[] = []): Pol
     areCaughtUp: world.areCaughtUp,
     yieldToTimers: async () => {},
     truncateWriteAheadLogs: async () => [],
-    actor: "worker:test",
+    worker: "test",
     random: () => 0,
     onTrouble: (error) => troubles.push(error),
   });
@@ -312,7 +312,7 @@ describe("what was erased", () => {
     const eraser = erasedContentCleanup({
       deps,
       checkpoint: logReaderCheckpointFile(path, "log"),
-      actor: "worker:test",
+      worker: "test",
       intervalMs: 5,
       onTrouble: (error, id) => troubles.push([id, error]),
     });
@@ -399,7 +399,7 @@ describe("content retention", () => {
     const retention = contentRetention({
       deps,
       emails: world.watchedEmails(),
-      actor: "worker:test",
+      worker: "test",
       random: () => 0,
       intervalMs: 5,
       onTrouble: (error) => troubles.push(error),
