@@ -9,7 +9,7 @@ import { fieldOf } from "../../../src/http/dashboard/frame/formBody.ts";
 
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>' onfocus='alert(1)`;
 
-const VISIT = {
+const CONTEXT = {
   to: (path: string) => path,
   formToken: HOSTILE,
   query: new URLSearchParams({ cursor: HOSTILE }),
@@ -17,7 +17,7 @@ const VISIT = {
 
 const everyComponent = {
   PostForm: (
-    <PostForm visit={VISIT} action="/x">
+    <PostForm context={CONTEXT} action="/x">
       {HOSTILE}
     </PostForm>
   ),
@@ -30,7 +30,7 @@ const everyComponent = {
   Confirmation: (
     <>
       {
-        confirmationPage(VISIT, { title: HOSTILE, above: [], action: "/x", verb: HOSTILE, text: HOSTILE })
+        confirmationPage(CONTEXT, { title: HOSTILE, above: [], action: "/x", verb: HOSTILE, text: HOSTILE })
           .body
       }
     </>
@@ -44,7 +44,7 @@ const everyComponent = {
       linkOf={(row) => `/x?q=${row}`}
     />
   ),
-  Pager: <Pager visit={VISIT} path={`/${HOSTILE}`} nextCursor={HOSTILE} filter={{ q: HOSTILE }} />,
+  Pager: <Pager context={CONTEXT} path={`/${HOSTILE}`} nextCursor={HOSTILE} filter={{ q: HOSTILE }} />,
   Empty: <Empty title={HOSTILE}>{HOSTILE}</Empty>,
   Facts: <Facts facts={[[HOSTILE, HOSTILE]]} />,
   Copyable: <Copyable text={HOSTILE} label={HOSTILE} />,

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { maintenanceRoutes } from "../../../src/http/dashboard/audit/maintenanceRoutes.tsx";
-import type { Page, Visit } from "../../../src/http/dashboard/frame/dashboardRoute.ts";
+import type { Page, PageContext } from "../../../src/http/dashboard/frame/dashboardRoute.ts";
 
 const REASON = "stopped at EmailQueued, stream email-of-another-workspace, revision 1";
 const STATE = { name: "emails", state: "failed", isCaughtUp: true, behindSince: null, failure: REASON };
@@ -21,8 +21,8 @@ test("why a read model stopped is for the operator: it may name another workspac
   const routes = maintenanceRoutes(parts as unknown as Parameters<typeof maintenanceRoutes>[0]);
   const route = routes.find(({ method, path }) => method === "GET" && path === "/audit/read-models");
   const shownTo = async (hasOwnKey: boolean) => {
-    const visit = { session: { hasOwnKey }, formToken: "t", to: (path: string) => path, may: () => true };
-    const page = (await route?.answer(visit as unknown as Visit)) as Page;
+    const context = { session: { hasOwnKey }, formToken: "t", to: (path: string) => path, may: () => true };
+    const page = (await route?.answer(context as unknown as PageContext)) as Page;
     return String(page.body);
   };
   expect(await shownTo(true)).toContain("email-of-another-workspace");

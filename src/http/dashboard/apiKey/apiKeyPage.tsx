@@ -9,7 +9,7 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Hour, Time } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /** A key as the API shows it: without its secret. */
 export type ApiKeyJson = ReturnType<typeof apiKeyJson>;
@@ -28,22 +28,22 @@ export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
 };
 
 interface ApiKeyListProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly keys: readonly ApiKeyJson[];
   readonly nextCursor: string | null;
 }
 
 /** The keys of a workspace, newest first. */
-export const ApiKeyList: FC<ApiKeyListProps> = ({ visit, keys, nextCursor }) => (
+export const ApiKeyList: FC<ApiKeyListProps> = ({ context, keys, nextCursor }) => (
   <>
     <Heading title="API keys">
-      <LinkButton href={visit.to("/api-keys/new")} label="Create a key" kind="primary" />
+      <LinkButton href={context.to("/api-keys/new")} label="Create a key" kind="primary" />
     </Heading>
     <RowTable
       label="API keys, newest first"
       rows={keys}
       idOf={({ id }) => id}
-      linkOf={({ id }) => visit.to(`/api-keys/${id}`)}
+      linkOf={({ id }) => context.to(`/api-keys/${id}`)}
       columns={[
         { title: "Name", cell: ({ name, test }) => (test ? `${name} (test)` : name) },
         { title: "State", cell: ({ status }) => <Status status={status} /> },
@@ -64,19 +64,19 @@ export const ApiKeyList: FC<ApiKeyListProps> = ({ visit, keys, nextCursor }) => 
         },
       ]}
     />
-    <Pager visit={visit} path="/api-keys" nextCursor={nextCursor} />
+    <Pager context={context} path="/api-keys" nextCursor={nextCursor} />
   </>
 );
 
 interface ApiKeyPageProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly apiKey: ApiKeyJson;
   /** Why a form was refused. */
   readonly refusal: string | null;
 }
 
-const KeyLink: FC<{ readonly visit: Visit; readonly id: string }> = ({ visit, id }) => (
-  <a href={visit.to(`/api-keys/${id}`)}>
+const KeyLink: FC<{ readonly context: PageContext; readonly id: string }> = ({ context, id }) => (
+  <a href={context.to(`/api-keys/${id}`)}>
     <code>{id}</code>
   </a>
 );
@@ -92,20 +92,20 @@ const Each: FC<{ readonly texts: readonly string[] }> = ({ texts }) => (
 );
 
 /** One key: what it may do, where it comes from, and what can be done about it. */
-export const ApiKeyPage: FC<ApiKeyPageProps> = ({ visit, apiKey, refusal }) => {
+export const ApiKeyPage: FC<ApiKeyPageProps> = ({ context, apiKey, refusal }) => {
   const { id, name, status, scopes, senders, client_ranges: ranges } = apiKey;
   return (
     <>
       <Heading title={name} beside={<Status status={status} />}>
         {status === "active" ? (
           <>
-            <LinkButton href={visit.to(`/api-keys/${id}/rotate`)} label="Rotate…" asks />
-            <LinkButton href={visit.to(`/api-keys/${id}/revoke`)} label="Revoke…" kind="danger" asks />
+            <LinkButton href={context.to(`/api-keys/${id}/rotate`)} label="Rotate…" asks />
+            <LinkButton href={context.to(`/api-keys/${id}/revoke`)} label="Revoke…" kind="danger" asks />
           </>
         ) : null}
       </Heading>
       <Refusal text={refusal} />
-      {id === visit.principal.keyId ? <p class="notice">You are logged in with this key.</p> : null}
+      {id === context.principal.keyId ? <p class="notice">You are logged in with this key.</p> : null}
       <Facts
         facts={[
           ["Id", <Copyable text={id} label="the id" />],
@@ -130,12 +130,12 @@ export const ApiKeyPage: FC<ApiKeyPageProps> = ({ visit, apiKey, refusal }) => {
             apiKey.issued_by === null ? (
               "whoever runs the service"
             ) : (
-              <KeyLink visit={visit} id={apiKey.issued_by} />
+              <KeyLink context={context} id={apiKey.issued_by} />
             ),
           ],
           ...(apiKey.rotated_from === null
             ? []
-            : ([["Took the place of", <KeyLink visit={visit} id={apiKey.rotated_from} />]] as const)),
+            : ([["Took the place of", <KeyLink context={context} id={apiKey.rotated_from} />]] as const)),
         ]}
       />
     </>
@@ -143,11 +143,11 @@ export const ApiKeyPage: FC<ApiKeyPageProps> = ({ visit, apiKey, refusal }) => {
 };
 
 /** The only page that ever shows a key itself. */
-export const NewKeyPage: FC<{ readonly visit: Visit; readonly id: string; readonly secret: string }> = ({
-  visit,
-  id,
-  secret,
-}) => (
+export const NewKeyPage: FC<{
+  readonly context: PageContext;
+  readonly id: string;
+  readonly secret: string;
+}> = ({ context, id, secret }) => (
   <>
     <Heading title="Copy the new key" />
     <p>This page alone shows it. Nobody can read it again later, not even whoever runs the service.</p>
@@ -158,7 +158,7 @@ export const NewKeyPage: FC<{ readonly visit: Visit; readonly id: string; readon
       Keep it where secrets are kept, and send it as <code>Authorization: Bearer …</code>.
     </p>
     <p class="actions">
-      <LinkButton href={visit.to(`/api-keys/${id}`)} label="I have copied it" kind="primary" />
+      <LinkButton href={context.to(`/api-keys/${id}`)} label="I have copied it" kind="primary" />
     </p>
   </>
 );

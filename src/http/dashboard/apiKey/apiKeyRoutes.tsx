@@ -20,7 +20,7 @@ import { invalid } from "../../server/problem.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import { CheckBox, Select } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { formFaults } from "../frame/formFaults.ts";
 import { afterCursor } from "../frame/listCursor.ts";
@@ -53,49 +53,49 @@ function keysOf({ deps, readModel }: DashboardOptions) {
   return { deps, apiKeys: readModel("api-keys") };
 }
 
-function keyOf(options: DashboardOptions, { workspaceId, params }: Visit): Promise<ApiKeyJson> {
+function keyOf(options: DashboardOptions, { workspaceId, params }: PageContext): Promise<ApiKeyJson> {
   return existingKey(keysOf(options), workspaceId, params.id ?? "");
 }
 
 function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  const issuerOf = ({ workspaceId, principal }: Visit) =>
+  const issuerOf = ({ workspaceId, principal }: PageContext) =>
     existingKey(keysOf(options), workspaceId, principal.keyId);
-  const newPage = async (visit: Visit, form: NewApiKeyForm | null): Promise<Page> => {
-    const issuer = await issuerOf(visit);
+  const newPage = async (context: PageContext, form: NewApiKeyForm | null): Promise<Page> => {
+    const issuer = await issuerOf(context);
     return {
       title: "Create an API key",
       above: ABOVE,
       ...(form?.faults ? { status: form.faults.status } : {}),
-      body: <NewApiKeyPage visit={visit} issuer={issuer} form={form ?? emptyForm(issuer)} />,
+      body: <NewApiKeyPage context={context} issuer={issuer} form={form ?? emptyForm(issuer)} />,
     };
   };
   return [
-    get(PATH, SCOPE, (visit) => listPage(options, visit)),
-    get(`${PATH}/new`, SCOPE, (visit) => newPage(visit, null)),
-    post(PATH, SCOPE, async (visit) => {
-      const { body, form } = requestedKey(visit.form);
+    get(PATH, SCOPE, (context) => listPage(options, context)),
+    get(`${PATH}/new`, SCOPE, (context) => newPage(context, null)),
+    post(PATH, SCOPE, async (context) => {
+      const { body, form } = requestedKey(context.form);
       try {
         checkBody(body);
-        const made = await issueOnRequest(keysOf(options), visit.principal, body, visit.commandContext());
-        return await newKeyPage(options, visit, made);
+        const made = await issueOnRequest(keysOf(options), context.principal, body, context.commandContext());
+        return await newKeyPage(options, context, made);
       } catch (error) {
-        return newPage(visit, { ...form, faults: formFaults(error) });
+        return newPage(context, { ...form, faults: formFaults(error) });
       }
     }),
-    get(ONE, SCOPE, async (visit) => keyPage(visit, await keyOf(options, visit))),
+    get(ONE, SCOPE, async (context) => keyPage(context, await keyOf(options, context))),
   ];
 }
 
-async function listPage(options: DashboardOptions, visit: Visit): Promise<Page> {
-  const { workspaceId } = visit;
-  const request = { limit: PAGE_ITEMS, ...afterCursor(visit, isApiKeyId) };
+async function listPage(options: DashboardOptions, context: PageContext): Promise<Page> {
+  const { workspaceId } = context;
+  const request = { limit: PAGE_ITEMS, ...afterCursor(context, isApiKeyId) };
   const db = await caughtUpRows(options.readModel("api-keys"));
   const { shown, nextCursor } = pageOf(request, (page) => listApiKeys(db, { workspaceId, ...page }));
   return {
     title: "API keys",
     body: (
       <ApiKeyList
-        visit={visit}
+        context={context}
         keys={shown.map((row) => apiKeyJson(options.deps, row))}
         nextCursor={nextCursor}
       />
@@ -104,7 +104,7 @@ async function listPage(options: DashboardOptions, visit: Visit): Promise<Page> 
 }
 
 function keyPage(
-  visit: Visit,
+  context: PageContext,
   apiKey: ApiKeyJson,
   refused?: { readonly status: number; readonly text: string },
 ): Page {
@@ -112,14 +112,18 @@ function keyPage(
     title: apiKey.name,
     above: ABOVE,
     ...(refused === undefined ? {} : { status: refused.status }),
-    body: <ApiKeyPage visit={visit} apiKey={apiKey} refusal={refused?.text ?? null} />,
+    body: <ApiKeyPage context={context} apiKey={apiKey} refusal={refused?.text ?? null} />,
   };
 }
 
 /** Shows a key that was made a moment ago. It is in no address and in no cookie, so this page cannot be had again. */
-async function newKeyPage(options: DashboardOptions, visit: Visit, { id, key }: NewKey): Promise<Page> {
+async function newKeyPage(
+  options: DashboardOptions,
+  context: PageContext,
+  { id, key }: NewKey,
+): Promise<Page> {
   await catchUpIfInTime(options.readModel("api-keys"));
-  return { title: "The new key", above: ABOVE, body: <NewKeyPage visit={visit} id={id} secret={key} /> };
+  return { title: "The new key", above: ABOVE, body: <NewKeyPage context={context} id={id} secret={key} /> };
 }
 
 /** `2030-01-31T12:00`, as a field for a time holds it. */
@@ -178,9 +182,9 @@ function utc(localTime: string): string {
 
 function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
-    get(`${ONE}/rotate`, SCOPE, async (visit) => {
-      const { id, name } = await keyOf(options, visit);
-      return confirmationPage(visit, {
+    get(`${ONE}/rotate`, SCOPE, async (context) => {
+      const { id, name } = await keyOf(options, context);
+      return confirmationPage(context, {
         title: `Rotate ${name}`,
         above: [...ABOVE, { path: `${PATH}/${id}`, title: name }],
         action: `${PATH}/${id}/rotate`,
@@ -202,20 +206,20 @@ function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
         ),
       });
     }),
-    post(`${ONE}/rotate`, SCOPE, async (visit) => {
-      const apiKey = await keyOf(options, visit);
+    post(`${ONE}/rotate`, SCOPE, async (context) => {
+      const apiKey = await keyOf(options, context);
       try {
-        const overlapSeconds = overlapOf(fieldOf(visit.form, "overlap_seconds"));
+        const overlapSeconds = overlapOf(fieldOf(context.form, "overlap_seconds"));
         const rotation = { id: apiKey.id, overlapSeconds };
-        const context = visit.commandContext();
+        const commandContext = context.commandContext();
         return await newKeyPage(
           options,
-          visit,
-          await rotateOnRequest(keysOf(options), visit.principal, rotation, context),
+          context,
+          await rotateOnRequest(keysOf(options), context.principal, rotation, commandContext),
         );
       } catch (error) {
         const { status, whole, fields } = formFaults(error);
-        return keyPage(visit, apiKey, { status, text: whole ?? rotationFault(fields) });
+        return keyPage(context, apiKey, { status, text: whole ?? rotationFault(fields) });
       }
     }),
   ];
@@ -242,23 +246,23 @@ function overlapOf(text: string): number {
 function revocationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const keys = () => keysOf(options);
   return [
-    get(`${ONE}/revoke`, SCOPE, async (visit) => {
-      const apiKey = await keyOf(options, visit);
+    get(`${ONE}/revoke`, SCOPE, async (context) => {
+      const apiKey = await keyOf(options, context);
       const children = apiKeyDescendants(await caughtUpRows(keys().apiKeys), apiKey.id);
-      return revocationPage(visit, apiKey, children.length);
+      return revocationPage(context, apiKey, children.length);
     }),
-    post(`${ONE}/revoke`, SCOPE, async (visit) => {
-      const { id, name } = await keyOf(options, visit);
-      const withChildren = visit.form.get("with_children") === "true";
-      await revokeOnRequest(keys(), { id, withChildren }, visit.commandContext());
+    post(`${ONE}/revoke`, SCOPE, async (context) => {
+      const { id, name } = await keyOf(options, context);
+      const withChildren = context.form.get("with_children") === "true";
+      await revokeOnRequest(keys(), { id, withChildren }, context.commandContext());
       await catchUpIfInTime(keys().apiKeys);
-      return seeOther(visit.to(PATH), `${name} opens nothing any more.`);
+      return seeOther(context.to(PATH), `${name} opens nothing any more.`);
     }),
   ];
 }
 
-function revocationPage(visit: Visit, { id, name }: ApiKeyJson, children: number): Page {
-  return confirmationPage(visit, {
+function revocationPage(context: PageContext, { id, name }: ApiKeyJson, children: number): Page {
+  return confirmationPage(context, {
     title: `Revoke ${name}`,
     above: [...ABOVE, { path: `${PATH}/${id}`, title: name }],
     action: `${PATH}/${id}/revoke`,
@@ -269,7 +273,7 @@ function revocationPage(visit: Visit, { id, name }: ApiKeyJson, children: number
         {" "}
         <p>
           Within a second it opens nothing, and whatever uses it fails. This cannot be undone.
-          {id === visit.principal.keyId ? " You are logged in with it, so this logs you out." : ""}
+          {id === context.principal.keyId ? " You are logged in with it, so this logs you out." : ""}
         </p>
         {children === 0 ? null : (
           <CheckBox

@@ -5,7 +5,7 @@ import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { CheckBox, EntryForm, Field, TextArea } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Time } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
 import { type ApiKeyJson, SCOPE_MEANINGS } from "./apiKeyPage.tsx";
 
@@ -25,18 +25,18 @@ export interface NewApiKeyForm {
 }
 
 interface NewApiKeyPageProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   /** The key of the session: a new one gets no more than it has. */
   readonly issuer: ApiKeyJson;
   readonly form: NewApiKeyForm;
 }
 
 /** The form that creates a key. */
-export const NewApiKeyPage: FC<NewApiKeyPageProps> = ({ visit, issuer, form }) => (
+export const NewApiKeyPage: FC<NewApiKeyPageProps> = ({ context, issuer, form }) => (
   <>
     <Heading title="Create an API key" />
     <EntryForm
-      visit={visit}
+      context={context}
       action="/api-keys"
       refusal={form.faults?.whole}
       verb="Create"
@@ -64,7 +64,7 @@ export const NewApiKeyPage: FC<NewApiKeyPageProps> = ({ visit, issuer, form }) =
           </>
         }
       />
-      <Scopes visit={visit} form={form} />
+      <Scopes context={context} form={form} />
       <Field
         name="expires_at"
         label="Expires (UTC)"
@@ -76,7 +76,7 @@ export const NewApiKeyPage: FC<NewApiKeyPageProps> = ({ visit, issuer, form }) =
         }
         fault={form.faults?.fields.expires_at}
       />
-      {issuer.expires_at === null ? null : <Lasting visit={visit} expiresAt={issuer.expires_at} />}
+      {issuer.expires_at === null ? null : <Lasting context={context} expiresAt={issuer.expires_at} />}
       <TextArea
         name="senders"
         label="May send from"
@@ -99,10 +99,10 @@ export const NewApiKeyPage: FC<NewApiKeyPageProps> = ({ visit, issuer, form }) =
   </>
 );
 
-const Scopes: FC<Pick<NewApiKeyPageProps, "visit" | "form">> = ({ visit, form }) => (
+const Scopes: FC<Pick<NewApiKeyPageProps, "context" | "form">> = ({ context, form }) => (
   <fieldset aria-describedby={form.faults?.fields.scopes ? "scopes-fault" : undefined}>
     <legend>What it may do</legend>
-    {SCOPES.filter((scope) => visit.may(scope)).map((scope) => (
+    {SCOPES.filter((scope) => context.may(scope)).map((scope) => (
       <CheckBox
         name="scopes"
         value={scope}
@@ -122,10 +122,13 @@ const Scopes: FC<Pick<NewApiKeyPageProps, "visit" | "form">> = ({ visit, form })
   </fieldset>
 );
 
-const Lasting: FC<{ readonly visit: Visit; readonly expiresAt: string }> = ({ visit, expiresAt }) => (
+const Lasting: FC<{ readonly context: PageContext; readonly expiresAt: string }> = ({
+  context,
+  expiresAt,
+}) => (
   <p class="notice">
     You are logged in with a key that expires at <Time at={expiresAt} />, and it can create none that lasts
     longer. For a key that does, log in with one that lasts, or run{" "}
-    <code>{`${POSTLEDGER} api-key create --workspace ${visit.workspaceId}`}</code>.
+    <code>{`${POSTLEDGER} api-key create --workspace ${context.workspaceId}`}</code>.
   </p>
 );

@@ -12,7 +12,7 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import { sentence } from "../frame/formFaults.ts";
 import type { MessageRow } from "../message/findMessages.ts";
 
@@ -34,7 +34,7 @@ export const AttachmentStatus: FC<Pick<AttachmentJson, "status">> = ({ status })
 );
 
 interface AttachmentListProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly attachments: readonly AttachmentJson[];
   /** The state that is asked for; "" for all. */
   readonly status: string;
@@ -45,13 +45,13 @@ interface AttachmentListProps {
 
 /** Uploads, newest first. */
 export const AttachmentList: FC<AttachmentListProps> = (props) => {
-  const { visit, attachments, status, nextCursor } = props;
+  const { context, attachments, status, nextCursor } = props;
   return (
     <>
       <Heading title="Attachments">
         <LinkButton href="#file" label="Upload a file" />
       </Heading>
-      <FilterForm action={visit.to(ATTACHMENTS_PATH)} label="Find uploads">
+      <FilterForm action={context.to(ATTACHMENTS_PATH)} label="Find uploads">
         <Select
           name="status"
           label="State"
@@ -69,7 +69,7 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
           label="Uploads, newest first"
           rows={attachments}
           idOf={({ id }) => id}
-          linkOf={({ id }) => visit.to(`${ATTACHMENTS_PATH}/${id}`)}
+          linkOf={({ id }) => context.to(`${ATTACHMENTS_PATH}/${id}`)}
           columns={[
             {
               title: "File",
@@ -82,11 +82,11 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
           ]}
         />
       )}
-      <Pager visit={visit} path={ATTACHMENTS_PATH} nextCursor={nextCursor} filter={{ status }} />
+      <Pager context={context} path={ATTACHMENTS_PATH} nextCursor={nextCursor} filter={{ status }} />
       <section class="section card" aria-labelledby="upload">
         <h2 id="upload">Upload a file</h2>
         <UploadForm
-          visit={visit}
+          context={context}
           action={ATTACHMENTS_PATH}
           label="File"
           hint={`At most ${FILE_BYTES_MAX / 1_000_000} MB. It is checked, and can then be named by its id in sends.`}
@@ -97,8 +97,8 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
   );
 };
 
-const NothingFound: FC<AttachmentListProps> = ({ visit, status, nextCursor, firstCommand }) => {
-  if (visit.readModelBuild !== null) return <RowsToCome />;
+const NothingFound: FC<AttachmentListProps> = ({ context, status, nextCursor, firstCommand }) => {
+  if (context.readModelBuild !== null) return <RowsToCome />;
   if (nextCursor !== null)
     return (
       <Empty title="Nothing among these">
@@ -109,7 +109,7 @@ const NothingFound: FC<AttachmentListProps> = ({ visit, status, nextCursor, firs
     return (
       <Empty title="No upload is in this state">
         <p>
-          <a href={visit.to(ATTACHMENTS_PATH)}>Show all uploads</a>
+          <a href={context.to(ATTACHMENTS_PATH)}>Show all uploads</a>
         </p>
       </Empty>
     );
@@ -125,7 +125,7 @@ const NothingFound: FC<AttachmentListProps> = ({ visit, status, nextCursor, firs
 };
 
 interface AttachmentPageProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly attachment: AttachmentJson;
   /** Whether its bytes can be had. */
   readonly hasBytes: boolean;
@@ -136,8 +136,8 @@ interface AttachmentPageProps {
 
 /** One upload: what it is, and which messages it went out with. */
 export const AttachmentPage: FC<AttachmentPageProps> = (props) => {
-  const { visit, attachment, hasBytes, messages } = props;
-  const at = visit.to(`${ATTACHMENTS_PATH}/${attachment.id}`);
+  const { context, attachment, hasBytes, messages } = props;
+  const at = context.to(`${ATTACHMENTS_PATH}/${attachment.id}`);
   const isThere = attachment.status === "pending" || attachment.status === "ready";
   return (
     <>
@@ -175,7 +175,7 @@ function factsOf(attachment: AttachmentJson) {
 }
 
 const Uses: FC<AttachmentPageProps & { readonly messages: readonly MessageRow[] }> = ({
-  visit,
+  context,
   attachment,
   messages,
   nextCursor,
@@ -189,7 +189,7 @@ const Uses: FC<AttachmentPageProps & { readonly messages: readonly MessageRow[] 
         label="Messages with this file, newest first"
         rows={messages}
         idOf={({ id }) => id}
-        linkOf={({ id }) => visit.to(`/messages/${id}`)}
+        linkOf={({ id }) => context.to(`/messages/${id}`)}
         columns={[
           {
             title: "Recipient",
@@ -205,7 +205,7 @@ const Uses: FC<AttachmentPageProps & { readonly messages: readonly MessageRow[] 
       />
     )}
     {nextCursor === null ? null : (
-      <Pager visit={visit} path={`${ATTACHMENTS_PATH}/${attachment.id}`} nextCursor={nextCursor} />
+      <Pager context={context} path={`${ATTACHMENTS_PATH}/${attachment.id}`} nextCursor={nextCursor} />
     )}
     <p class="soft">Each message has a copy of its own: what becomes of the upload does not matter to it.</p>
   </section>

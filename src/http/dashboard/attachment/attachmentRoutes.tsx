@@ -18,7 +18,7 @@ import { Problem } from "../../server/problem.ts";
 import { bodyOf, withRoomFor } from "../../server/requestContext.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { sentence } from "../frame/formFaults.ts";
 import { afterCursor } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
@@ -37,43 +37,48 @@ type Options = Pick<DashboardOptions, "deps" | "readModel" | "url">;
 /** Uploads: what became of them, their bytes, the messages that have them. */
 export function attachmentRoutes(options: Options): readonly DashboardRoute[] {
   return [
-    get(ATTACHMENTS_PATH, "attachment:manage", (visit) => listPage(options, visit)),
-    { ...post(ATTACHMENTS_PATH, "attachment:manage", (visit) => upload(options, visit)), takesFile: true },
-    get(ONE, "attachment:manage", (visit) => attachmentPage(options, visit)),
-    get(`${ONE}/file`, "attachment:manage", (visit) => fileOf(options, visit)),
-    get(`${ONE}/delete`, "attachment:manage", async (visit) =>
-      deletionPage(visit, await uploadOf(options, visit)),
+    get(ATTACHMENTS_PATH, "attachment:manage", (context) => listPage(options, context)),
+    {
+      ...post(ATTACHMENTS_PATH, "attachment:manage", (context) => upload(options, context)),
+      takesFile: true,
+    },
+    get(ONE, "attachment:manage", (context) => attachmentPage(options, context)),
+    get(`${ONE}/file`, "attachment:manage", (context) => fileOf(options, context)),
+    get(`${ONE}/delete`, "attachment:manage", async (context) =>
+      deletionPage(context, await uploadOf(options, context)),
     ),
-    post(`${ONE}/delete`, "attachment:manage", async (visit) => {
-      const { id, upload } = await uploadOf(options, visit);
-      await deleteAttachment(options.deps, id, visit.commandContext());
+    post(`${ONE}/delete`, "attachment:manage", async (context) => {
+      const { id, upload } = await uploadOf(options, context);
+      await deleteAttachment(options.deps, id, context.commandContext());
       await catchUpIfInTime(options.readModel("attachments"));
-      return seeOther(visit.to(ATTACHMENTS_PATH), `${upload.filename ?? "The upload"} was deleted.`);
+      return seeOther(context.to(ATTACHMENTS_PATH), `${upload.filename ?? "The upload"} was deleted.`);
     }),
   ];
 }
 
 /** Takes a file. Browsers name types as their systems do, so the type is the one that goes with the name. */
-async function upload({ deps, readModel }: Options, visit: Visit): Promise<Response> {
-  const { request, workspaceId } = visit;
+async function upload({ deps, readModel }: Options, context: PageContext): Promise<Response> {
+  const { request, workspaceId } = context;
   requireIdentity(request.headers);
   const file = await openFilePart(request, bodyOf(request));
   try {
     const { filename, chunks } = file;
     const contentType =
       deps.inspector.contentTypeOf(filename, await workspaceLimits(deps, workspaceId)) ?? file.contentType;
-    const context = visit.commandContext();
-    const outcome = await uploadAttachment(deps, { workspaceId, filename, contentType, chunks, context });
+    const outcome = await uploadAttachment(deps, {
+      ...{ workspaceId, filename, contentType, chunks },
+      context: context.commandContext(),
+    });
     if (outcome.kind === "refused")
-      return seeOther(visit.to(ATTACHMENTS_PATH), `It was not taken: ${sentence(outcome.message)}`);
+      return seeOther(context.to(ATTACHMENTS_PATH), `It was not taken: ${sentence(outcome.message)}`);
     await catchUpIfInTime(readModel("attachments"));
     return seeOther(
-      visit.to(`${ATTACHMENTS_PATH}/${outcome.id}`),
+      context.to(`${ATTACHMENTS_PATH}/${outcome.id}`),
       "The file was taken, and is being checked.",
     );
   } catch (error) {
     if (!(error instanceof Problem) || error.status >= 500) throw error;
-    return seeOther(visit.to(ATTACHMENTS_PATH), `It was not taken: ${sentence(error.message)}`);
+    return seeOther(context.to(ATTACHMENTS_PATH), `It was not taken: ${sentence(error.message)}`);
   } finally {
     await file.close();
   }
@@ -85,7 +90,7 @@ interface Upload {
 }
 
 /** The upload that the path names. Throws where the workspace has none of the id. */
-async function uploadOf({ deps }: Options, { workspaceId, params }: Visit): Promise<Upload> {
+async function uploadOf({ deps }: Options, { workspaceId, params }: PageContext): Promise<Upload> {
   const id = (params.id ?? "").toLowerCase();
   const upload = isUuid(id) ? await readAttachment(deps, workspaceId, id) : null;
   if (upload === null)
@@ -93,8 +98,8 @@ async function uploadOf({ deps }: Options, { workspaceId, params }: Visit): Prom
   return { id, upload };
 }
 
-async function listPage({ deps, readModel, url }: Options, visit: Visit): Promise<Page> {
-  const { workspaceId, query } = visit;
+async function listPage({ deps, readModel, url }: Options, context: PageContext): Promise<Page> {
+  const { workspaceId, query } = context;
   const attachments = readModel("attachments");
   const status = ATTACHMENT_STATUSES.find((one) => one === query.get("status"));
   if (!query.has("cursor")) await catchUp(attachments);
@@ -102,7 +107,7 @@ async function listPage({ deps, readModel, url }: Options, visit: Visit): Promis
     workspaceId,
     limit: PAGE_ITEMS,
     ...(status === undefined ? {} : { status }),
-    ...afterCursor(visit),
+    ...afterCursor(context),
   };
   const { shown: rows, nextCursor } = await findPage(attachments, wanted, listAttachments);
   // File names are in the uploads' own streams only.
@@ -114,7 +119,7 @@ async function listPage({ deps, readModel, url }: Options, visit: Visit): Promis
     title: "Attachments",
     body: (
       <AttachmentList
-        visit={visit}
+        context={context}
         attachments={found.flat()}
         status={status ?? ""}
         nextCursor={nextCursor}
@@ -132,15 +137,15 @@ function uploadCommand(url: URL): string {
   ].join("\n");
 }
 
-async function attachmentPage(options: Options, visit: Visit): Promise<Page> {
-  const { id, upload } = await uploadOf(options, visit);
-  const uses = visit.may("email:read") ? await messagesWith(options, visit, id) : null;
+async function attachmentPage(options: Options, context: PageContext): Promise<Page> {
+  const { id, upload } = await uploadOf(options, context);
+  const uses = context.may("email:read") ? await messagesWith(options, context, id) : null;
   return {
     title: upload.filename ?? "Upload",
     above: ABOVE,
     body: (
       <AttachmentPage
-        visit={visit}
+        context={context}
         attachment={attachmentJson(id, upload)}
         hasBytes={!isRejectedOrExpired(upload)}
         messages={uses?.rows ?? null}
@@ -150,32 +155,35 @@ async function attachmentPage(options: Options, visit: Visit): Promise<Page> {
   };
 }
 
-async function messagesWith({ deps, readModel }: Options, visit: Visit, id: string) {
+async function messagesWith({ deps, readModel }: Options, context: PageContext, id: string) {
   const model = readModel("attachment-use");
-  if (!visit.query.has("cursor")) await catchUp(model);
-  const request = { limit: MESSAGES_SHOWN, ...afterCursor(visit) };
+  if (!context.query.has("cursor")) await catchUp(model);
+  const request = { limit: MESSAGES_SHOWN, ...afterCursor(context) };
   const { shown, nextCursor } = await scheduledRead(model, (db) =>
     pageOf(request, (page) => messagesWithUpload(db, { uploadId: id, ...page })),
   );
   const ids = shown.map((row) => row.id);
-  return { rows: await messagesOf({ deps, emails: readModel("emails") }, visit.principal, ids), nextCursor };
+  return {
+    rows: await messagesOf({ deps, emails: readModel("emails") }, context.principal, ids),
+    nextCursor,
+  };
 }
 
 /** The bytes of an upload, to keep: nothing of them is shown or run. */
-async function fileOf(options: Options, visit: Visit): Promise<Response> {
-  const { id, upload } = await uploadOf(options, visit);
+async function fileOf(options: Options, context: PageContext): Promise<Response> {
+  const { id, upload } = await uploadOf(options, context);
   const { sha256, filename, contentType } = upload;
   const isThere = !isRejectedOrExpired(upload) && sha256 !== null && filename !== null;
-  const read = (sha: string) => options.deps.content.get(uploadFolder(visit.workspaceId, id), sha);
-  const bytes = isThere ? await withRoomFor(visit.request, upload.bytes, () => read(sha256)) : null;
+  const read = (sha: string) => options.deps.content.get(uploadFolder(context.workspaceId, id), sha);
+  const bytes = isThere ? await withRoomFor(context.request, upload.bytes, () => read(sha256)) : null;
   if (bytes === null || filename === null) throw new Problem("NOT_FOUND", { detail: "the file is gone" });
   return downloadResponse(new Uint8Array(bytes), filename, contentType);
 }
 
-function deletionPage(visit: Visit, { id, upload }: Upload): Page {
+function deletionPage(context: PageContext, { id, upload }: Upload): Page {
   const name = upload.filename ?? "the upload";
   const at = `${ATTACHMENTS_PATH}/${id}`;
-  return confirmationPage(visit, {
+  return confirmationPage(context, {
     title: `Delete ${name}`,
     above: [...ABOVE, { path: at, title: name }],
     action: `${at}/delete`,

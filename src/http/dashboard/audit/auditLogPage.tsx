@@ -12,7 +12,7 @@ import { Field, FilterForm, Refusal, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable, withFilter } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import { AuditTabs } from "./auditTabs.tsx";
 
 /** What an audit log is narrowed down to, as the address of its page has it; "" for no filter. */
@@ -20,7 +20,7 @@ export type AuditFilter = Readonly<Record<(typeof AUDIT_FILTERS)[number], string
 export const AUDIT_FILTERS = ["action", "actor", "target_type", "target_id", "from", "before"] as const;
 
 interface AuditLogProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly rows: readonly AuditRow[];
   readonly filter: AuditFilter;
   /** What is wrong with the filter; null when nothing is. */
@@ -30,18 +30,18 @@ interface AuditLogProps {
 
 /** Who did what, when. */
 export const AuditLog: FC<AuditLogProps> = (props) => {
-  const { visit, rows, filter, fault, nextCursor } = props;
+  const { context, rows, filter, fault, nextCursor } = props;
   return (
     <>
       <Heading title="Audit log">
-        <LinkButton href={visit.to(withFilter("/audit/log.csv", filter))} label="Download CSV" />
+        <LinkButton href={context.to(withFilter("/audit/log.csv", filter))} label="Download CSV" />
       </Heading>
-      <AuditTabs visit={visit} path="/audit" />
-      <Filter visit={visit} filter={filter} />
+      <AuditTabs context={context} path="/audit" />
+      <Filter context={context} filter={filter} />
       <Refusal text={fault} />
       {rows.length > 0 ? (
-        <Rows visit={visit} rows={rows} />
-      ) : visit.readModelBuild !== null ? (
+        <Rows context={context} rows={rows} />
+      ) : context.readModelBuild !== null ? (
         <RowsToCome />
       ) : (
         <Empty title={nextCursor === null ? "Nothing matches" : "Nothing among these"}>
@@ -51,17 +51,17 @@ export const AuditLog: FC<AuditLogProps> = (props) => {
               : "The search goes on with what is older."}
           </p>
           <p>
-            <a href={visit.to("/audit")}>Show everything</a>
+            <a href={context.to("/audit")}>Show everything</a>
           </p>
         </Empty>
       )}
-      <Pager visit={visit} path="/audit" nextCursor={nextCursor} filter={filter} />
+      <Pager context={context} path="/audit" nextCursor={nextCursor} filter={filter} />
     </>
   );
 };
 
-const Filter: FC<Pick<AuditLogProps, "visit" | "filter">> = ({ visit, filter }) => (
-  <FilterForm action={visit.to("/audit")} label="Find entries">
+const Filter: FC<Pick<AuditLogProps, "context" | "filter">> = ({ context, filter }) => (
+  <FilterForm action={context.to("/audit")} label="Find entries">
     <Select
       name="target_type"
       label="About"
@@ -88,7 +88,7 @@ function asWords(name: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-const Rows: FC<Pick<AuditLogProps, "visit" | "rows">> = ({ visit, rows }) => (
+const Rows: FC<Pick<AuditLogProps, "context" | "rows">> = ({ context, rows }) => (
   <RowTable
     label="Entries of the audit log, newest first"
     rows={rows}
@@ -99,7 +99,7 @@ const Rows: FC<Pick<AuditLogProps, "visit" | "rows">> = ({ visit, rows }) => (
         title: "What",
         cell: ({ action, details }) => (
           <>
-            <a class="quiet" href={visit.to(withFilter("/audit", { action }))}>
+            <a class="quiet" href={context.to(withFilter("/audit", { action }))}>
               {asWords(action)}
             </a>
             <Details details={details} />
@@ -107,11 +107,11 @@ const Rows: FC<Pick<AuditLogProps, "visit" | "rows">> = ({ visit, rows }) => (
         ),
       },
       { title: "When", cell: ({ createdAt }) => <Time at={createdAt} /> },
-      { title: "To", cell: ({ target }) => <Target visit={visit} target={target} /> },
+      { title: "To", cell: ({ target }) => <Target context={context} target={target} /> },
       {
         title: "By",
         cell: ({ actor: { type, id, name } }) => (
-          <a class="quiet" href={visit.to(withFilter("/audit", { actor: id ?? type }))}>
+          <a class="quiet" href={context.to(withFilter("/audit", { actor: id ?? type }))}>
             {name ?? id ?? ACTORS[type] ?? type}
           </a>
         ),
@@ -157,8 +157,8 @@ const PAGES: Readonly<Record<string, { readonly path: string; readonly scope: Sc
   erasure: { path: "/audit/erasures", scope: "workspace:manage" },
 };
 
-const Target: FC<Pick<AuditLogProps, "visit"> & Pick<AuditRow, "target">> = ({
-  visit,
+const Target: FC<Pick<AuditLogProps, "context"> & Pick<AuditRow, "target">> = ({
+  context,
   target: { type, id, label },
 }) => {
   const page = PAGES[type];
@@ -166,10 +166,10 @@ const Target: FC<Pick<AuditLogProps, "visit"> & Pick<AuditRow, "target">> = ({
   return (
     <span class="clip">
       <span class="soft">{asWords(type)}</span>{" "}
-      {page === undefined || id === null || !visit.may(page.scope) ? (
+      {page === undefined || id === null || !context.may(page.scope) ? (
         text
       ) : (
-        <a href={visit.to(`${page.path}/${encodeURIComponent(id)}`)}>{text}</a>
+        <a href={context.to(`${page.path}/${encodeURIComponent(id)}`)}>{text}</a>
       )}
     </span>
   );

@@ -12,7 +12,7 @@ import { Problem } from "../../server/problem.ts";
 import { beginStream } from "../../server/requestContext.ts";
 import { type CsvColumns, csvResponse, csvStream } from "../components/csvStream.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { catchUp } from "../message/findMessages.ts";
 import { AUDIT_FILTERS, type AuditFilter, AuditLog } from "./auditLogPage.tsx";
 
@@ -29,15 +29,15 @@ type Options = Pick<DashboardOptions, "deps" | "readModel">;
 /** Who did what in the workspace: a page, and a file of all. */
 export function auditLogRoutes(options: Options): readonly DashboardRoute[] {
   return [
-    get("/audit", SCOPE, (visit) => auditLogPage(options, visit)),
-    get("/audit/log.csv", SCOPE, (visit) => csv(options, visit)),
+    get("/audit", SCOPE, (context) => auditLogPage(options, context)),
+    get("/audit/log.csv", SCOPE, (context) => csv(options, context)),
   ];
 }
 
-async function auditLogPage(options: Options, visit: Visit): Promise<Page> {
-  const filter = filterOf(visit.query);
-  const { query, fault } = queryOf(visit.workspaceId, filter);
-  const cursor = visit.query.get("cursor");
+async function auditLogPage(options: Options, context: PageContext): Promise<Page> {
+  const filter = filterOf(context.query);
+  const { query, fault } = queryOf(context.workspaceId, filter);
+  const cursor = context.query.get("cursor");
   if (cursor === null) await catchUp(options.readModel("audit-log"));
   const { shown, nextCursor } =
     fault === null ? await entries(options, { ...query, limit: PAGE_ITEMS }, cursor) : NOTHING;
@@ -45,7 +45,7 @@ async function auditLogPage(options: Options, visit: Visit): Promise<Page> {
     title: "Audit log",
     isWide: true,
     ...(fault === null ? {} : { status: 422 }),
-    body: <AuditLog visit={visit} rows={shown} filter={filter} fault={fault} nextCursor={nextCursor} />,
+    body: <AuditLog context={context} rows={shown} filter={filter} fault={fault} nextCursor={nextCursor} />,
   };
 }
 
@@ -119,18 +119,18 @@ const COLUMNS: CsvColumns<AuditRow> = {
 };
 
 /** All entries that match; ends early when the key is revoked. */
-async function csv(options: Options, visit: Visit): Promise<Response> {
-  const { query, fault } = queryOf(visit.workspaceId, filterOf(visit.query));
+async function csv(options: Options, context: PageContext): Promise<Response> {
+  const { query, fault } = queryOf(context.workspaceId, filterOf(context.query));
   if (fault !== null) throw new Problem("INVALID_REQUEST", { detail: fault });
   await options.readModel("audit-log").whenCaughtUp(FILE_WAIT_MS);
   const stream = csvStream({
     columns: COLUMNS,
-    onEnd: beginStream(visit.request),
-    isAllowed: async () => (await principalOfKey(options.deps, visit.principal.keyId)) !== null,
+    onEnd: beginStream(context.request),
+    isAllowed: async () => (await principalOfKey(options.deps, context.principal.keyId)) !== null,
     page: async (cursor) => {
       const { shown: rows, nextCursor } = await entries(options, { ...query, limit: ROWS_AT_ONCE }, cursor);
       return { rows, nextCursor };
     },
   });
-  return csvResponse(visit.request, stream, "audit-log.csv");
+  return csvResponse(context.request, stream, "audit-log.csv");
 }

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 
 const TABS = [
   { path: "/audit", title: "Audit log" },
@@ -11,13 +11,13 @@ const TABS = [
 ] as const;
 
 /** The pages of the audit. `path` is that of the page that is shown. */
-export const AuditTabs: FC<{ readonly visit: Visit; readonly path: (typeof TABS)[number]["path"] }> = ({
-  visit,
-  path,
-}) => (
+export const AuditTabs: FC<{
+  readonly context: PageContext;
+  readonly path: (typeof TABS)[number]["path"];
+}> = ({ context, path }) => (
   <nav class="tabs" aria-label="Pages of the audit">
     {TABS.map((tab) => (
-      <a href={visit.to(tab.path)} aria-current={tab.path === path ? "page" : undefined}>
+      <a href={context.to(tab.path)} aria-current={tab.path === path ? "page" : undefined}>
         {tab.title}
       </a>
     ))}

@@ -6,7 +6,7 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, RowTable } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { AuditTabs } from "./auditTabs.tsx";
 import { isOperator } from "./operator.ts";
 
@@ -22,22 +22,25 @@ const PATH = "/audit/copies";
 /** The copies of the log that were taken: backups and exports. */
 export function logCopyRoutes({ deps }: Pick<DashboardOptions, "deps">): readonly DashboardRoute[] {
   return [
-    get(PATH, "workspace:manage", async (visit): Promise<Page> => {
+    get(PATH, "workspace:manage", async (context): Promise<Page> => {
       const { instance } = await deps.instanceStatus.get();
       const copies = (instance?.copies ?? []).toReversed();
       const shown = copies.map(({ place, ...copy }) => ({
         ...copy,
-        place: isOperator(visit) ? place : null,
+        place: isOperator(context) ? place : null,
       }));
-      return { title: "Backups and exports", body: <Copies visit={visit} copies={shown} /> };
+      return { title: "Backups and exports", body: <Copies context={context} copies={shown} /> };
     }),
   ];
 }
 
-const Copies: FC<{ readonly visit: Visit; readonly copies: readonly ShownCopy[] }> = ({ visit, copies }) => (
+const Copies: FC<{ readonly context: PageContext; readonly copies: readonly ShownCopy[] }> = ({
+  context,
+  copies,
+}) => (
   <>
     <Heading title="Backups and exports" />
-    <AuditTabs visit={visit} path={PATH} />
+    <AuditTabs context={context} path={PATH} />
     {copies.length === 0 ? (
       <Empty title="No copy of the log was taken yet">
         <p>Both commands work beside the running service, on its machine:</p>
@@ -67,11 +70,11 @@ const Copies: FC<{ readonly visit: Visit; readonly copies: readonly ShownCopy[] 
       <h2>Files of this workspace alone</h2>
       <ul class="links">
         <li>
-          <a href={visit.to("/audit/log.csv")}>The audit log as CSV</a>
+          <a href={context.to("/audit/log.csv")}>The audit log as CSV</a>
         </li>
-        {visit.may("email:read") ? (
+        {context.may("email:read") ? (
           <li>
-            <a href={visit.to("/messages.csv")}>All messages as CSV</a>
+            <a href={context.to("/messages.csv")}>All messages as CSV</a>
           </li>
         ) : null}
       </ul>

@@ -5,14 +5,14 @@ import { grouped } from "../../../kernel/text/text.ts";
 import { type EpochMs, SECOND_MS } from "../../../kernel/time.ts";
 import { PostForm } from "../components/form.tsx";
 import { Ago, lengthOfTime } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import { ON_CHANGE } from "../live/liveIndicator.tsx";
 import type { EndedTask, Maintenance, MaintenanceKind, RunningTask } from "./maintenance.ts";
 import { isOperator } from "./operator.ts";
 
 /** The address of the stream that says when a task has moved on. */
-export function maintenanceStream(visit: Visit, maintenance: Maintenance): string {
-  return `${visit.to("/live/maintenance")}?shown=${maintenance.version()}`;
+export function maintenanceStream(context: PageContext, maintenance: Maintenance): string {
+  return `${context.to("/live/maintenance")}?shown=${maintenance.version()}`;
 }
 
 /** The part of a page that follows the task under way. `pageAt` is the address of the page. */
@@ -40,7 +40,7 @@ const UNDER_WAY: Readonly<Record<MaintenanceKind, string>> = {
 };
 
 interface ProgressProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly task: RunningTask;
   readonly now: EpochMs;
   /** Where giving it up leads: the path of the page. */
@@ -48,7 +48,7 @@ interface ProgressProps {
 }
 
 /** How far the task under way has come, and the button that gives it up. */
-export const TaskProgress: FC<ProgressProps> = ({ visit, task, now, path }) => {
+export const TaskProgress: FC<ProgressProps> = ({ context, task, now, path }) => {
   const percent = Math.min(100, Math.floor(task.done * 100));
   const names = task.readModels.length === 1 ? `: ${task.readModels[0]}` : "";
   return (
@@ -69,8 +69,8 @@ export const TaskProgress: FC<ProgressProps> = ({ visit, task, now, path }) => {
           {lengthOfTime(Math.max(SECOND_MS, now - task.startedAt))}. It goes on when you leave this page.
         </p>
       </div>
-      {isOperator(visit) ? (
-        <PostForm visit={visit} action="/audit/give-up">
+      {isOperator(context) ? (
+        <PostForm context={context} action="/audit/give-up">
           <input type="hidden" name="path" value={path} />
           <button type="submit">Give up</button>
         </PostForm>

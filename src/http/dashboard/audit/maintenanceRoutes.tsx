@@ -2,7 +2,7 @@
 import { readLastSeal } from "../../../commands/audit/auditSealer.ts";
 import { Problem } from "../../server/problem.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import type { EndedTask, MaintenanceKind, MaintenanceTask, ReadModelState } from "./maintenance.ts";
 import { maintenanceStream } from "./maintenancePart.tsx";
@@ -18,31 +18,34 @@ const READ_MODELS = "/audit/read-models";
 
 /** Seals and read models: their status, and the long work of verifying and rebuilding them. */
 export function maintenanceRoutes(options: Options): readonly DashboardRoute[] {
-  const start = (visit: Visit, task: MaintenanceTask, path: string) => {
-    requireOperator(visit);
+  const start = (context: PageContext, task: MaintenanceTask, path: string) => {
+    requireOperator(context);
     const hasBegun = options.maintenance.start(task);
-    return seeOther(visit.to(path), hasBegun ? undefined : "Something else is under way: wait for its end.");
+    return seeOther(
+      context.to(path),
+      hasBegun ? undefined : "Something else is under way: wait for its end.",
+    );
   };
-  const startOnReadModels = async (visit: Visit, kind: MaintenanceKind) =>
-    start(visit, { kind, readModels: await namedReadModels(options, visit) }, READ_MODELS);
+  const startOnReadModels = async (context: PageContext, kind: MaintenanceKind) =>
+    start(context, { kind, readModels: await namedReadModels(options, context) }, READ_MODELS);
   return [
-    get(SEALS, SCOPE, (visit) => sealPage(options, visit)),
-    post(`${SEALS}/verify`, SCOPE, async (visit) =>
-      start(visit, { kind: "verifyLog", readModels: [] }, SEALS),
+    get(SEALS, SCOPE, (context) => sealPage(options, context)),
+    post(`${SEALS}/verify`, SCOPE, async (context) =>
+      start(context, { kind: "verifyLog", readModels: [] }, SEALS),
     ),
-    get(READ_MODELS, SCOPE, (visit) => readModelPage(options, visit)),
-    post(`${READ_MODELS}/verify`, SCOPE, (visit) => startOnReadModels(visit, "verifyReadModels")),
-    post(`${READ_MODELS}/rebuild`, SCOPE, (visit) => startOnReadModels(visit, "rebuildReadModels")),
-    post("/audit/give-up", SCOPE, async (visit) => {
-      requireOperator(visit);
+    get(READ_MODELS, SCOPE, (context) => readModelPage(options, context)),
+    post(`${READ_MODELS}/verify`, SCOPE, (context) => startOnReadModels(context, "verifyReadModels")),
+    post(`${READ_MODELS}/rebuild`, SCOPE, (context) => startOnReadModels(context, "rebuildReadModels")),
+    post("/audit/give-up", SCOPE, async (context) => {
+      requireOperator(context);
       await options.maintenance.cancel();
-      const path = visit.form.get("path") === SEALS ? SEALS : READ_MODELS;
-      return seeOther(visit.to(path), "It was given up: nothing has changed.");
+      const path = context.form.get("path") === SEALS ? SEALS : READ_MODELS;
+      return seeOther(context.to(path), "It was given up: nothing has changed.");
     }),
   ];
 }
 
-async function sealPage({ deps, maintenance }: Options, visit: Visit): Promise<Page> {
+async function sealPage({ deps, maintenance }: Options, context: PageContext): Promise<Page> {
   const last = await readLastSeal(deps.store);
   const seal: ShownSeal | null = last && {
     number: last.end.revision ?? 0,
@@ -55,18 +58,21 @@ async function sealPage({ deps, maintenance }: Options, visit: Visit): Promise<P
     title: "Seals",
     body: (
       <SealPage
-        visit={visit}
+        context={context}
         now={deps.clock.now()}
         seal={seal}
         running={maintenance.running()}
         last={maintenance.last("verifyLog")}
-        stream={maintenanceStream(visit, maintenance)}
+        stream={maintenanceStream(context, maintenance)}
       />
     ),
   };
 }
 
-async function readModelPage({ deps, maintenance, readModelStates }: Options, visit: Visit): Promise<Page> {
+async function readModelPage(
+  { deps, maintenance, readModelStates }: Options,
+  context: PageContext,
+): Promise<Page> {
   const ended = (["verifyReadModels", "rebuildReadModels"] as const)
     .map((kind) => maintenance.last(kind))
     .filter((task): task is EndedTask => task !== null)
@@ -75,12 +81,14 @@ async function readModelPage({ deps, maintenance, readModelStates }: Options, vi
     title: "Read models",
     body: (
       <ReadModelPage
-        visit={visit}
+        context={context}
         now={deps.clock.now()}
-        states={(await readModelStates()).map((state) => (isOperator(visit) ? state : withoutReasons(state)))}
+        states={(await readModelStates()).map((state) =>
+          isOperator(context) ? state : withoutReasons(state),
+        )}
         running={maintenance.running()}
         ended={ended}
-        stream={maintenanceStream(visit, maintenance)}
+        stream={maintenanceStream(context, maintenance)}
       />
     ),
   };
@@ -97,7 +105,10 @@ function withoutReasons({ failure, verified, ...state }: ReadModelState): ReadMo
 }
 
 /** The read model that a form names, or all of them. */
-async function namedReadModels({ readModelStates }: Options, { form }: Visit): Promise<readonly string[]> {
+async function namedReadModels(
+  { readModelStates }: Options,
+  { form }: PageContext,
+): Promise<readonly string[]> {
   const names = (await readModelStates()).map(({ name }) => name);
   const name = form.get("name");
   if (name === null) return names;

@@ -1,18 +1,18 @@
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { Problem } from "../../server/problem.ts";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /**
  * Whether somebody looks after the whole installation, and not after one workspace alone: a log-in link is only made on
  * the machine that runs the service.
  */
-export function isOperator({ session }: Pick<Visit, "session">): boolean {
+export function isOperator({ session }: Pick<PageContext, "session">): boolean {
   return session.hasOwnKey;
 }
 
 /** Throws for whoever is not {@link isOperator}. */
-export function requireOperator(visit: Pick<Visit, "session">): void {
-  if (isOperator(visit)) return;
+export function requireOperator(context: Pick<PageContext, "session">): void {
+  if (isOperator(context)) return;
   throw new Problem("FORBIDDEN", {
     detail: `this is about the whole installation: log in with a link that \`${POSTLEDGER} dashboard link\` makes on its machine`,
   });

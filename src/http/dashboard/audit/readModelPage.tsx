@@ -8,7 +8,7 @@ import { Heading } from "../components/heading.tsx";
 import { RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Ago, lengthOfTime } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark } from "../live/liveIndicator.tsx";
 import { AuditTabs } from "./auditTabs.tsx";
 import type { EndedTask, ReadModelState, RunningTask } from "./maintenance.ts";
@@ -16,7 +16,7 @@ import { FollowedPart, OperatorsOnly, TaskProgress, TaskTimes } from "./maintena
 import { isOperator } from "./operator.ts";
 
 interface ReadModelPageProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly now: EpochMs;
   readonly states: readonly ReadModelState[];
   readonly running: RunningTask | null;
@@ -29,25 +29,25 @@ const PATH = "/audit/read-models";
 
 /** The read models: how far they are, and whether they are as the log says. */
 export const ReadModelPage: FC<ReadModelPageProps> = (props) => {
-  const { visit, now, states, running, ended, stream } = props;
-  const mayStart = running === null && isOperator(visit);
+  const { context, now, states, running, ended, stream } = props;
+  const mayStart = running === null && isOperator(context);
   return (
     <>
       <Heading title="Read models" beside={<LiveMark stream={stream} />}>
         {mayStart ? (
           <>
-            <Start visit={visit} verb="verify" isPrimary>
+            <Start context={context} verb="verify" isPrimary>
               Verify all
             </Start>
-            <Start visit={visit} verb="rebuild">
+            <Start context={context} verb="rebuild">
               Rebuild all
             </Start>
           </>
         ) : null}
       </Heading>
-      <AuditTabs visit={visit} path={PATH} />
-      <FollowedPart pageAt={visit.to(PATH)}>
-        {running === null ? null : <TaskProgress visit={visit} task={running} now={now} path={PATH} />}
+      <AuditTabs context={context} path={PATH} />
+      <FollowedPart pageAt={context.to(PATH)}>
+        {running === null ? null : <TaskProgress context={context} task={running} now={now} path={PATH} />}
         {ended.map((task) => (
           <Outcome task={task} now={now} />
         ))}
@@ -65,10 +65,10 @@ export const ReadModelPage: FC<ReadModelPageProps> = (props) => {
               cell: ({ name }) =>
                 mayStart ? (
                   <span class="row-actions">
-                    <Start visit={visit} verb="verify" name={name}>
+                    <Start context={context} verb="verify" name={name}>
                       Verify
                     </Start>
-                    <Start visit={visit} verb="rebuild" name={name}>
+                    <Start context={context} verb="rebuild" name={name}>
                       Rebuild
                     </Start>
                   </span>
@@ -81,14 +81,14 @@ export const ReadModelPage: FC<ReadModelPageProps> = (props) => {
           aside and compares row by row; a rebuild makes them anew and then takes the place of what is there.
           Neither sends anything or changes the log, and the service goes on meanwhile.
         </p>
-        {isOperator(visit) ? null : <OperatorsOnly />}
+        {isOperator(context) ? null : <OperatorsOnly />}
       </FollowedPart>
     </>
   );
 };
 
 interface StartProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly verb: "verify" | "rebuild";
   /** Of one read model; all of them without it. */
   readonly name?: string;
@@ -96,8 +96,8 @@ interface StartProps {
   readonly children: Child;
 }
 
-const Start: FC<StartProps> = ({ visit, verb, name, isPrimary, children }) => (
-  <PostForm visit={visit} action={`${PATH}/${verb}`}>
+const Start: FC<StartProps> = ({ context, verb, name, isPrimary, children }) => (
+  <PostForm context={context} action={`${PATH}/${verb}`}>
     {name === undefined ? null : <input type="hidden" name="name" value={name} />}
     <button
       type="submit"

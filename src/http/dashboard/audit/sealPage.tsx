@@ -11,7 +11,7 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Ago, Time } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark } from "../live/liveIndicator.tsx";
 import { AuditTabs } from "./auditTabs.tsx";
 import type { EndedTask, RunningTask } from "./maintenance.ts";
@@ -31,7 +31,7 @@ export interface ShownSeal {
 }
 
 interface SealPageProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly now: EpochMs;
   /** Null before the first one. */
   readonly seal: ShownSeal | null;
@@ -45,17 +45,17 @@ const PATH = "/audit/seals";
 
 /** The last seal, and whether the log is as it was sealed. */
 export const SealPage: FC<SealPageProps> = (props) => {
-  const { visit, now, seal, running, last, stream } = props;
+  const { context, now, seal, running, last, stream } = props;
   return (
     <>
       <Heading title="Seals" beside={<LiveMark stream={stream} />}>
-        {running === null && isOperator(visit) ? (
-          <ActionButton visit={visit} action={`${PATH}/verify`} verb="Verify the log" isPrimary />
+        {running === null && isOperator(context) ? (
+          <ActionButton context={context} action={`${PATH}/verify`} verb="Verify the log" isPrimary />
         ) : null}
       </Heading>
-      <AuditTabs visit={visit} path={PATH} />
-      <FollowedPart pageAt={visit.to(PATH)}>
-        {running === null ? null : <TaskProgress visit={visit} task={running} now={now} path={PATH} />}
+      <AuditTabs context={context} path={PATH} />
+      <FollowedPart pageAt={context.to(PATH)}>
+        {running === null ? null : <TaskProgress context={context} task={running} now={now} path={PATH} />}
         <LastSeal seal={seal} now={now} />
         <section class="section" aria-labelledby="verification">
           <h2 id="verification">Verification</h2>
@@ -65,9 +65,9 @@ export const SealPage: FC<SealPageProps> = (props) => {
               each event with its seal; the service goes on meanwhile.
             </p>
           ) : (
-            <Verification visit={visit} task={last} now={now} />
+            <Verification context={context} task={last} now={now} />
           )}
-          {isOperator(visit) ? null : <OperatorsOnly />}
+          {isOperator(context) ? null : <OperatorsOnly />}
         </section>
       </FollowedPart>
     </>
@@ -105,12 +105,12 @@ const LastSeal: FC<Pick<SealPageProps, "seal" | "now">> = ({ seal, now }) => (
 );
 
 interface VerificationProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly task: EndedTask;
   readonly now: EpochMs;
 }
 
-const Verification: FC<VerificationProps> = ({ visit, task, now }) => {
+const Verification: FC<VerificationProps> = ({ context, task, now }) => {
   const { outcome } = task;
   if ("failed" in outcome)
     return (
@@ -132,7 +132,7 @@ const Verification: FC<VerificationProps> = ({ visit, task, now }) => {
         )}{" "}
         <TaskTimes task={task} now={now} />
       </p>
-      {log.findings === 0 ? null : <Findings visit={visit} log={log} />}
+      {log.findings === 0 ? null : <Findings context={context} log={log} />}
       <Facts
         facts={[
           ["Checked", `${grouped(log.events)} events in ${counted(log.streams, "stream", "streams")}`],
@@ -148,7 +148,7 @@ const Verification: FC<VerificationProps> = ({ visit, task, now }) => {
   );
 };
 
-const Findings: FC<{ readonly visit: Visit; readonly log: LogVerification }> = ({ visit, log }) => (
+const Findings: FC<{ readonly context: PageContext; readonly log: LogVerification }> = ({ context, log }) => (
   <>
     <Facts
       facts={log.kinds.map(({ kind, count }) => [`${count} ${kind}`, FINDING_MEANINGS[kind]] as const)}
@@ -159,7 +159,7 @@ const Findings: FC<{ readonly visit: Visit; readonly log: LogVerification }> = (
       by hand.
     </p>
     {/* Streams are of all workspaces. */}
-    {isOperator(visit) ? (
+    {isOperator(context) ? (
       <div class="table">
         <table>
           <caption class="unseen">Findings</caption>

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import type { ReadModelBuild } from "../frame/dashboardOptions.ts";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import { Empty } from "./list.tsx";
 
 /** Where {@link BuildNotice} asks how far the work is. */
@@ -10,7 +10,7 @@ export const BUILD_PATH = "/live/read-models";
 export const WITHOUT_ROWS = "without-rows";
 
 interface BuildNoticeProps {
-  readonly to: Visit["to"];
+  readonly to: PageContext["to"];
   /** Null: it has just ended. */
   readonly build: ReadModelBuild | null;
   /** Whether the page has nothing to show until then. */

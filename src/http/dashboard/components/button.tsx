@@ -1,10 +1,10 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import { PostForm } from "./form.tsx";
 
 interface LinkButtonProps {
-  /** The whole address, as `visit.to` makes it. */
+  /** The whole address, as `context.to` makes it. */
   readonly href: string;
   readonly label: Child;
   readonly kind?: "primary" | "danger" | "plain";
@@ -20,7 +20,7 @@ export const LinkButton: FC<LinkButtonProps> = ({ href, label, kind, asks }) => 
 );
 
 interface ActionButtonProps {
-  readonly visit: Pick<Visit, "to" | "formToken">;
+  readonly context: Pick<PageContext, "to" | "formToken">;
   /** The path that it is sent to, below the dashboard's. */
   readonly action: string;
   readonly verb: string;
@@ -28,8 +28,8 @@ interface ActionButtonProps {
 }
 
 /** A button that does something at once. */
-export const ActionButton: FC<ActionButtonProps> = ({ visit, action, verb, isPrimary }) => (
-  <PostForm visit={visit} action={action}>
+export const ActionButton: FC<ActionButtonProps> = ({ context, action, verb, isPrimary }) => (
+  <PostForm context={context} action={action}>
     <button type="submit" class={isPrimary ? "primary" : undefined}>
       {verb}
     </button>

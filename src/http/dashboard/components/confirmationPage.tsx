@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Page, Visit } from "../frame/dashboardRoute.ts";
+import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { PostForm } from "./form.tsx";
 
 /** A question before something is done. */
@@ -23,7 +23,10 @@ export interface Confirmation {
  * Asks once before something that cannot be undone; Enter pressed once more then does nothing yet. With scripts it is
  * a dialog: link to it with `<a href=… data-dialog>`.
  */
-export function confirmationPage(visit: Pick<Visit, "to" | "formToken">, confirmation: Confirmation): Page {
+export function confirmationPage(
+  context: Pick<PageContext, "to" | "formToken">,
+  confirmation: Confirmation,
+): Page {
   const { title, question = `${title}?`, above, action, verb, isDangerous, text } = confirmation;
   return {
     title,
@@ -31,13 +34,13 @@ export function confirmationPage(visit: Pick<Visit, "to" | "formToken">, confirm
     body: (
       <section class="confirmation">
         <h1>{question}</h1>
-        <PostForm visit={visit} action={action}>
+        <PostForm context={context} action={action}>
           {text}
           <p class="actions">
             <button type="submit" class={isDangerous ? "danger" : "primary"}>
               {verb}
             </button>
-            <a class="button" href={visit.to(above.at(-1)?.path ?? "/")} data-close autofocus={isDangerous}>
+            <a class="button" href={context.to(above.at(-1)?.path ?? "/")} data-close autofocus={isDangerous}>
               Cancel
             </a>
           </p>

@@ -1,12 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /** The name of the field that proves that a form was made for its session. */
 export const TOKEN_FIELD = "form_token";
 
 interface PostFormProps {
-  readonly visit: Pick<Visit, "to" | "formToken">;
+  readonly context: Pick<PageContext, "to" | "formToken">;
   /** The path that it is sent to, below the dashboard's. */
   readonly action: string;
   readonly class?: string;
@@ -14,14 +14,14 @@ interface PostFormProps {
 }
 
 /** A form that changes something. Every such form is made with this: without its token it is refused. */
-export const PostForm: FC<PostFormProps> = ({ visit, action, class: className, children }) => (
-  <form method="post" action={visit.to(action)} class={className} data-once>
-    <input type="hidden" name={TOKEN_FIELD} value={visit.formToken} />
+export const PostForm: FC<PostFormProps> = ({ context, action, class: className, children }) => (
+  <form method="post" action={context.to(action)} class={className} data-once>
+    <input type="hidden" name={TOKEN_FIELD} value={context.formToken} />
     {children}
   </form>
 );
 
-interface UploadFormProps extends Pick<PostFormProps, "visit" | "action"> {
+interface UploadFormProps extends Pick<PostFormProps, "context" | "action"> {
   readonly label: string;
   readonly hint: string;
   /** The word on the button. */
@@ -32,10 +32,10 @@ interface UploadFormProps extends Pick<PostFormProps, "visit" | "action"> {
  * A form that sends one file. Its token is in the address: a file is not read before it is known who sends it. So
  * its answer leads on to another page, and the address is kept nowhere.
  */
-export const UploadForm: FC<UploadFormProps> = ({ visit, action, label, hint, verb }) => (
+export const UploadForm: FC<UploadFormProps> = ({ context, action, label, hint, verb }) => (
   <form
     method="post"
-    action={`${visit.to(action)}?${new URLSearchParams({ [TOKEN_FIELD]: visit.formToken })}`}
+    action={`${context.to(action)}?${new URLSearchParams({ [TOKEN_FIELD]: context.formToken })}`}
     enctype="multipart/form-data"
     class="filter"
     data-once
@@ -190,7 +190,7 @@ export const Refusal: FC<{ readonly text: string | null | undefined }> = ({ text
     </p>
   ) : null;
 
-interface EntryFormProps extends Pick<PostFormProps, "visit" | "action" | "children"> {
+interface EntryFormProps extends Pick<PostFormProps, "context" | "action" | "children"> {
   /** What is wrong with the form as a whole. */
   readonly refusal?: string | null | undefined;
   /** The word on the button. */
@@ -204,14 +204,14 @@ interface EntryFormProps extends Pick<PostFormProps, "visit" | "action" | "child
 export const EntryForm: FC<EntryFormProps> = (props) => (
   <>
     <Refusal text={props.refusal} />
-    <PostForm visit={props.visit} action={props.action} class="stack">
+    <PostForm context={props.context} action={props.action} class="stack">
       {props.children}
       <p class="actions">
         <button type="submit" class={props.isDangerous ? "danger" : "primary"}>
           {props.verb}
         </button>
         {props.cancelTo === undefined ? null : (
-          <a class="button" href={props.visit.to(props.cancelTo)}>
+          <a class="button" href={props.context.to(props.cancelTo)}>
             Cancel
           </a>
         )}

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
 import type { Assets } from "../frame/assets.ts";
-import type { Page, Visit } from "../frame/dashboardRoute.ts";
+import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { NAVIGATION, type NavigationItem, sectionOf } from "../frame/navigation.ts";
 import { BuildNotice } from "./buildNotice.tsx";
 import { PostForm } from "./form.tsx";
@@ -53,7 +53,7 @@ export const Document: FC<DocumentProps> = ({ title, assets, assetsAt, files, ch
 const PAGE_FILES = ["dashboard.css", "htmx.js", "hx-sse.js", "dashboard.js"] as const;
 
 interface LayoutProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly page: Page;
   /** The page's own path, below the dashboard's. */
   readonly path: string;
@@ -63,22 +63,22 @@ interface LayoutProps {
 }
 
 /** A page within the frame that all pages share. */
-export const Layout: FC<LayoutProps> = ({ visit, page, path, notice, assets }) => (
+export const Layout: FC<LayoutProps> = ({ context, page, path, notice, assets }) => (
   <Document
     title={page.title}
     assets={assets}
-    assetsAt={visit.to("/assets/")}
+    assetsAt={context.to("/assets/")}
     files={[...PAGE_FILES, ...(page.assets ?? [])]}
   >
     <a class="skip" href="#content">
       Skip to the content
     </a>
     <div class="frame">
-      <SideBar visit={visit} path={path} />
+      <SideBar context={context} path={path} />
       <main id="content" class={page.isWide ? "wide" : ""} tabindex={-1}>
-        <SessionEnded to={visit.to} href={addressOf(visit, path)} />
-        <Above visit={visit} page={page} />
-        {visit.mail === "live" ? null : (
+        <SessionEnded to={context.to} href={addressOf(context, path)} />
+        <Above context={context} page={page} />
+        {context.mail === "live" ? null : (
           <p class="notice test-mail">
             Test mail: what is shown and sent here stays inside. No relay gets it, and live mail is listed
             apart.
@@ -89,10 +89,10 @@ export const Layout: FC<LayoutProps> = ({ visit, page, path, notice, assets }) =
             {notice}
           </p>
         )}
-        {visit.readModelBuild === null ? null : (
+        {context.readModelBuild === null ? null : (
           <BuildNotice
-            to={visit.to}
-            build={visit.readModelBuild}
+            to={context.to}
+            build={context.readModelBuild}
             isWithoutRows={page.isWithoutRows === true}
           />
         )}
@@ -108,51 +108,54 @@ export const Layout: FC<LayoutProps> = ({ visit, page, path, notice, assets }) =
 );
 
 /** Where a person gets this page again; what a form was answered with cannot be asked for. */
-function addressOf({ request, query, to }: Visit, path: string): string {
+function addressOf({ request, query, to }: PageContext, path: string): string {
   if (request.method !== "GET") return to(sectionOf(path)?.path ?? "/");
   return to(path) + (query.size === 0 ? "" : `?${query}`);
 }
 
-const Above: FC<{ readonly visit: Visit; readonly page: Page }> = ({ visit, page: { above = [] } }) =>
+const Above: FC<{ readonly context: PageContext; readonly page: Page }> = ({
+  context,
+  page: { above = [] },
+}) =>
   above.length === 0 ? null : (
     <nav class="above" aria-label="Breadcrumb">
       {above.map(({ path, title }, index) => (
-        <a href={visit.to(path)} data-back={index === above.length - 1 ? "" : undefined}>
+        <a href={context.to(path)} data-back={index === above.length - 1 ? "" : undefined}>
           {title}
         </a>
       ))}
     </nav>
   );
 
-const SideBar: FC<{ readonly visit: Visit; readonly path: string }> = ({ visit, path }) => (
+const SideBar: FC<{ readonly context: PageContext; readonly path: string }> = ({ context, path }) => (
   <header class="side">
-    <a class="brand" href={visit.to("/")}>
+    <a class="brand" href={context.to("/")}>
       <Mark />
       <span>Postledger</span>
     </a>
-    <p class="workspace" title={visit.workspaceId}>
+    <p class="workspace" title={context.workspaceId}>
       <span class="label">Workspace</span>
-      {visit.workspaceName}
+      {context.workspaceName}
     </p>
     <nav aria-label="Pages">
       {NAVIGATION.map((group) => (
-        <Group visit={visit} group={group} current={sectionOf(path)} />
+        <Group context={context} group={group} current={sectionOf(path)} />
       ))}
     </nav>
     <div class="side-end">
-      {visit.mail === "testOnly" || !visit.may("email:read") ? null : (
-        <PostForm visit={visit} action="/mail">
-          <input type="hidden" name="show" value={visit.mail === "test" ? "live" : "test"} />
+      {context.mail === "testOnly" || !context.may("email:read") ? null : (
+        <PostForm context={context} action="/mail">
+          <input type="hidden" name="show" value={context.mail === "test" ? "live" : "test"} />
           <button type="submit" class="plain">
-            {visit.mail === "test" ? "Show live mail" : "Show test mail"}
+            {context.mail === "test" ? "Show live mail" : "Show test mail"}
           </button>
         </PostForm>
       )}
-      <a href={visit.outside("/docs")}>API reference</a>
+      <a href={context.outside("/docs")}>API reference</a>
       <button type="button" class="plain" data-keyboard-help hidden>
         Keyboard <kbd>?</kbd>
       </button>
-      <PostForm visit={visit} action="/log-out">
+      <PostForm context={context} action="/log-out">
         <button type="submit" class="plain">
           Log out
         </button>
@@ -162,16 +165,16 @@ const SideBar: FC<{ readonly visit: Visit; readonly path: string }> = ({ visit, 
 );
 
 const Group: FC<{
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly group: readonly NavigationItem[];
   readonly current: NavigationItem | null;
-}> = ({ visit, group, current }) => (
+}> = ({ context, group, current }) => (
   <ul>
     {group
-      .filter(({ scope }) => scope === null || visit.may(scope))
+      .filter(({ scope }) => scope === null || context.may(scope))
       .map((item) => (
         <li>
-          <a href={visit.to(item.path)} aria-current={item === current ? "page" : undefined}>
+          <a href={context.to(item.path)} aria-current={item === current ? "page" : undefined}>
             <Icon path={item.icon} />
             {item.title}
           </a>

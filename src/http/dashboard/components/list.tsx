@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 
 interface Column<Row> {
   readonly title: string;
@@ -66,7 +66,7 @@ function cellClass({ isNumber, isMinor }: Pick<Column<never>, "isNumber" | "isMi
 }
 
 interface PagerProps {
-  readonly visit: Pick<Visit, "to" | "query">;
+  readonly context: Pick<PageContext, "to" | "query">;
   /** The path of the list, below the dashboard's. */
   readonly path: string;
   /** The cursor of the page after this one; null on the last one. */
@@ -84,19 +84,19 @@ export function withFilter(path: string, filter: Filter): string {
 }
 
 /** On to the next page of a list, and back to its first. Nobody counts the pages: there may be a million rows. */
-export const Pager: FC<PagerProps> = ({ visit, path, nextCursor, filter = {} }) => {
-  const isFirst = !visit.query.has("cursor");
+export const Pager: FC<PagerProps> = ({ context, path, nextCursor, filter = {} }) => {
+  const isFirst = !context.query.has("cursor");
   return nextCursor === null && isFirst ? null : (
     <nav class="pager" aria-label="Pages of the list">
       {isFirst ? null : (
-        <a class="button" href={visit.to(withFilter(path, filter))}>
+        <a class="button" href={context.to(withFilter(path, filter))}>
           Newest
         </a>
       )}
       {nextCursor === null ? (
         <span class="soft">The end of the list</span>
       ) : (
-        <a class="button" href={visit.to(withFilter(path, { ...filter, cursor: nextCursor }))} rel="next">
+        <a class="button" href={context.to(withFilter(path, { ...filter, cursor: nextCursor }))} rel="next">
           Older
         </a>
       )}

@@ -1,12 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /** Where a page asks whether its session goes on, when somebody comes back to it. */
 export const SESSION_PATH = "/live/session";
 
 interface SessionEndedProps {
-  readonly to: Visit["to"];
+  readonly to: PageContext["to"];
   /** The address of the page: it leads to the log-in, and that leads back. */
   readonly href: string;
 }

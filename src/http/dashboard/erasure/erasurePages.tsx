@@ -11,7 +11,7 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
 import { Status, type Tone } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
 
 /** A request as the API shows it. */
@@ -30,18 +30,18 @@ const ErasureStatus: FC<Pick<ErasureJson, "status">> = ({ status }) => (
 );
 
 interface ErasureListProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly erasures: readonly ErasureJson[];
   readonly nextCursor: string | null;
 }
 
 /** Requests to erase people, newest first. */
-export const ErasureList: FC<ErasureListProps> = ({ visit, erasures, nextCursor }) => (
+export const ErasureList: FC<ErasureListProps> = ({ context, erasures, nextCursor }) => (
   <>
     <Heading title="Erasures">
-      <LinkButton href={visit.to(`${ERASURES_PATH}/new`)} label="Erase a person…" kind="danger" />
+      <LinkButton href={context.to(`${ERASURES_PATH}/new`)} label="Erase a person…" kind="danger" />
     </Heading>
-    <AuditTabs visit={visit} path={ERASURES_PATH} />
+    <AuditTabs context={context} path={ERASURES_PATH} />
     {erasures.length === 0 && nextCursor === null ? (
       <Empty title="Nobody was erased">
         <p>
@@ -54,7 +54,7 @@ export const ErasureList: FC<ErasureListProps> = ({ visit, erasures, nextCursor 
         label="Requests to erase a person, newest first"
         rows={erasures}
         idOf={({ id }) => id}
-        linkOf={({ id }) => visit.to(`${ERASURES_PATH}/${id}`)}
+        linkOf={({ id }) => context.to(`${ERASURES_PATH}/${id}`)}
         columns={[
           { title: "Asked for", cell: ({ created_at: at }) => <Time at={at} /> },
           { title: "State", cell: ({ status }) => <ErasureStatus status={status} /> },
@@ -72,18 +72,18 @@ export const ErasureList: FC<ErasureListProps> = ({ visit, erasures, nextCursor 
         ]}
       />
     )}
-    <Pager visit={visit} path={ERASURES_PATH} nextCursor={nextCursor} />
+    <Pager context={context} path={ERASURES_PATH} nextCursor={nextCursor} />
   </>
 );
 
 interface NewErasureProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly address: string;
   readonly faults: FormFaults | null;
 }
 
 /** The form that asks for an erasure, which is its one question too. */
-export const NewErasure: FC<NewErasureProps> = ({ visit, address, faults }) => (
+export const NewErasure: FC<NewErasureProps> = ({ context, address, faults }) => (
   <>
     <Heading title="Erase a person" />
     <p>
@@ -96,7 +96,7 @@ export const NewErasure: FC<NewErasureProps> = ({ visit, address, faults }) => (
       backups and exports, what relays and endpoints have got, and messages to others that name the person.
     </p>
     <EntryForm
-      visit={visit}
+      context={context}
       action={ERASURES_PATH}
       refusal={faults?.whole}
       verb="Erase for good"
@@ -120,8 +120,8 @@ export const NewErasure: FC<NewErasureProps> = ({ visit, address, faults }) => (
 type Report = NonNullable<ErasureJson["report"]>;
 
 /** One request and its report; it follows the work until that is done. */
-export const ErasurePage: FC<{ readonly visit: Visit; readonly erasure: ErasureJson }> = ({
-  visit,
+export const ErasurePage: FC<{ readonly context: PageContext; readonly erasure: ErasureJson }> = ({
+  context,
   erasure,
 }) => {
   const { id, status, report, created_at: createdAt, completed_at: completedAt } = erasure;
@@ -129,7 +129,7 @@ export const ErasurePage: FC<{ readonly visit: Visit; readonly erasure: ErasureJ
     status === "completed"
       ? {}
       : {
-          "hx-get": visit.to(`${ERASURES_PATH}/${id}`),
+          "hx-get": context.to(`${ERASURES_PATH}/${id}`),
           "hx-trigger": "every 2s",
           "hx-target": "this",
           "hx-swap": "outerMorph",
@@ -147,13 +147,16 @@ export const ErasurePage: FC<{ readonly visit: Visit; readonly erasure: ErasureJ
       {report === null ? (
         <p class="soft">The service is looking for what there is of the person. This page follows.</p>
       ) : (
-        <ErasureReport visit={visit} report={report} />
+        <ErasureReport context={context} report={report} />
       )}
     </div>
   );
 };
 
-const ErasureReport: FC<{ readonly visit: Visit; readonly report: Report }> = ({ visit, report }) => (
+const ErasureReport: FC<{ readonly context: PageContext; readonly report: Report }> = ({
+  context,
+  report,
+}) => (
   <>
     <section class="section" aria-labelledby="erased">
       <h2 id="erased">What was erased</h2>
@@ -168,7 +171,7 @@ const ErasureReport: FC<{ readonly visit: Visit; readonly report: Report }> = ({
     </section>
     <section class="section" aria-labelledby="remains">
       <h2 id="remains">What remains</h2>
-      <Facts facts={remainsOf(visit, report)} />
+      <Facts facts={remainsOf(context, report)} />
     </section>
   </>
 );
@@ -192,12 +195,12 @@ function erasedText(report: Report): string {
   ].join(", ");
 }
 
-function remainsOf(visit: Visit, report: Report): readonly (readonly [string, Child])[] {
+function remainsOf(context: PageContext, report: Report): readonly (readonly [string, Child])[] {
   const { uploads_kept: kept, remains, copies } = report;
   return [
     ...(kept.length === 0
       ? []
-      : [["Uploads that others were sent too", <Uploads visit={visit} ids={kept} />] as const]),
+      : [["Uploads that others were sent too", <Uploads context={context} ids={kept} />] as const]),
     [
       "On the service's disks",
       remains === null ? (
@@ -239,12 +242,15 @@ const Lines: FC<{ readonly texts: readonly string[] }> = ({ texts }) => (
   </>
 );
 
-const Uploads: FC<{ readonly visit: Visit; readonly ids: readonly string[] }> = ({ visit, ids }) => (
+const Uploads: FC<{ readonly context: PageContext; readonly ids: readonly string[] }> = ({
+  context,
+  ids,
+}) => (
   <>
     {ids.map((id) => (
       <div>
-        {visit.may("attachment:manage") ? (
-          <a href={visit.to(`/attachments/${id}`)}>
+        {context.may("attachment:manage") ? (
+          <a href={context.to(`/attachments/${id}`)}>
             <code>{id}</code>
           </a>
         ) : (

@@ -9,7 +9,7 @@ import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import { pageOf } from "../../lists/cursorPaging.ts";
 import { invalid, Problem } from "../../server/problem.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { afterCursor } from "../frame/listCursor.ts";
@@ -26,22 +26,22 @@ type Options = Pick<DashboardOptions, "deps" | "readModel">;
 export function erasureRoutes(options: Options): readonly DashboardRoute[] {
   const { deps } = options;
   return [
-    get(ERASURES_PATH, "workspace:manage", (visit) => listPage(options, visit)),
-    get(`${ERASURES_PATH}/new`, "workspace:manage", async (visit) => newPage(visit, "", null)),
-    post(ERASURES_PATH, "workspace:manage", async (visit) => {
-      const text = fieldOf(visit.form, "address").trim();
+    get(ERASURES_PATH, "workspace:manage", (context) => listPage(options, context)),
+    get(`${ERASURES_PATH}/new`, "workspace:manage", async (context) => newPage(context, "", null)),
+    post(ERASURES_PATH, "workspace:manage", async (context) => {
+      const text = fieldOf(context.form, "address").trim();
       try {
         const address = parseAddress(text);
         if ("invalid" in address) throw invalid("/address", address.invalid);
-        const id = await requestPersonErasure(deps, address, visit.commandContext());
-        return seeOther(visit.to(`${ERASURES_PATH}/${id}`));
+        const id = await requestPersonErasure(deps, address, context.commandContext());
+        return seeOther(context.to(`${ERASURES_PATH}/${id}`));
       } catch (error) {
-        return newPage(visit, text, formFaults(error));
+        return newPage(context, text, formFaults(error));
       }
     }),
-    get(`${ERASURES_PATH}/:id`, "workspace:manage", async (visit): Promise<Page> => {
-      const erasure = await erasureOf(options, visit.workspaceId, visit.params.id ?? "");
-      return { title: "Erasure", above: ABOVE, body: <ErasurePage visit={visit} erasure={erasure} /> };
+    get(`${ERASURES_PATH}/:id`, "workspace:manage", async (context): Promise<Page> => {
+      const erasure = await erasureOf(options, context.workspaceId, context.params.id ?? "");
+      return { title: "Erasure", above: ABOVE, body: <ErasurePage context={context} erasure={erasure} /> };
     }),
   ];
 }
@@ -53,11 +53,11 @@ async function erasureOf({ deps }: Options, workspaceId: string, id: string): Pr
   return erasureJson(view);
 }
 
-async function listPage(options: Options, visit: Visit): Promise<Page> {
-  const { workspaceId } = visit;
+async function listPage(options: Options, context: PageContext): Promise<Page> {
+  const { workspaceId } = context;
   const erasures = options.readModel("erasures");
-  if (!visit.query.has("cursor")) await catchUp(erasures);
-  const request = { limit: PAGE_ITEMS, ...afterCursor(visit) };
+  if (!context.query.has("cursor")) await catchUp(erasures);
+  const request = { limit: PAGE_ITEMS, ...afterCursor(context) };
   const { shown, nextCursor } = await scheduledRead(erasures, (db) =>
     pageOf(request, (page) => listErasures(db, { workspaceId, ...page })),
   );
@@ -65,7 +65,7 @@ async function listPage(options: Options, visit: Visit): Promise<Page> {
     title: "Erasures",
     body: (
       <ErasureList
-        visit={visit}
+        context={context}
         erasures={await erasures.scheduler.mapEach(shown, ({ id }) => erasureOf(options, workspaceId, id))}
         nextCursor={nextCursor}
       />
@@ -73,11 +73,11 @@ async function listPage(options: Options, visit: Visit): Promise<Page> {
   };
 }
 
-function newPage(visit: Visit, address: string, faults: FormFaults | null): Page {
+function newPage(context: PageContext, address: string, faults: FormFaults | null): Page {
   return {
     title: "Erase a person",
     above: ABOVE,
     ...(faults === null ? {} : { status: faults.status }),
-    body: <NewErasure visit={visit} address={address} faults={faults} />,
+    body: <NewErasure context={context} address={address} faults={faults} />,
   };
 }

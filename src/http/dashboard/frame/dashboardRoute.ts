@@ -11,7 +11,7 @@ import type { Session } from "./sessions.ts";
 export const DASHBOARD_PATH = "/dashboard";
 
 /** One request of somebody who is logged in, as a page sees it. */
-export interface Visit {
+export interface PageContext {
   readonly request: Request;
   /** The variable parts of the path, by name. */
   readonly params: Readonly<Record<string, string>>;
@@ -72,7 +72,7 @@ export interface DashboardRoute {
   readonly takesFile?: true;
   /** Asked for by a script and not by a person: it keeps no session alive. */
   readonly isBackground?: true;
-  answer(visit: Visit): Promise<Page | Response>;
+  answer(context: PageContext): Promise<Page | Response>;
 }
 
 /** What is asked for by following a link. */

@@ -26,9 +26,9 @@ import {
   type DashboardRoute,
   formBytesMax,
   type Page,
+  type PageContext,
   post,
   routeTable,
-  type Visit,
 } from "./dashboardRoute.ts";
 import { readForm } from "./formBody.ts";
 import { sectionOf } from "./navigation.ts";
@@ -103,25 +103,25 @@ function frameRoutes({ deps }: DashboardOptions, sessions: Frame["sessions"]): r
 async function answerRequest(frame: Frame, request: Request): Promise<Response> {
   const url = new URL(request.url, "http://localhost");
   const path = url.pathname.slice(frame.home.length).replace(/\/$/, "") || "/";
-  const context = requestContextOf(request);
-  context.route = `${DASHBOARD_PATH}/…`;
-  context.problemPage = (problem) => problemPage(frame, request, problem, null);
+  const requestContext = requestContextOf(request);
+  requestContext.route = `${DASHBOARD_PATH}/…`;
+  requestContext.problemPage = (problem) => problemPage(frame, request, problem, null);
   const open = await answerOpen(frame, request, path);
   if (open !== null) return open;
   if (await frame.isFrozen()) throw frozen();
   const found = frame.table.find(request.method, path);
-  if ("route" in found) context.route = DASHBOARD_PATH + found.route.path;
+  if ("route" in found) requestContext.route = DASHBOARD_PATH + found.route.path;
   const loggedIn = await frame.sessions.of(request);
   if (loggedIn === null) return toLogIn(frame, request, url);
-  const visit = await visitOf(frame, request, {
+  const context = await pageContextOf(frame, request, {
     ...loggedIn,
     url,
     params: "route" in found ? found.params : {},
   });
-  context.problemPage = (problem) => problemPage(frame, request, problem, { visit, path });
+  requestContext.problemPage = (problem) => problemPage(frame, request, problem, { context, path });
   if (!("route" in found)) throw noSuchPage(request, found.methods);
-  await admit(frame, request, visit, found.route);
-  return answerPage(frame, visit, { path, route: found.route });
+  await admit(frame, request, context, found.route);
+  return answerPage(frame, context, { path, route: found.route });
 }
 
 /** What is answered to anybody: files, and the log-in. Null for everything else. */
@@ -189,10 +189,10 @@ function toLogIn(frame: Frame, request: Request, url: URL): Response {
 
 interface Asking extends LoggedIn {
   readonly url: URL;
-  readonly params: Visit["params"];
+  readonly params: PageContext["params"];
 }
 
-async function visitOf(frame: Frame, request: Request, asking: Asking): Promise<Visit> {
+async function pageContextOf(frame: Frame, request: Request, asking: Asking): Promise<PageContext> {
   const { deps, basePath, home, sessions } = frame;
   const { session, principal: key, url, params } = asking;
   const isTest = key.isTest || session.showsTest === true;
@@ -220,16 +220,21 @@ async function visitOf(frame: Frame, request: Request, asking: Asking): Promise<
 }
 
 /** As the API: how often the key comes, from where, and what it may. Throws where it may not. */
-async function admit(frame: Frame, request: Request, visit: Visit, route: DashboardRoute): Promise<void> {
+async function admit(
+  frame: Frame,
+  request: Request,
+  context: PageContext,
+  route: DashboardRoute,
+): Promise<void> {
   const { deps } = frame;
-  const { principal, workspaceId } = visit;
+  const { principal, workspaceId } = context;
   const limits = limitsOf(await deps.workspaces.get(workspaceId), deps.limitsDefault);
   const { rateLimits } = requestContextOf(request).server;
   const { retryAfterSeconds } = await rateLimits.count(principal, limits);
   if (principal.clients !== null && !isClientIn(clientOf(request) ?? "", principal.clients)) {
     throw new Problem("FORBIDDEN", { detail: "this key is not accepted from this computer's address" });
   }
-  if (route.scope !== null && !visit.may(route.scope)) {
+  if (route.scope !== null && !context.may(route.scope)) {
     throw new Problem("FORBIDDEN", { detail: `this needs a key with the scope ${route.scope}` });
   }
   if (retryAfterSeconds !== null) {
@@ -243,27 +248,27 @@ interface Answering {
   readonly route: DashboardRoute;
 }
 
-/** The visit with its form, once it is clear that this session has made it. Throws for any other. */
-async function provenForm(frame: Frame, visit: Visit, route: DashboardRoute): Promise<Visit> {
-  const { request, query, formToken } = visit;
+/** The context with its form, once it is clear that this session has made it. Throws for any other. */
+async function provenForm(frame: Frame, context: PageContext, route: DashboardRoute): Promise<PageContext> {
+  const { request, query, formToken } = context;
   if (!isFromOwnPage(request, frame.url.host)) throw fromElsewhere();
   const form = route.takesFile
     ? new URLSearchParams()
     : await readForm(request, bodyOf(request), formBytesMax(route));
   const token = (route.takesFile ? query : form).get(TOKEN_FIELD) ?? "";
-  if (equalInConstantTime(token, formToken)) return { ...visit, form };
+  if (equalInConstantTime(token, formToken)) return { ...context, form };
   throw new Problem("FORBIDDEN", {
     detail: "the form is of another session, or too old: go back, load the page again and send it once more",
   });
 }
 
-async function answerPage(frame: Frame, visit: Visit, { path, route }: Answering): Promise<Response> {
-  const { request, session } = visit;
-  const asked = route.method === "POST" ? await provenForm(frame, visit, route) : visit;
+async function answerPage(frame: Frame, context: PageContext, { path, route }: Answering): Promise<Response> {
+  const { request, session } = context;
+  const asked = route.method === "POST" ? await provenForm(frame, context, route) : context;
   const answer = await route.answer(asked);
   const notice = frame.notices.take(request, session);
   const response =
-    answer instanceof Response ? answer : pageResponse(frame, visit, { page: answer, path, notice });
+    answer instanceof Response ? answer : pageResponse(frame, context, { page: answer, path, notice });
   const left = noticeOf(response);
   const cookies = [
     // A route that has made the session's cookie anew knows better.
@@ -281,12 +286,12 @@ interface Shown {
   readonly notice: string | null;
 }
 
-function pageResponse(frame: Frame, visit: Visit, { page, path, notice }: Shown): Response {
+function pageResponse(frame: Frame, context: PageContext, { page, path, notice }: Shown): Response {
   // Where a script asks for a page to show it in a dialog, the page around it is there already.
-  const isPart = visit.request.headers.has("hx-request");
+  const isPart = context.request.headers.has("hx-request");
   const html = isPart
     ? String(page.body)
-    : `<!doctype html>${<Layout visit={visit} page={page} path={path} notice={notice} assets={frame.assets} />}`;
+    : `<!doctype html>${<Layout context={context} page={page} path={path} notice={notice} assets={frame.assets} />}`;
   return htmlResponse(html, page.status ?? 200, { vary: "HX-Request" });
 }
 
@@ -295,11 +300,11 @@ function problemPage(
   frame: Frame,
   request: Request,
   problem: Problem,
-  asking: { readonly visit: Visit; readonly path: string } | null,
+  asking: { readonly context: PageContext; readonly path: string } | null,
 ): Response {
   const { requestId } = requestContextOf(request);
   // What cannot be shown for that reason is no fault: the layout says how far it is.
-  const isNotBuilt = problem.options.unavailable === true && asking?.visit.readModelBuild != null;
+  const isNotBuilt = problem.options.unavailable === true && asking?.context.readModelBuild != null;
   const title = isNotBuilt ? (sectionOf(asking.path)?.title ?? "Not there yet") : problemTitle(problem);
   const body = isNotBuilt ? (
     <NotBuiltYet isChange={request.method !== "GET"} />
@@ -313,7 +318,7 @@ function problemPage(
       </BarePage>
     ) : (
       <Layout
-        visit={asking.visit}
+        context={asking.context}
         page={{
           title,
           isWithoutRows: isNotBuilt,

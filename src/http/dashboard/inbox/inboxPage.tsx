@@ -7,12 +7,12 @@ import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import type { MessageRow } from "../message/findMessages.ts";
 
 interface InboxProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly mails: readonly MessageRow[];
   /** The mail beside the list; null: none. */
   readonly opened: EmailView | null;
@@ -26,14 +26,14 @@ interface InboxProps {
 }
 
 /** The address of the inbox with something opened. */
-function inboxAddress(visit: Visit, parameters: Readonly<Record<string, string | null>>): string {
+function inboxAddress(context: PageContext, parameters: Readonly<Record<string, string | null>>): string {
   const given = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== null);
   const query = new URLSearchParams(given);
-  return visit.to("/inbox") + (query.size === 0 ? "" : `?${query}`);
+  return context.to("/inbox") + (query.size === 0 ? "" : `?${query}`);
 }
 
 export const Inbox: FC<InboxProps> = (props) => {
-  const { visit, mails, opened, cursor, nextCursor, isOutbox } = props;
+  const { context, mails, opened, cursor, nextCursor, isOutbox } = props;
   return (
     <>
       <Heading title="Inbox" beside={<LiveMark stream={props.stream} />} />
@@ -45,13 +45,13 @@ export const Inbox: FC<InboxProps> = (props) => {
       {mails.length === 0 && opened === null ? (
         <div
           id="inbox"
-          hx-get={inboxAddress(visit, { cursor })}
+          hx-get={inboxAddress(context, { cursor })}
           hx-select="#inbox"
           hx-trigger={ON_CHANGE}
           hx-target="this"
           hx-swap="outerHTML"
         >
-          {visit.readModelBuild === null ? <NoMail visit={visit} /> : <RowsToCome />}
+          {context.readModelBuild === null ? <NoMail context={context} /> : <RowsToCome />}
         </div>
       ) : (
         <div id="inbox" class={opened === null ? "inbox" : "inbox opened"}>
@@ -61,9 +61,9 @@ export const Inbox: FC<InboxProps> = (props) => {
       )}
       {cursor === null && nextCursor === null ? null : (
         <nav class="pager" aria-label="Pages of the inbox">
-          {cursor === null ? null : <LinkButton href={visit.to("/inbox")} label="Newest" />}
+          {cursor === null ? null : <LinkButton href={context.to("/inbox")} label="Newest" />}
           {nextCursor === null ? null : (
-            <LinkButton href={inboxAddress(visit, { cursor: nextCursor })} label="Older" />
+            <LinkButton href={inboxAddress(context, { cursor: nextCursor })} label="Older" />
           )}
         </nav>
       )}
@@ -71,21 +71,21 @@ export const Inbox: FC<InboxProps> = (props) => {
   );
 };
 
-const NoMail: FC<Pick<InboxProps, "visit">> = ({ visit }) => (
+const NoMail: FC<Pick<InboxProps, "context">> = ({ context }) => (
   <Empty title="No mail yet">
     <p>Send a message with the API: it shows up here within a second, as its recipient would see it.</p>
     <p>
-      <a href={visit.to("/messages")}>How to send a first one</a>
+      <a href={context.to("/messages")}>How to send a first one</a>
     </p>
   </Empty>
 );
 
-const MailList: FC<InboxProps> = ({ visit, mails, opened, cursor }) => (
+const MailList: FC<InboxProps> = ({ context, mails, opened, cursor }) => (
   <ul
     id="mails"
     class="mails"
     aria-label="Mails, newest first"
-    hx-get={inboxAddress(visit, { cursor, open: opened?.id ?? null })}
+    hx-get={inboxAddress(context, { cursor, open: opened?.id ?? null })}
     hx-select="#mails"
     hx-trigger={ON_CHANGE}
     hx-target="this"
@@ -94,7 +94,7 @@ const MailList: FC<InboxProps> = ({ visit, mails, opened, cursor }) => (
     {mails.map(({ id, to, subject, snippet, createdAt }) => (
       <li id={`row-${id}`}>
         <a
-          href={inboxAddress(visit, { cursor, open: id })}
+          href={inboxAddress(context, { cursor, open: id })}
           data-row={id}
           aria-current={opened?.id === id ? "true" : undefined}
         >
@@ -110,7 +110,7 @@ const MailList: FC<InboxProps> = ({ visit, mails, opened, cursor }) => (
   </ul>
 );
 
-const Opened: FC<InboxProps> = ({ visit, opened, isPhoneWide, cursor }) => {
+const Opened: FC<InboxProps> = ({ context, opened, isPhoneWide, cursor }) => {
   if (opened === null)
     return (
       <section class="mail nothing soft">
@@ -118,22 +118,22 @@ const Opened: FC<InboxProps> = ({ visit, opened, isPhoneWide, cursor }) => {
       </section>
     );
   const { id, content } = opened;
-  const at = visit.to(`/messages/${id}`);
+  const at = context.to(`/messages/${id}`);
   if (content === null) return <section class="mail">The content of this mail was erased.</section>;
   const own = { cursor, open: id };
   return (
     <section class="mail" aria-label="Mail">
       <p class="mail-bar">
-        <a href={inboxAddress(visit, { cursor })} data-back>
+        <a href={inboxAddress(context, { cursor })} data-back>
           Close
         </a>
         {content.html === undefined ? null : (
           <span class="widths">
-            <a href={inboxAddress(visit, own)} aria-current={isPhoneWide ? undefined : "true"}>
+            <a href={inboxAddress(context, own)} aria-current={isPhoneWide ? undefined : "true"}>
               Desktop
             </a>
             <a
-              href={inboxAddress(visit, { ...own, width: "phone" })}
+              href={inboxAddress(context, { ...own, width: "phone" })}
               aria-current={isPhoneWide ? "true" : undefined}
             >
               Phone

@@ -4,7 +4,7 @@ import { isUuid } from "../../../kernel/ids.ts";
 import { mailOwnerId } from "../../../kernel/mail/liveOrTestMailOwner.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
 import { catchUp, type MessageRow, messagePage } from "../message/findMessages.ts";
 import { Inbox } from "./inboxPage.tsx";
@@ -13,17 +13,17 @@ const MAILS_PER_PAGE = 25;
 
 /** A mailbox of what would have been sent: mail that was written to the outbox and has gone nowhere. */
 export function inboxRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  return [get("/inbox", "email:read", (visit) => showInbox(options, visit))];
+  return [get("/inbox", "email:read", (context) => showInbox(options, context))];
 }
 
-async function showInbox(options: DashboardOptions, visit: Visit): Promise<Page> {
-  const { query, principal } = visit;
+async function showInbox(options: DashboardOptions, context: PageContext): Promise<Page> {
+  const { query, principal } = context;
   const cursor = query.get("cursor");
   const source = { deps: options.deps, emails: options.readModel("emails") };
   if (cursor === null) await catchUp(source.emails);
   const after = cursor === null ? {} : { after: decodeCursor(cursor) };
   const wanted = { ownerId: mailOwnerId(principal), status: "sent", limit: MAILS_PER_PAGE, ...after };
-  const stream = await messagesStream(options, visit);
+  const stream = await messagesStream(options, context);
   const { rows, nextCursor } = await messagePage(source, wanted);
   const mails = rows.filter(({ transport }: MessageRow) => transport === "outbox");
   const open = query.get("open") ?? "";
@@ -33,7 +33,7 @@ async function showInbox(options: DashboardOptions, visit: Visit): Promise<Page>
     isWide: true,
     body: (
       <Inbox
-        visit={visit}
+        context={context}
         mails={mails}
         opened={opened}
         isPhoneWide={query.get("width") === "phone"}

@@ -9,7 +9,7 @@ import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import { Problem } from "../../server/problem.ts";
 import { requestContextOf } from "../../server/requestContext.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, getInBackground, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, getInBackground, type PageContext } from "../frame/dashboardRoute.ts";
 import type { LiveStreams, Watch } from "./liveStreams.ts";
 
 type LiveOptions = Pick<DashboardOptions, "deps" | "readModel">;
@@ -26,8 +26,8 @@ const MESSAGES_REST_MS = 5 * SECOND_MS;
  * work on the installation.
  */
 export function liveRoutes(options: DashboardOptions, streams: LiveStreams): readonly DashboardRoute[] {
-  const open = (visit: Visit, watched: Watched) => {
-    const { session, workspaceId, request, query } = visit;
+  const open = (context: PageContext, watched: Watched) => {
+    const { session, workspaceId, request, query } = context;
     // A stream that comes back says where it was; a new one where its page was.
     const shown = request.headers.get("last-event-id") ?? query.get("shown") ?? "";
     const response = streams.open({ session, workspaceId, ...watched, shown });
@@ -37,35 +37,35 @@ export function liveRoutes(options: DashboardOptions, streams: LiveStreams): rea
     return response;
   };
   return [
-    getInBackground("/live", "email:read", async (visit) => {
-      const ownerId = mailOwnerId(visit.principal);
+    getInBackground("/live", "email:read", async (context) => {
+      const ownerId = mailOwnerId(context.principal);
       const version = () => versionOfMessages(options, ownerId);
-      return open(visit, { subject: ownerId, version, restMs: MESSAGES_REST_MS });
+      return open(context, { subject: ownerId, version, restMs: MESSAGES_REST_MS });
     }),
-    getInBackground("/live/messages/:id", "email:read", async (visit) => {
-      const { id = "" } = visit.params;
+    getInBackground("/live/messages/:id", "email:read", async (context) => {
+      const { id = "" } = context.params;
       const { store } = options.deps;
       const state = isUuid(id) ? await readEmailState(store, id.toLowerCase()) : null;
-      if (state === null || !isOwnEmail(state, visit.principal)) throw new Problem("NOT_FOUND");
+      if (state === null || !isOwnEmail(state, context.principal)) throw new Problem("NOT_FOUND");
       const stream = emailStream(id.toLowerCase());
       const version = async () => String(await store.lastRevision(stream));
-      return open(visit, { subject: stream, version, restMs: 0 });
+      return open(context, { subject: stream, version, restMs: 0 });
     }),
-    getInBackground("/live/maintenance", "workspace:manage", async (visit) => {
+    getInBackground("/live/maintenance", "workspace:manage", async (context) => {
       const version = async () => options.maintenance.version();
-      return open(visit, { subject: "maintenance", version, restMs: 0 });
+      return open(context, { subject: "maintenance", version, restMs: 0 });
     }),
   ];
 }
 
 /** The address of the stream for a page that shows the workspace's messages as they are now. */
-export async function messagesStream(options: LiveOptions, visit: Visit): Promise<string> {
-  return `${visit.to("/live")}?shown=${await versionOfMessages(options, mailOwnerId(visit.principal))}`;
+export async function messagesStream(options: LiveOptions, context: PageContext): Promise<string> {
+  return `${context.to("/live")}?shown=${await versionOfMessages(options, mailOwnerId(context.principal))}`;
 }
 
 /** The address of the stream for a page that shows a message up to a revision. */
-export function messageStream(visit: Visit, id: string, revision: number): string {
-  return `${visit.to(`/live/messages/${id}`)}?shown=${revision}`;
+export function messageStream(context: PageContext, id: string, revision: number): string {
+  return `${context.to(`/live/messages/${id}`)}?shown=${revision}`;
 }
 
 /** Changes with each message that comes, and with each that ends. Two rows are looked at. */

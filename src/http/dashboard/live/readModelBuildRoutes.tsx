@@ -6,15 +6,15 @@ import { seeOther } from "../frame/notices.ts";
 /** How far the read models are that are being built: what a page that says so asks for again and again. */
 export function readModelBuildRoutes(): readonly DashboardRoute[] {
   return [
-    getInBackground(BUILD_PATH, null, async ({ request, query, readModelBuild: build, ...visit }) => {
-      if (!request.headers.has("hx-request")) return seeOther(visit.to("/"));
+    getInBackground(BUILD_PATH, null, async ({ request, query, readModelBuild: build, ...context }) => {
+      if (!request.headers.has("hx-request")) return seeOther(context.to("/"));
       const isWithoutRows = query.has(WITHOUT_ROWS);
       // htmx then loads the page that has asked. Nobody can have typed anything there.
       if (build === null && isWithoutRows)
         return new Response(null, { headers: { "hx-refresh": "true", "cache-control": "no-store" } });
       return {
         title: "Read models",
-        body: <BuildNotice to={visit.to} build={build} isWithoutRows={isWithoutRows} />,
+        body: <BuildNotice to={context.to} build={build} isWithoutRows={isWithoutRows} />,
       };
     }),
   ];

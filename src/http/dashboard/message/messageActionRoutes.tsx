@@ -11,7 +11,7 @@ import { Problem } from "../../server/problem.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import { Field } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { messageOf } from "./messageRoutes.tsx";
 import { sendAgain } from "./sendAgain.ts";
@@ -21,23 +21,23 @@ type Options = Pick<DashboardOptions, "deps">;
 
 /** What can be done with one message. What cannot be undone asks once. */
 export function messageActionRoutes(options: Options): readonly DashboardRoute[] {
-  const ask = (path: string, page: (visit: Visit, view: EmailView) => Page): DashboardRoute =>
-    get(path, "email:send", async (visit) => page(visit, await reachable(options, visit)));
+  const ask = (path: string, page: (context: PageContext, view: EmailView) => Page): DashboardRoute =>
+    get(path, "email:send", async (context) => page(context, await reachable(options, context)));
   return [
-    ask("/messages/:id/send-again", (visit, view) => askSendAgain(visit, view, {})),
-    post("/messages/:id/send-again", "email:send", (visit) => doSendAgain(options, visit)),
+    ask("/messages/:id/send-again", (context, view) => askSendAgain(context, view, {})),
+    post("/messages/:id/send-again", "email:send", (context) => doSendAgain(options, context)),
     ask("/messages/:id/cancel", askCancel),
-    post("/messages/:id/cancel", "email:send", (visit) => doCancel(options, visit)),
+    post("/messages/:id/cancel", "email:send", (context) => doCancel(options, context)),
     ask("/messages/:id/erase", askErase),
-    post("/messages/:id/erase", "email:send", (visit) => doErase(options, visit)),
-    post("/messages/:id/try-now", "email:send", (visit) => doTryNow(options, visit)),
+    post("/messages/:id/erase", "email:send", (context) => doErase(options, context)),
+    post("/messages/:id/try-now", "email:send", (context) => doTryNow(options, context)),
   ];
 }
 
 /** A message that the key may act on: one that is bound to senders reaches their messages alone. */
-export async function reachable(options: Options, visit: Visit): Promise<EmailView> {
-  const view = await messageOf(options, visit);
-  requireSender(visit.principal, view.content?.from ?? null);
+export async function reachable(options: Options, context: PageContext): Promise<EmailView> {
+  const view = await messageOf(options, context);
+  requireSender(context.principal, view.content?.from ?? null);
   return view;
 }
 
@@ -56,11 +56,15 @@ interface SendAgainAnswers {
   readonly fault?: string;
 }
 
-function askSendAgain(visit: Visit, view: EmailView, { to, nonce, toFault, fault }: SendAgainAnswers): Page {
+function askSendAgain(
+  context: PageContext,
+  view: EmailView,
+  { to, nonce, toFault, fault }: SendAgainAnswers,
+): Page {
   if (view.content === null)
     throw new Problem("NOT_FOUND", { detail: "the content of the message was erased" });
   const status = toFault === undefined && fault === undefined ? 200 : 422;
-  const page = confirmationPage(visit, {
+  const page = confirmationPage(context, {
     title: "Send again",
     question: "Send this message again?",
     above: aboveAction(view),
@@ -93,26 +97,27 @@ function askSendAgain(visit: Visit, view: EmailView, { to, nonce, toFault, fault
   return { ...page, status };
 }
 
-async function doSendAgain({ deps }: Options, visit: Visit): Promise<Page | Response> {
-  const view = await reachable({ deps }, visit);
-  const to = (visit.form.get("to") ?? "").trim();
-  const nonce = visit.form.get("nonce") ?? "";
+async function doSendAgain({ deps }: Options, context: PageContext): Promise<Page | Response> {
+  const view = await reachable({ deps }, context);
+  const to = (context.form.get("to") ?? "").trim();
+  const nonce = context.form.get("nonce") ?? "";
   if (!isUuid(nonce))
     throw new Problem("INVALID_REQUEST", { detail: "the form is not whole: load the page again" });
   const parsed = parseAddress(to);
-  if ("invalid" in parsed) return askSendAgain(visit, view, { to, nonce, toFault: `It ${parsed.invalid}.` });
-  const outcome = await sendAgain(deps, { view, to, nonce }, visit);
+  if ("invalid" in parsed)
+    return askSendAgain(context, view, { to, nonce, toFault: `It ${parsed.invalid}.` });
+  const outcome = await sendAgain(deps, { view, to, nonce }, context);
   if (outcome.kind !== "accepted") {
     // Another nonce where this one was used for another recipient.
     const fresh = outcome.kind === "conflict" ? {} : { nonce };
-    return askSendAgain(visit, view, { to, ...fresh, fault: refusalText(outcome) });
+    return askSendAgain(context, view, { to, ...fresh, fault: refusalText(outcome) });
   }
   const { id } = outcome.receipt;
-  return seeOther(visit.to(`/messages/${id}`), "This is the new message: the content was sent again.");
+  return seeOther(context.to(`/messages/${id}`), "This is the new message: the content was sent again.");
 }
 
-function askCancel(visit: Visit, view: EmailView): Page {
-  return confirmationPage(visit, {
+function askCancel(context: PageContext, view: EmailView): Page {
+  return confirmationPage(context, {
     title: "Cancel",
     question: "Cancel this message?",
     above: aboveAction(view),
@@ -123,20 +128,20 @@ function askCancel(visit: Visit, view: EmailView): Page {
   });
 }
 
-async function doCancel({ deps }: Options, visit: Visit): Promise<Response> {
-  const { id } = await reachable({ deps }, visit);
-  const outcome = await cancelEmail(deps, id, visit.commandContext());
+async function doCancel({ deps }: Options, context: PageContext): Promise<Response> {
+  const { id } = await reachable({ deps }, context);
+  const outcome = await cancelEmail(deps, id, context.commandContext());
   if (outcome === "notFound") throw new Problem("NOT_FOUND");
   const notice =
     outcome === "notCancelable"
       ? "It could not be canceled: a worker has it, or it has ended."
       : "The message was canceled.";
-  return seeOther(visit.to(`/messages/${id}`), notice);
+  return seeOther(context.to(`/messages/${id}`), notice);
 }
 
-function askErase(visit: Visit, view: EmailView): Page {
+function askErase(context: PageContext, view: EmailView): Page {
   const willBeCanceled = isWaiting(view.email.status);
-  return confirmationPage(visit, {
+  return confirmationPage(context, {
     title: "Erase content",
     question: "Erase the content of this message?",
     above: aboveAction(view),
@@ -154,21 +159,21 @@ function askErase(visit: Visit, view: EmailView): Page {
   });
 }
 
-async function doErase({ deps }: Options, visit: Visit): Promise<Response> {
-  const { id } = await reachable({ deps }, visit);
-  const outcome = await eraseEmail(deps, id, { reason: "requested" }, visit.commandContext());
+async function doErase({ deps }: Options, context: PageContext): Promise<Response> {
+  const { id } = await reachable({ deps }, context);
+  const outcome = await eraseEmail(deps, id, { reason: "requested" }, context.commandContext());
   if (outcome === "notFound") throw new Problem("NOT_FOUND");
   const notice =
     outcome === "afterClaim"
       ? "A worker is at the message: its content is erased when the attempt has ended."
       : "The content was erased.";
-  return seeOther(visit.to(`/messages/${id}`), notice);
+  return seeOther(context.to(`/messages/${id}`), notice);
 }
 
-async function doTryNow({ deps }: Options, visit: Visit): Promise<Response> {
-  const { id } = await reachable({ deps }, visit);
-  const { outcome } = await resumeEmail(deps.store, id, visit.commandContext());
+async function doTryNow({ deps }: Options, context: PageContext): Promise<Response> {
+  const { id } = await reachable({ deps }, context);
+  const { outcome } = await resumeEmail(deps.store, id, context.commandContext());
   const notice =
     outcome === "resumed" ? "It is due now and goes next." : "It does not wait for a time any more.";
-  return seeOther(visit.to(`/messages/${id}`), notice);
+  return seeOther(context.to(`/messages/${id}`), notice);
 }

@@ -10,7 +10,7 @@ import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable, withFilter } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { lengthOfTime, Time } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import type { MessageRow } from "./findMessages.ts";
 import { reasonText } from "./reasonText.ts";
@@ -20,7 +20,7 @@ import { SEARCH_CHARACTERS_MAX, type Search, searchText } from "./searchWords.ts
 export const NEW_SHOWN_MAX = 100;
 
 export interface MessageListProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly now: EpochMs;
   readonly search: Search;
   readonly faults: readonly string[];
@@ -34,33 +34,33 @@ export interface MessageListProps {
 }
 
 /** The address of the list with a search. */
-export function listAddress(visit: Visit, text: string): string {
-  return visit.to(withFilter("/messages", { q: text }));
+export function listAddress(context: PageContext, text: string): string {
+  return context.to(withFilter("/messages", { q: text }));
 }
 
 /** The list of messages, with its search. */
 export const MessageList: FC<MessageListProps> = (props) => {
-  const { visit, search, rows, faults } = props;
+  const { context, search, rows, faults } = props;
   const text = searchText(search.words);
   return (
     <>
       <Heading title="Messages" beside={<LiveMark stream={props.stream} />}>
         <LinkButton
-          href={`${visit.to("/messages.csv")}${text === "" ? "" : `?${new URLSearchParams({ q: text })}`}`}
+          href={`${context.to("/messages.csv")}${text === "" ? "" : `?${new URLSearchParams({ q: text })}`}`}
           label="Download CSV"
         />
-        {visit.may("email:send") && rows.length > 0 ? (
+        {context.may("email:send") && rows.length > 0 ? (
           <LinkButton
-            href={`${visit.to("/messages/send-again")}?${new URLSearchParams({ q: text })}`}
+            href={`${context.to("/messages/send-again")}?${new URLSearchParams({ q: text })}`}
             label="Send all again…"
             asks
           />
         ) : null}
       </Heading>
-      <SearchBox visit={visit} search={search} faults={faults} />
+      <SearchBox context={context} search={search} faults={faults} />
       <MessageRows {...props} newer={0} />
       {rows.length === 0 && faults.length === 0 ? <NothingFound {...props} /> : null}
-      <Pager visit={visit} path="/messages" nextCursor={props.nextCursor} filter={{ q: text }} />
+      <Pager context={context} path="/messages" nextCursor={props.nextCursor} filter={{ q: text }} />
     </>
   );
 };
@@ -68,12 +68,16 @@ export const MessageList: FC<MessageListProps> = (props) => {
 /** The statuses that people look for most. */
 const SHORTCUTS = ["scheduled", "deferred", "bounced", "complained", "failed", "suppressed"] as const;
 
-const SearchBox: FC<Pick<MessageListProps, "visit" | "search" | "faults">> = ({ visit, search, faults }) => {
+const SearchBox: FC<Pick<MessageListProps, "context" | "search" | "faults">> = ({
+  context,
+  search,
+  faults,
+}) => {
   const { words } = search;
   return (
     <div class="search">
       <search>
-        <form method="get" action={visit.to("/messages")}>
+        <form method="get" action={context.to("/messages")}>
           <label class="unseen" for="q">
             Search messages
           </label>
@@ -102,17 +106,17 @@ const SearchBox: FC<Pick<MessageListProps, "visit" | "search" | "faults">> = ({ 
       <p class="shortcuts">
         {SHORTCUTS.map((status) => (
           <a
-            href={listAddress(visit, searchText({ ...words, status }))}
+            href={listAddress(context, searchText({ ...words, status }))}
             aria-current={words.status === status ? "true" : undefined}
           >
             {status}
           </a>
         ))}
-        {searchText(words) === "" ? null : <a href={visit.to("/messages")}>all</a>}
+        {searchText(words) === "" ? null : <a href={context.to("/messages")}>all</a>}
       </p>
       <details>
         <summary>Filters</summary>
-        <form method="get" action={visit.to("/messages")} class="filters">
+        <form method="get" action={context.to("/messages")} class="filters">
           <input type="hidden" name="words" value="" />
           <Field
             name="to"
@@ -162,7 +166,7 @@ const SearchBox: FC<Pick<MessageListProps, "visit" | "search" | "faults">> = ({ 
 };
 
 interface MessageRowsProps
-  extends Pick<MessageListProps, "visit" | "now" | "search" | "rows" | "isFirstPage"> {
+  extends Pick<MessageListProps, "context" | "now" | "search" | "rows" | "isFirstPage"> {
   /** Messages that have come since the list was shown. */
   readonly newer: number;
 }
@@ -171,7 +175,7 @@ interface MessageRowsProps
  * The rows of a page. They stay the same ones, as what they are now: what is new is counted above them and shown when
  * somebody asks for it, so that no row moves under the hand that points at it.
  */
-export const MessageRows: FC<MessageRowsProps> = ({ visit, now, search, rows, isFirstPage, newer }) => {
+export const MessageRows: FC<MessageRowsProps> = ({ context, now, search, rows, isFirstPage, newer }) => {
   const text = searchText(search.words);
   const again = new URLSearchParams({
     q: text,
@@ -181,14 +185,14 @@ export const MessageRows: FC<MessageRowsProps> = ({ visit, now, search, rows, is
   return (
     <div
       id="message-rows"
-      hx-get={`${visit.to("/messages/rows")}?${again}`}
+      hx-get={`${context.to("/messages/rows")}?${again}`}
       hx-trigger={ON_CHANGE}
       hx-target="this"
       hx-swap="outerMorph"
     >
       <p class="newer" role="status">
         {newer === 0 ? null : (
-          <a class="button" href={listAddress(visit, text)}>
+          <a class="button" href={listAddress(context, text)}>
             {newer >= NEW_SHOWN_MAX ? `${NEW_SHOWN_MAX}+` : newer} new
           </a>
         )}
@@ -199,7 +203,7 @@ export const MessageRows: FC<MessageRowsProps> = ({ visit, now, search, rows, is
           columns={columnsAt(now)}
           rows={rows}
           idOf={({ id }) => id}
-          linkOf={({ id }) => visit.to(`/messages/${id}`)}
+          linkOf={({ id }) => context.to(`/messages/${id}`)}
         />
       )}
     </div>
@@ -238,8 +242,8 @@ const RowStatus: FC<{ readonly row: MessageRow; readonly now: EpochMs }> = ({
   </span>
 );
 
-const NothingFound: FC<MessageListProps> = ({ visit, search, nextCursor, firstCommand }) => {
-  if (visit.readModelBuild !== null && nextCursor === null) return <RowsToCome />;
+const NothingFound: FC<MessageListProps> = ({ context, search, nextCursor, firstCommand }) => {
+  if (context.readModelBuild !== null && nextCursor === null) return <RowsToCome />;
   if (searchText(search.words) !== "") {
     return (
       <Empty title={nextCursor === null ? "No message matches" : "Nothing among these"}>
@@ -249,7 +253,7 @@ const NothingFound: FC<MessageListProps> = ({ visit, search, nextCursor, firstCo
             : "The search goes on with older messages."}
         </p>
         <p>
-          <a href={visit.to("/messages")}>Show all messages</a>
+          <a href={context.to("/messages")}>Show all messages</a>
         </p>
       </Empty>
     );
@@ -259,7 +263,7 @@ const NothingFound: FC<MessageListProps> = ({ visit, search, nextCursor, firstCo
       <p>Send the first one. It shows up here at once.</p>
       <pre>{firstCommand}</pre>
       <p>
-        <a href={visit.outside("/docs")}>API reference</a>
+        <a href={context.outside("/docs")}>API reference</a>
       </p>
     </Empty>
   );

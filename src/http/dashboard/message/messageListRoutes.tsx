@@ -17,8 +17,8 @@ import {
   get,
   getInBackground,
   type Page,
+  type PageContext,
   post,
-  type Visit,
 } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
@@ -49,11 +49,11 @@ const ROWS_PER_PAGE = 30;
 export function messageListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const source: MessageSource = { deps: options.deps, emails: options.readModel("emails") };
   return [
-    get("/messages", "email:read", (visit) => showList(options, source, visit)),
-    getInBackground("/messages/rows", "email:read", (visit) => showRows(source, visit)),
-    get("/messages.csv", "email:read", async (visit) => csvOf(source, visit)),
-    get("/messages/send-again", "email:send", async (visit) => confirmSendAgain(source, visit)),
-    post("/messages/send-again", "email:send", (visit) => sendAllAgain(source, visit)),
+    get("/messages", "email:read", (context) => showList(options, source, context)),
+    getInBackground("/messages/rows", "email:read", (context) => showRows(source, context)),
+    get("/messages.csv", "email:read", async (context) => csvOf(source, context)),
+    get("/messages/send-again", "email:send", async (context) => confirmSendAgain(source, context)),
+    post("/messages/send-again", "email:send", (context) => sendAllAgain(source, context)),
   ];
 }
 
@@ -65,15 +65,15 @@ function wordsOfForm(query: URLSearchParams): SearchTerms {
 async function showList(
   options: DashboardOptions,
   source: MessageSource,
-  visit: Visit,
+  context: PageContext,
 ): Promise<Page | Response> {
-  const { query, principal } = visit;
-  if (query.has("words")) return seeOther(listAddress(visit, searchText(wordsOfForm(query))));
+  const { query, principal } = context;
+  if (query.has("words")) return seeOther(listAddress(context, searchText(wordsOfForm(query))));
   const search = parseSearch(query.get("q") ?? "");
-  if (search.id !== null) return seeOther(visit.to(`/messages/${search.id}`));
+  if (search.id !== null) return seeOther(context.to(`/messages/${search.id}`));
   const cursor = query.get("cursor");
   // Before the rows are read: what happens in between is announced twice rather than never.
-  const stream = await messagesStream(options, visit);
+  const stream = await messagesStream(options, context);
   const found = await find(source, principal, search, cursor);
   return {
     title: "Messages",
@@ -81,7 +81,7 @@ async function showList(
     status: found.faults.length > 0 ? 422 : 200,
     body: (
       <MessageList
-        visit={visit}
+        context={context}
         now={source.deps.clock.now()}
         search={search}
         faults={found.faults}
@@ -120,8 +120,8 @@ async function find(
   return { ...(await messagePage(source, { ...parsed.query, ...after, limit: ROWS_PER_PAGE })), faults };
 }
 
-async function showRows(source: MessageSource, visit: Visit): Promise<Page> {
-  const { query, principal } = visit;
+async function showRows(source: MessageSource, context: PageContext): Promise<Page> {
+  const { query, principal } = context;
   const search = parseSearch(query.get("q") ?? "");
   const ids = (query.get("ids") ?? "").split(",").filter(isUuid).slice(0, ROWS_PER_PAGE);
   const rows = await messagesOf(source, principal, ids);
@@ -133,7 +133,7 @@ async function showRows(source: MessageSource, visit: Visit): Promise<Page> {
     title: "Messages",
     body: (
       <MessageRows
-        visit={visit}
+        context={context}
         now={source.deps.clock.now()}
         search={search}
         rows={rows}
@@ -145,28 +145,28 @@ async function showRows(source: MessageSource, visit: Visit): Promise<Page> {
 }
 
 /** The query of a search that must be in order: a form or a link of ours holds no other. */
-function queryOf(source: MessageSource, visit: Visit, text: string) {
+function queryOf(source: MessageSource, context: PageContext, text: string) {
   const search = parseSearch(text);
-  const parsed = emailQueryOf(source.deps, visit.principal, search.words);
+  const parsed = emailQueryOf(source.deps, context.principal, search.words);
   const faults = [...search.faults, ...("faults" in parsed ? parsed.faults : [])];
   if ("query" in parsed && faults.length === 0 && search.words.key === undefined) return parsed.query;
   throw new Problem("INVALID_REQUEST", { detail: faults[0] ?? "key: names one message, open that" });
 }
 
-function csvOf(source: MessageSource, visit: Visit): Response {
-  const query = queryOf(source, visit, visit.query.get("q") ?? "");
+function csvOf(source: MessageSource, context: PageContext): Response {
+  const query = queryOf(source, context, context.query.get("q") ?? "");
   const day = rfc3339(source.deps.clock.now()).slice(0, 10);
   return csvResponse(
-    visit.request,
-    messageCsv(source, query, { keyId: visit.principal.keyId, onEnd: beginStream(visit.request) }),
+    context.request,
+    messageCsv(source, query, { keyId: context.principal.keyId, onEnd: beginStream(context.request) }),
     `messages-${day}.csv`,
   );
 }
 
-function confirmSendAgain(source: MessageSource, visit: Visit): Page {
-  const text = visit.query.get("q") ?? "";
-  queryOf(source, visit, text);
-  return confirmationPage(visit, {
+function confirmSendAgain(source: MessageSource, context: PageContext): Page {
+  const text = context.query.get("q") ?? "";
+  queryOf(source, context, text);
+  return confirmationPage(context, {
     title: "Send all again",
     question: "Send all that match again?",
     above: [{ path: `/messages?${new URLSearchParams({ q: text })}`, title: "Messages" }],
@@ -197,16 +197,16 @@ function confirmSendAgain(source: MessageSource, visit: Visit): Page {
   });
 }
 
-async function sendAllAgain(source: MessageSource, visit: Visit): Promise<Page> {
-  const { form } = visit;
+async function sendAllAgain(source: MessageSource, context: PageContext): Promise<Page> {
+  const { form } = context;
   const text = form.get("q") ?? "";
   const until = form.get("until") ?? "";
   const nonce = form.get("nonce") ?? "";
   if (Number.isNaN(epochMs(until)) || !isUuid(nonce)) throw refusedFor("INVALID_REQUEST", []);
-  const query = queryOf(source, visit, text);
+  const query = queryOf(source, context, text);
   // What this makes is newer than `until`, so it is never found again and sent once more.
   const before = [query.createdBefore, until].filter((time) => time !== undefined).sort()[0] ?? until;
-  const result = await sendBatchAgain(source, visit, {
+  const result = await sendBatchAgain(source, context, {
     query: { ...query, createdBefore: before },
     nonce,
     cursor: form.get("cursor"),
@@ -214,16 +214,16 @@ async function sendAllAgain(source: MessageSource, visit: Visit): Promise<Page> 
   return {
     title: "Sent again",
     above: [{ path: `/messages?${new URLSearchParams({ q: text })}`, title: "Messages" }],
-    body: <BatchReport visit={visit} result={result} fields={{ q: text, until, nonce }} />,
+    body: <BatchReport context={context} result={result} fields={{ q: text, until, nonce }} />,
   };
 }
 
 const BatchReport = ({
-  visit,
+  context,
   result,
   fields,
 }: {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly result: BatchResult;
   readonly fields: Readonly<Record<string, string>>;
 }) => (
@@ -237,17 +237,17 @@ const BatchReport = ({
       <ul>
         {result.refusals.map(({ id, why }) => (
           <li>
-            <a href={visit.to(`/messages/${id}`)}>{id}</a>: {why}
+            <a href={context.to(`/messages/${id}`)}>{id}</a>: {why}
           </li>
         ))}
       </ul>
     )}
     {result.nextCursor === null ? (
       <p class="actions">
-        <LinkButton href={visit.to("/messages")} label="To the messages" />
+        <LinkButton href={context.to("/messages")} label="To the messages" />
       </p>
     ) : (
-      <PostForm visit={visit} action="/messages/send-again" class="actions">
+      <PostForm context={context} action="/messages/send-again" class="actions">
         {Object.entries({ ...fields, cursor: result.nextCursor }).map(([name, value]) => (
           <input type="hidden" name={name} value={value} />
         ))}

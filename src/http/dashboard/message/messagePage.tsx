@@ -10,7 +10,7 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Ago, Time } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import { messageStream } from "../live/liveRoutes.ts";
 import { listAddress } from "./messageListPage.tsx";
@@ -31,7 +31,7 @@ const PART_TITLES: Readonly<Record<Part, string>> = {
 };
 
 export interface MessagePageProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly view: EmailView;
   readonly waiting: Waiting | null;
   readonly now: EpochMs;
@@ -43,9 +43,9 @@ export interface MessagePageProps {
 
 /** One message: on top why it waits or what became of it, then its parts. */
 export const MessagePage: FC<MessagePageProps> = (props) => {
-  const { visit, view, part } = props;
+  const { context, view, part } = props;
   const { id, email, content } = view;
-  const at = visit.to(`/messages/${id}`);
+  const at = context.to(`/messages/${id}`);
   return (
     <div
       id="message"
@@ -59,7 +59,7 @@ export const MessagePage: FC<MessagePageProps> = (props) => {
         beside={
           <>
             <Status status={email.status} />
-            <LiveMark stream={messageStream(visit, id, view.events.at(-1)?.sequence ?? 0)} />
+            <LiveMark stream={messageStream(context, id, view.events.at(-1)?.sequence ?? 0)} />
           </>
         }
       >
@@ -98,9 +98,9 @@ function isShown(part: Part, { content }: EmailView): boolean {
   return part === "headers" || (content.attachments ?? []).length > 0;
 }
 
-const Actions: FC<MessagePageProps> = ({ visit, view: { id, email, content } }) => {
-  if (!visit.may("email:send")) return null;
-  const at = visit.to(`/messages/${id}`);
+const Actions: FC<MessagePageProps> = ({ context, view: { id, email, content } }) => {
+  if (!context.may("email:send")) return null;
+  const at = context.to(`/messages/${id}`);
   return (
     <>
       {content === null ? null : <LinkButton href={`${at}/send-again`} label="Send again…" asks />}
@@ -137,10 +137,10 @@ const UNTIL_WORDS: Readonly<Partial<Record<Waiting["reason"], string>>> = {
 
 /** Why it waits, until when, and what can be done; or what became of it, in words. */
 const Standing: FC<MessagePageProps> = (props) => {
-  const { waiting, view, visit, now } = props;
-  if (waiting === null) return <Ended view={view} visit={visit} />;
+  const { waiting, view, context, now } = props;
+  if (waiting === null) return <Ended view={view} context={context} />;
   const isDueLater = view.email.status === "deferred" && view.email.nextAttemptAt > now;
-  const isTryable = visit.may("email:send") && (isDueLater || view.email.isDeliveryUnknown);
+  const isTryable = context.may("email:send") && (isDueLater || view.email.isDeliveryUnknown);
   return (
     <section class="standing waiting" aria-label="Why it waits">
       <div>
@@ -156,11 +156,11 @@ const Standing: FC<MessagePageProps> = (props) => {
           <p>To try it now may deliver it twice: the second one carries the same Message-ID.</p>
         ) : null}
       </div>
-      {waiting.reason === "scheduled" && visit.may("email:send") ? (
-        <ActionButton visit={visit} action={`/messages/${view.id}/send-now`} verb="Send now" isPrimary />
+      {waiting.reason === "scheduled" && context.may("email:send") ? (
+        <ActionButton context={context} action={`/messages/${view.id}/send-now`} verb="Send now" isPrimary />
       ) : null}
       {isTryable ? (
-        <ActionButton visit={visit} action={`/messages/${view.id}/try-now`} verb="Try now" isPrimary />
+        <ActionButton context={context} action={`/messages/${view.id}/try-now`} verb="Try now" isPrimary />
       ) : null}
     </section>
   );
@@ -177,7 +177,10 @@ function waitingDetail({ reason, detail }: Waiting): string {
 /** What went wrong with a message, at the last. */
 const ENDS_BADLY: readonly string[] = ["EmailBounced", "EmailFailed", "EmailSuppressed", "EmailComplained"];
 
-const Ended: FC<Pick<MessagePageProps, "view" | "visit">> = ({ view: { email, events, content }, visit }) => {
+const Ended: FC<Pick<MessagePageProps, "view" | "context">> = ({
+  view: { email, events, content },
+  context,
+}) => {
   if (!isTerminal(email.status)) return null;
   const last = events.findLast(({ event }) => ENDS_BADLY.includes(event.type))?.event;
   if (last === undefined || !("reason" in last.data || last.type === "EmailComplained")) return null;
@@ -194,9 +197,9 @@ const Ended: FC<Pick<MessagePageProps, "view" | "visit">> = ({ view: { email, ev
         {source === undefined ? null : <p>{sourceText(source)}</p>}
         {said ? <pre class="said">{said}</pre> : null}
       </div>
-      {email.status === "suppressed" && content !== null && visit.may("suppression:manage") ? (
+      {email.status === "suppressed" && content !== null && context.may("suppression:manage") ? (
         <LinkButton
-          href={visit.to(`/suppressions?${new URLSearchParams({ address: content.to })}`)}
+          href={context.to(`/suppressions?${new URLSearchParams({ address: content.to })}`)}
           label="Look it up"
         />
       ) : null}
@@ -215,10 +218,10 @@ function named(name: string | undefined, address: Child): Child {
   );
 }
 
-function factsOf({ visit, view }: MessagePageProps): readonly (readonly [string, Child])[] {
+function factsOf({ context, view }: MessagePageProps): readonly (readonly [string, Child])[] {
   const { id, email, content } = view;
   const search = (name: "to" | "from" | "template" | "tag", value: string) => (
-    <a href={listAddress(visit, searchText({ [name]: value }))}>{value}</a>
+    <a href={listAddress(context, searchText({ [name]: value }))}>{value}</a>
   );
   const erased = <i class="soft">erased</i>;
   return [

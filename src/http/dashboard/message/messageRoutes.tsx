@@ -7,7 +7,7 @@ import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import { Problem } from "../../server/problem.ts";
 import { withRoomFor } from "../../server/requestContext.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { type InlineImage, referredImages, withInlineImages } from "./inlineImages.ts";
 import { bodyResponse, downloadResponse, fileAt } from "./messageFileResponses.ts";
 import { MessagePage, PARTS, type Part } from "./messagePage.tsx";
@@ -22,58 +22,58 @@ type Options = Pick<DashboardOptions, "deps" | "readModel" | "readWaitingReason"
 /** One message: its page and its files. */
 export function messageRoutes(options: Options): readonly DashboardRoute[] {
   return [
-    get("/messages/:id", "email:read", (visit) => showMessage(options, visit)),
-    get("/messages/:id/timeline", "email:read", (visit) => showTimeline(options, visit)),
-    get("/messages/:id/body.html", "email:read", async (visit) => {
-      const view = await messageOf(options, visit);
+    get("/messages/:id", "email:read", (context) => showMessage(options, context)),
+    get("/messages/:id/timeline", "email:read", (context) => showTimeline(options, context)),
+    get("/messages/:id/body.html", "email:read", async (context) => {
+      const view = await messageOf(options, context);
       if (view.content?.html === undefined) throw new Problem("NOT_FOUND");
       const { html } = view.content;
       const whole = () => htmlWithImages(options, view, html);
-      return bodyResponse(await withRoomFor(visit.request, fileBytesOf(view), whole));
+      return bodyResponse(await withRoomFor(context.request, fileBytesOf(view), whole));
     }),
-    get("/messages/:id/source.eml", "email:read", async (visit) => {
-      const view = await messageOf(options, visit);
-      const mime = await withRoomFor(visit.request, fileBytesOf(view), () => mimeOf(options, view));
+    get("/messages/:id/source.eml", "email:read", async (context) => {
+      const view = await messageOf(options, context);
+      const mime = await withRoomFor(context.request, fileBytesOf(view), () => mimeOf(options, view));
       return downloadResponse(mime, `${view.id}.eml`, "message/rfc822");
     }),
-    get("/messages/:id/files/:index", "email:read", (visit) => fileOf(options, visit)),
+    get("/messages/:id/files/:index", "email:read", (context) => fileOf(options, context)),
   ];
 }
 
 /** The message that the path names. Throws where the workspace has none of the id. */
-export async function messageOf({ deps }: Pick<Options, "deps">, visit: Visit): Promise<EmailView> {
-  const { id = "" } = visit.params;
+export async function messageOf({ deps }: Pick<Options, "deps">, context: PageContext): Promise<EmailView> {
+  const { id = "" } = context.params;
   const read = (isTest: boolean) =>
     isUuid(id) ? readEmail(deps, { workspaceId, isTest }, id.toLowerCase()) : null;
-  const { workspaceId, isTest } = visit.principal;
+  const { workspaceId, isTest } = context.principal;
   const view = await read(isTest);
   if (view !== null) return view;
   // A webhook's call, or a colleague's link, may lead to mail that this session does not show at the moment.
-  const isElsewhere = visit.mail !== "testOnly" && (await read(!isTest)) !== null;
+  const isElsewhere = context.mail !== "testOnly" && (await read(!isTest)) !== null;
   const detail = isElsewhere
     ? `it is ${isTest ? "live" : "test"} mail: choose “Show ${isTest ? "live" : "test"} mail” first`
     : "there is no such message in this workspace";
   throw new Problem("NOT_FOUND", { detail });
 }
 
-async function showMessage(options: Options, visit: Visit): Promise<Page> {
-  const view = await messageOf(options, visit);
+async function showMessage(options: Options, context: PageContext): Promise<Page> {
+  const view = await messageOf(options, context);
   const waiting = await options.readWaitingReason(view);
-  const part = partOf(visit.query.get("show"));
-  const isPhoneWide = visit.query.get("width") === "phone";
+  const part = partOf(context.query.get("show"));
+  const isPhoneWide = context.query.get("width") === "phone";
   return {
     title: view.content?.subject || "Message",
     above: [{ path: "/messages", title: "Messages" }],
     body: (
       <MessagePage
-        visit={visit}
+        context={context}
         view={view}
         waiting={waiting}
         now={options.deps.clock.now()}
         part={part}
         isPhoneWide={isPhoneWide}
       >
-        {await partBody(options, visit, view, part)}
+        {await partBody(options, context, view, part)}
       </MessagePage>
     ),
   };
@@ -83,41 +83,41 @@ function partOf(text: string | null): Part {
   return PARTS.find((part) => part === text) ?? "timeline";
 }
 
-async function partBody(options: Options, visit: Visit, view: EmailView, part: Part) {
-  const at = visit.to(`/messages/${view.id}`);
+async function partBody(options: Options, context: PageContext, view: EmailView, part: Part) {
+  const at = context.to(`/messages/${view.id}`);
   const { content } = view;
   if (part === "html" && content?.html !== undefined)
-    return <HtmlPart at={at} isPhoneWide={visit.query.get("width") === "phone"} />;
+    return <HtmlPart at={at} isPhoneWide={context.query.get("width") === "phone"} />;
   if (part === "text" && content?.text !== undefined) return <TextPart text={content.text} />;
   if (part === "headers" && content !== null)
     return (
       <HeadersPart mime={options.buildMime(mailMessage(view.id, view.email, { ...content, files: [] }))} />
     );
   if (part === "files" && content !== null) return <FilesPart at={at} view={view} />;
-  return timelinePart(visit, view, await entriesOf(options, visit, view));
+  return timelinePart(context, view, await entriesOf(options, context, view));
 }
 
-function entriesOf({ deps, readModel }: Options, visit: Visit, view: EmailView) {
-  const deliveries = visit.may("webhook:manage") ? readModel("webhook-deliveries") : null;
-  return timelineOf(deps, view, { deliveries, hasKeyNames: visit.may("workspace:manage") });
+function entriesOf({ deps, readModel }: Options, context: PageContext, view: EmailView) {
+  const deliveries = context.may("webhook:manage") ? readModel("webhook-deliveries") : null;
+  return timelineOf(deps, view, { deliveries, hasKeyNames: context.may("workspace:manage") });
 }
 
-function timelinePart(visit: Visit, view: EmailView, entries: readonly TimelineEntry[]) {
-  const at = visit.to(`/messages/${view.id}`);
-  const shown = wholeNumber(visit.query.get("at") ?? "", { min: 1, max: entries.length }) ?? entries.length;
+function timelinePart(context: PageContext, view: EmailView, entries: readonly TimelineEntry[]) {
+  const at = context.to(`/messages/${view.id}`);
+  const shown = wholeNumber(context.query.get("at") ?? "", { min: 1, max: entries.length }) ?? entries.length;
   return <Timeline entries={entries} shown={shown} pageAt={at} partAt={`${at}/timeline`} />;
 }
 
-async function showTimeline(options: Options, visit: Visit): Promise<Page> {
-  const view = await messageOf(options, visit);
-  const entries = await entriesOf(options, visit, view);
+async function showTimeline(options: Options, context: PageContext): Promise<Page> {
+  const view = await messageOf(options, context);
+  const entries = await entriesOf(options, context, view);
   return {
     title: "Timeline",
     above: [
       { path: "/messages", title: "Messages" },
       { path: `/messages/${view.id}`, title: view.content?.subject || "Message" },
     ],
-    body: timelinePart(visit, view, entries),
+    body: timelinePart(context, view, entries),
   };
 }
 
@@ -143,12 +143,12 @@ async function htmlWithImages({ deps }: Options, view: EmailView, html: string):
   return images.size === 0 ? html : withInlineImages(html, images);
 }
 
-async function fileOf({ deps }: Options, visit: Visit): Promise<Response> {
-  const view = await messageOf({ deps }, visit);
-  const file = fileAt(view, visit.params.index ?? "");
+async function fileOf({ deps }: Options, context: PageContext): Promise<Response> {
+  const view = await messageOf({ deps }, context);
+  const file = fileAt(view, context.params.index ?? "");
   const read = ({ sha256 }: { readonly sha256: string }) =>
     deps.content.get(folderOf(view.id, view.email), sha256);
-  const bytes = file === undefined ? null : await withRoomFor(visit.request, file.bytes, () => read(file));
+  const bytes = file === undefined ? null : await withRoomFor(context.request, file.bytes, () => read(file));
   if (file === undefined || bytes === null) throw new Problem("NOT_FOUND", { detail: "the file is gone" });
   return downloadResponse(new Uint8Array(bytes), file.filename, file.contentType);
 }

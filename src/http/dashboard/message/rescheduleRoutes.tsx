@@ -7,7 +7,7 @@ import { Problem } from "../../server/problem.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import { Field } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { aboveAction, reachable } from "./messageActionRoutes.tsx";
 
@@ -18,13 +18,13 @@ const SCOPE = "email:send";
 /** Moving a scheduled message to another time, and sending it now. */
 export function rescheduleRoutes(options: Options): readonly DashboardRoute[] {
   return [
-    get("/messages/:id/reschedule", SCOPE, async (visit) =>
-      askTime(visit, await reachable(options, visit), {}),
+    get("/messages/:id/reschedule", SCOPE, async (context) =>
+      askTime(context, await reachable(options, context), {}),
     ),
-    post("/messages/:id/reschedule", SCOPE, (visit) => doReschedule(options, visit)),
-    post("/messages/:id/send-now", SCOPE, async (visit) => {
-      const { id } = await reachable(options, visit);
-      return moved(options, visit, id, options.deps.clock.now());
+    post("/messages/:id/reschedule", SCOPE, (context) => doReschedule(options, context)),
+    post("/messages/:id/send-now", SCOPE, async (context) => {
+      const { id } = await reachable(options, context);
+      return moved(options, context, id, options.deps.clock.now());
     }),
   ];
 }
@@ -39,8 +39,8 @@ function fieldTime(at: EpochMs | null): string {
   return at === null ? "" : rfc3339(at).slice(0, "2026-11-22T08:30".length);
 }
 
-function askTime(visit: Visit, view: EmailView, { time, fault }: Typed): Page {
-  const page = confirmationPage(visit, {
+function askTime(context: PageContext, view: EmailView, { time, fault }: Typed): Page {
+  const page = confirmationPage(context, {
     title: "Reschedule",
     question: "Send this message at another time?",
     above: aboveAction(view),
@@ -62,25 +62,27 @@ function askTime(visit: Visit, view: EmailView, { time, fault }: Typed): Page {
   return { ...page, status: fault === undefined ? 200 : 422 };
 }
 
-async function doReschedule(options: Options, visit: Visit): Promise<Page | Response> {
-  const view = await reachable(options, visit);
-  const time = (visit.form.get("scheduled_at") ?? "").trim();
+async function doReschedule(options: Options, context: PageContext): Promise<Page | Response> {
+  const view = await reachable(options, context);
+  const time = (context.form.get("scheduled_at") ?? "").trim();
   // Browsers leave the seconds out where they are none.
   const at = parseDateTime(/^[^T]+T\d{2}:\d{2}$/.test(time) ? `${time}:00Z` : `${time}Z`);
-  if (at === null) return askTime(visit, view, { time, fault: "It must be a day and a time." });
+  if (at === null) return askTime(context, view, { time, fault: "It must be a day and a time." });
   const fault = scheduleFault(at, options.deps.clock.now());
-  if (fault !== null) return askTime(visit, view, { time, fault: `It ${fault}.` });
-  return moved(options, visit, view.id, at);
+  if (fault !== null) return askTime(context, view, { time, fault: `It ${fault}.` });
+  return moved(options, context, view.id, at);
 }
 
-async function moved({ deps }: Options, visit: Visit, id: string, at: EpochMs): Promise<Response> {
-  const context = visit.commandContext();
-  const outcome = await rescheduleEmail(deps, id, at, context);
+async function moved({ deps }: Options, context: PageContext, id: string, at: EpochMs): Promise<Response> {
+  const commandContext = context.commandContext();
+  const outcome = await rescheduleEmail(deps, id, at, commandContext);
   if (outcome === "notFound") throw new Problem("NOT_FOUND");
   const notice =
-    at > context.at ? `It goes at ${fieldTime(at).replace("T", " ")} UTC.` : "It is due now and goes next.";
+    at > commandContext.at
+      ? `It goes at ${fieldTime(at).replace("T", " ")} UTC.`
+      : "It is due now and goes next.";
   return seeOther(
-    visit.to(`/messages/${id}`),
+    context.to(`/messages/${id}`),
     outcome === "rescheduled"
       ? notice
       : "It is not scheduled any more: its delivery has begun, or it has ended.",

@@ -6,7 +6,7 @@ import { openAttachments } from "../../../commands/email/storedContent.ts";
 import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { type SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
 import { withRoomFor } from "../../server/requestContext.ts";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /** One more message with the content of an earlier one. */
 export interface SendAgain {
@@ -27,15 +27,15 @@ export type SendAgainOutcome = SendOutcome | { readonly kind: "noContent" };
 export function sendAgain(
   deps: Dependencies,
   { view, to, nonce }: SendAgain,
-  visit: Visit,
+  context: PageContext,
 ): Promise<SendAgainOutcome> {
-  const context = visit.commandContext();
-  return withRoomFor(visit.request, fileBytesOf(view), async () => {
+  const commandContext = context.commandContext();
+  return withRoomFor(context.request, fileBytesOf(view), async () => {
     const body = await bodyOf(deps, view, to);
     if (body === null) return { kind: "noContent" };
-    const { workspaceId } = context;
+    const { workspaceId } = commandContext;
     const idempotencyKey = `again:${view.id}:${nonce}`;
-    return sendEmail(deps, { ...sendRequest(body), workspaceId, idempotencyKey, context });
+    return sendEmail(deps, { ...sendRequest(body), workspaceId, idempotencyKey, context: commandContext });
   });
 }
 

@@ -2,7 +2,7 @@ import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { coversSender } from "../../../domain/apiKey/state.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import { type MessageSource, messagePage } from "./findMessages.ts";
 import { sendAgain } from "./sendAgain.ts";
 import { refusalText } from "./sendAgainRefusal.ts";
@@ -33,7 +33,7 @@ export interface BatchResult {
 /** Sends the next messages of a search again, one after another. */
 export async function sendBatchAgain(
   source: MessageSource,
-  visit: Visit,
+  context: PageContext,
   { query, nonce, cursor }: Batch,
 ): Promise<BatchResult> {
   const after = cursor === null ? {} : { after: decodeCursor(cursor) };
@@ -42,7 +42,7 @@ export async function sendBatchAgain(
   let sent = 0;
   let skipped = 0;
   for (const { id } of rows) {
-    const why = await refusalOf(source, visit, id, nonce);
+    const why = await refusalOf(source, context, id, nonce);
     if (why === null) sent += 1;
     else {
       skipped += 1;
@@ -54,13 +54,13 @@ export async function sendBatchAgain(
 }
 
 /** Sends one message again; why it was not, else null. */
-async function refusalOf({ deps }: MessageSource, visit: Visit, id: string, nonce: string) {
-  const view = await readEmail(deps, visit.principal, id);
+async function refusalOf({ deps }: MessageSource, context: PageContext, id: string, nonce: string) {
+  const view = await readEmail(deps, context.principal, id);
   const from = view?.content?.from.toLowerCase();
   if (view === null || from === undefined) return { text: "its content was erased", isForAll: false };
-  if (!coversSender(visit.principal, from))
+  if (!coversSender(context.principal, from))
     return { text: "the key is bound to other senders", isForAll: false };
-  const outcome = await sendAgain(deps, { view, to: null, nonce }, visit);
+  const outcome = await sendAgain(deps, { view, to: null, nonce }, context);
   if (outcome.kind === "accepted") return null;
   const isForAll = outcome.kind === "refused" && REFUSED_FOR_ALL.includes(outcome.code);
   return { text: refusalText(outcome), isForAll };

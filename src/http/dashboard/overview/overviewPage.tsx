@@ -6,7 +6,7 @@ import { Empty, Facts } from "../components/list.tsx";
 import { Status, type Tone } from "../components/status.tsx";
 import { Ago, lengthOfTime, Time } from "../components/time.tsx";
 import type { MaintenanceCheck, RelayState } from "../frame/dashboardOptions.ts";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import type { MessageRow } from "../message/findMessages.ts";
 import { listAddress } from "../message/messageListPage.tsx";
@@ -38,7 +38,7 @@ export interface Queue {
 }
 
 export interface OverviewProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly now: number;
   readonly range: Range;
   readonly checks: Checks;
@@ -64,15 +64,15 @@ const RANGE_TITLES: Readonly<Record<Range, string>> = {
 
 /** How the service is, and what has become of the workspace's messages. */
 export const Overview: FC<OverviewProps> = (props) => {
-  const { visit, messages, range } = props;
+  const { context, messages, range } = props;
   return (
     <>
       <Heading title="Overview" beside={messages === null ? null : <LiveMark stream={messages.stream} />}>
-        {messages === null ? null : <Ranges visit={visit} range={range} />}
+        {messages === null ? null : <Ranges context={context} range={range} />}
       </Heading>
       <div
         id="overview"
-        hx-get={`${visit.to("/")}?range=${range}`}
+        hx-get={`${context.to("/")}?range=${range}`}
         hx-select="#overview"
         hx-trigger={messages === null ? "every 30s" : ON_CHANGE}
         hx-target="this"
@@ -80,7 +80,7 @@ export const Overview: FC<OverviewProps> = (props) => {
       >
         {messages === null ? (
           <p class="soft">This key may not read messages: only how the service is can be shown.</p>
-        ) : visit.readModelBuild !== null ? (
+        ) : context.readModelBuild !== null ? (
           <Empty title="The figures are being counted">
             <p>The log is read from its beginning: what happened lately is counted last.</p>
           </Empty>
@@ -89,17 +89,19 @@ export const Overview: FC<OverviewProps> = (props) => {
         )}
         <div class="columns">
           <Health {...props} />
-          {messages === null ? null : <Problems visit={visit} problems={messages.problems} now={props.now} />}
+          {messages === null ? null : (
+            <Problems context={context} problems={messages.problems} now={props.now} />
+          )}
         </div>
       </div>
     </>
   );
 };
 
-const Ranges: FC<{ readonly visit: Visit; readonly range: Range }> = ({ visit, range }) => (
+const Ranges: FC<{ readonly context: PageContext; readonly range: Range }> = ({ context, range }) => (
   <nav class="widths" aria-label="Range of time">
     {RANGES.map((name) => (
-      <a href={`${visit.to("/")}?range=${name}`} aria-current={name === range ? "true" : undefined}>
+      <a href={`${context.to("/")}?range=${name}`} aria-current={name === range ? "true" : undefined}>
         {RANGE_TITLES[name]}
       </a>
     ))}
@@ -121,7 +123,7 @@ function sumOf(buckets: readonly Bucket[], name: Counted): number {
 }
 
 const Messages: FC<OverviewProps & { readonly messages: NonNullable<OverviewProps["messages"]> }> = ({
-  visit,
+  context,
   range,
   now,
   messages: { counts, queue },
@@ -133,7 +135,7 @@ const Messages: FC<OverviewProps & { readonly messages: NonNullable<OverviewProp
       <ul class="figures">
         {COUNTED.map((name) => (
           <li>
-            <a href={listAddress(visit, `${name === "accepted" ? "" : `status:${name} `}after:${since}`)}>
+            <a href={listAddress(context, `${name === "accepted" ? "" : `status:${name} `}after:${since}`)}>
               <Status status={name} tone={TONES[name]} />
               <strong>{sumOf(buckets, name).toLocaleString("en")}</strong>
               <span class="soft">{shareOf(buckets, name)}</span>
@@ -141,7 +143,7 @@ const Messages: FC<OverviewProps & { readonly messages: NonNullable<OverviewProp
           </li>
         ))}
         <li>
-          <QueueFigure visit={visit} queue={queue} now={now} />
+          <QueueFigure context={context} queue={queue} now={now} />
         </li>
       </ul>
       {isCut ? (
@@ -162,8 +164,8 @@ function shareOf(buckets: readonly Bucket[], name: Counted): string {
   return `${((sumOf(buckets, name) / accepted) * 100).toFixed(1)}%`;
 }
 
-const QueueFigure: FC<{ readonly visit: Visit; readonly queue: Queue; readonly now: number }> = ({
-  visit,
+const QueueFigure: FC<{ readonly context: PageContext; readonly queue: Queue; readonly now: number }> = ({
+  context,
   queue: { waiting, scheduled, oldest },
   now,
 }) => {
@@ -182,11 +184,11 @@ const QueueFigure: FC<{ readonly visit: Visit; readonly queue: Queue; readonly n
       </span>
     </>
   );
-  if (oldest !== null) return <a href={visit.to(`/messages/${oldest.id}`)}>{figure}</a>;
+  if (oldest !== null) return <a href={context.to(`/messages/${oldest.id}`)}>{figure}</a>;
   return scheduled.count === 0 ? (
     <div>{figure}</div>
   ) : (
-    <a href={listAddress(visit, "status:scheduled")}>{figure}</a>
+    <a href={listAddress(context, "status:scheduled")}>{figure}</a>
   );
 };
 
@@ -246,13 +248,13 @@ const UPKEEP_PAGES: Readonly<Record<string, string>> = {
   "verification of the read models": "/audit/read-models",
 };
 
-const Health: FC<OverviewProps> = ({ visit, now, checks, relays, upkeep }) => (
+const Health: FC<OverviewProps> = ({ context, now, checks, relays, upkeep }) => (
   <section class="section" aria-labelledby="health">
     <h2 id="health">Service</h2>
     <Facts
       facts={[
         ...Object.entries(checks).map(([name, { ok, detail }]) => {
-          if (name === "read_models" && visit.readModelBuild !== null)
+          if (name === "read_models" && context.readModelBuild !== null)
             return [CHECK_NAMES[name] ?? name, <Status status="pending" label="being built" />] as const;
           const value: Child = (
             <>
@@ -270,7 +272,7 @@ const Health: FC<OverviewProps> = ({ visit, now, checks, relays, upkeep }) => (
               {UPKEEP_PAGES[name] === undefined ? null : (
                 <>
                   {" "}
-                  <a href={visit.to(UPKEEP_PAGES[name])} aria-label={`More about the ${name}`}>
+                  <a href={context.to(UPKEEP_PAGES[name])} aria-label={`More about the ${name}`}>
                     More
                   </a>
                 </>
@@ -313,10 +315,10 @@ function problemText(status: string, reason: string | null): string {
 }
 
 const Problems: FC<{
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly problems: readonly MessageRow[];
   readonly now: number;
-}> = ({ visit, problems, now }) => (
+}> = ({ context, problems, now }) => (
   <section class="section" aria-labelledby="problems">
     <h2 id="problems">Last problems</h2>
     {problems.length === 0 ? (
@@ -325,7 +327,7 @@ const Problems: FC<{
       <ul class="problems">
         {problems.map(({ id, status, to, reason, updatedAt }) => (
           <li>
-            <a href={visit.to(`/messages/${id}`)}>
+            <a href={context.to(`/messages/${id}`)}>
               <span class="mail-top">
                 <Status status={status} />
                 <span class="soft">

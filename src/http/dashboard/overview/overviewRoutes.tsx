@@ -5,7 +5,7 @@ import type { EpochMs } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import { isOperator } from "../audit/operator.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
 import { type MessageRow, messagePage } from "../message/findMessages.ts";
 import { countsOf, RANGES, type Range } from "./counts.ts";
@@ -18,17 +18,17 @@ const PROBLEM_STATUSES = ["deferred", "bounced", "complained", "failed"] as cons
 
 /** The first page: how the service is, and what has become of messages. */
 export function overviewRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  return [get("/", null, (visit) => showOverview(options, visit))];
+  return [get("/", null, (context) => showOverview(options, context))];
 }
 
-async function showOverview(options: DashboardOptions, visit: Visit): Promise<Page> {
+async function showOverview(options: DashboardOptions, context: PageContext): Promise<Page> {
   const { readiness, upkeep, deps } = options;
-  const range = RANGES.find((name) => name === visit.query.get("range")) ?? "day";
+  const range = RANGES.find((name) => name === context.query.get("range")) ?? "day";
   const now = deps.clock.now();
   const [checks, looked, messages] = await Promise.all([
     readiness(),
-    visit.may("workspace:manage") ? upkeep() : null,
-    visit.may("email:read") ? messagesOf(options, visit, range, now) : null,
+    context.may("workspace:manage") ? upkeep() : null,
+    context.may("email:read") ? messagesOf(options, context, range, now) : null,
   ]);
   return {
     title: "Overview",
@@ -36,11 +36,11 @@ async function showOverview(options: DashboardOptions, visit: Visit): Promise<Pa
     assets: messages === null ? [] : ["uPlot.css", "uPlot.js", "plots.js"],
     body: (
       <Overview
-        visit={visit}
+        context={context}
         now={now}
         range={range}
         checks={checks}
-        relays={isOperator(visit) ? options.relays() : []}
+        relays={isOperator(context) ? options.relays() : []}
         upkeep={looked}
         messages={messages}
       />
@@ -50,12 +50,12 @@ async function showOverview(options: DashboardOptions, visit: Visit): Promise<Pa
 
 async function messagesOf(
   options: DashboardOptions,
-  visit: Visit,
+  context: PageContext,
   range: Range,
   now: number,
 ): Promise<OverviewProps["messages"]> {
-  const ownerId = mailOwnerId(visit.principal);
-  const stream = await messagesStream(options, visit);
+  const ownerId = mailOwnerId(context.principal);
+  const stream = await messagesStream(options, context);
   const [counts, queue, problems] = await Promise.all([
     countsOf(options.readModel("emails"), ownerId, range, now),
     queueOf(options, ownerId, now),

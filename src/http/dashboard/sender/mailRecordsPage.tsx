@@ -3,17 +3,17 @@ import type { FC } from "hono/jsx";
 import type { MailRecordFinding } from "../../../commands/sender/mailRecords.ts";
 import { Heading } from "../components/heading.tsx";
 import { Status, type Tone } from "../components/status.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /** The id of what a sender's page takes from here. */
 const PART_ID = "mail-records";
 
 /** Stands on a sender's page until a script has put the records in its place, which takes a look into the DNS. */
-export const MailRecordsToCome: FC<{ readonly visit: Visit; readonly senderId: string }> = ({
-  visit,
+export const MailRecordsToCome: FC<{ readonly context: PageContext; readonly senderId: string }> = ({
+  context,
   senderId,
 }) => {
-  const at = visit.to(`/senders/${senderId}/records`);
+  const at = context.to(`/senders/${senderId}/records`);
   return (
     <section
       id={PART_ID}

@@ -10,7 +10,7 @@ import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
 
 /** A sender as the API shows it. */
@@ -24,7 +24,7 @@ export interface AddSenderForm {
 }
 
 interface SenderListProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly senders: readonly SenderJson[];
   readonly nextCursor: string | null;
   readonly form: AddSenderForm;
@@ -46,7 +46,7 @@ export const SenderStatus: FC<{ readonly sender: SenderJson }> = ({ sender }) =>
 };
 
 /** The list of senders, and the form that adds one. */
-export const SenderList: FC<SenderListProps> = ({ visit, senders, nextCursor, form }) => (
+export const SenderList: FC<SenderListProps> = ({ context, senders, nextCursor, form }) => (
   <>
     <Heading title="Senders">
       <LinkButton href="#add" label="Add a sender" />
@@ -63,7 +63,7 @@ export const SenderList: FC<SenderListProps> = ({ visit, senders, nextCursor, fo
         label="Senders, newest first"
         rows={senders}
         idOf={({ id }) => id}
-        linkOf={({ id }) => visit.to(`/senders/${id}`)}
+        linkOf={({ id }) => context.to(`/senders/${id}`)}
         columns={[
           { title: "Address or domain", cell: nameOf },
           { title: "State", cell: (sender) => <SenderStatus sender={sender} /> },
@@ -72,16 +72,16 @@ export const SenderList: FC<SenderListProps> = ({ visit, senders, nextCursor, fo
         ]}
       />
     )}
-    <Pager visit={visit} path="/senders" nextCursor={nextCursor} />
-    <Add visit={visit} form={form} />
+    <Pager context={context} path="/senders" nextCursor={nextCursor} />
+    <Add context={context} form={form} />
   </>
 );
 
-const Add: FC<Pick<SenderListProps, "visit" | "form">> = ({ visit, form }) => (
+const Add: FC<Pick<SenderListProps, "context" | "form">> = ({ context, form }) => (
   <section class="section card" id="add">
     <h2>Add an address or a domain</h2>
     <p class="soft">A verified domain lets you send from every address at it, but not at its subdomains.</p>
-    <EntryForm visit={visit} action="/senders" refusal={form.faults?.whole} verb="Add">
+    <EntryForm context={context} action="/senders" refusal={form.faults?.whole} verb="Add">
       <Field
         name="name"
         label="Address or domain"

@@ -9,13 +9,13 @@ import { EntryForm, Field, Refusal } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
 import { MailRecordsToCome } from "./mailRecordsPage.tsx";
 import { nameOf, type SenderJson, SenderStatus } from "./senderListPage.tsx";
 
 interface SenderPageProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly sender: SenderJson;
   /** How far the mail of the newest verification link has come; null where there is none. */
   readonly mail: VerificationRequest["mail"] | null;
@@ -36,19 +36,19 @@ const VERIFIED_BY: Readonly<Record<string, string>> = {
 
 /** One sender: its state, how it is verified, and what can be changed. */
 export const SenderPage: FC<SenderPageProps> = (props) => {
-  const { visit, sender, faults } = props;
+  const { context, sender, faults } = props;
   return (
     <>
       <Heading title={nameOf(sender)} beside={<SenderStatus sender={sender} />}>
-        <Switch visit={visit} sender={sender} />
+        <Switch context={context} sender={sender} />
       </Heading>
       <Refusal text={faults?.whole} />
       {sender.kind === "domain" ? (
-        <DnsRecord visit={visit} sender={sender} />
+        <DnsRecord context={context} sender={sender} />
       ) : (
-        <MailVerification visit={visit} sender={sender} mail={props.mail} mailsLinks={props.mailsLinks} />
+        <MailVerification context={context} sender={sender} mail={props.mail} mailsLinks={props.mailsLinks} />
       )}
-      <MailRecordsToCome visit={visit} senderId={sender.id} />
+      <MailRecordsToCome context={context} senderId={sender.id} />
       <DisplayName {...props} />
       <section class="section">
         <h2>About it</h2>
@@ -65,24 +65,24 @@ export const SenderPage: FC<SenderPageProps> = (props) => {
   );
 };
 
-const Switch: FC<Pick<SenderPageProps, "visit" | "sender">> = ({ visit, sender: { id, status } }) =>
+const Switch: FC<Pick<SenderPageProps, "context" | "sender">> = ({ context, sender: { id, status } }) =>
   status === "disabled" ? (
-    <ActionButton visit={visit} action={`/senders/${id}/enable`} verb="Enable" />
+    <ActionButton context={context} action={`/senders/${id}/enable`} verb="Enable" />
   ) : (
-    <LinkButton href={visit.to(`/senders/${id}/disable`)} label="Disable…" kind="danger" asks />
+    <LinkButton href={context.to(`/senders/${id}/disable`)} label="Disable…" kind="danger" asks />
   );
 
 interface VerifyProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly id: string;
   readonly verb: string;
 }
 
-const Verify: FC<VerifyProps> = ({ visit, id, verb }) => (
-  <ActionButton visit={visit} action={`/senders/${id}/verify`} verb={verb} isPrimary />
+const Verify: FC<VerifyProps> = ({ context, id, verb }) => (
+  <ActionButton context={context} action={`/senders/${id}/verify`} verb={verb} isPrimary />
 );
 
-const DnsRecord: FC<Pick<SenderPageProps, "visit" | "sender">> = ({ visit, sender }) => (
+const DnsRecord: FC<Pick<SenderPageProps, "context" | "sender">> = ({ context, sender }) => (
   <section class="section card">
     <h2>DNS record</h2>
     <p>{recordSentence(sender)}</p>
@@ -97,7 +97,7 @@ const DnsRecord: FC<Pick<SenderPageProps, "visit" | "sender">> = ({ visit, sende
     )}
     {sender.verified_by === null ? (
       <>
-        <Verify visit={visit} id={sender.id} verb="Verify now" />
+        <Verify context={context} id={sender.id} verb="Verify now" />
         <p class="hint">
           A new record is usually seen within minutes. Some providers add the domain to the name by
           themselves: then leave it out.
@@ -121,8 +121,8 @@ function recordSentence({ verified_by: verifiedBy, record_missing_since: missing
   return "Publish this record where the domain's DNS is kept, then verify the domain.";
 }
 
-const MailVerification: FC<Pick<SenderPageProps, "visit" | "sender" | "mail" | "mailsLinks">> = ({
-  visit,
+const MailVerification: FC<Pick<SenderPageProps, "context" | "sender" | "mail" | "mailsLinks">> = ({
+  context,
   sender,
   mail,
   mailsLinks,
@@ -139,7 +139,7 @@ const MailVerification: FC<Pick<SenderPageProps, "visit" | "sender" | "mail" | "
       )}
       {mailsLinks ? (
         <Verify
-          visit={visit}
+          context={context}
           id={sender.id}
           verb={verification === null ? "Mail a link" : "Mail another link"}
         />
@@ -150,7 +150,7 @@ const MailVerification: FC<Pick<SenderPageProps, "visit" | "sender" | "mail" | "
             <code>VERIFICATION_FROM</code>, or verifies the address with this command:
           </p>
           <Copyable
-            text={`${POSTLEDGER} sender verify ${nameOf(sender)} --workspace ${visit.workspaceId}`}
+            text={`${POSTLEDGER} sender verify ${nameOf(sender)} --workspace ${context.workspaceId}`}
             label="the command"
           />
         </>
@@ -185,10 +185,10 @@ const PendingMail: FC<{
   </>
 );
 
-const DisplayName: FC<SenderPageProps> = ({ visit, sender, faults, displayName }) => (
+const DisplayName: FC<SenderPageProps> = ({ context, sender, faults, displayName }) => (
   <section class="section card">
     <h2>Display name</h2>
-    <EntryForm visit={visit} action={`/senders/${sender.id}/display-name`} verb="Save">
+    <EntryForm context={context} action={`/senders/${sender.id}/display-name`} verb="Save">
       <Field
         name="display_name"
         label="Name"

@@ -15,7 +15,7 @@ import {
 import { senderJson } from "../../sender/senderResource.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { afterCursor } from "../frame/listCursor.ts";
@@ -52,16 +52,16 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const { deps } = options;
   const senders = options.readModel("senders");
   return [
-    get(PATH, SCOPE, (visit) => listPage(options, visit, EMPTY_FORM)),
-    post(PATH, SCOPE, async (visit) => {
-      const name = fieldOf(visit.form, "name").trim();
-      const displayName = fieldOf(visit.form, "display_name").trim();
+    get(PATH, SCOPE, (context) => listPage(options, context, EMPTY_FORM)),
+    post(PATH, SCOPE, async (context) => {
+      const name = fieldOf(context.form, "name").trim();
+      const displayName = fieldOf(context.form, "display_name").trim();
       try {
         const sender = checkedSender(name, displayName === "" ? undefined : displayName);
         const added = await addOrRenameSender(
           { deps, senders },
-          { ...sender, workspaceId: visit.workspaceId },
-          visit.commandContext(),
+          { ...sender, workspaceId: context.workspaceId },
+          context.commandContext(),
         );
         await catchUpIfInTime(senders);
         const notice = {
@@ -69,30 +69,30 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
           renamed: `${name} was there already: it has another display name now.`,
           alreadyAdded: `${name} was there already.`,
         }[added.outcome];
-        return seeOther(visit.to(`${PATH}/${added.id}`), notice);
+        return seeOther(context.to(`${PATH}/${added.id}`), notice);
       } catch (error) {
         const faults = formFaults(error, (member) =>
           member === "address" || member === "domain" ? "name" : member,
         );
-        const page = await listPage(options, visit, { name, displayName, faults });
+        const page = await listPage(options, context, { name, displayName, faults });
         return { ...page, status: faults.status };
       }
     }),
-    get(ONE, SCOPE, async (visit) => senderPage(options, visit, await senderOf(options, visit))),
-    get(`${ONE}/records`, SCOPE, async (visit) =>
-      mailRecordsPage(options, visit, await senderOf(options, visit)),
+    get(ONE, SCOPE, async (context) => senderPage(options, context, await senderOf(options, context))),
+    get(`${ONE}/records`, SCOPE, async (context) =>
+      mailRecordsPage(options, context, await senderOf(options, context)),
     ),
   ];
 }
 
 async function listPage(
   { deps, readModel }: DashboardOptions,
-  visit: Visit,
+  context: PageContext,
   form: AddSenderForm,
 ): Promise<Page> {
-  const { workspaceId } = visit;
+  const { workspaceId } = context;
   const senders = readModel("senders");
-  const request = { limit: PAGE_ITEMS, ...afterCursor(visit, isSenderId) };
+  const request = { limit: PAGE_ITEMS, ...afterCursor(context, isSenderId) };
   const db = await caughtUpRows(senders);
   const { shown, nextCursor } = pageOf(request, (page) => listSenders(db, { workspaceId, ...page }));
   const views = await senders.scheduler.mapEach(shown, ({ id }) => existingSender(deps, workspaceId, id));
@@ -100,7 +100,7 @@ async function listPage(
     title: "Senders",
     body: (
       <SenderList
-        visit={visit}
+        context={context}
         senders={views.map((view) => senderJson(deps, view))}
         nextCursor={nextCursor}
         form={form}
@@ -109,7 +109,7 @@ async function listPage(
   };
 }
 
-function senderOf({ deps }: DashboardOptions, { workspaceId, params }: Visit): Promise<SenderView> {
+function senderOf({ deps }: DashboardOptions, { workspaceId, params }: PageContext): Promise<SenderView> {
   return existingSender(deps, workspaceId, params.id ?? "");
 }
 
@@ -121,7 +121,7 @@ interface Refused {
 
 function senderPage(
   { deps, senderVerification }: DashboardOptions,
-  visit: Visit,
+  context: PageContext,
   view: SenderView,
   refused?: Refused,
 ): Page {
@@ -132,7 +132,7 @@ function senderPage(
     ...(refused === undefined ? {} : { status: refused.faults.status }),
     body: (
       <SenderPage
-        visit={visit}
+        context={context}
         sender={sender}
         mail={view.sender.requests.at(-1)?.mail ?? null}
         mailsLinks={senderVerification.mailsLinks}
@@ -145,7 +145,7 @@ function senderPage(
 
 async function mailRecordsPage(
   { mailRecords }: DashboardOptions,
-  { params }: Visit,
+  { params }: PageContext,
   { sender: { name } }: SenderView,
 ): Promise<Page> {
   const domain = name.slice(name.lastIndexOf("@") + 1);
@@ -160,51 +160,51 @@ function verificationRoutes(options: DashboardOptions): readonly DashboardRoute[
   const { deps } = options;
   const senders = options.readModel("senders");
   return [
-    post(`${ONE}/verify`, SCOPE, async (visit) => {
-      const view = await senderOf(options, visit);
+    post(`${ONE}/verify`, SCOPE, async (context) => {
+      const view = await senderOf(options, context);
       const { id, sender } = view;
       const isDomain = sender.kind === "domain";
       try {
-        await options.senderVerification.verify(isDomain ? "dns" : "email", view, visit.commandContext());
+        await options.senderVerification.verify(isDomain ? "dns" : "email", view, context.commandContext());
       } catch (error) {
-        return senderPage(options, visit, view, { faults: formFaults(error), displayName: null });
+        return senderPage(options, context, view, { faults: formFaults(error), displayName: null });
       }
-      const { verifiedBy } = (await existingSender(deps, visit.workspaceId, id)).sender;
+      const { verifiedBy } = (await existingSender(deps, context.workspaceId, id)).sender;
       const notice =
         verifiedBy === null ? `A link is on its way to ${sender.name}.` : `${sender.name} is verified.`;
-      return seeOther(visit.to(`${PATH}/${id}`), notice);
+      return seeOther(context.to(`${PATH}/${id}`), notice);
     }),
-    post(`${ONE}/display-name`, SCOPE, async (visit) => {
-      const view = await senderOf(options, visit);
-      const displayName = fieldOf(visit.form, "display_name").trim();
+    post(`${ONE}/display-name`, SCOPE, async (context) => {
+      const view = await senderOf(options, context);
+      const displayName = fieldOf(context.form, "display_name").trim();
       try {
         const sender = checkedSender(view.sender.name, displayName === "" ? null : displayName);
-        const wanted = { ...sender, workspaceId: visit.workspaceId };
-        await addOrRenameSender({ deps, senders }, wanted, visit.commandContext());
+        const wanted = { ...sender, workspaceId: context.workspaceId };
+        await addOrRenameSender({ deps, senders }, wanted, context.commandContext());
       } catch (error) {
-        return senderPage(options, visit, view, { faults: formFaults(error), displayName });
+        return senderPage(options, context, view, { faults: formFaults(error), displayName });
       }
-      return seeOther(visit.to(`${PATH}/${view.id}`), "The display name was saved.");
+      return seeOther(context.to(`${PATH}/${view.id}`), "The display name was saved.");
     }),
   ];
 }
 
 function switchRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const { deps } = options;
-  const switched = async (visit: Visit, to: "disabled" | "enabled") => {
+  const switched = async (context: PageContext, to: "disabled" | "enabled") => {
     const { id, sender } = await switchExistingSender(
       deps,
-      visit.params.id ?? "",
+      context.params.id ?? "",
       to,
-      visit.commandContext(),
+      context.commandContext(),
     );
     const notice = to === "disabled" ? "sends no more mail." : "is enabled.";
-    return seeOther(visit.to(`${PATH}/${id}`), `${sender.name} ${notice}`);
+    return seeOther(context.to(`${PATH}/${id}`), `${sender.name} ${notice}`);
   };
   return [
-    get(`${ONE}/disable`, SCOPE, async (visit) => {
-      const { id, sender } = await senderOf(options, visit);
-      return confirmationPage(visit, {
+    get(`${ONE}/disable`, SCOPE, async (context) => {
+      const { id, sender } = await senderOf(options, context);
+      return confirmationPage(context, {
         title: `Disable ${sender.name}`,
         above: [...ABOVE, { path: `${PATH}/${id}`, title: sender.name }],
         action: `${PATH}/${id}/disable`,
@@ -218,7 +218,7 @@ function switchRoutes(options: DashboardOptions): readonly DashboardRoute[] {
         ),
       });
     }),
-    post(`${ONE}/disable`, SCOPE, (visit) => switched(visit, "disabled")),
-    post(`${ONE}/enable`, SCOPE, (visit) => switched(visit, "enabled")),
+    post(`${ONE}/disable`, SCOPE, (context) => switched(context, "disabled")),
+    post(`${ONE}/enable`, SCOPE, (context) => switched(context, "enabled")),
   ];
 }

@@ -8,7 +8,7 @@ import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /** What the form that adds a suppression held, and what is wrong with it. */
 export interface SuppressionForm {
@@ -23,7 +23,7 @@ export const EMPTY_FORM: SuppressionForm = { address: "", note: "", faults: {} }
 export const NOTE_CHARACTERS_MAX = 500;
 
 interface SuppressionListProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly suppressions: readonly Suppression[];
   readonly filter: {
     readonly reason: string;
@@ -41,8 +41,8 @@ function reasonLabel(reason: string): string {
   return reason === "bounce" ? "bounced" : "added by hand";
 }
 
-const Filter: FC<Pick<SuppressionListProps, "visit" | "filter">> = ({ visit, filter }) => (
-  <FilterForm action={visit.to("/suppressions")} label="Find suppressions">
+const Filter: FC<Pick<SuppressionListProps, "context" | "filter">> = ({ context, filter }) => (
+  <FilterForm action={context.to("/suppressions")} label="Find suppressions">
     <p class="field">
       <label for="find">Look up an address</label>
       <input
@@ -70,11 +70,11 @@ const Filter: FC<Pick<SuppressionListProps, "visit" | "filter">> = ({ visit, fil
   </FilterForm>
 );
 
-const Add: FC<Pick<SuppressionListProps, "visit" | "form">> = ({ visit, form }) => (
+const Add: FC<Pick<SuppressionListProps, "context" | "form">> = ({ context, form }) => (
   <section class="section card" id="add">
     <h2>Add an address</h2>
     <p class="soft">Mail to it is accepted and not sent: its status is “suppressed”.</p>
-    <EntryForm visit={visit} action="/suppressions" verb="Add">
+    <EntryForm context={context} action="/suppressions" verb="Add">
       <Field
         name="address"
         label="Address"
@@ -96,7 +96,7 @@ const Add: FC<Pick<SuppressionListProps, "visit" | "form">> = ({ visit, form }) 
   </section>
 );
 
-const Rows: FC<Pick<SuppressionListProps, "visit" | "suppressions">> = ({ visit, suppressions }) => (
+const Rows: FC<Pick<SuppressionListProps, "context" | "suppressions">> = ({ context, suppressions }) => (
   <RowTable
     label="Suppressed addresses, newest first"
     rows={suppressions}
@@ -116,8 +116,8 @@ const Rows: FC<Pick<SuppressionListProps, "visit" | "suppressions">> = ({ visit,
               label={reasonLabel(reason)}
               tone={reason === "manual" ? "quiet" : "bad"}
             />{" "}
-            {emailId !== null && visit.may("email:read") ? (
-              <a class="beside" href={visit.to(`/messages/${emailId}`)}>
+            {emailId !== null && context.may("email:read") ? (
+              <a class="beside" href={context.to(`/messages/${emailId}`)}>
                 the message
               </a>
             ) : null}
@@ -132,7 +132,7 @@ const Rows: FC<Pick<SuppressionListProps, "visit" | "suppressions">> = ({ visit,
           address === null ? null : (
             <a
               class="button plain"
-              href={visit.to(`/suppressions/${encodeURIComponent(address)}/remove`)}
+              href={context.to(`/suppressions/${encodeURIComponent(address)}/remove`)}
               data-dialog
               aria-label={`Remove ${address}`}
             >
@@ -170,18 +170,18 @@ export const SuppressionList: FC<SuppressionListProps> = (props) => (
     <Heading title="Suppressions">
       <LinkButton href="#add" label="Add an address" />
     </Heading>
-    <Filter visit={props.visit} filter={props.filter} />
+    <Filter context={props.context} filter={props.filter} />
     {props.suppressions.length === 0 && props.nextCursor === null ? (
       nothingFound(props)
     ) : (
-      <Rows visit={props.visit} suppressions={props.suppressions} />
+      <Rows context={props.context} suppressions={props.suppressions} />
     )}
     <Pager
-      visit={props.visit}
+      context={props.context}
       path="/suppressions"
       nextCursor={props.nextCursor}
       filter={{ reason: props.filter.reason }}
     />
-    <Add visit={props.visit} form={props.form} />
+    <Add context={props.context} form={props.form} />
   </>
 );

@@ -15,7 +15,7 @@ import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { afterCursor } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
@@ -42,17 +42,17 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
   const { deps } = options;
   const suppressions = options.readModel("suppressions");
 
-  async function listPage(visit: Visit, form: SuppressionForm): Promise<Page> {
-    const { shown, nextCursor } = await findSuppressions(options, visit);
-    const address = visit.query.get("address")?.trim() ?? "";
+  async function listPage(context: PageContext, form: SuppressionForm): Promise<Page> {
+    const { shown, nextCursor } = await findSuppressions(options, context);
+    const address = context.query.get("address")?.trim() ?? "";
     const parsed = address === "" ? null : parseAddress(address);
     const fault = parsed !== null && "invalid" in parsed ? parsed.invalid : null;
-    const reason = visit.query.get("reason") ?? "";
+    const reason = context.query.get("reason") ?? "";
     return {
       title: "Suppressions",
       body: (
         <SuppressionList
-          visit={visit}
+          context={context}
           suppressions={shown}
           filter={{ reason, address, fault }}
           nextCursor={nextCursor}
@@ -63,16 +63,16 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
   }
 
   return [
-    get(PATH, "suppression:manage", (visit) => listPage(visit, EMPTY_FORM)),
-    post(PATH, "suppression:manage", async (visit) => {
-      const form = checkedForm(visit.form);
-      if (!("parsed" in form)) return { ...(await listPage(visit, form)), status: 422 };
+    get(PATH, "suppression:manage", (context) => listPage(context, EMPTY_FORM)),
+    post(PATH, "suppression:manage", async (context) => {
+      const form = checkedForm(context.form);
+      if (!("parsed" in form)) return { ...(await listPage(context, form)), status: 422 };
       const { parsed, note } = form;
-      const wanted = { workspaceId: visit.workspaceId, address: parsed, note: note === "" ? null : note };
-      const { isNew } = await addSuppression(deps, wanted, visit.commandContext());
+      const wanted = { workspaceId: context.workspaceId, address: parsed, note: note === "" ? null : note };
+      const { isNew } = await addSuppression(deps, wanted, context.commandContext());
       await catchUpIfInTime(suppressions);
       const said = isNew ? "gets no more mail." : "was suppressed before: nothing has changed.";
-      return seeOther(visit.to(PATH), `${parsed.sent} ${said}`);
+      return seeOther(context.to(PATH), `${parsed.sent} ${said}`);
     }),
     ...removalRoutes(options),
   ];
@@ -81,9 +81,9 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
 /** The page of suppressions that a query asks for: one address, or a page of the list. */
 async function findSuppressions(
   { deps, readModel }: DashboardOptions,
-  visit: Visit,
+  context: PageContext,
 ): Promise<RowPage<Suppression>> {
-  const { workspaceId, query } = visit;
+  const { workspaceId, query } = context;
   const wanted = query.get("address")?.trim() ?? "";
   if (wanted !== "") {
     const address = parseAddress(wanted);
@@ -99,7 +99,7 @@ async function findSuppressions(
       workspaceId,
       limit: PAGE_ITEMS,
       ...(REASONS.includes(reason) ? { reason } : {}),
-      ...afterCursor(visit),
+      ...afterCursor(context),
     },
     listSuppressions,
   );
@@ -109,30 +109,30 @@ async function findSuppressions(
 
 function removalRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRoute[] {
   return [
-    get(`${PATH}/:address/remove`, "suppression:manage", async (visit) => {
-      const address = addressOf(visit);
-      const suppression = await readSuppression(deps, visit.workspaceId, address);
+    get(`${PATH}/:address/remove`, "suppression:manage", async (context) => {
+      const address = addressOf(context);
+      const suppression = await readSuppression(deps, context.workspaceId, address);
       if (suppression === null) throw new Problem("NOT_FOUND");
-      return removalPage(visit, address, suppression);
+      return removalPage(context, address, suppression);
     }),
-    post(`${PATH}/:address/remove`, "suppression:manage", async (visit) => {
-      const address = addressOf(visit);
-      const outcome = await removeSuppression(deps, visit.workspaceId, address, visit.commandContext());
+    post(`${PATH}/:address/remove`, "suppression:manage", async (context) => {
+      const address = addressOf(context);
+      const outcome = await removeSuppression(deps, context.workspaceId, address, context.commandContext());
       if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
       await catchUpIfInTime(readModel("suppressions"));
-      return seeOther(visit.to(PATH), `Mail to ${address.sent} is sent again.`);
+      return seeOther(context.to(PATH), `Mail to ${address.sent} is sent again.`);
     }),
   ];
 }
 
-function addressOf({ params }: Visit): Address {
+function addressOf({ params }: PageContext): Address {
   const address = parseAddress(params.address ?? "");
   if ("invalid" in address) throw new Problem("NOT_FOUND");
   return address;
 }
 
-function removalPage(visit: Visit, { sent }: Address, { reason }: Suppression): Page {
-  return confirmationPage(visit, {
+function removalPage(context: PageContext, { sent }: Address, { reason }: Suppression): Page {
+  return confirmationPage(context, {
     title: `Remove ${sent}`,
     question: `Send mail to ${sent} again?`,
     above: [{ path: PATH, title: "Suppressions" }],

@@ -5,7 +5,7 @@ import { VARIABLE_TYPES, type VariableDefinition } from "../../../domain/templat
 import { LinkButton } from "../components/button.tsx";
 import { PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import {
   type DraftFields,
   type FieldFaults,
@@ -17,7 +17,7 @@ import {
 import type { DraftPreview } from "./draftPreview.ts";
 
 interface DraftEditorProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   /** The path of the template's page. */
   readonly at: string;
   readonly fields: DraftFields;
@@ -28,15 +28,15 @@ interface DraftEditorProps {
 const NO_FAULTS: FieldFaults = new Map();
 
 /** The form of a new version, with what it comes to beside it. Whoever stops typing sees it anew. */
-export const DraftEditor: FC<DraftEditorProps> = ({ visit, at, fields, preview }) => {
+export const DraftEditor: FC<DraftEditorProps> = ({ context, at, fields, preview }) => {
   const faults = preview?.faults ?? NO_FAULTS;
   return (
     <>
       <Heading title="New draft" />
-      <PostForm visit={visit} action={`${at}/draft`} class="editor">
+      <PostForm context={context} action={`${at}/draft`} class="editor">
         <div
           class="editor-fields"
-          hx-post={visit.to(`${at}/draft/preview`)}
+          hx-post={context.to(`${at}/draft/preview`)}
           hx-trigger="input delay:400ms"
           hx-include="closest form"
           hx-target="#preview"
@@ -51,17 +51,17 @@ export const DraftEditor: FC<DraftEditorProps> = ({ visit, at, fields, preview }
         <div class="editor-preview">
           <h2>Preview</h2>
           <div id="preview" aria-live="polite">
-            <PreviewBody visit={visit} at={at} preview={preview} />
+            <PreviewBody context={context} at={at} preview={preview} />
           </div>
         </div>
         <p class="actions">
           <button type="submit" class="primary">
             Save the draft
           </button>
-          <button type="submit" formaction={visit.to(`${at}/draft/preview`)} formnovalidate>
+          <button type="submit" formaction={context.to(`${at}/draft/preview`)} formnovalidate>
             Preview
           </button>
-          <LinkButton href={visit.to(at)} label="Cancel" />
+          <LinkButton href={context.to(at)} label="Cancel" />
         </p>
       </PostForm>
     </>
@@ -240,12 +240,12 @@ export const SampleField: FC<SampleFieldProps> = ({ definition, samples, faults 
 const FRAME = "template-preview";
 
 interface PreviewBodyProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly at: string;
   readonly preview: DraftPreview | null;
 }
 
-const PreviewBody: FC<PreviewBodyProps> = ({ visit, at, preview }) => {
+const PreviewBody: FC<PreviewBodyProps> = ({ context, at, preview }) => {
   if (preview === null) return <p class="soft">Write a subject, and HTML or text.</p>;
   const { output } = preview;
   if (output === null)
@@ -259,7 +259,7 @@ const PreviewBody: FC<PreviewBodyProps> = ({ visit, at, preview }) => {
         <>
           <button
             type="submit"
-            formaction={visit.to(`${at}/draft/frame`)}
+            formaction={context.to(`${at}/draft/frame`)}
             formtarget={FRAME}
             formnovalidate
             data-into-frame
@@ -276,7 +276,7 @@ const PreviewBody: FC<PreviewBodyProps> = ({ visit, at, preview }) => {
 };
 
 interface LivePreviewProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly fields: DraftFields;
   readonly preview: DraftPreview;
   /** What the fields of samples on the page were made for. */
@@ -284,14 +284,14 @@ interface LivePreviewProps {
 }
 
 /** What changes on the page while somebody writes: the preview, the faults, and the samples where there are others. */
-export const LivePreview: FC<LivePreviewProps> = ({ visit, fields, preview, before }) => {
+export const LivePreview: FC<LivePreviewProps> = ({ context, fields, preview, before }) => {
   const { variables, faults } = preview;
   const hasOthers = variables !== null && signatureOf(variables) !== before;
   const samples = hasOthers ? [] : [...fields.samples.keys()].map((name) => SAMPLE_PREFIX + name);
   const rows = fields.variables.map((_row, index) => `variable-${index}`);
   return (
     <>
-      <PreviewBody visit={visit} at={`/templates/${visit.params.id ?? ""}`} preview={preview} />
+      <PreviewBody context={context} at={`/templates/${context.params.id ?? ""}`} preview={preview} />
       {["subject", "html", "text", "draft", ...rows, ...samples].map((id) => (
         <FaultSlot id={id} faults={faults} isAnew />
       ))}

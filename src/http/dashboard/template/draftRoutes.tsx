@@ -3,7 +3,7 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import { TEMPLATE_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { draftOrRefuse, existingTemplate, existingVersion } from "../../template/templateChanges.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { bodyResponse } from "../message/messageFileResponses.ts";
 import { type DraftFields, draftFields, fieldsOfSource } from "./draftForm.ts";
@@ -23,33 +23,33 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
     formBytesMax: FORM_BYTES_MAX,
   });
   return [
-    get("/templates/:id/draft", scope, async (visit) => {
-      const fields = await startingFields(deps, visit);
+    get("/templates/:id/draft", scope, async (context) => {
+      const fields = await startingFields(deps, context);
       const isEmpty = fields.subject === "" && fields.html === "" && fields.text === "";
-      return editorPage(deps, visit, { fields, preview: isEmpty ? null : previewDraft(deps, fields) });
+      return editorPage(deps, context, { fields, preview: isEmpty ? null : previewDraft(deps, fields) });
     }),
-    postDraft("/templates/:id/draft", (visit) => saveDraft(deps, visit)),
-    postDraft("/templates/:id/draft/preview", async (visit) => {
-      const fields = draftFields(visit.form);
+    postDraft("/templates/:id/draft", (context) => saveDraft(deps, context)),
+    postDraft("/templates/:id/draft/preview", async (context) => {
+      const fields = draftFields(context.form);
       const preview = previewDraft(deps, fields);
-      if (!visit.request.headers.has("hx-request")) return editorPage(deps, visit, { fields, preview });
-      const before = visit.form.get("samples_of") ?? "";
+      if (!context.request.headers.has("hx-request")) return editorPage(deps, context, { fields, preview });
+      const before = context.form.get("samples_of") ?? "";
       return {
         title: "Preview",
-        body: <LivePreview visit={visit} fields={fields} preview={preview} before={before} />,
+        body: <LivePreview context={context} fields={fields} preview={preview} before={before} />,
       };
     }),
-    postDraft("/templates/:id/draft/frame", async (visit) =>
-      bodyResponse(previewDraft(deps, draftFields(visit.form)).output?.html ?? ""),
+    postDraft("/templates/:id/draft/frame", async (context) =>
+      bodyResponse(previewDraft(deps, draftFields(context.form)).output?.html ?? ""),
     ),
   ];
 }
 
 /** What the editor begins with: the version that is named, else the newest. */
-async function startingFields(deps: Dependencies, visit: Visit): Promise<DraftFields> {
-  const location = templateLocationOf(visit);
+async function startingFields(deps: Dependencies, context: PageContext): Promise<DraftFields> {
+  const location = templateLocationOf(context);
   const { versions } = await existingTemplate(deps, location);
-  const from = visit.query.get("from") ?? versions.at(-1)?.id;
+  const from = context.query.get("from") ?? versions.at(-1)?.id;
   return fieldsOfSource(from === undefined ? null : (await existingVersion(deps, location, from)).source);
 }
 
@@ -59,28 +59,28 @@ interface Editing {
   readonly preview: DraftPreview | null;
 }
 
-async function editorPage(deps: Dependencies, visit: Visit, editing: Editing): Promise<Page> {
-  const location = templateLocationOf(visit);
+async function editorPage(deps: Dependencies, context: PageContext, editing: Editing): Promise<Page> {
+  const location = templateLocationOf(context);
   const template = await existingTemplate(deps, location);
   return {
     title: `New draft of ${template.name}`,
     above: aboveVersions(location.templateId, template),
     isWide: true,
-    body: <DraftEditor visit={visit} at={`/templates/${location.templateId}`} {...editing} />,
+    body: <DraftEditor context={context} at={`/templates/${location.templateId}`} {...editing} />,
   };
 }
 
-async function saveDraft(deps: Dependencies, visit: Visit): Promise<Page | Response> {
-  const location = templateLocationOf(visit);
-  const fields = draftFields(visit.form);
+async function saveDraft(deps: Dependencies, context: PageContext): Promise<Page | Response> {
+  const location = templateLocationOf(context);
+  const fields = draftFields(context.form);
   try {
-    const versionId = await draftOrRefuse(deps, location, checkedDraft(fields), visit.commandContext());
+    const versionId = await draftOrRefuse(deps, location, checkedDraft(fields), context.commandContext());
     return seeOther(
-      visit.to(`/templates/${location.templateId}/versions/${versionId}`),
+      context.to(`/templates/${location.templateId}/versions/${versionId}`),
       "The version was drafted. Publish it when it is to be used.",
     );
   } catch (error) {
     const preview = { output: null, faults: faultsOf(fields, error), variables: null };
-    return { ...(await editorPage(deps, visit, { fields, preview })), status: 422 };
+    return { ...(await editorPage(deps, context, { fields, preview })), status: 422 };
   }
 }

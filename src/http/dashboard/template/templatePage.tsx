@@ -12,18 +12,18 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 
 interface TemplateListProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly page: Page<TemplateRow>;
 }
 
 /** The templates of a workspace. */
-export const TemplateList: FC<TemplateListProps> = ({ visit, page: { shown, nextCursor } }) => (
+export const TemplateList: FC<TemplateListProps> = ({ context, page: { shown, nextCursor } }) => (
   <>
     <Heading title="Templates">
-      <LinkButton href={visit.to("/templates/new")} label="New template" kind="primary" />
+      <LinkButton href={context.to("/templates/new")} label="New template" kind="primary" />
     </Heading>
     {shown.length === 0 ? (
       <Empty title="No templates yet">
@@ -31,7 +31,7 @@ export const TemplateList: FC<TemplateListProps> = ({ visit, page: { shown, next
           A template is a mail with variables in it, written in Liquid. Create one, draft a version of it,
           look at it with sample values, and publish it: then sends can name it.
         </p>
-        <LinkButton href={visit.to("/templates/new")} label="Create the first one" />
+        <LinkButton href={context.to("/templates/new")} label="Create the first one" />
       </Empty>
     ) : (
       <RowTable
@@ -44,23 +44,23 @@ export const TemplateList: FC<TemplateListProps> = ({ visit, page: { shown, next
         ]}
         rows={shown}
         idOf={({ id }) => id}
-        linkOf={({ id }) => visit.to(`/templates/${id}`)}
+        linkOf={({ id }) => context.to(`/templates/${id}`)}
       />
     )}
-    <Pager visit={visit} path="/templates" nextCursor={nextCursor} />
+    <Pager context={context} path="/templates" nextCursor={nextCursor} />
   </>
 );
 
 interface NewTemplateFormProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly name: string | undefined;
   readonly fault: string | undefined;
 }
 
-export const NewTemplateForm: FC<NewTemplateFormProps> = ({ visit, name, fault }) => (
+export const NewTemplateForm: FC<NewTemplateFormProps> = ({ context, name, fault }) => (
   <>
     <Heading title="New template" />
-    <EntryForm visit={visit} action="/templates/new" verb="Create the template" cancelTo="/templates">
+    <EntryForm context={context} action="/templates/new" verb="Create the template" cancelTo="/templates">
       <Field
         name="name"
         label="Name"
@@ -75,14 +75,14 @@ export const NewTemplateForm: FC<NewTemplateFormProps> = ({ visit, name, fault }
 );
 
 interface TemplateDetailProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly id: string;
   readonly template: Template;
   readonly versions: Page<TemplateVersion>;
 }
 
 /** A template with its versions. */
-export const TemplateDetail: FC<TemplateDetailProps> = ({ visit, id, template, versions }) => {
+export const TemplateDetail: FC<TemplateDetailProps> = ({ context, id, template, versions }) => {
   const at = `/templates/${id}`;
   const current = template.versions.find(({ id: versionId }) => versionId === template.currentVersionId);
   return (
@@ -90,11 +90,11 @@ export const TemplateDetail: FC<TemplateDetailProps> = ({ visit, id, template, v
       <Heading title={template.name} beside={<Status status={templateStatus(template)} />}>
         {template.isArchived ? null : (
           <>
-            <LinkButton href={visit.to(`${at}/draft`)} label="New draft" kind="primary" />
-            <LinkButton href={visit.to(`${at}/archive`)} label="Archive…" kind="danger" asks />
+            <LinkButton href={context.to(`${at}/draft`)} label="New draft" kind="primary" />
+            <LinkButton href={context.to(`${at}/archive`)} label="Archive…" kind="danger" asks />
           </>
         )}
-        <LinkButton href={visit.to(`${at}/delete`)} label="Delete…" kind="danger" asks />
+        <LinkButton href={context.to(`${at}/delete`)} label="Delete…" kind="danger" asks />
       </Heading>
       <Facts
         facts={[
@@ -104,7 +104,7 @@ export const TemplateDetail: FC<TemplateDetailProps> = ({ visit, id, template, v
             current === undefined ? (
               "nothing yet: publish a version"
             ) : (
-              <a href={visit.to(`${at}/versions/${current.id}`)}>version {current.number}</a>
+              <a href={context.to(`${at}/versions/${current.id}`)}>version {current.number}</a>
             ),
           ],
           ["Created", <Time at={template.createdAt} />],
@@ -113,23 +113,25 @@ export const TemplateDetail: FC<TemplateDetailProps> = ({ visit, id, template, v
       />
       <section class="section" aria-labelledby="versions">
         <h2 id="versions">Versions</h2>
-        <Versions visit={visit} at={at} template={template} versions={versions} />
+        <Versions context={context} at={at} template={template} versions={versions} />
       </section>
     </>
   );
 };
 
-interface VersionsProps extends Pick<TemplateDetailProps, "visit" | "template" | "versions"> {
+interface VersionsProps extends Pick<TemplateDetailProps, "context" | "template" | "versions"> {
   readonly at: string;
 }
 
-const Versions: FC<VersionsProps> = ({ visit, at, template, versions: { shown, nextCursor } }) =>
+const Versions: FC<VersionsProps> = ({ context, at, template, versions: { shown, nextCursor } }) =>
   shown.length === 0 ? (
     <Empty title="No version yet">
       <p>
         A version is the subject, the HTML, the text and the variables. It never changes once it is drafted.
       </p>
-      {template.isArchived ? null : <LinkButton href={visit.to(`${at}/draft`)} label="Draft the first one" />}
+      {template.isArchived ? null : (
+        <LinkButton href={context.to(`${at}/draft`)} label="Draft the first one" />
+      )}
     </Empty>
   ) : (
     <>
@@ -156,25 +158,25 @@ const Versions: FC<VersionsProps> = ({ visit, at, template, versions: { shown, n
         ]}
         rows={shown}
         idOf={({ id }) => id}
-        linkOf={({ id }) => visit.to(`${at}/versions/${id}`)}
+        linkOf={({ id }) => context.to(`${at}/versions/${id}`)}
       />
-      <Pager visit={visit} path={at} nextCursor={nextCursor} />
-      {shown.length < 2 ? null : <CompareForm visit={visit} at={at} template={template} shown={shown} />}
+      <Pager context={context} path={at} nextCursor={nextCursor} />
+      {shown.length < 2 ? null : <CompareForm context={context} at={at} template={template} shown={shown} />}
     </>
   );
 
-interface CompareFormProps extends Pick<VersionsProps, "visit" | "at" | "template"> {
+interface CompareFormProps extends Pick<VersionsProps, "context" | "at" | "template"> {
   readonly shown: readonly TemplateVersion[];
 }
 
 /** Asks which two versions to show side by side: at first what is in use, or the one before, and the newest. */
-const CompareForm: FC<CompareFormProps> = ({ visit, at, template, shown }) => {
+const CompareForm: FC<CompareFormProps> = ({ context, at, template, shown }) => {
   const [newest, before] = shown;
   const current = shown.find(({ id }) => id === template.currentVersionId);
   const from = current === undefined || current === newest ? before : current;
   const options = shown.map(({ id, number }) => ({ value: id, label: `Version ${number}` }));
   return (
-    <form method="get" action={visit.to(`${at}/compare`)} class="compare">
+    <form method="get" action={context.to(`${at}/compare`)} class="compare">
       <Select name="from" label="Compare" value={from?.id ?? ""} options={options} />
       <Select name="to" label="with" value={newest?.id ?? ""} options={options} />
       <button type="submit">Show the differences</button>

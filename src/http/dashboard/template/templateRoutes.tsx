@@ -17,7 +17,7 @@ import {
 import { TEMPLATE_NAME_CHARACTERS_MAX } from "../../template/templateOperations.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { cursorOf } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
@@ -28,7 +28,7 @@ const scope = "template:manage";
 export const TEMPLATES = { path: "/templates", title: "Templates" };
 
 /** Which template a page is about. */
-export function templateLocationOf({ workspaceId, params }: Visit): TemplateLocation {
+export function templateLocationOf({ workspaceId, params }: PageContext): TemplateLocation {
   return { workspaceId, templateId: templateIdOf(params.id ?? "") };
 }
 
@@ -40,43 +40,51 @@ export function templateRoutes(options: DashboardOptions): readonly DashboardRou
 function listRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRoute[] {
   const templates = readModel("templates");
   return [
-    get(TEMPLATES.path, scope, async (visit) => {
-      const request = pageRequest({ cursor: cursorOf(visit) });
+    get(TEMPLATES.path, scope, async (context) => {
+      const request = pageRequest({ cursor: cursorOf(context) });
       const db = await caughtUpRows(templates);
-      const page = pageOf(request, (wanted) => listTemplates(db, visit.workspaceId, wanted));
-      return { title: "Templates", body: <TemplateList visit={visit} page={page} /> };
+      const page = pageOf(request, (wanted) => listTemplates(db, context.workspaceId, wanted));
+      return { title: "Templates", body: <TemplateList context={context} page={page} /> };
     }),
-    get("/templates/new", scope, async (visit) => newTemplatePage(visit)),
-    post("/templates/new", scope, async (visit) => {
-      const name = fieldOf(visit.form, "name").trim();
+    get("/templates/new", scope, async (context) => newTemplatePage(context)),
+    post("/templates/new", scope, async (context) => {
+      const name = fieldOf(context.form, "name").trim();
       if (name === "" || codePoints(name) > TEMPLATE_NAME_CHARACTERS_MAX)
-        return newTemplatePage(visit, name, `A name has 1 to ${TEMPLATE_NAME_CHARACTERS_MAX} characters.`);
-      const id = await createWithinLimit(deps, templates, name, visit.commandContext());
-      return seeOther(visit.to(`/templates/${id}`), "The template was created: now draft its first version.");
+        return newTemplatePage(context, name, `A name has 1 to ${TEMPLATE_NAME_CHARACTERS_MAX} characters.`);
+      const id = await createWithinLimit(deps, templates, name, context.commandContext());
+      return seeOther(
+        context.to(`/templates/${id}`),
+        "The template was created: now draft its first version.",
+      );
     }),
   ];
 }
 
-function newTemplatePage(visit: Visit, name?: string, fault?: string): Page {
+function newTemplatePage(context: PageContext, name?: string, fault?: string): Page {
   return {
     title: "New template",
     above: [TEMPLATES],
     ...(fault === undefined ? {} : { status: 422 }),
-    body: <NewTemplateForm visit={visit} name={name} fault={fault} />,
+    body: <NewTemplateForm context={context} name={name} fault={fault} />,
   };
 }
 
 function detailRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   return [
-    get("/templates/:id", scope, async (visit) => {
-      const location = templateLocationOf(visit);
+    get("/templates/:id", scope, async (context) => {
+      const location = templateLocationOf(context);
       const template = await existingTemplate(deps, location);
-      const versions = pageOfVersions(template, pageRequest({ cursor: cursorOf(visit) }));
+      const versions = pageOfVersions(template, pageRequest({ cursor: cursorOf(context) }));
       return {
         title: template.name,
         above: [TEMPLATES],
         body: (
-          <TemplateDetail visit={visit} id={location.templateId} template={template} versions={versions} />
+          <TemplateDetail
+            context={context}
+            id={location.templateId}
+            template={template}
+            versions={versions}
+          />
         ),
       };
     }),
@@ -86,45 +94,45 @@ function detailRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
 /** What cannot be undone: archiving and deleting. */
 function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   return [
-    get("/templates/:id/archive", scope, (visit) =>
-      confirmation(visit, "archive", {
+    get("/templates/:id/archive", scope, (context) =>
+      confirmation(context, "archive", {
         verb: "Archive",
         about:
           "Nothing is drafted, published or sent with it again: sends that name it are refused from now on. It cannot be brought back. Messages that were accepted with it are not touched.",
       }),
     ),
-    post("/templates/:id/archive", scope, async (visit) => {
-      const location = templateLocationOf(visit);
-      await archiveOrRefuse(deps, location, visit.commandContext());
-      return seeOther(visit.to(`/templates/${location.templateId}`), "The template was archived.");
+    post("/templates/:id/archive", scope, async (context) => {
+      const location = templateLocationOf(context);
+      await archiveOrRefuse(deps, location, context.commandContext());
+      return seeOther(context.to(`/templates/${location.templateId}`), "The template was archived.");
     }),
-    get("/templates/:id/delete", scope, (visit) =>
-      confirmation(visit, "delete", {
+    get("/templates/:id/delete", scope, (context) =>
+      confirmation(context, "delete", {
         verb: "Delete",
         about:
           "It goes with all of its versions, from the log too, and cannot be brought back. Sends that name it are refused from now on. Messages that were accepted with it keep their content.",
       }),
     ),
-    post("/templates/:id/delete", scope, async (visit) => {
+    post("/templates/:id/delete", scope, async (context) => {
       const outcome = await deleteTemplate(
         deps,
-        templateLocationOf(visit).templateId,
-        visit.commandContext(),
+        templateLocationOf(context).templateId,
+        context.commandContext(),
       );
       if (outcome !== "deleted") throw new Problem("NOT_FOUND");
-      return seeOther(visit.to(TEMPLATES.path), "The template was deleted.");
+      return seeOther(context.to(TEMPLATES.path), "The template was deleted.");
     }),
   ];
 
   async function confirmation(
-    visit: Visit,
+    context: PageContext,
     action: string,
     { verb, about }: { readonly verb: string; readonly about: string },
   ): Promise<Page> {
-    const location = templateLocationOf(visit);
+    const location = templateLocationOf(context);
     const { name } = await existingTemplate(deps, location);
     const at = `/templates/${location.templateId}`;
-    return confirmationPage(visit, {
+    return confirmationPage(context, {
       title: `${verb} ${name}`,
       question: `${verb} “${name}”?`,
       above: [TEMPLATES, { path: at, title: name }],

@@ -13,7 +13,7 @@ import { existingTemplate, existingVersion } from "../../template/templateChange
 import { EntryForm, Field } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { seeOther } from "../frame/notices.ts";
 import { refusalText } from "../message/sendAgainRefusal.ts";
@@ -30,24 +30,24 @@ const NO_FAULTS: FieldFaults = new Map();
 export function testSendRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   const path = "/templates/:id/versions/:version/test-send";
   return [
-    get(path, scope, (visit) => testSendPage(deps, visit, NO_FAULTS)),
-    post(path, scope, (visit) => testSend(deps, visit)),
+    get(path, scope, (context) => testSendPage(deps, context, NO_FAULTS)),
+    post(path, scope, (context) => testSend(deps, context)),
   ];
 }
 
 /** The version that a form is about. Its content is for keys that may see templates. */
-async function versionOf(deps: Dependencies, visit: Visit): Promise<VersionView> {
-  if (!visit.may("template:manage"))
+async function versionOf(deps: Dependencies, context: PageContext): Promise<VersionView> {
+  if (!context.may("template:manage"))
     throw new Problem("FORBIDDEN", { detail: "this needs a key with the scope template:manage" });
-  return existingVersion(deps, templateLocationOf(visit), visit.params.version ?? "");
+  return existingVersion(deps, templateLocationOf(context), context.params.version ?? "");
 }
 
-async function testSendPage(deps: Dependencies, visit: Visit, faults: FieldFaults): Promise<Page> {
-  const location = templateLocationOf(visit);
-  const { version, source } = await versionOf(deps, visit);
+async function testSendPage(deps: Dependencies, context: PageContext, faults: FieldFaults): Promise<Page> {
+  const location = templateLocationOf(context);
+  const { version, source } = await versionOf(deps, context);
   const template = await existingTemplate(deps, location);
   const at = `/templates/${location.templateId}/versions/${version.id}`;
-  const { samples } = draftFields(visit.form);
+  const { samples } = draftFields(context.form);
   return {
     title: `Test send of version ${version.number}`,
     above: aboveVersions(location.templateId, template),
@@ -59,18 +59,18 @@ async function testSendPage(deps: Dependencies, visit: Visit, faults: FieldFault
           It is a message like any other: it counts, it is in the log, and a suppressed recipient gets none.
         </p>
         <EntryForm
-          visit={visit}
+          context={context}
           action={`${at}/test-send`}
           refusal={faults.get("draft")}
           verb="Send it"
           cancelTo={at}
         >
-          <input type="hidden" name="nonce" value={visit.form.get("nonce") ?? newId()} />
+          <input type="hidden" name="nonce" value={context.form.get("nonce") ?? newId()} />
           <Field
             name="from"
             label="From"
             type="email"
-            value={fieldOf(visit.form, "from")}
+            value={fieldOf(context.form, "from")}
             hint="An active sender of this workspace, or an address of one of its domains."
             fault={faults.get("from")}
             isRequired
@@ -79,7 +79,7 @@ async function testSendPage(deps: Dependencies, visit: Visit, faults: FieldFault
             name="to"
             label="To"
             type="email"
-            value={fieldOf(visit.form, "to")}
+            value={fieldOf(context.form, "to")}
             fault={faults.get("to")}
             isRequired
           />
@@ -92,31 +92,31 @@ async function testSendPage(deps: Dependencies, visit: Visit, faults: FieldFault
   };
 }
 
-async function testSend(deps: Dependencies, visit: Visit): Promise<Page | Response> {
-  const { form } = visit;
+async function testSend(deps: Dependencies, context: PageContext): Promise<Page | Response> {
+  const { form } = context;
   const nonce = form.get("nonce") ?? "";
   if (!isUuid(nonce))
     throw new Problem("INVALID_REQUEST", { detail: "the form is not whole: load the page again" });
-  const view = await versionOf(deps, visit);
-  const body = sendBody(deps, templateLocationOf(visit), view, form);
-  if (body instanceof Map) return testSendPage(deps, visit, body);
-  const context = visit.commandContext();
-  const { workspaceId } = context;
+  const view = await versionOf(deps, context);
+  const body = sendBody(deps, templateLocationOf(context), view, form);
+  if (body instanceof Map) return testSendPage(deps, context, body);
+  const commandContext = context.commandContext();
+  const { workspaceId } = commandContext;
   try {
     checkSend(body);
     const send = sendRequest(body as SendEmailBody);
-    requireSender(visit.principal, (body as SendEmailBody).from);
+    requireSender(context.principal, (body as SendEmailBody).from);
     const idempotencyKey = `test:${view.version.id}:${nonce}`;
-    const outcome = await sendEmail(deps, { ...send, workspaceId, idempotencyKey, context });
+    const outcome = await sendEmail(deps, { ...send, workspaceId, idempotencyKey, context: commandContext });
     if (outcome.kind === "accepted")
-      return seeOther(visit.to(`/messages/${outcome.receipt.id}`), "This is the test message.");
+      return seeOther(context.to(`/messages/${outcome.receipt.id}`), "This is the test message.");
     if (outcome.kind === "refused" && outcome.faults.length > 0)
       throw refusedFor(outcome.code, outcome.faults);
-    return testSendPage(deps, visit, new Map([["draft", refusalText(outcome)]]));
+    return testSendPage(deps, context, new Map([["draft", refusalText(outcome)]]));
   } catch (error) {
     const faults = error instanceof Problem ? (error.options.errors ?? []) : [];
     if (faults.length === 0) throw error;
-    return testSendPage(deps, visit, sendFaults(faults));
+    return testSendPage(deps, context, sendFaults(faults));
   }
 }
 

@@ -10,11 +10,11 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import { type DiffLine, type DiffRow, lineDiff } from "./lineDiff.ts";
 
 interface VersionDetailProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   /** The path of the template's page. */
   readonly at: string;
   readonly template: Template;
@@ -22,7 +22,12 @@ interface VersionDetailProps {
 }
 
 /** A version as it was drafted. */
-export const VersionDetail: FC<VersionDetailProps> = ({ visit, at, template, view: { version, source } }) => {
+export const VersionDetail: FC<VersionDetailProps> = ({
+  context,
+  at,
+  template,
+  view: { version, source },
+}) => {
   const isCurrent = version.id === template.currentVersionId;
   return (
     <>
@@ -39,16 +44,16 @@ export const VersionDetail: FC<VersionDetailProps> = ({ visit, at, template, vie
           <>
             {isCurrent ? null : (
               <ActionButton
-                visit={visit}
+                context={context}
                 action={`${at}/versions/${version.id}/publish`}
                 verb={version.publishedAt === null ? "Publish" : "Publish again"}
                 isPrimary
               />
             )}
-            {visit.may("email:send") ? (
-              <LinkButton href={visit.to(`${at}/versions/${version.id}/test-send`)} label="Test send" />
+            {context.may("email:send") ? (
+              <LinkButton href={context.to(`${at}/versions/${version.id}/test-send`)} label="Test send" />
             ) : null}
-            <LinkButton href={visit.to(`${at}/draft?from=${version.id}`)} label="New draft from this" />
+            <LinkButton href={context.to(`${at}/draft?from=${version.id}`)} label="New draft from this" />
           </>
         )}
       </Heading>
@@ -115,7 +120,7 @@ const Source: FC<{ readonly title: string; readonly source: string | null }> = (
 );
 
 interface VersionComparisonProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   /** The path of the template's page. */
   readonly at: string;
   readonly from: VersionView;
@@ -123,7 +128,7 @@ interface VersionComparisonProps {
 }
 
 /** Two versions side by side, by lines. */
-export const VersionComparison: FC<VersionComparisonProps> = ({ visit, at, from, to }) => {
+export const VersionComparison: FC<VersionComparisonProps> = ({ context, at, from, to }) => {
   const parts = [
     ["Subject", from.source.subject, to.source.subject],
     ["Variables", variableLines(from.source.variables), variableLines(to.source.variables)],
@@ -134,10 +139,10 @@ export const VersionComparison: FC<VersionComparisonProps> = ({ visit, at, from,
     <>
       <Heading title={`Version ${from.version.number} and version ${to.version.number}`}>
         <LinkButton
-          href={visit.to(`${at}/compare?from=${to.version.id}&to=${from.version.id}`)}
+          href={context.to(`${at}/compare?from=${to.version.id}&to=${from.version.id}`)}
           label="Swap sides"
         />
-        <a class="button" href={visit.to(`${at}/versions/${to.version.id}`)}>
+        <a class="button" href={context.to(`${at}/versions/${to.version.id}`)}>
           Open version {to.version.number}
         </a>
       </Heading>

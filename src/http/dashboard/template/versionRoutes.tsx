@@ -8,7 +8,7 @@ import {
   templateIdOf,
 } from "../../template/templateChanges.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { TEMPLATES, templateLocationOf } from "./templateRoutes.tsx";
 import { VersionComparison, VersionDetail } from "./versionPage.tsx";
@@ -18,45 +18,52 @@ const scope = "template:manage";
 /** The versions of a template: each by itself, two side by side, and which of them sends use. */
 export function versionRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   return [
-    get("/templates/:id/versions/:version", scope, (visit) => versionPage(deps, visit)),
-    post("/templates/:id/versions/:version/publish", scope, async (visit) => {
-      const location = templateLocationOf(visit);
-      const versionId = templateIdOf(visit.params.version ?? "");
-      await publishOrRefuse(deps, location, versionId, visit.commandContext());
+    get("/templates/:id/versions/:version", scope, (context) => versionPage(deps, context)),
+    post("/templates/:id/versions/:version/publish", scope, async (context) => {
+      const location = templateLocationOf(context);
+      const versionId = templateIdOf(context.params.version ?? "");
+      await publishOrRefuse(deps, location, versionId, context.commandContext());
       const { version } = await existingVersion(deps, location, versionId);
       return seeOther(
-        visit.to(`/templates/${location.templateId}`),
+        context.to(`/templates/${location.templateId}`),
         `Version ${version.number} was published: sends use it from now on.`,
       );
     }),
-    get("/templates/:id/compare", scope, (visit) => comparisonPage(deps, visit)),
+    get("/templates/:id/compare", scope, (context) => comparisonPage(deps, context)),
   ];
 }
 
-async function versionPage(deps: Dependencies, visit: Visit): Promise<Page> {
-  const location = templateLocationOf(visit);
+async function versionPage(deps: Dependencies, context: PageContext): Promise<Page> {
+  const location = templateLocationOf(context);
   const template = await existingTemplate(deps, location);
-  const view = await existingVersion(deps, location, visit.params.version ?? "");
+  const view = await existingVersion(deps, location, context.params.version ?? "");
   const title = `Version ${view.version.number}`;
   return {
     title: `${title} of ${template.name}`,
     above: aboveVersions(location.templateId, template),
     body: (
-      <VersionDetail visit={visit} at={`/templates/${location.templateId}`} template={template} view={view} />
+      <VersionDetail
+        context={context}
+        at={`/templates/${location.templateId}`}
+        template={template}
+        view={view}
+      />
     ),
   };
 }
 
-async function comparisonPage(deps: Dependencies, visit: Visit): Promise<Page> {
-  const location = templateLocationOf(visit);
+async function comparisonPage(deps: Dependencies, context: PageContext): Promise<Page> {
+  const location = templateLocationOf(context);
   const template = await existingTemplate(deps, location);
-  const from = await existingVersion(deps, location, visit.query.get("from") ?? "");
-  const to = await existingVersion(deps, location, visit.query.get("to") ?? "");
+  const from = await existingVersion(deps, location, context.query.get("from") ?? "");
+  const to = await existingVersion(deps, location, context.query.get("to") ?? "");
   return {
     title: `Versions ${from.version.number} and ${to.version.number} of ${template.name}`,
     above: aboveVersions(location.templateId, template),
     isWide: true,
-    body: <VersionComparison visit={visit} at={`/templates/${location.templateId}`} from={from} to={to} />,
+    body: (
+      <VersionComparison context={context} at={`/templates/${location.templateId}`} from={from} to={to} />
+    ),
   };
 }
 

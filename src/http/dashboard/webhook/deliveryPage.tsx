@@ -11,7 +11,7 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
 import { Status, type Tone } from "../components/status.tsx";
 import { Ago, Time } from "../components/time.tsx";
-import type { Page, Visit } from "../frame/dashboardRoute.ts";
+import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 
 type WholeDelivery = Awaited<ReturnType<typeof deliveryWithAttempts>>;
 type Attempt = WholeDelivery["attempt_log"][number];
@@ -50,7 +50,7 @@ interface Shown {
   readonly now: EpochMs;
 }
 
-export function deliveryPage(visit: Visit, shown: Shown): Page {
+export function deliveryPage(context: PageContext, shown: Shown): Page {
   const { endpoint, row, delivery } = shown;
   const here = `/webhooks/${endpoint.id}`;
   return {
@@ -64,7 +64,7 @@ export function deliveryPage(visit: Visit, shown: Shown): Page {
         <Heading title={row.eventType} beside={<DeliveryState delivery={row} />}>
           {canRetry(shown) ? (
             <ActionButton
-              visit={visit}
+              context={context}
               action={`${here}/deliveries/${row.id}/retry`}
               verb="Deliver again"
               isPrimary
@@ -75,7 +75,7 @@ export function deliveryPage(visit: Visit, shown: Shown): Page {
         <Facts
           facts={[
             ["Happened", <Time at={row.createdAt} />],
-            ...messageFact(visit, row),
+            ...messageFact(context, row),
             ["Goes to", <Copyable text={endpoint.url} label="the address" />],
             ["webhook-id", <Copyable text={row.id} label="the webhook-id" />],
             ["Event", <Copyable text={row.eventId} label="the event's id" />],
@@ -89,7 +89,7 @@ export function deliveryPage(visit: Visit, shown: Shown): Page {
 }
 
 /** The message that the event is of, where there is one and the key may see it. */
-function messageFact({ to, may }: Visit, { eventStream }: WebhookDeliveryRow) {
+function messageFact({ to, may }: PageContext, { eventStream }: WebhookDeliveryRow) {
   if (!eventStream.startsWith(EMAIL_STREAM) || !may("email:read")) return [];
   const id = eventStream.slice(EMAIL_STREAM.length);
   return [["Message", <a href={to(`/messages/${id}`)}>{id}</a>]] as const;

@@ -12,21 +12,21 @@ import { activeEndpointOf, deliveryOf, endpointOf } from "./webhookOfPath.ts";
 export function deliveryRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const { deps } = options;
   return [
-    get("/webhooks/:id/deliveries/:delivery", "webhook:manage", async (visit) => {
-      const endpoint = await endpointOf(options, visit);
-      const row = await deliveryOf(options, endpoint.id, visit);
+    get("/webhooks/:id/deliveries/:delivery", "webhook:manage", async (context) => {
+      const endpoint = await endpointOf(options, context);
+      const row = await deliveryOf(options, endpoint.id, context);
       const delivery = await deliveryWithAttempts(deps, row);
-      return deliveryPage(visit, { endpoint, row, delivery, now: deps.clock.now() });
+      return deliveryPage(context, { endpoint, row, delivery, now: deps.clock.now() });
     }),
-    post("/webhooks/:id/deliveries/:delivery/retry", "webhook:manage", async (visit) => {
-      const endpoint = await activeEndpointOf(options, visit);
-      const row = await deliveryOf(options, endpoint.id, visit);
-      const outcome = await redeliver(deps, row, visit.commandContext());
+    post("/webhooks/:id/deliveries/:delivery/retry", "webhook:manage", async (context) => {
+      const endpoint = await activeEndpointOf(options, context);
+      const row = await deliveryOf(options, endpoint.id, context);
+      const outcome = await redeliver(deps, row, context.commandContext());
       const notice =
         outcome === "requested"
           ? "It is delivered once more."
           : "It is under way already: nothing was changed.";
-      return seeOther(visit.to(`/webhooks/${endpoint.id}/deliveries/${row.id}`), notice);
+      return seeOther(context.to(`/webhooks/${endpoint.id}/deliveries/${row.id}`), notice);
     }),
   ];
 }

@@ -16,7 +16,7 @@ import { type Confirmation, confirmationPage } from "../components/confirmationP
 import { Select } from "../components/form.tsx";
 import { lengthOfTime } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { secretPage } from "./secretPage.tsx";
 import { activeEndpointOf, endpointOf } from "./webhookOfPath.ts";
@@ -38,7 +38,7 @@ export function endpointActionRoutes(options: DashboardOptions): readonly Dashbo
   ];
 }
 
-type Act = (options: DashboardOptions, visit: Visit) => Promise<Page | Response>;
+type Act = (options: DashboardOptions, context: PageContext) => Promise<Page | Response>;
 
 function asksFirst(
   options: DashboardOptions,
@@ -47,45 +47,45 @@ function asksFirst(
   act: Act,
 ): readonly DashboardRoute[] {
   const path = `/webhooks/:id/${verb}`;
-  const ask = async (visit: Visit): Promise<Page> => {
-    const endpoint = await endpointOf(options, visit);
+  const ask = async (context: PageContext): Promise<Page> => {
+    const endpoint = await endpointOf(options, context);
     const at = `/webhooks/${endpoint.id}`;
     const above = [
       { path: "/webhooks", title: "Webhooks" },
       { path: at, title: "Endpoint" },
     ];
-    return confirmationPage(visit, { ...question(endpoint), above, action: `${at}/${verb}` });
+    return confirmationPage(context, { ...question(endpoint), above, action: `${at}/${verb}` });
   };
-  return [get(path, "webhook:manage", ask), post(path, "webhook:manage", (visit) => act(options, visit))];
+  return [get(path, "webhook:manage", ask), post(path, "webhook:manage", (context) => act(options, context))];
 }
 
 /** What somebody is asked before something is done. */
 type Question = Pick<Confirmation, "title" | "text" | "verb" | "isDangerous">;
 
 function test(options: DashboardOptions): DashboardRoute {
-  return post("/webhooks/:id/test", "webhook:manage", async (visit) => {
-    const { id } = await activeEndpointOf(options, visit);
-    const outcome = await testWebhookEndpoint(options.deps, nameOf(visit, id), visit.commandContext());
+  return post("/webhooks/:id/test", "webhook:manage", async (context) => {
+    const { id } = await activeEndpointOf(options, context);
+    const outcome = await testWebhookEndpoint(options.deps, nameOf(context, id), context.commandContext());
     if (outcome.kind !== "requested") {
       throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
     }
     const notice = "A test is on its way. Load the page again to see what the endpoint answers.";
-    return seeOther(visit.to(`/webhooks/${id}/deliveries/${outcome.deliveryId}`), notice);
+    return seeOther(context.to(`/webhooks/${id}/deliveries/${outcome.deliveryId}`), notice);
   });
 }
 
 function enable(options: DashboardOptions): DashboardRoute {
-  return post("/webhooks/:id/enable", "webhook:manage", async (visit) => {
-    const { id } = await endpointOf(options, visit);
-    await enableWebhookEndpoint(options.deps, nameOf(visit, id), visit.commandContext());
+  return post("/webhooks/:id/enable", "webhook:manage", async (context) => {
+    const { id } = await endpointOf(options, context);
+    await enableWebhookEndpoint(options.deps, nameOf(context, id), context.commandContext());
     return seeOther(
-      visit.to(`/webhooks/${id}`),
+      context.to(`/webhooks/${id}`),
       "It is sent what happens from now on. What it missed can be recovered.",
     );
   });
 }
 
-function nameOf({ workspaceId }: Visit, endpointId: string) {
+function nameOf({ workspaceId }: PageContext, endpointId: string) {
   return { workspaceId, endpointId };
 }
 
@@ -102,10 +102,10 @@ function disableQuestion({ url }: WebhookEndpointRow): Question {
   };
 }
 
-const disable: Act = async (options, visit) => {
-  const { id } = await endpointOf(options, visit);
-  await disableWebhookEndpoint(options.deps, nameOf(visit, id), "manual", visit.commandContext());
-  return seeOther(visit.to(`/webhooks/${id}`), "The endpoint was disabled.");
+const disable: Act = async (options, context) => {
+  const { id } = await endpointOf(options, context);
+  await disableWebhookEndpoint(options.deps, nameOf(context, id), "manual", context.commandContext());
+  return seeOther(context.to(`/webhooks/${id}`), "The endpoint was disabled.");
 };
 
 function deleteQuestion({ url }: WebhookEndpointRow): Question {
@@ -122,11 +122,11 @@ function deleteQuestion({ url }: WebhookEndpointRow): Question {
   };
 }
 
-const remove: Act = async (options, visit) => {
-  const { id, url } = await endpointOf(options, visit);
-  const outcome = await deleteWebhookEndpoint(options.deps, nameOf(visit, id), visit.commandContext());
+const remove: Act = async (options, context) => {
+  const { id, url } = await endpointOf(options, context);
+  const outcome = await deleteWebhookEndpoint(options.deps, nameOf(context, id), context.commandContext());
   if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
-  return seeOther(visit.to("/webhooks"), `${url} was deleted.`);
+  return seeOther(context.to("/webhooks"), `${url} was deleted.`);
 };
 
 function rotateQuestion({ url }: WebhookEndpointRow): Question {
@@ -152,14 +152,14 @@ function rotateQuestion({ url }: WebhookEndpointRow): Question {
   };
 }
 
-const rotate: Act = async (options, visit) => {
-  const { id, url } = await endpointOf(options, visit);
-  const overlapMs = choiceOf(visit.form, "overlap_ms", OVERLAPS_MS);
+const rotate: Act = async (options, context) => {
+  const { id, url } = await endpointOf(options, context);
+  const overlapMs = choiceOf(context.form, "overlap_ms", OVERLAPS_MS);
   const rotated = await rotateWebhookSecret(
     options.deps,
-    nameOf(visit, id),
+    nameOf(context, id),
     overlapMs,
-    visit.commandContext(),
+    context.commandContext(),
   );
   if (rotated === null) throw new Problem("WEBHOOK_NOT_FOUND");
   const { secret } = rotated;
@@ -167,7 +167,7 @@ const rotate: Act = async (options, visit) => {
     overlapMs === 0
       ? "The secret before signs no more."
       : `Both sign for ${lengthOfTime(overlapMs)} from now.`;
-  return secretPage(visit, {
+  return secretPage(context, {
     endpointId: id,
     url,
     secret,
@@ -196,16 +196,16 @@ function recoverQuestion(): Question {
   };
 }
 
-const recover: Act = async (options, visit) => {
+const recover: Act = async (options, context) => {
   const { deps, readModel } = options;
-  const { id } = await activeEndpointOf(options, visit);
-  const since = rfc3339(deps.clock.now() - choiceOf(visit.form, "since_ms", RECOVERIES_MS));
+  const { id } = await activeEndpointOf(options, context);
+  const since = rfc3339(deps.clock.now() - choiceOf(context.form, "since_ms", RECOVERIES_MS));
   const { requested, hasMore } = await recoverSince(
     { deps, deliveries: readModel("webhook-deliveries") },
     { endpointId: id, since },
-    visit.commandContext(),
+    context.commandContext(),
   );
-  return seeOther(visit.to(`/webhooks/${id}`), recoveredText(requested, hasMore));
+  return seeOther(context.to(`/webhooks/${id}`), recoveredText(requested, hasMore));
 };
 
 function recoveredText(requested: number, hasMore: boolean): string {

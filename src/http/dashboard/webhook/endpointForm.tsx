@@ -6,7 +6,7 @@ import { checkBy, checkRules } from "../../body/validation.ts";
 import { Problem } from "../../server/problem.ts";
 import { webhookEndpointOperations } from "../../webhook/webhookEndpointOperations.ts";
 import { CheckBox, EntryForm, Field } from "../components/form.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 
 /** What somebody has written into the form of an endpoint. */
@@ -59,7 +59,7 @@ export function faultsOf(error: unknown): EndpointFaults {
 }
 
 interface EndpointFormProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   /** Paths below the dashboard's. */
   readonly action: string;
   readonly input: EndpointInput;
@@ -69,8 +69,8 @@ interface EndpointFormProps {
 }
 
 /** The form that adds or changes an endpoint. */
-export const EndpointForm: FC<EndpointFormProps> = ({ visit, action, input, faults, verb, cancelTo }) => (
-  <EntryForm visit={visit} action={action} refusal={faults[""]} verb={verb} cancelTo={cancelTo}>
+export const EndpointForm: FC<EndpointFormProps> = ({ context, action, input, faults, verb, cancelTo }) => (
+  <EntryForm context={context} action={action} refusal={faults[""]} verb={verb} cancelTo={cancelTo}>
     <Field
       name="url"
       label="Address"

@@ -9,7 +9,7 @@ import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Ago } from "../components/time.tsx";
-import type { Page, Visit } from "../frame/dashboardRoute.ts";
+import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import type { EndpointHealth } from "./webhookOfPath.ts";
 
 /** An endpoint, and how it has fared. */
@@ -67,16 +67,16 @@ export function eventsText(types: readonly string[] | null): string {
   return more.length === 0 ? first : `${first} and ${more.length} more`;
 }
 
-export function listPage(visit: Visit, { rows, nextCursor, now }: Listed): Page {
+export function listPage(context: PageContext, { rows, nextCursor, now }: Listed): Page {
   return {
     title: "Webhooks",
     isWide: true,
     body: (
       <>
         <Heading title="Webhooks">
-          <LinkButton href={visit.to("/webhooks/new")} label="Add endpoint" kind="primary" />
+          <LinkButton href={context.to("/webhooks/new")} label="Add endpoint" kind="primary" />
         </Heading>
-        {rows.length === 0 && !visit.query.has("cursor") ? (
+        {rows.length === 0 && !context.query.has("cursor") ? (
           <Empty title="No endpoints yet">
             <p>
               Add the address of a program of yours, and it hears of every message: sent, delayed, bounced.
@@ -88,7 +88,7 @@ export function listPage(visit: Visit, { rows, nextCursor, now }: Listed): Page 
             label="Webhook endpoints, newest first"
             rows={rows}
             idOf={({ id }) => id}
-            linkOf={({ id }) => visit.to(`/webhooks/${id}`)}
+            linkOf={({ id }) => context.to(`/webhooks/${id}`)}
             columns={[
               {
                 title: "Address",
@@ -105,7 +105,7 @@ export function listPage(visit: Visit, { rows, nextCursor, now }: Listed): Page 
             ]}
           />
         )}
-        <Pager visit={visit} path="/webhooks" nextCursor={nextCursor} />
+        <Pager context={context} path="/webhooks" nextCursor={nextCursor} />
       </>
     ),
   };

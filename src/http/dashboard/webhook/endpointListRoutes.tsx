@@ -9,7 +9,7 @@ import { destinationOf } from "../../webhook/webhookDestination.ts";
 import { ENDPOINT_REFUSALS } from "../../webhook/webhookEndpointRoutes.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { cursorOf } from "../frame/listCursor.ts";
 import {
   checkInput,
@@ -28,24 +28,24 @@ const NOTHING: EndpointInput = { url: "", description: null, eventTypes: null };
 /** The list of endpoints, and the form that adds one. */
 export function endpointListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
-    get("/webhooks", "webhook:manage", async (visit) => {
-      const asked = pageRequest({ cursor: cursorOf(visit) });
-      const db = await options.webhooks.caughtUpEndpoints(visit.workspaceId);
-      const page = pageOf(asked, (request) => listWebhookEndpoints(db, visit.workspaceId, request));
+    get("/webhooks", "webhook:manage", async (context) => {
+      const asked = pageRequest({ cursor: cursorOf(context) });
+      const db = await options.webhooks.caughtUpEndpoints(context.workspaceId);
+      const page = pageOf(asked, (request) => listWebhookEndpoints(db, context.workspaceId, request));
       const rows = await withHealth(options, page.shown);
-      return listPage(visit, {
+      return listPage(context, {
         rows,
         nextCursor: page.nextCursor,
         now: options.deps.clock.now(),
       });
     }),
-    get("/webhooks/new", "webhook:manage", async (visit) => newPage(visit, NOTHING, {})),
-    post("/webhooks/new", "webhook:manage", async (visit) => {
-      const input = inputOf(visit.form);
+    get("/webhooks/new", "webhook:manage", async (context) => newPage(context, NOTHING, {})),
+    post("/webhooks/new", "webhook:manage", async (context) => {
+      const input = inputOf(context.form);
       try {
-        return await added(options, visit, input);
+        return await added(options, context, input);
       } catch (error) {
-        return { ...newPage(visit, input, faultsOf(error)), status: 422 };
+        return { ...newPage(context, input, faultsOf(error)), status: 422 };
       }
     }),
   ];
@@ -67,20 +67,20 @@ async function withHealth(
 
 async function added(
   { deps, webhooks }: DashboardOptions,
-  visit: Visit,
+  context: PageContext,
   input: EndpointInput,
 ): Promise<Page> {
   checkInput(input);
   const url = await destinationOf(input.url, webhooks.rules);
-  const { workspaceId } = visit;
+  const { workspaceId } = context;
   const outcome = await registerWebhook(deps, {
     ...input,
     workspaceId,
     url,
-    context: visit.commandContext(),
+    context: context.commandContext(),
   });
   if (outcome.kind !== "registered") throw new Problem(ENDPOINT_REFUSALS[outcome.kind]);
-  return secretPage(visit, {
+  return secretPage(context, {
     endpointId: outcome.id,
     url,
     secret: outcome.secret,
@@ -89,7 +89,7 @@ async function added(
   });
 }
 
-function newPage(visit: Visit, input: EndpointInput, faults: EndpointFaults): Page {
+function newPage(context: PageContext, input: EndpointInput, faults: EndpointFaults): Page {
   return {
     title: "Add an endpoint",
     above: [{ path: "/webhooks", title: "Webhooks" }],
@@ -97,7 +97,7 @@ function newPage(visit: Visit, input: EndpointInput, faults: EndpointFaults): Pa
       <>
         <Heading title="Add an endpoint" />
         <EndpointForm
-          visit={visit}
+          context={context}
           action="/webhooks/new"
           input={input}
           faults={faults}

@@ -10,7 +10,7 @@ import { FilterForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
 import { Ago, Time } from "../components/time.tsx";
-import type { Page, Visit } from "../frame/dashboardRoute.ts";
+import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { DeliveryState } from "./deliveryPage.tsx";
 import { disabledBecause, EndpointStatus, type ListedEndpoint } from "./endpointListPage.tsx";
 
@@ -43,7 +43,7 @@ interface Shown {
   readonly now: EpochMs;
 }
 
-export function endpointPage(visit: Visit, shown: Shown): Page {
+export function endpointPage(context: PageContext, shown: Shown): Page {
   const { endpoint } = shown;
   return {
     title: endpoint.url,
@@ -55,7 +55,7 @@ export function endpointPage(visit: Visit, shown: Shown): Page {
           title={endpoint.url.replace(/^https:\/\//, "")}
           beside={<EndpointStatus endpoint={endpoint} />}
         >
-          <Actions visit={visit} endpoint={endpoint} />
+          <Actions context={context} endpoint={endpoint} />
         </Heading>
         {endpoint.status === "active" ? null : (
           <p>
@@ -65,10 +65,10 @@ export function endpointPage(visit: Visit, shown: Shown): Page {
         )}
         {shown.uncalled === null ? null : <p class="standing bad">{shown.uncalled}</p>}
         <EndpointFacts endpoint={endpoint} now={shown.now} />
-        <Deliveries visit={visit} shown={shown} />
+        <Deliveries context={context} shown={shown} />
         <p class="actions">
           <LinkButton
-            href={visit.to(`/webhooks/${endpoint.id}/delete`)}
+            href={context.to(`/webhooks/${endpoint.id}/delete`)}
             label="Delete endpoint…"
             kind="danger"
             asks
@@ -79,19 +79,22 @@ export function endpointPage(visit: Visit, shown: Shown): Page {
   };
 }
 
-const Actions: FC<{ readonly visit: Visit; readonly endpoint: ListedEndpoint }> = ({ visit, endpoint }) => {
+const Actions: FC<{ readonly context: PageContext; readonly endpoint: ListedEndpoint }> = ({
+  context,
+  endpoint,
+}) => {
   const at = (action: string) => `/webhooks/${endpoint.id}/${action}`;
   const isActive = endpoint.status === "active";
   return (
     <>
       {isActive ? (
-        <ActionButton visit={visit} action={at("test")} verb="Send test" />
+        <ActionButton context={context} action={at("test")} verb="Send test" />
       ) : (
-        <ActionButton visit={visit} action={at("enable")} verb="Enable" isPrimary />
+        <ActionButton context={context} action={at("enable")} verb="Enable" isPrimary />
       )}
-      <LinkButton href={visit.to(at("edit"))} label="Edit" />
-      <LinkButton href={visit.to(at("rotate"))} label="Rotate secret…" asks />
-      {isActive ? <LinkButton href={visit.to(at("disable"))} label="Disable…" asks /> : null}
+      <LinkButton href={context.to(at("edit"))} label="Edit" />
+      <LinkButton href={context.to(at("rotate"))} label="Rotate secret…" asks />
+      {isActive ? <LinkButton href={context.to(at("disable"))} label="Disable…" asks /> : null}
     </>
   );
 };
@@ -130,8 +133,8 @@ const EndpointFacts: FC<{ readonly endpoint: ListedEndpoint; readonly now: Epoch
   );
 };
 
-const Deliveries: FC<{ readonly visit: Visit; readonly shown: Shown }> = ({ visit, shown }) => {
-  const { to } = visit;
+const Deliveries: FC<{ readonly context: PageContext; readonly shown: Shown }> = ({ context, shown }) => {
+  const { to } = context;
   const { endpoint, filters, page, now } = shown;
   const here = `/webhooks/${endpoint.id}`;
   const isFiltered = Object.keys(filters).length > 0;
@@ -170,7 +173,7 @@ const Deliveries: FC<{ readonly visit: Visit; readonly shown: Shown }> = ({ visi
         />
       )}
       <Pager
-        visit={visit}
+        context={context}
         path={here}
         nextCursor={page.nextCursor}
         filter={{ status: filters.status, event_type: filters.eventType }}

@@ -9,7 +9,7 @@ import { Problem } from "../../server/problem.ts";
 import { destinationOf, uncalledReason } from "../../webhook/webhookDestination.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { cursorOf } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
 import {
@@ -27,28 +27,28 @@ import { endpointHealthOf, endpointOf } from "./webhookOfPath.ts";
 /** One endpoint with its deliveries, and the form that changes it. */
 export function endpointRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
-    get("/webhooks/:id", "webhook:manage", (visit) => shown(options, visit)),
-    get("/webhooks/:id/edit", "webhook:manage", async (visit) => {
-      const endpoint = await endpointOf(options, visit);
-      return editPage(visit, endpoint.id, { input: inputFor(endpoint), faults: {} });
+    get("/webhooks/:id", "webhook:manage", (context) => shown(options, context)),
+    get("/webhooks/:id/edit", "webhook:manage", async (context) => {
+      const endpoint = await endpointOf(options, context);
+      return editPage(context, endpoint.id, { input: inputFor(endpoint), faults: {} });
     }),
-    post("/webhooks/:id/edit", "webhook:manage", async (visit) => {
-      const { id, url } = await endpointOf(options, visit);
-      const input = inputOf(visit.form);
+    post("/webhooks/:id/edit", "webhook:manage", async (context) => {
+      const { id, url } = await endpointOf(options, context);
+      const input = inputOf(context.form);
       try {
-        await changed(options, visit, { endpointId: id, urlBefore: url, input });
+        await changed(options, context, { endpointId: id, urlBefore: url, input });
       } catch (error) {
-        return { ...editPage(visit, id, { input, faults: faultsOf(error) }), status: 422 };
+        return { ...editPage(context, id, { input, faults: faultsOf(error) }), status: 422 };
       }
-      return seeOther(visit.to(`/webhooks/${id}`), "The endpoint was changed.");
+      return seeOther(context.to(`/webhooks/${id}`), "The endpoint was changed.");
     }),
   ];
 }
 
-async function shown(options: DashboardOptions, visit: Visit): Promise<Page> {
-  const endpoint = await endpointOf(options, visit);
-  const { query } = visit;
-  const request = pageRequest({ cursor: cursorOf(visit) });
+async function shown(options: DashboardOptions, context: PageContext): Promise<Page> {
+  const endpoint = await endpointOf(options, context);
+  const { query } = context;
+  const request = pageRequest({ cursor: cursorOf(context) });
   const filters = filtersOf(query);
   const model = options.readModel("webhook-deliveries");
   await whenCaughtUp(model);
@@ -59,7 +59,7 @@ async function shown(options: DashboardOptions, visit: Visit): Promise<Page> {
   );
   const standing = await scheduledRead(model, (db) => endpointHealthOf(db, endpoint.id));
   const isFailing = endpoint.status === "active" && standing.failing !== null;
-  return endpointPage(visit, {
+  return endpointPage(context, {
     endpoint: { ...endpoint, ...standing },
     uncalled: isFailing ? await uncalledReason(endpoint.url, options.webhooks.rules) : null,
     filters,
@@ -86,7 +86,7 @@ interface Changing {
 
 async function changed(
   { deps, webhooks }: DashboardOptions,
-  { workspaceId, commandContext }: Visit,
+  { workspaceId, commandContext }: PageContext,
   { endpointId, urlBefore, input }: Changing,
 ): Promise<void> {
   checkInput(input);
@@ -103,7 +103,7 @@ async function changed(
 }
 
 function editPage(
-  visit: Visit,
+  context: PageContext,
   id: string,
   { input, faults }: { readonly input: EndpointInput; readonly faults: EndpointFaults },
 ): Page {
@@ -117,7 +117,7 @@ function editPage(
       <>
         <Heading title="Change the endpoint" />
         <EndpointForm
-          visit={visit}
+          context={context}
           action={`/webhooks/${id}/edit`}
           input={input}
           faults={faults}

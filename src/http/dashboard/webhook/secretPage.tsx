@@ -2,7 +2,7 @@
 import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable } from "../components/list.tsx";
-import type { Page, Visit } from "../frame/dashboardRoute.ts";
+import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 
 interface Shown {
   readonly endpointId: string;
@@ -15,7 +15,7 @@ interface Shown {
 }
 
 /** Shows a signing secret, for the one time that it is shown: as the answer to the form that made it. */
-export function secretPage({ to }: Visit, { endpointId, url, secret, title, advice }: Shown): Page {
+export function secretPage({ to }: PageContext, { endpointId, url, secret, title, advice }: Shown): Page {
   return {
     title,
     above: [{ path: "/webhooks", title: "Webhooks" }],

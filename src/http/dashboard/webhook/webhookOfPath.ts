@@ -10,20 +10,26 @@ import type { ReadDatabase } from "../../../ports/readDatabase.ts";
 import { caughtUpRows } from "../../lists/caughtUpReads.ts";
 import { Problem } from "../../server/problem.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /** The endpoint that the path names. Throws WEBHOOK_NOT_FOUND where the workspace has none of this id. */
-export async function endpointOf({ webhooks }: DashboardOptions, visit: Visit): Promise<WebhookEndpointRow> {
-  const { workspaceId } = visit;
-  const id = idIn(visit, "id");
+export async function endpointOf(
+  { webhooks }: DashboardOptions,
+  context: PageContext,
+): Promise<WebhookEndpointRow> {
+  const { workspaceId } = context;
+  const id = idIn(context, "id");
   const row = id && webhookEndpoint(await webhooks.caughtUpEndpoints(workspaceId), workspaceId, id);
   if (!row) throw new Problem("WEBHOOK_NOT_FOUND");
   return row;
 }
 
 /** The same where it must take deliveries. Throws WEBHOOK_DISABLED. */
-export async function activeEndpointOf(options: DashboardOptions, visit: Visit): Promise<WebhookEndpointRow> {
-  const endpoint = await endpointOf(options, visit);
+export async function activeEndpointOf(
+  options: DashboardOptions,
+  context: PageContext,
+): Promise<WebhookEndpointRow> {
+  const endpoint = await endpointOf(options, context);
   if (endpoint.status === "disabled") throw new Problem("WEBHOOK_DISABLED");
   return endpoint;
 }
@@ -32,15 +38,15 @@ export async function activeEndpointOf(options: DashboardOptions, visit: Visit):
 export async function deliveryOf(
   { readModel }: DashboardOptions,
   endpointId: string,
-  visit: Visit,
+  context: PageContext,
 ): Promise<WebhookDeliveryRow> {
-  const id = idIn(visit, "delivery");
+  const id = idIn(context, "delivery");
   const row = id && webhookDelivery(await caughtUpRows(readModel("webhook-deliveries")), endpointId, id);
   if (!row) throw new Problem("NOT_FOUND");
   return row;
 }
 
-function idIn({ params }: Visit, name: string): string | null {
+function idIn({ params }: PageContext, name: string): string | null {
   const text = params[name] ?? "";
   return isUuid(text) ? text.toLowerCase() : null;
 }

@@ -11,7 +11,7 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
-import type { Visit } from "../frame/dashboardRoute.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 import { listAddress } from "../message/messageListPage.tsx";
 import { searchText } from "../message/searchWords.ts";
 import { COUNTED } from "../overview/counts.ts";
@@ -21,7 +21,7 @@ import type { TagUsage } from "./usageByTag.ts";
 type ShownWorkspace = ReturnType<typeof workspaceJson>;
 
 interface WorkspacePageProps {
-  readonly visit: Visit;
+  readonly context: PageContext;
   readonly workspace: ShownWorkspace;
   /** Null: the key may not read it. */
   readonly usage: ShownUsage | null;
@@ -36,16 +36,16 @@ export interface ShownUsage {
 }
 
 /** A workspace: whether it sends, what it uses, and what it may. */
-export const WorkspacePage: FC<WorkspacePageProps> = ({ visit, workspace, usage }) => (
+export const WorkspacePage: FC<WorkspacePageProps> = ({ context, workspace, usage }) => (
   <>
     <Heading
       title={workspace.name}
       beside={<Status status={workspace.sending} label={`sending is ${workspace.sending}`} />}
     >
       {workspace.sending === "paused" ? (
-        <ActionButton visit={visit} action="/workspace/resume" verb="Resume sending" isPrimary />
+        <ActionButton context={context} action="/workspace/resume" verb="Resume sending" isPrimary />
       ) : (
-        <LinkButton href={visit.to("/workspace/pause")} label="Pause sending…" kind="danger" asks />
+        <LinkButton href={context.to("/workspace/pause")} label="Pause sending…" kind="danger" asks />
       )}
     </Heading>
     {workspace.paused_at === null ? null : (
@@ -55,7 +55,7 @@ export const WorkspacePage: FC<WorkspacePageProps> = ({ visit, workspace, usage 
     )}
     <Limits workspace={workspace} />
     {usage === null ? null : <Usage days={usage.days} />}
-    {usage === null || usage.tags.length === 0 ? null : <Tags visit={visit} tags={usage.tags} />}
+    {usage === null || usage.tags.length === 0 ? null : <Tags context={context} tags={usage.tags} />}
     <section class="section">
       <h2>About it</h2>
       <Facts
@@ -129,7 +129,10 @@ const Usage: FC<{ readonly days: readonly UsageRow[] }> = ({ days }) => (
   </section>
 );
 
-const Tags: FC<{ readonly visit: Visit; readonly tags: readonly TagUsage[] }> = ({ visit, tags }) => (
+const Tags: FC<{ readonly context: PageContext; readonly tags: readonly TagUsage[] }> = ({
+  context,
+  tags,
+}) => (
   <section class="section">
     <h2>Tags of the last 30 days</h2>
     <RowTable
@@ -141,7 +144,7 @@ const Tags: FC<{ readonly visit: Visit; readonly tags: readonly TagUsage[] }> = 
         {
           title: "Tag",
           cell: ({ tag }) => (
-            <a class="clip" href={listAddress(visit, searchText({ tag }))}>
+            <a class="clip" href={listAddress(context, searchText({ tag }))}>
               {tag}
             </a>
           ),

@@ -7,7 +7,7 @@ import { readInSteps } from "../../lists/caughtUpReads.ts";
 import { readWorkspaceWithUsage, whenCounted } from "../../workspace/workspaceWithUsage.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import { type DashboardRoute, get, type Page, post, type Visit } from "../frame/dashboardRoute.ts";
+import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { usageByTag } from "./usageByTag.ts";
 import { type ShownUsage, WorkspacePage } from "./workspacePage.tsx";
@@ -20,30 +20,36 @@ const USAGE_DAYS = 30;
 export function workspaceRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const { deps } = options;
   return [
-    get(PATH, SCOPE, (visit) => workspacePage(options, visit)),
-    get(`${PATH}/pause`, SCOPE, async (visit) => pausePage(visit)),
-    post(`${PATH}/pause`, SCOPE, async (visit) => {
-      await pauseWorkspace(deps, visit.workspaceId, visit.commandContext());
-      return seeOther(visit.to(PATH), "Sending is paused.");
+    get(PATH, SCOPE, (context) => workspacePage(options, context)),
+    get(`${PATH}/pause`, SCOPE, async (context) => pausePage(context)),
+    post(`${PATH}/pause`, SCOPE, async (context) => {
+      await pauseWorkspace(deps, context.workspaceId, context.commandContext());
+      return seeOther(context.to(PATH), "Sending is paused.");
     }),
-    post(`${PATH}/resume`, SCOPE, async (visit) => {
-      await resumeWorkspace(deps, visit.workspaceId, visit.commandContext());
-      return seeOther(visit.to(PATH), "Sending goes on.");
+    post(`${PATH}/resume`, SCOPE, async (context) => {
+      await resumeWorkspace(deps, context.workspaceId, context.commandContext());
+      return seeOther(context.to(PATH), "Sending goes on.");
     }),
   ];
 }
 
-async function workspacePage(options: DashboardOptions, visit: Visit): Promise<Page> {
+async function workspacePage(options: DashboardOptions, context: PageContext): Promise<Page> {
   const { deps, readModel } = options;
   const counted = { deps, emails: readModel("emails"), templates: readModel("templates") };
   await whenCounted(counted);
-  const workspace = await readWorkspaceWithUsage(counted, visit.workspaceId);
-  const usage = visit.may("email:read") ? await usageOf(options, visit) : null;
-  return { title: "Workspace", body: <WorkspacePage visit={visit} workspace={workspace} usage={usage} /> };
+  const workspace = await readWorkspaceWithUsage(counted, context.workspaceId);
+  const usage = context.may("email:read") ? await usageOf(options, context) : null;
+  return {
+    title: "Workspace",
+    body: <WorkspacePage context={context} workspace={workspace} usage={usage} />,
+  };
 }
 
 /** The days on which anything happened, newest first, and the tags of their messages. */
-async function usageOf({ deps, readModel }: DashboardOptions, { principal }: Visit): Promise<ShownUsage> {
+async function usageOf(
+  { deps, readModel }: DashboardOptions,
+  { principal }: PageContext,
+): Promise<ShownUsage> {
   const emails = readModel("emails");
   const tomorrow = (Math.floor(deps.clock.now() / DAY_MS) + 1) * DAY_MS;
   const range = { from: rfc3339(tomorrow - USAGE_DAYS * DAY_MS), before: rfc3339(tomorrow) };
@@ -53,8 +59,8 @@ async function usageOf({ deps, readModel }: DashboardOptions, { principal }: Vis
   return { days, tags: await usageByTag({ deps, emails }, { ownerId, ...range }) };
 }
 
-function pausePage(visit: Visit): Page {
-  return confirmationPage(visit, {
+function pausePage(context: PageContext): Page {
+  return confirmationPage(context, {
     title: "Pause sending",
     above: [{ path: PATH, title: "Workspace" }],
     action: `${PATH}/pause`,
