@@ -121,7 +121,7 @@ const DISABLED_ENDPOINT =
   "a webhook endpoint is disabled: it answered 410 (gone), or nothing got through to it for five days (failing). POST /webhooks/{id}/enable and /recover bring back what it misses";
 
 /** What is wrong with a destination whose name leads to an address that is not public, and what to do. */
-function uncalledText({ baseUrl }: Config, url: string): string {
+function blockedText({ baseUrl }: Config, url: string): string {
   const pair = isLoopbackUrl(baseUrl) ? privateHostOf(url) : null;
   const remedy =
     pair === null
@@ -149,9 +149,9 @@ function webhookDelivery(config: Config, logger: Logger, { deps, readers }: Work
     onTrouble: (error, deliveryId) =>
       logger.warn({ deliveryId, reason: reasonOf(error) }, "webhook delivery was interrupted"),
     onDisabled: (endpoint) => logger.warn(endpoint, DISABLED_ENDPOINT),
-    onUncalled: ({ workspaceId, endpointId, url }) =>
+    onBlockedDestination: ({ workspaceId, endpointId, url }) =>
       // Paths of destinations may hold secrets.
-      logger.warn({ workspaceId, endpointId, host: new URL(url).host }, uncalledText(config, url)),
+      logger.warn({ workspaceId, endpointId, host: new URL(url).host }, blockedText(config, url)),
   });
 }
 

@@ -24,8 +24,8 @@ export async function destinationOf(text: string, rules: DestinationRules): Prom
 /** How long somebody who looks at an endpoint waits for the name servers. */
 const SHOWN_LOOK_UP_MS_MAX = 300;
 
-/** Why an endpoint is not called now, in sentences for who looks after it; null where that is not known to be so. */
-export async function uncalledReason(url: string, rules: DestinationRules): Promise<string | null> {
+/** Why calls to a destination are blocked now, in sentences for its owner; null unless that is known. */
+export async function blockedReason(url: string, rules: DestinationRules): Promise<string | null> {
   const late = Promise.withResolvers<boolean>();
   const timer = setTimeout(() => late.resolve(false), SHOWN_LOOK_UP_MS_MAX);
   const isPrivate = await Promise.race([rules.destinations.isPrivate(url), late.promise]);

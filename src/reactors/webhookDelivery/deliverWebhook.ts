@@ -26,7 +26,7 @@ import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport
 import type { SendGate } from "../instance/sendGate.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
-import type { UncalledEndpointReports } from "./uncalledEndpoints.ts";
+import type { BlockedDestinationReports } from "./blockedDestinationReports.ts";
 
 /** What one delivery works with. */
 export interface WebhookContext {
@@ -47,7 +47,7 @@ export interface WebhookContext {
   readonly onTrouble: (error: unknown, id: string) => void;
   /** Hears of each endpoint that is disabled without anybody asking for it. */
   readonly onDisabled: (endpoint: DisabledEndpoint) => void;
-  readonly uncalledEndpoints: UncalledEndpointReports;
+  readonly blockedDestinations: BlockedDestinationReports;
 }
 
 export interface DisabledEndpoint {
@@ -186,7 +186,7 @@ async function conclude(
 ): Promise<WebhookReport> {
   const { workspaceId, endpointId } = row;
   const { store } = context.deps;
-  context.uncalledEndpoints.note({ workspaceId, endpointId, url }, outcome);
+  context.blockedDestinations.note({ workspaceId, endpointId, url }, outcome);
   const verdict = classifyOutcome(outcome);
   const attempt = { verdict, facts: factsOf(context, outcome, event) };
   await retryUntilRecorded(context, claimed.id, () =>

@@ -10,16 +10,16 @@ import { ClaimScheduler, type WorkPermit } from "../worker/claimScheduler.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
 import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
+import { type BlockedDestination, BlockedDestinationReports } from "./blockedDestinationReports.ts";
 import { deliverWebhook, type WebhookContext } from "./deliverWebhook.ts";
 import { EndpointBulkhead } from "./endpointBulkhead.ts";
 import { payloadCache } from "./payloadCache.ts";
-import { type UncalledEndpoint, UncalledEndpointReports } from "./uncalledEndpoints.ts";
 import { webhookHousekeeping } from "./webhookHousekeeping.ts";
 
 export interface WebhookDeliveryOptions
-  extends Omit<WebhookContext, "stopping" | "abandoned" | "mappedOf" | "sendGate" | "uncalledEndpoints"> {
+  extends Omit<WebhookContext, "stopping" | "abandoned" | "mappedOf" | "sendGate" | "blockedDestinations"> {
   /** Hears once of an endpoint that begins not to be called, because its name leads to an address that is not public. */
-  readonly onUncalled: (endpoint: UncalledEndpoint) => void;
+  readonly onBlockedDestination: (destination: BlockedDestination) => void;
   /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;
   /** Waits for a moment until it holds what is in the log now; false when it does not. */
@@ -53,9 +53,9 @@ export class WebhookDelivery {
     const stopping = this.stopping.signal;
     const mappedOf = payloadCache((origin) => mapToWebhookEvent(options.deps, origin));
     const sendGate = new SendGate({ ...options.deps, isCaughtUp: options.isCaughtUp });
-    const uncalledEndpoints = new UncalledEndpointReports(options.onUncalled);
+    const blockedDestinations = new BlockedDestinationReports(options.onBlockedDestination);
     const abandoned = this.abandoned.signal;
-    this.context = { ...options, sendGate, mappedOf, uncalledEndpoints, stopping, abandoned };
+    this.context = { ...options, sendGate, mappedOf, blockedDestinations, stopping, abandoned };
     this.bulkhead = new EndpointBulkhead(clock);
     this.housekeeping = webhookHousekeeping({
       context: this.context,

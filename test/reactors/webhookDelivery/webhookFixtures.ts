@@ -310,7 +310,7 @@ async function startInstance(
         random: () => 0,
         onTrouble: (error, id) => troubles.push({ error, id }),
         onDisabled: (endpoint) => disabled.push(endpoint),
-        onUncalled: () => {},
+        onBlockedDestination: () => {},
       }),
     ],
   });

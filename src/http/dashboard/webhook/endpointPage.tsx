@@ -36,8 +36,8 @@ export function isDeliveryStatus(text: string): text is DeliveryStatus {
 
 interface Shown {
   readonly endpoint: ListedEndpoint;
-  /** Why it is not called now, where it fails and that is known. */
-  readonly uncalled: string | null;
+  /** Why calls to it are blocked, where they fail and that is known. */
+  readonly blockedReason: string | null;
   readonly filters: DeliveryFilters;
   readonly page: ListPage<WebhookDeliveryRow>;
   readonly now: EpochMs;
@@ -63,7 +63,7 @@ export function endpointPage(context: PageContext, shown: Shown): Page {
             days and can be recovered once it is enabled.
           </p>
         )}
-        {shown.uncalled === null ? null : <p class="standing bad">{shown.uncalled}</p>}
+        {shown.blockedReason === null ? null : <p class="standing bad">{shown.blockedReason}</p>}
         <EndpointFacts endpoint={endpoint} now={shown.now} />
         <Deliveries context={context} shown={shown} />
         <p class="actions">

@@ -6,7 +6,7 @@ import { isWebhookEventType } from "../../../domain/webhookEventTypes.ts";
 import { findPage, scheduledRead, whenCaughtUp } from "../../lists/caughtUpReads.ts";
 import { pageRequest } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
-import { destinationOf, uncalledReason } from "../../webhook/webhookDestination.ts";
+import { blockedReason, destinationOf } from "../../webhook/webhookDestination.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
@@ -61,7 +61,7 @@ async function shown(options: DashboardOptions, context: PageContext): Promise<P
   const isFailing = endpoint.status === "active" && standing.failing !== null;
   return endpointPage(context, {
     endpoint: { ...endpoint, ...standing },
-    uncalled: isFailing ? await uncalledReason(endpoint.url, options.webhooks.rules) : null,
+    blockedReason: isFailing ? await blockedReason(endpoint.url, options.webhooks.rules) : null,
     filters,
     page,
     now: options.deps.clock.now(),

@@ -1,8 +1,8 @@
 import { LRUCache } from "lru-cache";
 import type { WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 
-/** An endpoint that is not called, because its name leads to an address that is not public. */
-export interface UncalledEndpoint {
+/** The destination of an endpoint that is not called, because its name leads to an address that is not public. */
+export interface BlockedDestination {
   readonly workspaceId: string;
   readonly endpointId: string;
   readonly url: string;
@@ -11,19 +11,19 @@ export interface UncalledEndpoint {
 /** Of more endpoints at once, the one that was reported first may be reported again. */
 const ENDPOINTS_MAX = 10_000;
 
-/** Tells once when an endpoint begins not to be called for where its name leads. */
-export class UncalledEndpointReports {
+/** Tells once when the destination of an endpoint begins to be blocked. */
+export class BlockedDestinationReports {
   private readonly reported = new LRUCache<string, string>({ max: ENDPOINTS_MAX });
 
-  constructor(private readonly onUncalled: (endpoint: UncalledEndpoint) => void) {}
+  constructor(private readonly onBlocked: (destination: BlockedDestination) => void) {}
 
   /** Hears what became of each call. */
-  note(endpoint: UncalledEndpoint, outcome: WebhookOutcome): void {
-    const { endpointId, url } = endpoint;
+  note(destination: BlockedDestination, outcome: WebhookOutcome): void {
+    const { endpointId, url } = destination;
     if (outcome.kind === "failed" && outcome.reason === "destination_not_public") {
       const isKnown = this.reported.get(endpointId) === url;
       this.reported.set(endpointId, url);
-      if (!isKnown) this.onUncalled(endpoint);
+      if (!isKnown) this.onBlocked(destination);
     } else if (wasVetted(outcome)) {
       this.reported.delete(endpointId);
     }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { WebhookFailure, WebhookOutcome } from "../../../src/kernel/outcome/webhookOutcome.ts";
-import { UncalledEndpointReports } from "../../../src/reactors/webhookDelivery/uncalledEndpoints.ts";
+import { BlockedDestinationReports } from "../../../src/reactors/webhookDelivery/blockedDestinationReports.ts";
 
 const failed = (reason: WebhookFailure): WebhookOutcome => ({ kind: "failed", reason, durationMs: 0 });
 const ANSWERED: WebhookOutcome = {
@@ -11,9 +11,9 @@ const ANSWERED: WebhookOutcome = {
   retryAfterSeconds: null,
 };
 
-test("an endpoint is reported when it begins not to be called, and again only after it was", () => {
+test("a destination is reported when it begins to be blocked, and again only after it was called", () => {
   const reported: string[] = [];
-  const reports = new UncalledEndpointReports(({ url }) => reported.push(url));
+  const reports = new BlockedDestinationReports(({ url }) => reported.push(url));
   const note = (endpointId: string, outcome: WebhookOutcome, url = `https://${endpointId}.example/`) =>
     reports.note({ workspaceId: "w", endpointId, url }, outcome);
   const refused = failed("destination_not_public");

@@ -7,12 +7,12 @@ import { startNameServer } from "../../support/servers/nameServer.ts";
 import { startTestProcess } from "../../support/service.ts";
 import { until } from "../../support/until.ts";
 
-const UNCALLED = "a webhook endpoint is not called";
+const BLOCKED = "a webhook endpoint is not called";
 const SETTINGS = { DELIVERY: "on", SMTP_URL: "outbox:", WEBHOOK_SCHEDULE_MS: "0,0,0" };
 
 let dataDir: string;
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), "postledger-uncalled-"));
+  dataDir = await mkdtemp(join(tmpdir(), "postledger-blocked-"));
 });
 afterAll(() => rm(dataDir, { recursive: true }));
 
@@ -28,7 +28,7 @@ test("an endpoint under development without its setting is named once in the log
     body: { url: `http://${pair}/hook?token=hidden` },
   });
   await allowed.kill("SIGTERM");
-  expect(allowed.log()).not.toContain(UNCALLED);
+  expect(allowed.log()).not.toContain(BLOCKED);
 
   const service = await startTestProcess({ dataDir, env: SETTINGS });
   await service.call("POST", `/webhooks/${endpoint.id}/test`);
@@ -37,7 +37,7 @@ test("an endpoint under development without its setting is named once in the log
   const lines = service
     .log()
     .split("\n")
-    .filter((line) => line.includes(UNCALLED));
+    .filter((line) => line.includes(BLOCKED));
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     expect.objectContaining({
       level: 40,
@@ -68,11 +68,11 @@ test("an endpoint of a public service whose name leads into a private network la
   });
   address = "10.0.0.7";
   await service.call("POST", `/webhooks/${endpoint.id}/test`);
-  await until(() => service.log().includes(UNCALLED), "the line");
+  await until(() => service.log().includes(BLOCKED), "the line");
   const line = service
     .log()
     .split("\n")
-    .find((one) => one.includes(UNCALLED));
+    .find((one) => one.includes(BLOCKED));
   expect(JSON.parse(line ?? "{}")).toMatchObject({ endpointId: endpoint.id, host: "hooks.example.org" });
   expect(line).toContain("every address of its name must be public");
   expect(line).not.toMatch(/WEBHOOK_ALLOW|10\.0\.0\.7/);
