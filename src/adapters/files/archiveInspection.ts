@@ -24,7 +24,7 @@ const CODE =
 const CODE_TYPE = /vbaProject|macroEnabled|activeX|macrosheet/i;
 
 /** What may still be unpacked, by an archive and all that are within it. */
-interface Allowance {
+interface UnpackBudget {
   entries: number;
   bytes: number;
 }
@@ -41,17 +41,17 @@ async function walk(
   bytes: Uint8Array,
   document: boolean,
   depth: number,
-  allowance: Allowance,
+  budget: UnpackBudget,
 ): Promise<string | null> {
-  const entries = await readZipCentralDirectory(bytes, allowance.entries);
+  const entries = await readZipCentralDirectory(bytes, budget.entries);
   if (typeof entries === "string") return entries;
   const declaredBytes = entries.reduce((sum, entry) => sum + entry.declaredBytes, 0);
-  allowance.entries -= entries.length;
-  allowance.bytes -= declaredBytes;
-  if (allowance.bytes < 0) return `unpacks to more than ${DECLARED_BYTES_MAX} bytes`;
+  budget.entries -= entries.length;
+  budget.bytes -= declaredBytes;
+  if (budget.bytes < 0) return `unpacks to more than ${DECLARED_BYTES_MAX} bytes`;
   if (isBomb(declaredBytes, bytes.length)) return `unpacks to more than ${RATIO_MAX} times its size`;
   for (const entry of entries) {
-    const fault = nameFault(entry.name, document) ?? (await contentFault(entry, document, depth, allowance));
+    const fault = nameFault(entry.name, document) ?? (await contentFault(entry, document, depth, budget));
     if (fault !== null) return fault;
   }
   return null;
@@ -71,7 +71,7 @@ async function contentFault(
   entry: ZipEntry,
   document: boolean,
   depth: number,
-  allowance: Allowance,
+  budget: UnpackBudget,
 ): Promise<string | null> {
   if (isBomb(entry.declaredBytes, entry.data.length)) return `holds a file over ${RATIO_MAX} times its size`;
   const unpacked = await unpack(entry, document ? new OfficeMarkup() : null);
@@ -86,7 +86,7 @@ async function contentFault(
   if (!isArchive(content)) return null;
   const isWhole = content.length === entry.declaredBytes;
   if (!DOCUMENT.test(extension) || !isWhole || depth >= DEPTH_MAX) return "holds another archive";
-  return walk(content, true, depth + 1, allowance);
+  return walk(content, true, depth + 1, budget);
 }
 
 function isMacroPackage(name: string, content: Uint8Array): boolean {

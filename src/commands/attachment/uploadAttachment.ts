@@ -115,7 +115,7 @@ async function record(
   try {
     if (!(await deps.storage.reserve(workspaceId, stream, bytes, context))) {
       await deps.content.removeOwner(folder);
-      const message = `the storage allowance has no room for ${bytes} bytes`;
+      const message = `the storage quota has no room for ${bytes} bytes`;
       return { kind: "refused", code: "STORAGE_LIMIT_EXCEEDED", message, member: null };
     }
     const limits = await workspaceLimits(deps, workspaceId);

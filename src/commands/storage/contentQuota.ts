@@ -4,7 +4,7 @@ import type { ContentBytesUsed } from "../../ports/contentBytesUsed.ts";
 
 /** The error's detail when it is used up. */
 export const CONTENT_QUOTA_USED_UP =
-  "the workspace's allowance for the content of messages and the sources of templates (content_bytes) is used up";
+  "the workspace's quota for the content of messages and the sources of templates (content_bytes) is used up";
 
 /** How long a count is added to here before the read models are asked again. */
 const AGE_MS_MAX = SECOND_MS;

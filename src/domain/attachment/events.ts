@@ -21,7 +21,7 @@ const schemas = {
   AttachmentExpired: Type.Object({
     reason: Type.Union([Type.Literal("retention"), Type.Literal("deleted")]),
   }),
-  /** The bytes of a rejected or expired upload are gone, and what it held of the storage allowance is free. */
+  /** The bytes of a rejected or expired upload are gone, and what it held of the storage quota is free. */
   AttachmentBytesRemoved: Type.Object({}),
   /**
    * What stays of an upload whose name was erased; the events before are cut off. Comes after its bytes are gone.
@@ -46,7 +46,7 @@ export const attachmentCodec = makeCodec(schemas);
 export const ATTACHMENT_STATUSES = ["pending", "ready", "rejected", "expired"] as const;
 export type AttachmentStatus = (typeof ATTACHMENT_STATUSES)[number];
 
-/** The stream of one upload; also names what it holds of the storage allowance. */
+/** The stream of one upload; also names what it holds of the storage quota. */
 export function attachmentStream(id: string): string {
   return `attachment-${id}`;
 }

@@ -65,7 +65,7 @@ const Accepted = {
   tagHashes: Type.Optional(Type.Array(Type.String())),
   /** All files together; absent when there are none. */
   attachmentBytes: Type.Optional(Type.Integer()),
-  /** The files that came with the request: what the message holds of the storage allowance. */
+  /** The files that came with the request: what the message holds of the storage quota. */
   directBytes: Type.Optional(Type.Integer()),
   /** Until when the files are retained at least. */
   attachmentsUntil: Type.Optional(Type.String()),
@@ -162,7 +162,7 @@ const schemas = {
     ...RelayAnswer,
   }),
   EmailCanceled: Type.Object({}),
-  /** The bytes of the files are gone, and what they held of the storage allowance is free. */
+  /** The bytes of the files are gone, and what they held of the storage quota is free. */
   EmailAttachmentsExpired: Type.Object({}),
   /** Asked for while a worker is at the message: its content is erased in the append that ends the claim. */
   EmailContentErasureRequested: Type.Object(Erasure),

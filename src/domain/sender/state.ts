@@ -3,7 +3,7 @@ import type { Decider } from "../../kernel/event/decider.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { SenderEvent, VerificationMethod } from "./events.ts";
 
-/** Links of a day and of the day before are all that can be open at once: see the allowance of an address. */
+/** Links of a day and of the day before are all that can be open at once: see the limit of an address. */
 const REQUESTS_MAX = 10;
 
 /** One verification link, and how far its mail has come. */

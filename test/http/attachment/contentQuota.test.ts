@@ -13,7 +13,7 @@ const TEXT_CHARACTERS = 10_000;
 /** The most that a message of these tests has beside its text. */
 const REST_BYTES_MAX = 300;
 /** Two messages reach it, and the second is still taken. */
-const ALLOWANCE_BYTES = 15_000;
+const QUOTA_BYTES = 15_000;
 
 describe.each(await testStores())("the content quota on $name", (store) => {
   let service: TestService;
@@ -23,7 +23,7 @@ describe.each(await testStores())("the content quota on $name", (store) => {
   });
   afterAll(() => service.remove());
 
-  const begin = async (contentBytes = ALLOWANCE_BYTES) => {
+  const begin = async (contentBytes = QUOTA_BYTES) => {
     tenant = await service.tenant();
     await setLimits(service.log, tenant.workspaceId, { contentBytes });
   };
@@ -56,7 +56,7 @@ describe.each(await testStores())("the content quota on $name", (store) => {
   test("is shown with what is used of it, messages and templates alike", async () => {
     await begin();
     expect(await workspace()).toMatchObject({
-      limits: { content_bytes: ALLOWANCE_BYTES },
+      limits: { content_bytes: QUOTA_BYTES },
       usage: { content_bytes: 0 },
     });
     await send();
@@ -73,7 +73,7 @@ describe.each(await testStores())("the content quota on $name", (store) => {
     expectRefused(await tenant.send(key, message()));
     expectRefused(await tenant.send(key, message({ attachments: [direct(txt(1))] })));
     expect((await workspace()).usage).toMatchObject({ messages_today: 2, storage_bytes: 0 });
-    await setLimits(service.log, tenant.workspaceId, { contentBytes: 10 * ALLOWANCE_BYTES });
+    await setLimits(service.log, tenant.workspaceId, { contentBytes: 10 * QUOTA_BYTES });
     await until(async () => (await tenant.send(key, message())).status === 202, "the raised limit");
   });
 

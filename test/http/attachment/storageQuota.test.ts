@@ -10,7 +10,7 @@ import { until } from "../../support/until.ts";
 setDefaultTimeout(30_000);
 
 const PATH = "/api/v1/attachments";
-const ALLOWANCE_BYTES = 1_000;
+const QUOTA_BYTES = 1_000;
 
 describe.each(await testStores())("the storage quota on $name", (store) => {
   let service: TestService;
@@ -23,7 +23,7 @@ describe.each(await testStores())("the storage quota on $name", (store) => {
   /** Every test has a workspace of its own with room for 1,000 bytes. */
   const begin = async (further: Parameters<typeof setLimits>[2] = {}) => {
     tenant = await service.tenant();
-    await setLimits(service.log, tenant.workspaceId, { storageBytes: ALLOWANCE_BYTES, ...further });
+    await setLimits(service.log, tenant.workspaceId, { storageBytes: QUOTA_BYTES, ...further });
   };
   const upload = (bytes: number) => tenant.call("POST", PATH, formOf(txt(bytes)));
   const uploadJson = (bytes: number) => tenant.call("POST", PATH, { body: direct(txt(bytes)) });
@@ -53,28 +53,28 @@ describe.each(await testStores())("the storage quota on $name", (store) => {
     expect(await statusOf(uploadJson(300))).toBe(201);
     expectRefused(await send(200, 201));
     expect(await statusOf(send(200, 200))).toBe(202);
-    expect(await used()).toBe(ALLOWANCE_BYTES);
+    expect(await used()).toBe(QUOTA_BYTES);
     for (const answer of [await upload(1), await uploadJson(1), await send(1)]) expectRefused(answer);
   });
 
   test("takes one upload as large as itself, and none that is larger by a byte", async () => {
     await begin();
-    for (const answer of [await upload(ALLOWANCE_BYTES + 1), await uploadJson(ALLOWANCE_BYTES + 1)]) {
+    for (const answer of [await upload(QUOTA_BYTES + 1), await uploadJson(QUOTA_BYTES + 1)]) {
       expectRefused(answer);
     }
-    expect(await statusOf(upload(ALLOWANCE_BYTES))).toBe(201);
+    expect(await statusOf(upload(QUOTA_BYTES))).toBe(201);
   });
 
   test("is not used by messages without files, nor by those that name an upload", async () => {
     await begin();
-    const { json } = await upload(ALLOWANCE_BYTES);
+    const { json } = await upload(QUOTA_BYTES);
     await until(
       async () => (await tenant.call("GET", `${PATH}/${json.id}`)).json.status === "ready",
       "the upload to be ready",
     );
     expect(await statusOf(tenant.send(newKey(), message()))).toBe(202);
     expect(await statusOf(tenant.send(newKey(), message({ attachments: [json.id, json.id] })))).toBe(202);
-    expect(await used()).toBe(ALLOWANCE_BYTES);
+    expect(await used()).toBe(QUOTA_BYTES);
   });
 
   test("has the room of an upload again once that is deleted", async () => {
@@ -91,27 +91,27 @@ describe.each(await testStores())("the storage quota on $name", (store) => {
   test("is no reason to refuse the retry of a send that was accepted", async () => {
     await begin();
     const key = newKey();
-    const first = await tenant.send(key, withFiles(ALLOWANCE_BYTES));
+    const first = await tenant.send(key, withFiles(QUOTA_BYTES));
     expect(first.status).toBe(202);
-    expectRefused(await send(ALLOWANCE_BYTES));
-    const again = await tenant.send(key, withFiles(ALLOWANCE_BYTES));
+    expectRefused(await send(QUOTA_BYTES));
+    const again = await tenant.send(key, withFiles(QUOTA_BYTES));
     expect({ status: again.status, text: again.text }).toEqual({ status: 202, text: first.text });
     expect(again.headers.get("idempotent-replayed")).toBe("true");
-    const changed = await tenant.send(key, withFiles(ALLOWANCE_BYTES - 1));
+    const changed = await tenant.send(key, withFiles(QUOTA_BYTES - 1));
     expect({ status: changed.status, code: changed.json.code }).toEqual({
       status: 409,
       code: "IDEMPOTENCY_CONFLICT",
     });
-    expect(await used()).toBe(ALLOWANCE_BYTES);
+    expect(await used()).toBe(QUOTA_BYTES);
   });
 
   test("is left as it was by what is refused, which leaves no bytes and no trace of its key", async () => {
     await begin({ messagesPerDay: 0 });
     const key = newKey();
     expectRefused(await tenant.send(key, withFiles(600, 401)));
-    expectRefused(await upload(ALLOWANCE_BYTES + 1));
+    expectRefused(await upload(QUOTA_BYTES + 1));
     // Room is made before the day's messages are counted, and given back when there is none left of those.
-    const full = await tenant.send(key, withFiles(ALLOWANCE_BYTES));
+    const full = await tenant.send(key, withFiles(QUOTA_BYTES));
     expect({ status: full.status, code: full.json.code }).toEqual({
       status: 429,
       code: "DAILY_LIMIT_REACHED",
@@ -119,10 +119,10 @@ describe.each(await testStores())("the storage quota on $name", (store) => {
     expect([await used(), await owners()]).toEqual([0, []]);
     await setLimits(service.log, tenant.workspaceId, { messagesPerDay: 1 });
     await until(
-      async () => (await statusOf(tenant.send(key, withFiles(ALLOWANCE_BYTES)))) === 202,
+      async () => (await statusOf(tenant.send(key, withFiles(QUOTA_BYTES)))) === 202,
       "the raised limit",
     );
-    expect(await used()).toBe(ALLOWANCE_BYTES);
+    expect(await used()).toBe(QUOTA_BYTES);
   });
 
   test("is shared exactly by those that come at once", async () => {
@@ -132,6 +132,6 @@ describe.each(await testStores())("the storage quota on $name", (store) => {
     );
     expect(answers.filter(({ status }) => status < 300)).toHaveLength(10);
     for (const answer of answers.filter(({ status }) => status >= 300)) expectRefused(answer);
-    expect(await used()).toBe(ALLOWANCE_BYTES);
+    expect(await used()).toBe(QUOTA_BYTES);
   });
 });

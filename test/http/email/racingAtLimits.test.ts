@@ -16,7 +16,7 @@ setDefaultTimeout(60_000);
 const ROUNDS = 15;
 const RACERS = 12;
 const FILE_BYTES = 700;
-const ALLOWANCE_BYTES = 1_000;
+const QUOTA_BYTES = 1_000;
 
 const times = <Result>(count: number, make: (index: number) => Result) =>
   Array.from({ length: count }, (_, index) => make(index));
@@ -39,13 +39,13 @@ const LIMITS: readonly Limit[] = [
   },
   {
     name: "storage left for one message's file",
-    limits: { storageBytes: ALLOWANCE_BYTES },
+    limits: { storageBytes: QUOTA_BYTES },
     body: withFile,
     refusal: "STORAGE_LIMIT_EXCEEDED",
   },
   {
     name: "one message and storage for its file left",
-    limits: { messagesPerDay: 1, storageBytes: ALLOWANCE_BYTES },
+    limits: { messagesPerDay: 1, storageBytes: QUOTA_BYTES },
     body: withFile,
     refusal: "STORAGE_LIMIT_EXCEEDED",
   },

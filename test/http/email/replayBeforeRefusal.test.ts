@@ -73,7 +73,7 @@ const SINCE: readonly Since[] = [
     },
   },
   {
-    what: "the storage allowance was used up",
+    what: "the storage quota was used up",
     isOfFiles: true,
     told: "STORAGE_LIMIT_EXCEEDED",
     happen: ({ service, tenant }) => setLimits(service.log, tenant.workspaceId, { storageBytes: FILE_BYTES }),
