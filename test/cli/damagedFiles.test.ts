@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Check } from "../../src/service/status/healthChecks.ts";
 import { overwriteDatabase } from "../support/files/overwriteDatabase.ts";
-import { COMMAND_LINE, commandEnv, runCommand } from "../support/process/runCommand.ts";
+import { runCommand } from "../support/process/runCommand.ts";
 import { startTestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -75,12 +75,9 @@ test(
       `^postledger: the log ${dataDir}/events.db is damaged: [^\n]+\nTo do: [^\n]+backup`,
     );
     for (const words of [["workspace", "list"], ["projection", "list"], ["serve"]]) {
-      const child = Bun.spawn([...COMMAND_LINE, ...words], {
-        env: commandEnv(dataDir, { PORT: "0" }),
-        stderr: "pipe",
-      });
-      expect(await new Response(child.stderr).text()).toMatch(says);
-      expect(await child.exited).toBe(1);
+      const { exitCode, err } = await runCommand(words, dataDir, { PORT: "0" });
+      expect(err).toMatch(says);
+      expect(exitCode).toBe(1);
     }
     const [log] = await failedChecks();
     expect(log).toMatchObject({ name: "log", action: expect.stringContaining("backup") });

@@ -15,6 +15,8 @@ import { readConfig } from "../../src/service/config/config.ts";
 import { currentFile, rowsOf } from "../projections/followFixtures.ts";
 import { acceptance } from "../support/emailHistories.ts";
 import { COMMAND_LINE, commandEnv, runCommand } from "../support/process/runCommand.ts";
+import { startProcess } from "../support/process/runProcess.ts";
+import { startOnTerminal } from "../support/process/terminal.ts";
 import { openLog } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
@@ -122,20 +124,13 @@ describe("verify and rebuild", () => {
   test(
     "show on a terminal how far they are, how fast, and how long it will take",
     async () => {
-      let shown = "";
-      const child = Bun.spawn([...COMMAND_LINE, "projection", "rebuild", "emails"], {
-        env: commandEnv(dataDir),
-        terminal: {
-          data(_terminal, bytes) {
-            shown += new TextDecoder().decode(bytes);
-          },
-        },
-      });
-      expect(await child.exited).toBe(0);
-      await until(() => shown.includes("current"), "the result on the terminal");
-      expect(shown).toMatch(/rebuild \[#{30}\] \d+ events, \d+\/s, 0 s left/);
+      const words = [...COMMAND_LINE, "projection", "rebuild", "emails"];
+      const terminal = startOnTerminal(words, { env: commandEnv(dataDir) });
+      expect(await terminal.exited).toBe(0);
+      await until(() => terminal.screen().includes("current"), "the result on the terminal");
+      expect(terminal.screen()).toMatch(/rebuild \[#{30}\] \d+ events, \d+\/s, 0 s left/);
       // The bar is gone when the result is there.
-      expect(shown).toContain("\r\x1b[Kemails  current");
+      expect(terminal.screen()).toContain("\r\x1b[Kemails  current");
     },
     TEST_MS_MAX,
   );
@@ -163,12 +158,8 @@ test(
       await write(log.store, crypto.randomUUID(), message, retried);
     }
     await log.store.close();
-    const child = Bun.spawn([...COMMAND_LINE, "projection", "rebuild", "emails"], {
-      env: commandEnv(own),
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-    });
+    const words = [...COMMAND_LINE, "projection", "rebuild", "emails"];
+    const rebuild = startProcess(words, { env: commandEnv(own) });
     const files = () => {
       try {
         return readdirSync(join(own, "projections"));
@@ -177,11 +168,11 @@ test(
       }
     };
     await until(() => files().some((file) => file.startsWith("emails")), "the rebuild to begin", TEST_MS_MAX);
-    child.kill("SIGINT");
-    expect(await child.exited).toBe(130);
-    expect(await new Response(child.stderr).text()).toBe(
-      "postledger: interrupted; the same command goes on from here within a day\n",
-    );
+    rebuild.kill("SIGINT");
+    expect(await rebuild.ended).toMatchObject({
+      exitCode: 130,
+      err: "postledger: interrupted; the same command goes on from here within a day\n",
+    });
     const file = `emails.${emails.version}.1.db`;
     expect(files()).toContain(`${file}.saved`);
     const again = await runCommand(["projection", "rebuild", "emails"], own);

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runCommand } from "../support/process/commandProcess.ts";
+import { runJsonCommand } from "../support/process/jsonCommand.ts";
 import { type Caller, callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
@@ -73,9 +73,9 @@ beforeAll(async () => {
   const sender = await service.call("POST", "/api/v1/senders", { body: { address: NEW_SENDER } });
   const verification = `/api/v1/senders/${sender.json.id}/verification`;
   await service.call("POST", verification, { body: { method: "email" } });
-  const backup = await runCommand(env, "backup", "create", "--out", join(folder, "backup"), "--with-key");
+  const backup = await runJsonCommand(env, "backup", "create", "--out", join(folder, "backup"), "--with-key");
   expect(backup).toMatchObject({ exitCode: 0, json: { damaged: 0, sealed: false } });
-  const exported = await runCommand(env, "log", "export", "--out", join(folder, "log.zst"));
+  const exported = await runJsonCommand(env, "log", "export", "--out", join(folder, "log.zst"));
   expect(exported).toMatchObject({ exitCode: 0, json: { frozen: false } });
   await cp(join(folder, "content"), join(folder, "content-copy"), { recursive: true });
   masterKey = (await readFile(join(env.DATA_DIR, "master.key"), "utf8")).trim();
@@ -106,7 +106,7 @@ function left() {
 /** Brings yesterday's log to a place where nothing is, and says what a service there is started with. */
 async function restored(): Promise<Environment> {
   const env = { DATA_DIR: join(folder, "restored"), CONTENT_URL: `file:${join(folder, "restored-content")}` };
-  const result = await runCommand(env, "backup", "restore", join(folder, "backup"));
+  const result = await runJsonCommand(env, "backup", "restore", join(folder, "backup"));
   expect(result).toMatchObject({ exitCode: 0, err: "", json: { hasKey: true } });
   return env;
 }
@@ -118,7 +118,7 @@ async function imported(): Promise<Environment> {
     CONTENT_URL: `file:${join(folder, "content-copy")}`,
   };
   await mkdir(env.DATA_DIR);
-  expect(await runCommand(env, "log", "import", join(folder, "log.zst"))).toMatchObject({
+  expect(await runJsonCommand(env, "log", "import", join(folder, "log.zst"))).toMatchObject({
     exitCode: 0,
     err: "",
   });
@@ -157,7 +157,7 @@ describe.each([
         status: 200,
         json: { status: "degraded", checks: { delivery: { ok: false } } },
       });
-      expect((await runCommand({ ...settings, ...env }, "doctor")).json).toContainEqual(
+      expect((await runJsonCommand({ ...settings, ...env }, "doctor")).json).toContainEqual(
         expect.objectContaining({ name: "delivery", status: "failed" }),
       );
 
@@ -173,7 +173,7 @@ describe.each([
       const copiesOf = (id: string) => sink.copiesById.get(id) ?? [];
       const copiesBefore = copiesOf(canceled).length;
       expect((await callerAgain.call("POST", `/api/v1/emails/${canceled}/cancel`)).status).toBe(200);
-      const resume = () => runCommand({ ...settings, ...env }, "delivery", "resume");
+      const resume = () => runJsonCommand({ ...settings, ...env }, "delivery", "resume");
       let resumed = await resume();
       // The read models may be on their way still: nothing is released before it is known what.
       await until(async () => {

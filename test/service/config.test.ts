@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { WEBHOOK_POLICY } from "../../src/domain/webhookDelivery/retrySchedule.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { ConfigError } from "../../src/service/config/configError.ts";
-import { runCommand } from "../support/process/commandProcess.ts";
-import { ROOT } from "../support/service.ts";
+import { runJsonCommand } from "../support/process/jsonCommand.ts";
+import { COMMAND_LINE, runCommand } from "../support/process/runCommand.ts";
+import { runProcess } from "../support/process/runProcess.ts";
 import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/webhook/receiverCertificate.ts";
 
 type Environment = Readonly<Record<string, string>>;
@@ -262,17 +263,12 @@ describe("settings", () => {
   test("doctor shows WEBHOOK_ALLOW_PRIVATE_HOSTS for as long as it is set", async () => {
     const doctor = async (env: Environment) => {
       const dataDir = mkdtempSync(join(tmpdir(), "postledger-test-"));
-      expect(await runCommand({ DATA_DIR: dataDir }, "workspace", "create", "Acme")).toMatchObject({
+      expect(await runJsonCommand({ DATA_DIR: dataDir }, "workspace", "create", "Acme")).toMatchObject({
         exitCode: 0,
       });
-      const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), "doctor"], {
-        env: { ...process.env, DATA_DIR: dataDir, ...env },
-        stdout: "pipe",
-      });
-      const told = await new Response(child.stdout).text();
-      await child.exited;
+      const { out } = await runCommand(["doctor"], dataDir, env);
       rmSync(dataDir, { recursive: true });
-      return told.split("\n").filter((line) => line.includes("WEBHOOK_ALLOW_PRIVATE_HOSTS"));
+      return out.split("\n").filter((line) => line.includes("WEBHOOK_ALLOW_PRIVATE_HOSTS"));
     };
     const pairs = "hooks.example.org:4443,localhost:443";
     expect(await doctor({ WEBHOOK_ALLOW_PRIVATE_HOSTS: pairs })).toEqual([
@@ -462,13 +458,10 @@ describe("settings", () => {
   });
 
   test("that are wrong stop the command with status 2 and a line for each", async () => {
-    const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), "serve"], {
-      env: { ...process.env, PORT: "http", LOG_LEVEL: "verbose", STORE_URL: ESDB },
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const told = (await new Response(child.stderr).text()).trim().split("\n");
-    expect(await child.exited).toBe(2);
+    const env = { ...process.env, PORT: "http", LOG_LEVEL: "verbose", STORE_URL: ESDB };
+    const { exitCode, err } = await runProcess([...COMMAND_LINE, "serve"], { env });
+    const told = err.trim().split("\n");
+    expect(exitCode).toBe(2);
     expect(told).toHaveLength(3);
     for (const name of ["PORT", "LOG_LEVEL", "MASTER_KEY"])
       expect(told.some((line) => line.startsWith(`postledger: ${name} `))).toBeTrue();

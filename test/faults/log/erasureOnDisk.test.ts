@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DiskSearch, Markers } from "../../support/files/diskSearch.ts";
 import { type Sink, type SinkAnswer, startSmtpSink } from "../../support/mail/smtpSink.ts";
+import { runCommand } from "../../support/process/runCommand.ts";
 import type { NameServer } from "../../support/servers/nameServer.ts";
-import { ROOT, startTestProcess, type TestProcess } from "../../support/service.ts";
+import { startTestProcess, type TestProcess } from "../../support/service.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
 import { until } from "../../support/until.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../../support/webhook/webhookReceiver.ts";
@@ -278,18 +279,9 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
 
   /** The operator's way, beside the running service. */
   async function requestedByCommand(address: string): Promise<string> {
-    const run = async (...words: string[]) => {
-      const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), "erasure", ...words, "--json"], {
-        env: { ...process.env, HOST: "127.0.0.1", DATA_DIR: dataDir, DISK_FREE_BYTES_MIN: "0" },
-        stdin: "ignore",
-        stdout: "pipe",
-        stderr: "ignore",
-      });
-      const out = await new Response(child.stdout).text();
-      return { status: await child.exited, json: JSON.parse(out) };
-    };
-    const { status, json } = await run("request", address);
-    expect(status).toBe(0);
+    const run = (...words: string[]) => runCommand(["erasure", ...words, "--json"], dataDir);
+    const { exitCode, json } = await run("request", address);
+    expect(exitCode).toBe(0);
     expect(json).toHaveLength(1);
     const [made] = json;
     expect((await run("list")).json).toContainEqual({ id: made.id, status: expect.any(String) });

@@ -6,7 +6,7 @@ import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts
 import { connectEventStoreDb } from "../../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { registeredServices } from "../../../src/commands/instance/serviceRegister.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
-import { type CommandResult, runCommand, startCommand } from "../../support/process/commandProcess.ts";
+import { type CommandResult, runJsonCommand, startJsonCommand } from "../../support/process/jsonCommand.ts";
 import { startTestProcess, type TestProcess } from "../../support/service.ts";
 import {
   canStartEventStoreDb,
@@ -79,7 +79,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
 
   function exportTo(name: string, bounds: Settings): Promise<CommandResult> {
     const words = ["log", "export", "--freeze", "--out", join(root, name)];
-    return startCommand({ ...env, ...bounds, DATA_DIR: join(root, "first") }, ...words).result;
+    return startJsonCommand({ ...env, ...bounds, DATA_DIR: join(root, "first") }, ...words).result;
   }
 
   const dirsAtWork = async () => (await registeredServices(store)()).map(({ dataDir }) => dataDir).sort();
@@ -98,7 +98,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
   async function end(services: readonly TestProcess[]): Promise<void> {
     for (const service of services) await service.kill("SIGTERM");
     const command = { ...env, DATA_DIR: join(root, "first") };
-    expect(await runCommand(command, "log", "unfreeze")).toMatchObject({ exitCode: 0 });
+    expect(await runJsonCommand(command, "log", "unfreeze")).toMatchObject({ exitCode: 0 });
   }
 
   test(

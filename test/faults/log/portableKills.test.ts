@@ -9,7 +9,7 @@ import { askService } from "../../../src/cli/service/askRunningService.ts";
 import { checkExport } from "../../../src/commands/log/importLog.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { LOG_START } from "../../../src/ports/eventStore.ts";
-import { type CommandResult, runCommand, startCommand } from "../../support/process/commandProcess.ts";
+import { type CommandResult, runJsonCommand, startJsonCommand } from "../../support/process/jsonCommand.ts";
 import { startTestProcess, type TestProcess } from "../../support/service.ts";
 import { until } from "../../support/until.ts";
 import { Load } from "../crash/load.ts";
@@ -68,17 +68,17 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "postledger-kills-"));
   source = { DATA_DIR: join(folder, "source") };
   // The first command makes the log.
-  expect(await runCommand(source, "workspace", "create", "first")).toMatchObject({ exitCode: 0 });
+  expect(await runJsonCommand(source, "workspace", "create", "first")).toMatchObject({ exitCode: 0 });
   await fill(source.DATA_DIR ?? "");
   sourceIds = await idsOf(source.DATA_DIR ?? "");
-  backupMs = await timed(() => runCommand(source, ...backupTo("whole")));
-  exportMs = await timed(() => runCommand(source, ...exportTo("log.zst")));
+  backupMs = await timed(() => runJsonCommand(source, ...backupTo("whole")));
+  exportMs = await timed(() => runJsonCommand(source, ...exportTo("log.zst")));
 }, MS_MAX);
 afterAll(() => rm(folder, { recursive: true, force: true }), MS_MAX);
 
 /** Runs a command that is killed at some moment of what it takes when nobody does, each time a later one. */
 async function killed(env: Environment, tookMs: number, kill: number, words: readonly string[]) {
-  const command = startCommand(env, ...words);
+  const command = startJsonCommand(env, ...words);
   const timer = setTimeout(() => command.kill(), (tookMs * (kill + 0.7)) / KILLS);
   const result = await command.result;
   clearTimeout(timer);
@@ -99,8 +99,8 @@ describe("kill -9", () => {
         const name = `killed-${kill}`;
         await killed(source, backupMs, kill, backupTo(name));
         const isThere = existsSync(join(folder, name));
-        if (!isThere) expect(await runCommand(source, ...backupTo(name))).toMatchObject({ exitCode: 0 });
-        expect(await runCommand(source, "backup", "verify", join(folder, name))).toMatchObject({
+        if (!isThere) expect(await runJsonCommand(source, ...backupTo(name))).toMatchObject({ exitCode: 0 });
+        expect(await runJsonCommand(source, "backup", "verify", join(folder, name))).toMatchObject({
           exitCode: 0,
         });
       }
@@ -113,25 +113,25 @@ describe("kill -9", () => {
     async () => {
       const backup = join(folder, "whole");
       const into = (name: string): Environment => ({ DATA_DIR: join(folder, name) });
-      const tookMs = await timed(() => runCommand(into("restored"), "backup", "restore", backup));
+      const tookMs = await timed(() => runJsonCommand(into("restored"), "backup", "restore", backup));
       for (let kill = 0; kill < KILLS; kill += 1) {
         const env = into(`restore-${kill}`);
         const { exitCode } = await killed(env, tookMs, kill, ["backup", "restore", backup]);
         const dataDir = env.DATA_DIR ?? "";
         if (existsSync(join(dataDir, "restoring"))) {
-          const refused = await runCommand(env, "workspace", "create", "early");
+          const refused = await runJsonCommand(env, "workspace", "create", "early");
           expect(refused).toMatchObject({ exitCode: 2, err: expect.stringContaining("interrupted") });
         }
         const isDone =
           exitCode === 0 ||
           (existsSync(join(dataDir, "events.db")) && !existsSync(join(dataDir, "restoring")));
         if (!isDone)
-          expect(await runCommand(env, "backup", "restore", backup)).toMatchObject({ exitCode: 0 });
+          expect(await runJsonCommand(env, "backup", "restore", backup)).toMatchObject({ exitCode: 0 });
         // What was there, and once that it is restored.
         const ids = await idsOf(dataDir);
         expect(ids.slice(0, -1)).toEqual([...sourceIds]);
       }
-      const again = await runCommand(into("restored"), "backup", "restore", backup);
+      const again = await runJsonCommand(into("restored"), "backup", "restore", backup);
       expect(again).toMatchObject({ exitCode: 1, err: expect.stringContaining("not empty") });
     },
     MS_MAX,
@@ -165,16 +165,17 @@ describe("kill -9", () => {
         return { DATA_DIR: dataDir };
       };
       const whole = await into("imported");
-      const tookMs = await timed(() => runCommand(whole, "log", "import", file));
+      const tookMs = await timed(() => runJsonCommand(whole, "log", "import", file));
       for (let kill = 0; kill < KILLS; kill += 1) {
         const env = await into(`import-${kill}`);
         const first = await killed(env, tookMs, kill, ["log", "import", file]);
         if (first.exitCode !== 0) {
-          const { json } = await runCommand(env, "doctor");
+          const { json } = await runJsonCommand(env, "doctor");
           const checks = json as readonly { name: string; status: string }[] | null;
           // It may have been killed when it was done but for saying so, or before there was a log.
           const isOpen = checks?.some(({ name, status }) => name === "log" && status === "ok");
-          if (!isOpen) expect(await runCommand(env, "log", "import", file)).toMatchObject({ exitCode: 0 });
+          if (!isOpen)
+            expect(await runJsonCommand(env, "log", "import", file)).toMatchObject({ exitCode: 0 });
         }
         const ids = await idsOf(env.DATA_DIR ?? "");
         const own = new Set(sourceIds);
@@ -208,7 +209,7 @@ describe("a freeze under load", () => {
         const { id } = (await service.send("held-by-the-relay", mail)).json;
         await holding.promise;
         const out = join(folder, "delivered.zst");
-        const exporting = startCommand(
+        const exporting = startJsonCommand(
           { ...env, DATA_DIR: dataDir },
           "log",
           "export",
@@ -249,7 +250,14 @@ describe("a freeze under load", () => {
         "some mail to be accepted",
       );
       const out = join(folder, "frozen.zst");
-      const exporting = runCommand({ ...env, DATA_DIR: dataDir }, "log", "export", "--freeze", "--out", out);
+      const exporting = runJsonCommand(
+        { ...env, DATA_DIR: dataDir },
+        "log",
+        "export",
+        "--freeze",
+        "--out",
+        out,
+      );
       await until(() => load.unavailable > 0, "the service to refuse", 20_000);
       const exported = await exporting;
       expect(exported).toMatchObject({ exitCode: 0, err: "", json: { frozen: true } });
@@ -266,7 +274,7 @@ describe("a freeze under load", () => {
       expect((await service.call("GET", "/api/v1/emails")).status).toBe(503);
       await service.kill("SIGTERM");
 
-      const unfrozen = await runCommand({ ...env, DATA_DIR: dataDir }, "log", "unfreeze");
+      const unfrozen = await runJsonCommand({ ...env, DATA_DIR: dataDir }, "log", "unfreeze");
       expect(unfrozen).toMatchObject({ exitCode: 0, json: { outcome: "unfrozen" } });
       const again = await start();
       load.aim(again);

@@ -11,7 +11,7 @@ import { EVENT_ERASED, isLogEvent } from "../../../src/kernel/event/bookkeepingE
 import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
 import type { RowDifference } from "../../../src/readModels/compareTables.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
-import { runCommand } from "../../support/process/commandProcess.ts";
+import { runJsonCommand } from "../../support/process/jsonCommand.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
 import { openLog, startService } from "../../support/tenants.ts";
 import { type BuiltReadModels, buildReadModels, compareReadModels } from "../rebuild/readModelRows.ts";
@@ -67,7 +67,7 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
   /** Of the seal on all that the source held. */
   let digest = "";
 
-  const audited = (env: Place["env"]) => runCommand(env, "audit", "verify", "--digest", digest);
+  const audited = (env: Place["env"]) => runJsonCommand(env, "audit", "verify", "--digest", digest);
 
   async function open(env: Readonly<Record<string, string>>): Promise<Place> {
     return { env, log: await openLog({ HOST: "127.0.0.1", ...env }) };
@@ -85,11 +85,11 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
     await service.log.store.close();
     await cp(service.app.dataDir, dataDir, { recursive: true });
     source = await open({ DATA_DIR: dataDir, CONTENT_URL: `file:${join(folder, "source-content")}` });
-    const { json: seal } = await runCommand(source.env, "audit", "seal");
+    const { json: seal } = await runJsonCommand(source.env, "audit", "seal");
     const { url } = await startEventStoreDb();
     const key = (await readFile(join(dataDir, "master.key"), "utf8")).trim();
     const out = join(folder, "log.zst");
-    const exported = await runCommand(
+    const exported = await runJsonCommand(
       source.env,
       "log",
       "export",
@@ -104,7 +104,7 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
     const on = { STORE_URL: url, MASTER_KEY: key, CONTENT_URL: `file:${content}` };
     const onServer = { ...on, DATA_DIR: join(folder, "server") };
     const { events, missing } = exported.json;
-    expect(await runCommand(onServer, "log", "import", out)).toMatchObject({
+    expect(await runJsonCommand(onServer, "log", "import", out)).toMatchObject({
       exitCode: 0,
       json: { events, missing },
     });
@@ -118,14 +118,14 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
     // The server shows in the whole log what is cut off in its stream, until it is scavenged.
     for (const { log } of [source, server]) await log.store.truncateBefore(emailStream(history.later), 1);
     const outAgain = join(folder, "again.zst");
-    const again = await runCommand(onServer, "log", "export", "--out", outAgain);
+    const again = await runJsonCommand(onServer, "log", "export", "--out", outAgain);
     // Two more, that it was restored and that a copy is taken, and one less.
     const json = { events: events + 1, missing: missing + 1, frozen: false };
     expect(again).toMatchObject({ exitCode: 0, json });
     for await (const page of readLines(outAgain)) expect(page.join("\n")).not.toContain(LATER_ERASED);
     const embedded = { DATA_DIR: join(folder, "back"), MASTER_KEY: key, CONTENT_URL: `file:${content}` };
     await mkdir(embedded.DATA_DIR);
-    expect(await runCommand(embedded, "log", "import", outAgain)).toMatchObject({ exitCode: 0 });
+    expect(await runJsonCommand(embedded, "log", "import", outAgain)).toMatchObject({ exitCode: 0 });
     back = await open(embedded);
   }, MS_MAX);
 
@@ -183,13 +183,13 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
   test(
     "cannot be imported a second time, and is not on the source any more",
     async () => {
-      const refused = await runCommand(server.env, "log", "import", join(folder, "log.zst"));
+      const refused = await runJsonCommand(server.env, "log", "import", join(folder, "log.zst"));
       expect(refused).toMatchObject({ exitCode: 1, err: expect.stringContaining("not empty") });
-      const served = await runCommand(source.env, "serve");
+      const served = await runJsonCommand(source.env, "serve");
       expect(served).toMatchObject({ exitCode: 1, err: expect.stringContaining("log unfreeze") });
-      const created = await runCommand(source.env, "workspace", "create", "lost");
+      const created = await runJsonCommand(source.env, "workspace", "create", "lost");
       expect(created).toMatchObject({ exitCode: 1, err: expect.stringContaining("frozen") });
-      expect(await runCommand(source.env, "doctor")).toMatchObject({ exitCode: 1 });
+      expect(await runJsonCommand(source.env, "doctor")).toMatchObject({ exitCode: 1 });
     },
     MS_MAX,
   );

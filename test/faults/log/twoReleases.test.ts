@@ -7,6 +7,7 @@ import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatab
 import { type EventStore, LOG_START, type RecordedEvent } from "../../../src/ports/eventStore.ts";
 import { openStore } from "../../../src/service/adapters/openStore.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
+import { runProcess } from "../../support/process/runProcess.ts";
 import { type Answer, callerOf, ROOT, startTestProcess, type TestProcess } from "../../support/service.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
 import { until } from "../../support/until.ts";
@@ -88,14 +89,9 @@ describe.each(stores)("releases on one log on %s", (name) => {
       DATA_DIR: join(folder, directory),
       DISK_FREE_BYTES_MIN: "0",
     };
-    const child = Bun.spawn([process.execPath, join(root, "src/main.ts"), ...words, "--json"], {
-      env: { ...process.env, ...settings },
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const out = await new Response(child.stdout).text();
-    return { exitCode: await child.exited, json: out ? JSON.parse(out) : null };
+    const called = [process.execPath, join(root, "src/main.ts"), ...words, "--json"];
+    const { exitCode, out } = await runProcess(called, { env: { ...process.env, ...settings } });
+    return { exitCode, json: out ? JSON.parse(out) : null };
   }
 
   async function accept(service: TestProcess, label: string): Promise<readonly Sent[]> {

@@ -3,7 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { emailStream } from "../../../src/domain/email/events.ts";
-import { ROOT, startTestApp, type TestApp } from "../../support/service.ts";
+import { type CommandEnd, runCommand } from "../../support/process/runCommand.ts";
+import { startTestApp, type TestApp } from "../../support/service.ts";
 import { message, newKey, openLog } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
@@ -35,21 +36,14 @@ beforeAll(async () => {
 
 afterAll(() => rm(dataDir, { recursive: true, force: true }));
 
-async function doctor(): Promise<{ readonly exitCode: number; readonly text: string }> {
-  const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), "doctor", "--json"], {
-    env: { ...process.env, HOST: "127.0.0.1", DATA_DIR: dataDir, DISK_FREE_BYTES_MIN: "0" },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  const text = await new Response(child.stdout).text();
-  return { exitCode: await child.exited, text };
+function doctor(): Promise<CommandEnd> {
+  return runCommand(["doctor", "--json"], dataDir);
 }
 
-function expectNamed({ exitCode, text }: Awaited<ReturnType<typeof doctor>>): void {
+function expectNamed({ exitCode, out, json }: CommandEnd): void {
   expect(exitCode).toBe(1);
-  expect(text).not.toContain(SECRET);
-  const findings = JSON.parse(text) as readonly Finding[];
+  expect(out).not.toContain(SECRET);
+  const findings = json as readonly Finding[];
   const stopped = findings.filter(({ status }) => status === "failed");
   const names = stopped.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(["read model emails", "read model attachment-use"]));

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { revokeKey } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { type Route, routes } from "../../../src/http/server/routes.ts";
 import { newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { lastLetInMs } from "../../support/lastLetIn.ts";
-import { type Answer, callerOf, ROOT } from "../../support/service.ts";
+import { runCommand } from "../../support/process/runCommand.ts";
+import { type Answer, callerOf } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -175,13 +175,10 @@ describe.each(await testStores())("API keys on $name", (store) => {
     test("when it was revoked by a command beside the service", async () => {
       const caller = await tenant.withKey({});
       await expectRevoked(caller, async () => {
-        const child = Bun.spawn(
-          [process.execPath, join(ROOT, "src/main.ts"), "api-key", "revoke", caller.keyId],
-          { env: { ...process.env, ...store.env, DATA_DIR: service.app.dataDir }, stderr: "pipe" },
-        );
-        expect({ status: await child.exited, told: await new Response(child.stderr).text() }).toEqual({
-          status: 0,
-          told: "",
+        const revoke = ["api-key", "revoke", caller.keyId];
+        expect(await runCommand(revoke, service.app.dataDir, store.env)).toMatchObject({
+          exitCode: 0,
+          err: "",
         });
       });
     }, 20_000);

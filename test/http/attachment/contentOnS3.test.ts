@@ -7,8 +7,8 @@ import { directoryContentStore } from "../../../src/adapters/directory/directory
 import { s3ContentStore } from "../../../src/adapters/s3/s3ContentStore.ts";
 import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/email/content/contentWriteDeadline.ts";
 import { filePath } from "../../../src/kernel/contentPath.ts";
-import { runCommand } from "../../support/process/commandProcess.ts";
-import { ROOT } from "../../support/service.ts";
+import { runJsonCommand } from "../../support/process/jsonCommand.ts";
+import { runCommand } from "../../support/process/runCommand.ts";
 import { type S3Server, startS3Server } from "../../support/stores/s3Server.ts";
 import { message, newKey, startService, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -137,16 +137,13 @@ describe("a service with its content on S3", () => {
     const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
     const own = { CONTENT_URL: `s3://${server.bucket}/doctor`, DATA_DIR: dataDir };
     const settings = { ...settingsFor(server), ...own };
-    expect(await runCommand(settings, "workspace", "create", "Acme")).toMatchObject({ exitCode: 0, err: "" });
+    expect(await runJsonCommand(settings, "workspace", "create", "Acme")).toMatchObject({
+      exitCode: 0,
+      err: "",
+    });
     const doctor = async (env: Readonly<Record<string, string>>) => {
-      const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), "doctor"], {
-        env: { ...process.env, ...settings, ...env },
-        stdout: "pipe",
-        stderr: "pipe",
-      });
-      const told = await new Response(child.stdout).text();
-      await child.exited;
-      return told.split("\n").find((line) => line.includes("content (")) ?? told;
+      const { out } = await runCommand(["doctor"], dataDir, { ...settings, ...env });
+      return out.split("\n").find((line) => line.includes("content (")) ?? out;
     };
     const place = `content (S3 bucket ${server.bucket} at ${new URL(server.endpoint).host})`;
     expect(await doctor({})).toStartWith(`ok       ${place}: answering`);

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { newSender } from "../../../src/commands/sender/manageSender.ts";
 import { senderStream } from "../../../src/domain/sender/events.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
+import { runCommand } from "../../support/process/runCommand.ts";
 import { type DnsAnswer, type NameServer, startNameServer } from "../../support/servers/nameServer.ts";
-import { type Answer, ROOT } from "../../support/service.ts";
+import type { Answer } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import {
   message,
@@ -564,15 +565,9 @@ describe.each(await testStores())("senders on $name", (store) => {
   test("the command line adds, verifies, disables and enables addresses and domains", async () => {
     const own = await service.tenant({ sender: null });
     const run = async (verb: string, name: string) => {
-      const child = Bun.spawn(
-        [process.execPath, "src/main.ts", "sender", verb, name, "--workspace", own.workspaceId, "--json"],
-        { cwd: ROOT, env: { ...process.env, ...store.env, DATA_DIR: service.app.dataDir }, stderr: "pipe" },
-      );
-      const [out, status] = [await new Response(child.stdout).text(), await child.exited];
-      return {
-        status,
-        outcome: status === 0 ? JSON.parse(out).outcome : await new Response(child.stderr).text(),
-      };
+      const words = ["sender", verb, name, "--workspace", own.workspaceId, "--json"];
+      const { exitCode: status, json, err } = await runCommand(words, service.app.dataDir, store.env);
+      return { status, outcome: status === 0 ? json.outcome : err };
     };
     expect(await run("verify", "cli.example")).toMatchObject({ status: 1 });
     expect(await run("add", "cli.example")).toEqual({ status: 0, outcome: "added" });
