@@ -42,6 +42,9 @@ describe.each(await testStores())("test mail in the dashboard on $name", (store)
       const elsewhere = await by.get(`/messages/${ids[other]}`);
       expect(elsewhere.status).toBe(404);
       expect(elsewhere.html).toContain(`It is ${other} mail`);
+      expect(elsewhere.html).not.toContain("another workspace");
+      const nowhere = await by.get(`/messages/${crypto.randomUUID()}`);
+      expect(nowhere.html).toContain("It may belong to another workspace");
       expect((await by.get("/")).html.includes("Test mail:")).toBe(mail === "test");
     };
     await shows(here.visitor, "live");

@@ -93,8 +93,7 @@ interface Upload {
 async function uploadOf({ deps }: Options, { workspaceId, params }: PageContext): Promise<Upload> {
   const id = (params.id ?? "").toLowerCase();
   const upload = isUuid(id) ? await readAttachment(deps, workspaceId, id) : null;
-  if (upload === null)
-    throw new Problem("NOT_FOUND", { detail: "there is no such upload in this workspace" });
+  if (upload === null) throw new Problem("NOT_FOUND");
   return { id, upload };
 }
 

@@ -142,7 +142,8 @@ async function answerOpen(frame: Frame, request: Request, path: string): Promise
 }
 
 function noSuchPage(request: Request, methods: readonly string[]): Problem {
-  if (methods.length === 0) return new Problem("NOT_FOUND", { detail: "There is no such page." });
+  if (methods.length === 0)
+    return new Problem("NOT_FOUND", { detail: "there is no such page: the address may have been cut" });
   const allow = methods.includes("GET") ? [...methods, "HEAD"] : methods;
   return new Problem("METHOD_NOT_ALLOWED", {
     detail: `this page does not take ${request.method}`,

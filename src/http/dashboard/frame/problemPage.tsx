@@ -11,8 +11,9 @@ interface ProblemBodyProps {
   readonly homeAt: string;
 }
 
-/** What to do next, by status. */
-function nextStep({ status, code }: Problem): string {
+/** What to do next, by status; null where the problem says it. */
+function nextStep({ status, code, options }: Problem): string | null {
+  if (status === 404 && options.detail !== undefined) return null;
   if (status === 404) return "It may belong to another workspace, or the address may have been cut.";
   if (code === "FORBIDDEN") return "Log in with a key that may, or ask whoever manages the keys.";
   if (status === 429) return "Wait a moment, then load the page again.";
@@ -22,18 +23,21 @@ function nextStep({ status, code }: Problem): string {
 }
 
 /** What happened to a request that failed, and what to do next. */
-export const ProblemBody: FC<ProblemBodyProps> = ({ problem, requestId, homeAt }) => (
-  <section class="problem">
-    <p class="problem-title">{sentence(problem.message)}</p>
-    <p>{nextStep(problem)}</p>
-    <p class="actions">
-      <LinkButton href={homeAt} label="To the overview" />
-    </p>
-    <p class="soft">
-      Request <code>{requestId}</code>, status {problem.status}: the service's log names it too.
-    </p>
-  </section>
-);
+export const ProblemBody: FC<ProblemBodyProps> = ({ problem, requestId, homeAt }) => {
+  const next = nextStep(problem);
+  return (
+    <section class="problem">
+      <p class="problem-title">{sentence(problem.message)}</p>
+      {next === null ? null : <p>{next}</p>}
+      <p class="actions">
+        <LinkButton href={homeAt} label="To the overview" />
+      </p>
+      <p class="soft">
+        Request <code>{requestId}</code>, status {problem.status}: the service's log names it too.
+      </p>
+    </section>
+  );
+};
 
 /** What became of a request. */
 export function problemTitle({ status }: Problem): string {

@@ -50,10 +50,9 @@ export async function messageOf({ deps }: Pick<Options, "deps">, context: PageCo
   if (view !== null) return view;
   // A webhook's call, or a colleague's link, may lead to mail that this session does not show at the moment.
   const isElsewhere = context.mail !== "testOnly" && (await read(!isTest)) !== null;
-  const detail = isElsewhere
-    ? `it is ${isTest ? "live" : "test"} mail: choose “Show ${isTest ? "live" : "test"} mail” first`
-    : "there is no such message in this workspace";
-  throw new Problem("NOT_FOUND", { detail });
+  if (!isElsewhere) throw new Problem("NOT_FOUND");
+  const other = isTest ? "live" : "test";
+  throw new Problem("NOT_FOUND", { detail: `it is ${other} mail: choose “Show ${other} mail” first` });
 }
 
 async function showMessage(options: Options, context: PageContext): Promise<Page> {
