@@ -19,7 +19,8 @@ export type DashboardLinkAnswer =
   | { readonly kind: "unknownWorkspace" }
   | { readonly kind: "noWorkspace" };
 
-interface NamedWorkspace {
+/** A workspace that somebody may have to choose from among others. */
+export interface NamedWorkspace {
   readonly id: string;
   readonly name: string;
 }

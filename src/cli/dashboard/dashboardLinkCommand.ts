@@ -26,7 +26,7 @@ export const dashboardLinkCommand: Command = {
     const answer = await ask(config.dataDir, option("workspace"));
     if (answer.kind === "unknownWorkspace") notFound(`there is no workspace ${option("workspace")}`);
     if (answer.kind === "noWorkspace") throw noWorkspace();
-    if (answer.kind === "several") throw severalWorkspaces(answer.workspaces);
+    if (answer.kind === "several") throw severalWorkspaces(answer.workspaces, "add --workspace <id>");
     const { url, workspaceName, workspaceId, expiresAt } = answer;
     const value = { url, workspace_id: workspaceId, expires_at: expiresAt };
     print(value, [url, "", `It opens the workspace ${workspaceName}, once, until ${expiresAt}.`]);

@@ -14,8 +14,8 @@ export interface Option {
 export interface Operand {
   readonly name: string;
   readonly help: string;
-  /** `many`: none, one or several. Exactly one unless given. */
-  readonly count?: "many";
+  /** `many`: none, one or several; `optional`: none or one. Exactly one unless given. */
+  readonly count?: "many" | "optional";
 }
 
 /** What a command works with. */

@@ -82,7 +82,8 @@ function addOptions(parser: Parser, options: readonly Option[]): void {
 }
 
 function shownOperand({ name, count }: Operand): string {
-  return count === "many" ? `[${name}...]` : `<${name}>`;
+  if (count === "many") return `[${name}...]`;
+  return count === "optional" ? `[${name}]` : `<${name}>`;
 }
 
 /** The value that an option was given, by the name that people know it by. */

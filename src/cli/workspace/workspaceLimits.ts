@@ -4,7 +4,7 @@ import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, type Invocation, notFound, type Option, UsageError } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { WORKSPACE_ID } from "./sendingCommand.ts";
+import { onlyWorkspace } from "./workspaceOption.ts";
 
 type NumberName = keyof typeof LIMIT_RANGES;
 type Changes = Parameters<typeof limitWorkspace>[2];
@@ -86,7 +86,13 @@ function linesOf(limits: WorkspaceLimits): readonly string[] {
 
 export const workspaceLimits: Command = {
   name: "workspace limits",
-  operands: [WORKSPACE_ID],
+  operands: [
+    {
+      name: "id",
+      help: "id of the workspace: see `workspace list` (default: the only one)",
+      count: "optional",
+    },
+  ],
   summary: "Set what a workspace may use, and print all of it",
   description:
     "What is not given stays as it is. The value `default` goes back to the installation's own setting, which the environment says.",
@@ -99,18 +105,20 @@ export const workspaceLimits: Command = {
     },
   ],
   examples: [
-    "postledger workspace limits <id> # Change nothing, print all",
+    "postledger workspace limits # Change nothing, print all",
     "postledger workspace limits <id> --messages-per-day 50000",
   ],
   async run(invocation) {
-    const id = invocation.operand(WORKSPACE_ID.name);
+    const [given] = invocation.args;
     const changes = changesOf(invocation);
-    const resulting = await withLog(invocation.config, async ({ deps }) => {
+    const { id, name, limits } = await withLog(invocation.config, async ({ deps }) => {
+      const id = given ?? (await onlyWorkspace(deps.store, "add its id")).id;
       const outcome = await limitWorkspace(deps, id, changes, systemCommandContext("cli"));
-      if (outcome === "notFound") notFound(`there is no workspace ${id}`);
-      return limitsOf(await deps.workspaces.get(id), deps.limitsDefault);
+      const workspace = await deps.workspaces.get(id);
+      if (outcome === "notFound" || workspace === null) notFound(`there is no workspace ${id}`);
+      return { id, name: workspace.name, limits: limitsOf(workspace, deps.limitsDefault) };
     });
-    invocation.print({ id, ...resulting }, linesOf(resulting));
+    invocation.print({ id, ...limits }, [`${id}  ${name}`, ...linesOf(limits)]);
     return 0;
   },
 };

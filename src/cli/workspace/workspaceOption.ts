@@ -2,7 +2,7 @@ import { workspaceStream } from "../../domain/workspace/events.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { workspacesNamed } from "../../service/dashboardLink.ts";
+import { type NamedWorkspace, workspacesNamed } from "../../service/dashboardLink.ts";
 import { CommandFailure, type Invocation, type Option } from "../program/command.ts";
 
 export const WORKSPACE_OPTION: Option = {
@@ -14,7 +14,7 @@ export const WORKSPACE_OPTION: Option = {
 /** The id of the workspace that a command is about. Throws {@link CommandFailure} where it is not there or not clear. */
 export async function workspaceOf(store: EventStore, invocation: Invocation): Promise<string> {
   const id = invocation.option(WORKSPACE_OPTION.name);
-  if (id === undefined) return onlyWorkspace(store);
+  if (id === undefined) return (await onlyWorkspace(store, "add --workspace <id>")).id;
   if (isUuid(id) && (await store.lastRevision(workspaceStream(id))) !== null) return id;
   throw new CommandFailure(
     "not_found",
@@ -23,11 +23,12 @@ export async function workspaceOf(store: EventStore, invocation: Invocation): Pr
   );
 }
 
-async function onlyWorkspace(store: EventStore): Promise<string> {
+/** The workspace of a log that has one alone. Throws {@link CommandFailure}, with `hint` where there are several. */
+export async function onlyWorkspace(store: EventStore, hint: string): Promise<NamedWorkspace> {
   const [first, ...others] = await workspacesNamed(store);
   if (first === undefined) throw noWorkspace();
-  if (others.length > 0) throw severalWorkspaces([first, ...others]);
-  return first.id;
+  if (others.length > 0) throw severalWorkspaces([first, ...others], hint);
+  return first;
 }
 
 /** What a command ends with that needs a workspace where there is none. */
@@ -37,9 +38,7 @@ export function noWorkspace(): CommandFailure {
 }
 
 /** What a command ends with that cannot know which workspace is meant. */
-export function severalWorkspaces(
-  workspaces: readonly { readonly id: string; readonly name: string }[],
-): CommandFailure {
+export function severalWorkspaces(workspaces: readonly NamedWorkspace[], hint: string): CommandFailure {
   const listed = workspaces.map(({ id, name }) => `  ${id}  ${name}`).join("\n");
-  return new CommandFailure("refused", `name one of the workspaces:\n${listed}`, "add --workspace <id>");
+  return new CommandFailure("refused", `name one of the workspaces:\n${listed}`, hint);
 }
