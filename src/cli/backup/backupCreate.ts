@@ -16,6 +16,7 @@ import { isEmbedded } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
+import { filesText } from "../output/filesText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { logPath } from "../program/dataDirectory.ts";
@@ -85,7 +86,7 @@ async function fill(
       const name = path.slice(path.lastIndexOf("/") + 1);
       if (name.length === file.sha256.length && name !== file.sha256) damaged += 1;
       manifest.add({ ...file, path });
-      bar.show(0, `${manifest.files} files, ${manifest.bytes} bytes`);
+      bar.show(0, filesText(manifest));
     }
   }
   await manifest.close();
@@ -129,7 +130,7 @@ export const backupCreate: Command = {
     await syncFolder(dirname(out));
     const { sealedDataKey: _, ...told } = made;
     invocation.print({ out, withKey, ...told }, [
-      `${out}: ${made.files} files, ${made.bytes} bytes, as of ${made.createdAt}`,
+      `${out}: ${filesText(made)}, as of ${made.createdAt}`,
       ...(made.damaged > 0 ? [`${made.damaged} files of content are damaged where they come from`] : []),
       ...(made.content === "s3" ? ["the content is on S3 and not in it: back the bucket up"] : []),
       withKey

@@ -135,7 +135,7 @@ export interface CheckedBackup {
 /** Reads every byte of a backup. Throws {@link BackupError} with the first thing that is not as it was written. */
 export async function checkBackup(
   directory: string,
-  onFile: (files: number, bytes: number) => void,
+  onFile: (checked: Pick<CheckedBackup, "files" | "bytes">) => void,
 ): Promise<CheckedBackup> {
   let [files, bytes] = [0, 0];
   let hasLog = false;
@@ -146,7 +146,7 @@ export async function checkBackup(
     if (found.sha256 !== file.sha256) throw new BackupError(`${file.path} is damaged`);
     files += 1;
     bytes += found.bytes;
-    onFile(files, bytes);
+    onFile({ files, bytes });
   });
   if (!hasLog) throw new BackupError(`the list of the backup's files lacks ${BACKUP_LOG}`);
   const fault = logFault(join(directory, BACKUP_LOG));

@@ -18,6 +18,7 @@ import { RESTORING } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
+import { filesText } from "../output/filesText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { logPath } from "../program/dataDirectory.ts";
@@ -132,7 +133,7 @@ interface Restored {
 /** The key goes first, then the content, and the log last: what is there without it starts no service. */
 async function restore(config: Config, from: string): Promise<Restored> {
   const bar = progressBar("checking");
-  const checked = await checkBackup(from, (files, bytes) => bar.show(0, `${files} files, ${bytes} bytes`));
+  const checked = await checkBackup(from, (files) => bar.show(0, filesText(files)));
   bar.end();
   const { facts } = checked;
   requireDiskSpace(config, facts);
@@ -176,7 +177,7 @@ export const backupRestore: Command = {
       const content = facts.content === "s3" ? openContentStore(config) : null;
       const isContentThere = content === null || (await content.claimedBy()) === logId;
       invocation.print({ backupId, createdAt, logId, files, bytes, hasKey, isContentThere }, [
-        `restored as of ${createdAt}: ${files} files, ${bytes} bytes`,
+        `restored as of ${createdAt}: ${filesText({ files, bytes })}`,
         ...(hasKey
           ? []
           : ["set MASTER_KEY to the log's, or put its master.key into DATA_DIR: without it nothing opens"]),

@@ -1,3 +1,4 @@
+import { filesText } from "../output/filesText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, type Operand, refuse } from "../program/command.ts";
 import { BackupError, checkBackup } from "./backupManifest.ts";
@@ -15,12 +16,10 @@ export const backupVerify: Command = {
     const from = invocation.operand("dir");
     const bar = progressBar("checking");
     try {
-      const { facts, files, bytes } = await checkBackup(from, (count, size) =>
-        bar.show(0, `${count} files, ${size} bytes`),
-      );
+      const { facts, files, bytes } = await checkBackup(from, (checked) => bar.show(0, filesText(checked)));
       const { backupId, createdAt, logId } = facts;
       invocation.print({ backupId, createdAt, logId, files, bytes }, [
-        `intact: ${files} files, ${bytes} bytes, as of ${createdAt}`,
+        `intact: ${filesText({ files, bytes })}, as of ${createdAt}`,
       ]);
       return 0;
     } catch (error) {

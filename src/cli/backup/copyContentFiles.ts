@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { copyContentTree } from "../../adapters/directory/copyContentTree.ts";
 import { syncFolder } from "../../adapters/directory/durableFile.ts";
 import type { Config } from "../../service/config/config.ts";
+import { filesText } from "../output/filesText.ts";
 import { progressBar } from "../output/progressBar.ts";
 
 /** What was copied. */
@@ -20,7 +21,7 @@ export async function copyContentFiles({ contentUrl }: Config, target: string): 
   for await (const file of copyContentTree(contentUrl.slice("file:".length), partial)) {
     files += 1;
     bytes += file.bytes;
-    bar.show(0, `${files} files, ${bytes} bytes`);
+    bar.show(0, filesText({ files, bytes }));
   }
   await rename(partial, target);
   await syncFolder(dirname(target));

@@ -18,6 +18,7 @@ import { isEmbedded } from "../../service/adapters/openStore.ts";
 import { readingProgress } from "../../service/readingProgress.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type CopiedContent, copyContentFiles } from "../backup/copyContentFiles.ts";
+import { filesText } from "../output/filesText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
@@ -74,7 +75,7 @@ function linesOf(out: string, exported: Exported): readonly string[] {
   const missing = exported.missing === 0 ? "" : `, ${exported.missing} more were erased or cut off`;
   return [
     `${out}: ${exported.events} events${missing}`,
-    ...(content === null ? [] : [`content: ${content.files} files, ${content.bytes} bytes`]),
+    ...(content === null ? [] : [`content: ${filesText(content)}`]),
     exported.frozen
       ? "the log is frozen: no instance accepts or delivers anything on it any more"
       : "the log goes on here: what is accepted from now on is not in the export",

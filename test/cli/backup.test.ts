@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
+
+const TEST_MS_MAX = 30_000;
+/** As people read it: a number of at most two places, and its unit. */
+const SIZE = /(?:\d\.\d|\d+) (?:kB|MB)/;
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "postledger-backup-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+test(
+  "a backup's size is told as people read it, and to the byte with --json",
+  async () => {
+    const out = join(folder, "backup");
+    const call = (dataDir: string, ...words: readonly string[]) => ({
+      words,
+      env: { DATA_DIR: join(folder, dataDir), DISK_FREE_BYTES_MIN: "0" },
+    });
+    const [, created, verified, exact, restored] = (await endsOfCalls([
+      call("data", "workspace", "create", "Acme"),
+      call("data", "backup", "create", "--out", out, "--with-key"),
+      call("data", "backup", "verify", out),
+      call("data", "backup", "verify", out, "--json"),
+      call("restored", "backup", "restore", out),
+    ])) as readonly CommandCallEnd[];
+    const told = new RegExp(`: 4 files, ${SIZE.source}(?:, as of .+)?$`, "m");
+    for (const end of [created, verified, restored]) expect(end).toMatchObject({ status: 0, err: "" });
+    for (const end of [created, verified, restored]) expect(end?.out).toMatch(told);
+    const { files, bytes } = JSON.parse(exact?.out ?? "{}");
+    const sizes = [...new Bun.Glob("**/*").scanSync(out)]
+      .filter((path) => path !== "manifest.jsonl")
+      .map((path) => Bun.file(join(out, path)).size);
+    expect({ files, bytes }).toEqual({ files: 4, bytes: sizes.reduce((sum, size) => sum + size) });
+  },
+  TEST_MS_MAX,
+);
