@@ -3,6 +3,7 @@ import { senderCodec } from "../src/domain/sender/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 import { cursorOf, type KeysetCursor, newestRows, type WorkspacePageQuery } from "./keysetList.ts";
+import { type OpenClaim, openClaim } from "./openClaims.ts";
 import type { Projection } from "./projection.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
@@ -117,20 +118,12 @@ export function domainsVerifiedByRecord(db: ReadDatabase, after: string, limit: 
 }
 
 /** A verification mail that is to be sent. `id` is its request's, `attempt` its last claim's number. */
-export interface VerificationMail {
-  readonly id: string;
+export interface VerificationMail extends OpenClaim {
   readonly senderId: string;
-  readonly attempt: number;
-  readonly leaseMs: number;
 }
 
 function verificationMail(row: SqlRow): VerificationMail {
-  return {
-    id: String(row.id),
-    senderId: String(row.sender_id),
-    attempt: Number(row.attempt),
-    leaseMs: Number(row.lease_ms),
-  };
+  return { ...openClaim(row), senderId: String(row.sender_id) };
 }
 
 /** The mails that nobody has claimed and whose time has come, longest waiting first. */
@@ -139,14 +132,14 @@ export function readyVerificationMails(
   now: EpochMs,
   limit: number,
 ): readonly VerificationMail[] {
-  const sql = `SELECT id, sender_id, attempt, lease_ms FROM verification_mails
+  const sql = `SELECT id, sender_id, attempt AS attempts, lease_ms FROM verification_mails
     WHERE state = 'ready' AND due_at <= ? ORDER BY due_at LIMIT ?`;
   return db.all(sql, now, limit).map(verificationMail);
 }
 
 /** The claims under way, of every instance. */
 export function leasedVerificationMails(db: ReadDatabase, limit: number): readonly VerificationMail[] {
-  const sql = `SELECT id, sender_id, attempt, lease_ms FROM verification_mails WHERE state = 'leased' LIMIT ?`;
+  const sql = `SELECT id, sender_id, attempt AS attempts, lease_ms FROM verification_mails WHERE state = 'leased' LIMIT ?`;
   return db.all(sql, limit).map(verificationMail);
 }
 

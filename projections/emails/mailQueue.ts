@@ -1,6 +1,7 @@
 import { mailOwnerOf } from "../../src/kernel/mail/liveOrTestMailOwner.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
+import { type OpenClaim, openClaim } from "../openClaims.ts";
 
 /**
  * The queue of mail delivery: the columns by which a message's row says that it waits. `queue` is `ready` or `leased`,
@@ -224,18 +225,10 @@ export function isHeld(db: ReadDatabase, id: string): boolean {
   return db.get("SELECT held FROM emails WHERE id = ?", id)?.held === 1;
 }
 
-/** A claim that has no outcome yet. */
-export interface LeasedEmail {
-  readonly id: string;
-  readonly attempt: number;
-  readonly leaseMs: number;
-}
-
 /** The open claims of all instances: about as many as there are connections, unless workers have crashed. */
-export function leasedEmails(db: ReadDatabase, limit: number): readonly LeasedEmail[] {
-  return db
-    .all("SELECT id, attempts, lease_ms FROM emails WHERE queue = 'leased' LIMIT ?", limit)
-    .map((row) => ({ id: String(row.id), attempt: Number(row.attempts), leaseMs: Number(row.lease_ms) }));
+export function leasedEmails(db: ReadDatabase, limit: number): readonly OpenClaim[] {
+  const sql = "SELECT id, attempts, lease_ms FROM emails WHERE queue = 'leased' LIMIT ?";
+  return db.all(sql, limit).map(openClaim);
 }
 
 /** A message that waits, whose it is, and its position among those that wait. */

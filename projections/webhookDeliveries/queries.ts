@@ -11,6 +11,7 @@ import {
   type PageQuery,
   type RowPage,
 } from "../keysetList.ts";
+import { type OpenClaim, openClaim } from "../openClaims.ts";
 import { FAILED_STATUSES, IS_FAILED } from "./tables.ts";
 
 /** A delivery, and the position of its event in the log. */
@@ -80,17 +81,10 @@ export function nextWebhookReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | nu
   return row === undefined || row.at === null ? null : Number(row.at);
 }
 
-/** A claim that has no outcome yet. */
-export interface LeasedWebhook {
-  readonly id: string;
-  readonly attempt: number;
-  readonly leaseMs: number;
-}
-
-export function leasedWebhooks(db: ReadDatabase, limit: number): readonly LeasedWebhook[] {
-  return db
-    .all("SELECT id, attempts, lease_ms FROM deliveries WHERE state = 'leased' LIMIT ?", limit)
-    .map((row) => ({ id: String(row.id), attempt: Number(row.attempts), leaseMs: Number(row.lease_ms) }));
+/** The open claims of all instances. */
+export function leasedWebhooks(db: ReadDatabase, limit: number): readonly OpenClaim[] {
+  const sql = "SELECT id, attempts, lease_ms FROM deliveries WHERE state = 'leased' LIMIT ?";
+  return db.all(sql, limit).map(openClaim);
 }
 
 /** An endpoint without a successful delivery for a while. */

@@ -5,13 +5,9 @@ import { contentBytesOf, findAcceptance } from "../../projections/emails/queries
 import { projections } from "../../projections/index.ts";
 import { isSuppressed } from "../../projections/suppressions.ts";
 import { sourceBytesOf } from "../../projections/templates.ts";
-import { threadedHtmlToText } from "../adapters/htmlToText/threadedHtmlToText.ts";
-import { liquidEngine } from "../adapters/liquidjs/liquidEngine.ts";
 import { type DirectoryLock, lockDirectory } from "../adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
-import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
 import { serviceIdFile } from "../adapters/system/serviceIdFile.ts";
-import { systemClock } from "../adapters/system/systemClock.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { recentEmailCache } from "../commands/email/recentEmailCache.ts";
 import type { ListedAcceptance } from "../commands/email/send/recentAcceptances.ts";
@@ -25,7 +21,7 @@ import type { EventStore } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import { watchFreeze } from "../reactors/instance/freezeWatch.ts";
 import { openReaders, type Readers } from "../readModels/readers.ts";
-import { openAttachmentInspector } from "./adapters/openAttachmentInspector.ts";
+import { dependenciesFromConfig } from "./adapters/dependenciesFromConfig.ts";
 import { openContentStore } from "./adapters/openContentStore.ts";
 import { openOutboxCleanup } from "./adapters/openMailTransport.ts";
 import { isEmbedded, openStore, writingThreadsFor } from "./adapters/openStore.ts";
@@ -269,7 +265,7 @@ interface Opened extends Pick<Dependencies, "store" | "content" | "keys"> {
 function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
   return makeDependencies({
     ...opened,
-    clock: systemClock,
+    ...dependenciesFromConfig(config),
     suppressions: {
       isSuppressed: (workspaceId, hash) => isSuppressed(readers.reader("suppressions"), workspaceId, hash),
       holds: async (position, timeoutMs) =>
@@ -279,12 +275,6 @@ function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
       find: isEmbedded(config) ? () => null : (...which) => acceptanceListed(readers, ...which),
     },
     contentUsage: { bytesOf: (workspaceId) => storedContentBytes(readers, workspaceId) },
-    inspector: openAttachmentInspector(config),
-    templateEngine: liquidEngine(),
-    htmlToText: threadedHtmlToText(),
-    disk: diskSpaceOf(config.dataDir),
-    diskFreeBytesMin: config.diskFreeBytesMin,
-    limitsDefault: config.limitsDefault,
     recent: config.deliveryEnabled ? recentEmailCache() : null,
     outbox: openOutboxCleanup(config),
   });

@@ -4,7 +4,6 @@ import { emails } from "../../projections/emails/emails.ts";
 import {
   agedEmailsOf,
   allDueAt,
-  type LeasedEmail,
   leasedEmails,
   nextOwnerByAge,
   nextReadyAt,
@@ -13,6 +12,7 @@ import {
 } from "../../projections/emails/mailQueue.ts";
 import { type EmailQuery, listEmails } from "../../projections/emails/queries.ts";
 import { projections } from "../../projections/index.ts";
+import type { OpenClaim } from "../../projections/openClaims.ts";
 import { senders } from "../../projections/senders.ts";
 import { isSuppressed, suppressions } from "../../projections/suppressions.ts";
 import {
@@ -547,7 +547,7 @@ describe("the queries (properties):", () => {
     const waiting = waitingEmails(db, allDueAt(now), limit).map(({ id }) => id);
     expectLeast(waiting, keysOf(later, "nextAttemptAt"), limit);
 
-    const leased = open.flatMap(({ id, claim }): LeasedEmail[] =>
+    const leased = open.flatMap(({ id, claim }): OpenClaim[] =>
       claim ? [{ id, attempt: claim.attempt, leaseMs: claim.leaseMs }] : [],
     );
     expect([...leasedEmails(db, 100)].sort((a, b) => byText(a.id, b.id))).toEqual(

@@ -1,10 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { threadedHtmlToText } from "../../src/adapters/htmlToText/threadedHtmlToText.ts";
-import { liquidEngine } from "../../src/adapters/liquidjs/liquidEngine.ts";
-import { diskSpaceOf } from "../../src/adapters/system/diskSpace.ts";
-import { systemClock } from "../../src/adapters/system/systemClock.ts";
 import {
   emailAggregate,
   senderAggregate,
@@ -25,7 +21,7 @@ import { pauseSending, resumeSending } from "../../src/domain/workspace/decision
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type Address, parseAddress } from "../../src/kernel/text/emailAddress.ts";
-import { openAttachmentInspector } from "../../src/service/adapters/openAttachmentInspector.ts";
+import { dependenciesFromConfig } from "../../src/service/adapters/dependenciesFromConfig.ts";
 import { openContentStore } from "../../src/service/adapters/openContentStore.ts";
 import { openStore } from "../../src/service/adapters/openStore.ts";
 import { readConfig } from "../../src/service/config/config.ts";
@@ -89,17 +85,12 @@ export async function openLog(env: Environment): Promise<Dependencies> {
   const content = openContentStore(config);
   const { keys } = await openLogInstance(config, store, content);
   return makeDependencies({
+    ...dependenciesFromConfig(config),
     store,
     content,
-    clock: systemClock,
     keys,
     suppressions: { isSuppressed: () => false, holds: async () => false },
-    inspector: openAttachmentInspector(config),
-    templateEngine: liquidEngine(),
-    htmlToText: threadedHtmlToText(),
-    disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: 0,
-    limitsDefault: config.limitsDefault,
     recent: null,
   });
 }

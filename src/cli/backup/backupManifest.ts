@@ -5,6 +5,7 @@ import { readLines } from "../../adapters/directory/compressedLineFile.ts";
 import type { CopiedFile } from "../../adapters/directory/copyContentTree.ts";
 import { digestFile, isContentPath } from "../../adapters/directory/copyContentTree.ts";
 import { logFault } from "../../adapters/sqlite/vacuumCopy.ts";
+import { CommandFailure } from "../program/command.ts";
 
 /** The parts of a backup, below its directory. */
 export const BACKUP_LOG = "events.db";
@@ -28,8 +29,10 @@ export interface BackupFacts {
 }
 
 /** The backup cannot be used. The message says why, for people. */
-export class BackupError extends Error {
-  override readonly name = "BackupError";
+export class BackupError extends CommandFailure {
+  constructor(message: string) {
+    super("refused", message);
+  }
 }
 
 /** Writes the list of a backup's files while they are copied; it is whole once it is closed. */

@@ -20,7 +20,7 @@ import { ConfigError } from "../../service/config/configError.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { filesText } from "../output/filesText.ts";
 import { progressBar } from "../output/progressBar.ts";
-import { type Command, refuse } from "../program/command.ts";
+import type { Command } from "../program/command.ts";
 import { logPath } from "../program/dataDirectory.ts";
 import { requireEmbedded } from "./backupCreate.ts";
 import {
@@ -185,9 +185,6 @@ export const backupRestore: Command = {
         `start the service; what was not done is held until \`${POSTLEDGER} delivery resume\``,
       ]);
       return 0;
-    } catch (error) {
-      if (error instanceof BackupError) refuse(error.message);
-      throw error;
     } finally {
       lock.release();
     }

@@ -1,17 +1,13 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { threadedHtmlToText } from "../../adapters/htmlToText/threadedHtmlToText.ts";
-import { liquidEngine } from "../../adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
-import { diskSpaceOf } from "../../adapters/system/diskSpace.ts";
-import { systemClock } from "../../adapters/system/systemClock.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readOnlyEventStore } from "../../commands/instance/readOnlyEventStore.ts";
 import { makeDependencies } from "../../commands/makeDependencies.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { IMPORT_STREAM } from "../../kernel/event/bookkeepingEvents.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
-import { openAttachmentInspector } from "../../service/adapters/openAttachmentInspector.ts";
+import { dependenciesFromConfig } from "../../service/adapters/dependenciesFromConfig.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { type OpenStoreOptions, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
@@ -86,18 +82,12 @@ export async function withLog<Result>(
     const { keys, logId, incarnation, frozenAt, format } = await openLogInstance(config, log, content, use);
     const store = frozenAt === null ? log : readOnlyEventStore(log);
     const deps = makeDependencies({
+      ...dependenciesFromConfig(config),
       store,
       content,
-      clock: systemClock,
       keys,
       // Commands accept no mail, so nobody asks.
       suppressions: { isSuppressed: () => false, holds: async () => false },
-      inspector: openAttachmentInspector(config),
-      templateEngine: liquidEngine(),
-      htmlToText: threadedHtmlToText(),
-      disk: diskSpaceOf(config.dataDir),
-      diskFreeBytesMin: config.diskFreeBytesMin,
-      limitsDefault: config.limitsDefault,
       recent: null,
     });
     const directory = join(config.dataDir, "projections");

@@ -1,11 +1,5 @@
+import type { OpenClaim } from "../../../projections/openClaims.ts";
 import type { Clock } from "../../ports/clock.ts";
-
-/** A claim that has no outcome yet. */
-export interface Leased {
-  readonly id: string;
-  readonly attempt: number;
-  readonly leaseMs: number;
-}
 
 /**
  * Counts every lease from when its claim was first seen here: clocks of other machines are not trusted, and
@@ -17,7 +11,7 @@ export class ExpiredLeases {
   constructor(private readonly clock: Clock) {}
 
   /** The claims whose lease has run out, out of all that are under way. */
-  expired<Claim extends Leased>(leased: readonly Claim[]): readonly Claim[] {
+  expired<Claim extends OpenClaim>(leased: readonly Claim[]): readonly Claim[] {
     const now = this.clock.monotonicMs();
     const seen = new Map<string, number>();
     const expired = leased.filter((claim) => {

@@ -1,3 +1,4 @@
+import type { S3Location } from "../../adapters/s3/s3Requests.ts";
 import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { namesNoDirectory } from "./storeConfig.ts";
@@ -10,23 +11,12 @@ export interface ContentConfig {
    */
   readonly contentUrl: string;
   /** Where and as whom `s3://` is reached; null with a directory. */
-  readonly s3: S3Settings | null;
+  readonly s3: S3Location | null;
   readonly contentTimeoutMs: number;
   /** How often each instance looks for content that no message and no upload names. */
   readonly contentSweepIntervalMs: number;
   /** Where clamd listens, `tcp://host:port` or `unix:/path`; null: files are not looked at for malware. */
   readonly clamavUrl: string | null;
-}
-
-interface S3Settings {
-  /** Without the bucket, which is the first part of every path. */
-  readonly endpoint: string;
-  readonly region: string;
-  readonly bucket: string;
-  /** Empty, or ends with `/`. */
-  readonly prefix: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
 }
 
 export function readContentConfig(reader: EnvironmentReader, dataDir: string): ContentConfig {
@@ -53,7 +43,7 @@ function contentUrl(reader: EnvironmentReader, dataDir: string): string {
 /** Characters that need no escape in a path, so that a signature cannot depend on how they are escaped. */
 const S3_URL = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)\/?$/;
 
-function s3Settings(reader: EnvironmentReader, contentUrl: string): S3Settings | null {
+function s3Settings(reader: EnvironmentReader, contentUrl: string): S3Location | null {
   if (!contentUrl.startsWith("s3:")) return null;
   const [, bucket = "", path = ""] = S3_URL.exec(contentUrl) ?? [];
   if (bucket === "") {

@@ -56,10 +56,8 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
           name="status"
           label="State"
           value={status}
-          options={[
-            { value: "", label: "Any" },
-            ...Object.entries(STATES).map(([value, label]) => ({ value, label })),
-          ]}
+          none="Any"
+          options={Object.entries(STATES).map(([value, label]) => ({ value, label }))}
         />
       </FilterForm>
       {attachments.length === 0 ? (

@@ -66,13 +66,11 @@ const Filter: FC<Pick<AuditLogProps, "context" | "filter">> = ({ context, filter
       name="target_type"
       label="About"
       value={filter.target_type}
-      options={[
-        { value: "", label: "Anything" },
-        ...AUDIT_TARGETS.filter((type) => type !== "instance").map((type) => ({
-          value: type,
-          label: asWords(type),
-        })),
-      ]}
+      none="Anything"
+      options={AUDIT_TARGETS.filter((type) => type !== "instance").map((type) => ({
+        value: type,
+        label: asWords(type),
+      }))}
     />
     <Field name="action" label="Action" value={filter.action} placeholder="api_key.revoked" maxLength={100} />
     <Field name="actor" label="By" value={filter.actor} placeholder="key id" maxLength={100} />

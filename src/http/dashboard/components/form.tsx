@@ -150,6 +150,8 @@ export const TextArea: FC<TextAreaProps> = (props) => (
 );
 
 interface SelectProps extends Pick<FieldProps, "name" | "label" | "value" | "hint" | "fault"> {
+  /** What the empty value is called; without it there is none. */
+  readonly none?: string;
   readonly options: readonly { readonly value: string; readonly label: string }[];
 }
 
@@ -158,6 +160,11 @@ export const Select: FC<SelectProps> = (props) => (
   <p class="field">
     <label for={props.name}>{props.label}</label>
     <select id={props.name} name={props.name} aria-describedby={describedBy(props)}>
+      {props.none === undefined ? null : (
+        <option value="" selected={!props.value}>
+          {props.none}
+        </option>
+      )}
       {props.options.map(({ value, label }) => (
         <option value={value} selected={value === props.value}>
           {label}

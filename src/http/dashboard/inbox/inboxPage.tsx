@@ -5,6 +5,7 @@ import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { RowsToCome } from "../components/buildNotice.tsx";
 import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
+import { HtmlFrame } from "../components/htmlFrame.tsx";
 import { Empty } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -157,13 +158,7 @@ const Opened: FC<InboxProps> = ({ context, opened, isPhoneWide, cursor }) => {
       {content.html === undefined ? (
         <pre class="paper">{content.text}</pre>
       ) : (
-        <iframe
-          class={isPhoneWide ? "phone" : ""}
-          src={`${at}/body.html`}
-          title="The HTML of the mail"
-          sandbox="allow-popups allow-popups-to-escape-sandbox"
-          referrerpolicy="no-referrer"
-        />
+        <HtmlFrame src={`${at}/body.html`} title="The HTML of the mail" isPhoneWide={isPhoneWide} />
       )}
     </section>
   );

@@ -136,10 +136,8 @@ const SearchBox: FC<Pick<MessageListProps, "context" | "search" | "faults">> = (
             name="status"
             label="Status"
             value={words.status ?? ""}
-            options={[
-              { value: "", label: "Any" },
-              ...EMAIL_STATUSES.map((status) => ({ value: status, label: status })),
-            ]}
+            none="Any"
+            options={EMAIL_STATUSES.map((status) => ({ value: status, label: status }))}
           />
           <Field
             name="after"

@@ -1,7 +1,9 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { grouped } from "../../../kernel/text/text.ts";
+import { HtmlFrame } from "../components/htmlFrame.tsx";
 import { addressOf } from "./messagePage.tsx";
 
 interface FrameProps {
@@ -22,13 +24,7 @@ export const HtmlPart: FC<FrameProps> = ({ at, isPhoneWide }) => (
       </a>
       <span class="soft">Nothing is loaded from elsewhere: images that are not in the mail stay away.</span>
     </p>
-    <iframe
-      class={isPhoneWide ? "phone" : ""}
-      src={`${at}/body.html`}
-      title="The HTML of the message"
-      sandbox="allow-popups allow-popups-to-escape-sandbox"
-      referrerpolicy="no-referrer"
-    />
+    <HtmlFrame src={`${at}/body.html`} title="The HTML of the message" isPhoneWide={isPhoneWide} />
   </div>
 );
 

@@ -60,8 +60,8 @@ const Filter: FC<Pick<SuppressionListProps, "context" | "filter">> = ({ context,
       name="reason"
       label="Reason"
       value={filter.reason}
+      none="Any"
       options={[
-        { value: "", label: "Any" },
         { value: "bounce", label: "Bounced" },
         { value: "complaint", label: "Complained" },
         { value: "manual", label: "Added by hand" },

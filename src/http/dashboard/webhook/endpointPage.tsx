@@ -188,19 +188,15 @@ const Filters: FC<{ readonly action: string; readonly filters: DeliveryFilters }
       name="status"
       label="State"
       value={filters.status ?? ""}
-      options={[
-        { value: "", label: "Any" },
-        ...Object.entries(STATUSES).map(([value, label]) => ({ value, label })),
-      ]}
+      none="Any"
+      options={Object.entries(STATUSES).map(([value, label]) => ({ value, label }))}
     />
     <Select
       name="event_type"
       label="Event"
       value={filters.eventType ?? ""}
-      options={[
-        { value: "", label: "Any" },
-        ...WEBHOOK_EVENT_TYPES.map((type) => ({ value: type, label: type })),
-      ]}
+      none="Any"
+      options={WEBHOOK_EVENT_TYPES.map((type) => ({ value: type, label: type }))}
     />
   </FilterForm>
 );
