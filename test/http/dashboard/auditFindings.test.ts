@@ -1,28 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { currentFile } from "../../projections/followFixtures.ts";
-import { logIn, type Visitor } from "../../support/dashboard.ts";
+import type { Visitor } from "../../support/dashboard.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
-import { logInAsOperator } from "../../support/visitedDashboard.ts";
+import { logInAsOperator, visitedDashboard } from "../../support/visitedDashboard.ts";
 
 const TEST_MS_MAX = 120_000;
 
 describe.each(await testStores())("what a verification finds is told on the dashboard, on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  let visitor: Visitor;
+  const here = visitedDashboard(store);
   let operator: Visitor;
   beforeAll(async () => {
-    service = await startService(store);
-    tenant = await service.tenant();
-    visitor = await logIn(service.url, tenant.apiKey);
-    operator = await logInAsOperator(service, tenant);
+    operator = await logInAsOperator(here.service, here.tenant);
   });
-  afterAll(() => service.remove());
 
   const resultOf = async (path: string, action: string, fields: Readonly<Record<string, string>> = {}) => {
     await operator.post(`${path}/${action}`, fields);
@@ -34,8 +28,8 @@ describe.each(await testStores())("what a verification finds is told on the dash
   test(
     "rows that are not as the log says are counted, and a rebuild mends them",
     async () => {
-      const { json } = await tenant.send(newKey(), message());
-      const directory = join(service.app.dataDir, "projections");
+      const { json } = await here.tenant.send(newKey(), message());
+      const directory = join(here.service.app.dataDir, "projections");
       const place = { databases: sqliteReadDatabases, directory, logId: "" };
       const db = sqliteReadDatabases.open(join(directory, currentFile(place, "emails")), "write");
       const status = () => db.get("SELECT status FROM emails WHERE id = ?", json.id)?.status;
@@ -58,12 +52,12 @@ describe.each(await testStores())("what a verification finds is told on the dash
     async () => {
       const stream = `email-${newId()}`;
       const forged = { id: newId(), type: "SomebodyElsesEvent", data: {}, metadata: {} };
-      await service.log.store.append(stream, [forged], "noStream");
+      await here.service.log.store.append(stream, [forged], "noStream");
       const html = await resultOf("/audit/seals", "verify");
       expect(html).toMatch(/\d+ findings?</);
       expect(html).toContain("Postledger writes no such event");
       expect(html).toContain(stream);
-      const seen = (await visitor.get("/audit/seals")).html;
+      const seen = (await here.visitor.get("/audit/seals")).html;
       expect(seen).toContain("Postledger writes no such event");
       expect(seen).not.toContain(stream);
     },

@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { allDashboardRoutes } from "../../../src/http/dashboard/frame/allDashboardRoutes.ts";
 import type { DashboardOptions } from "../../../src/http/dashboard/frame/dashboardOptions.ts";
 import type { LiveStreams } from "../../../src/http/dashboard/live/liveStreams.ts";
-import { askDashboard, logIn, type Visitor } from "../../support/dashboard.ts";
+import { askDashboard, logIn } from "../../support/dashboard.ts";
 import { ROOT } from "../../support/service.ts";
-import { testStores } from "../../support/stores/stores.ts";
-import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { sqliteStore } from "../../support/stores/stores.ts";
 import { unused } from "../../support/unused.ts";
+import { visitedDashboard } from "../../support/visitedDashboard.ts";
 
 const COMPRESSED_BYTES_MAX = 60_000;
 const POLICY =
@@ -25,20 +25,10 @@ const actions = routes.filter(({ method }) => method === "POST");
 const guarded = routes.flatMap((route) => (route.scope === null ? [] : [{ ...route, scope: route.scope }]));
 
 describe("every page of the dashboard", () => {
-  let service: TestService;
-  let tenant: Tenant;
-  let visitor: Visitor;
-  beforeAll(async () => {
-    const [store] = await testStores();
-    if (store === undefined) throw new Error("there is a store");
-    service = await startService(store);
-    tenant = await service.tenant();
-    visitor = await logIn(service.url, tenant.apiKey);
-  });
-  afterAll(() => service.remove());
+  const here = visitedDashboard(sqliteStore);
 
   test.each(pages)("$path may load from this service alone, and be kept nowhere", async ({ path }) => {
-    const { headers, html } = await visitor.get(pathOf(path));
+    const { headers, html } = await here.visitor.get(pathOf(path));
     const policy = headers.get("content-security-policy") ?? "";
     // What shows a mail has a policy of its own, which is narrower.
     if (!policy.startsWith("sandbox")) expect(policy).toBe(POLICY);
@@ -50,13 +40,13 @@ describe("every page of the dashboard", () => {
   });
 
   test.each(routes)("$method $path needs a session", async ({ method, path }) => {
-    const { status } = await askDashboard(service.url, pathOf(path), { method });
+    const { status } = await askDashboard(here.service.url, pathOf(path), { method });
     expect(status).toBe(method === "GET" ? 303 : 401);
   });
 
   test.each(guarded)("$method $path is refused to a key without $scope", async ({ method, path, scope }) => {
-    const other = await tenant.withKey({ scopes: SCOPES.filter((one) => one !== scope) });
-    const asked = await logIn(service.url, other.apiKey);
+    const other = await here.tenant.withKey({ scopes: SCOPES.filter((one) => one !== scope) });
+    const asked = await logIn(here.service.url, other.apiKey);
     const answer = method === "GET" ? await asked.get(pathOf(path)) : await asked.post(pathOf(path));
     expect(answer.status).toBe(403);
     expect(answer.html).toContain(scope);
@@ -65,30 +55,30 @@ describe("every page of the dashboard", () => {
   test.each(actions)(
     "POST $path is refused without the token of the session, and from elsewhere",
     async ({ path }) => {
-      expect((await visitor.post(pathOf(path), null)).status).toBe(403);
-      const other = await logIn(service.url, tenant.apiKey);
+      expect((await here.visitor.post(pathOf(path), null)).status).toBe(403);
+      const other = await logIn(here.service.url, here.tenant.apiKey);
       const foreign = { form_token: await other.formToken() };
-      expect((await visitor.post(pathOf(path), foreign)).status).toBe(403);
+      expect((await here.visitor.post(pathOf(path), foreign)).status).toBe(403);
       for (const headers of [
         { "sec-fetch-site": "cross-site" },
         { "sec-fetch-site": "same-site" },
         { origin: "https://evil.example" },
         { origin: "null" },
       ])
-        expect((await visitor.post(pathOf(path), {}, headers)).status).toBe(403);
+        expect((await here.visitor.post(pathOf(path), {}, headers)).status).toBe(403);
     },
   );
 
   test("that does not exist is a page that says so", async () => {
-    const { status, html } = await visitor.get("/no-such-page");
+    const { status, html } = await here.visitor.get("/no-such-page");
     expect(status).toBe(404);
     expect(html).toContain("<h1>Not found</h1>");
-    expect((await visitor.post("/")).status).toBe(405);
+    expect((await here.visitor.post("/")).status).toBe(405);
   });
 
   test("shows the pages that its key may see, and no others", async () => {
-    const { apiKey } = await tenant.withKey({ scopes: [] });
-    const { html } = await (await logIn(service.url, apiKey)).get("/");
+    const { apiKey } = await here.tenant.withKey({ scopes: [] });
+    const { html } = await (await logIn(here.service.url, apiKey)).get("/");
     const hidden = guarded.filter(({ method, path }) => method === "GET" && !path.includes(":"));
     for (const { path } of hidden) expect(html).not.toContain(`href="/dashboard${path}"`);
   });
@@ -96,14 +86,14 @@ describe("every page of the dashboard", () => {
   test("comes with scripts and styles that are small, and kept for ever under a name of their content", async () => {
     const files = new Set<string>();
     for (const { path } of pages) {
-      const { html } = await visitor.get(pathOf(path));
+      const { html } = await here.visitor.get(pathOf(path));
       for (const [, file = ""] of html.matchAll(/(?:href|src)="\/dashboard(\/assets\/[^"]+)"/g))
         files.add(file);
     }
     expect(files.size).toBeGreaterThan(3);
     let bytes = 0;
     for (const file of files) {
-      const response = await fetch(`${service.url}/dashboard${file}`, {
+      const response = await fetch(`${here.service.url}/dashboard${file}`, {
         headers: { "accept-encoding": "gzip" },
         decompress: false,
       });
@@ -112,7 +102,7 @@ describe("every page of the dashboard", () => {
       bytes += (await response.arrayBuffer()).byteLength;
     }
     expect(bytes).toBeLessThan(COMPRESSED_BYTES_MAX);
-    expect((await askDashboard(service.url, "/assets/dashboard.000000000000.css")).status).toBe(404);
+    expect((await askDashboard(here.service.url, "/assets/dashboard.000000000000.css")).status).toBe(404);
   });
 });
 

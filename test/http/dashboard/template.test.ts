@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { templateStream } from "../../../src/domain/template/events.ts";
 import { lineDiff, ROWS_SHOWN_MAX } from "../../../src/http/dashboard/template/lineDiff.ts";
-import { logIn, type Visitor } from "../../support/dashboard.ts";
-import { testStores } from "../../support/stores/stores.ts";
-import { SENDER, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { logIn } from "../../support/dashboard.ts";
+import { sqliteStore } from "../../support/stores/stores.ts";
+import { SENDER } from "../../support/tenants.ts";
+import { visitedDashboard } from "../../support/visitedDashboard.ts";
 
 setDefaultTimeout(60_000);
 
@@ -11,42 +12,33 @@ const PATH = "/api/v1/templates";
 const HOSTILE = `<script>alert(1)</script>"><img src=x onerror=alert(1)>`;
 
 describe("templates in the dashboard", () => {
-  let service: TestService;
-  let tenant: Tenant;
-  let visitor: Visitor;
-  beforeAll(async () => {
-    const [store] = await testStores();
-    if (store === undefined) throw new Error("there is a store");
-    service = await startService(store);
-    tenant = await service.tenant();
-    visitor = await logIn(service.url, tenant.apiKey);
-  });
-  afterAll(() => service.remove());
+  const here = visitedDashboard(sqliteStore);
 
-  const create = async (name = "Order", caller = tenant): Promise<string> =>
+  const create = async (name = "Order", caller = here.tenant): Promise<string> =>
     (await caller.call("POST", PATH, { body: { name } })).json.id;
   const draft = async (id: string, source: Readonly<Record<string, unknown>> = {}): Promise<string> => {
     const body = { subject: "Order", text: "Thank you.", ...source };
-    return (await tenant.call("POST", `${PATH}/${id}/versions`, { body })).json.id;
+    return (await here.tenant.call("POST", `${PATH}/${id}/versions`, { body })).json.id;
   };
-  const read = async (id: string) => (await tenant.call("GET", `${PATH}/${id}`)).json;
-  const lastEvent = async (id: string) => (await service.log.store.read(templateStream(id), 0, 100)).at(-1);
+  const read = async (id: string) => (await here.tenant.call("GET", `${PATH}/${id}`)).json;
+  const lastEvent = async (id: string) =>
+    (await here.service.log.store.read(templateStream(id), 0, 100)).at(-1);
 
   test("say what to do where there are none, and are listed with their status", async () => {
-    const other = await service.tenant();
-    const theirs = await logIn(service.url, other.apiKey);
+    const other = await here.service.tenant();
+    const theirs = await logIn(here.service.url, other.apiKey);
     expect((await theirs.get("/templates")).html).toContain("No templates yet");
     const id = await create("Listed");
-    const { html } = await visitor.get("/templates");
+    const { html } = await here.visitor.get("/templates");
     expect(html).toContain(`href="/dashboard/templates/${id}"`);
     expect(html).toContain("Listed");
     expect((await theirs.get("/templates")).html).not.toContain(id);
   });
 
   test("come in pages", async () => {
-    const other = await service.tenant();
+    const other = await here.service.tenant();
     for (let nth = 0; nth < 26; nth += 1) await create(`Number ${nth}`, other);
-    const theirs = await logIn(service.url, other.apiKey);
+    const theirs = await logIn(here.service.url, other.apiKey);
     const first = (await theirs.get("/templates")).html;
     const [, next = ""] = /href="\/dashboard(\/templates\?cursor=[^"]+)"/.exec(first) ?? [];
     expect(first).not.toContain("Number 0<");
@@ -55,14 +47,14 @@ describe("templates in the dashboard", () => {
   });
 
   test("are created with a name of bounded length, by the session's key", async () => {
-    const { status, location } = await visitor.post("/templates/new", { name: " Welcome " });
+    const { status, location } = await here.visitor.post("/templates/new", { name: " Welcome " });
     expect(status).toBe(303);
     const id = location?.split("/").at(-1) ?? "";
     expect(await read(id)).toMatchObject({ name: "Welcome", status: "draft" });
-    const [key] = (await tenant.call("GET", "/api/v1/api-keys")).json.data;
+    const [key] = (await here.tenant.call("GET", "/api/v1/api-keys")).json.data;
     expect(JSON.stringify((await lastEvent(id))?.metadata)).toContain(key.id);
     for (const name of ["", "  ", "x".repeat(201)]) {
-      const refused = await visitor.post("/templates/new", { name });
+      const refused = await here.visitor.post("/templates/new", { name });
       expect(refused.status).toBe(422);
       expect(refused.html).toContain("A name has 1 to 200 characters.");
     }
@@ -79,7 +71,7 @@ describe("templates in the dashboard", () => {
       `/templates/${id}/versions/${one}`,
       `/templates/${id}/compare?from=${one}&to=${two}`,
     ]) {
-      const { status, html } = await visitor.get(path);
+      const { status, html } = await here.visitor.get(path);
       expect(status).toBe(200);
       expect(html).toContain("&lt;script&gt;");
       expect(html).not.toMatch(/<script>|<img/);
@@ -88,31 +80,31 @@ describe("templates in the dashboard", () => {
 
   test("have versions, of which one is published and in use", async () => {
     const id = await create();
-    expect((await visitor.get(`/templates/${id}`)).html).toContain("No version yet");
+    expect((await here.visitor.get(`/templates/${id}`)).html).toContain("No version yet");
     const variables = [
       { name: "name", type: "string", default: "there" },
       { name: "order", type: "number", required: true },
     ];
     const version = await draft(id, { text: "Hello {{ name }}: {{ order }}", variables });
-    const { html } = await visitor.get(`/templates/${id}/versions/${version}`);
+    const { html } = await here.visitor.get(`/templates/${id}/versions/${version}`);
     for (const text of ["Hello {{ name }}: {{ order }}", "&quot;there&quot;", "the send is refused"])
       expect(html).toContain(text);
-    const { status, location } = await visitor.post(`/templates/${id}/versions/${version}/publish`);
+    const { status, location } = await here.visitor.post(`/templates/${id}/versions/${version}/publish`);
     expect([status, location]).toEqual([303, `/dashboard/templates/${id}`]);
     expect(await read(id)).toMatchObject({ status: "published", current_version_id: version });
-    expect((await visitor.get(`/templates/${id}`)).html).toContain("in use");
-    expect((await visitor.get(`/templates/${id}/versions/${version}`)).html).not.toContain("/publish");
+    expect((await here.visitor.get(`/templates/${id}`)).html).toContain("in use");
+    expect((await here.visitor.get(`/templates/${id}/versions/${version}`)).html).not.toContain("/publish");
   });
 
   test("show two versions side by side", async () => {
     const id = await create();
     const from = await draft(id, { text: "One\nTwo\nThree", html: "<b>Same</b>" });
     const to = await draft(id, { text: "One\nZwei\nThree\nFour", html: "<b>Same</b>" });
-    const { html } = await visitor.get(`/templates/${id}/compare?from=${from}&to=${to}`);
+    const { html } = await here.visitor.get(`/templates/${id}/compare?from=${from}&to=${to}`);
     for (const text of ["<del>Two</del>", "<ins>Zwei</ins>", "<ins>Four</ins>", "The same in both."])
       expect(html).toContain(text);
     expect(html).not.toContain("<ins>One");
-    expect((await visitor.get(`/templates/${id}/compare?from=${from}`)).status).toBe(404);
+    expect((await here.visitor.get(`/templates/${id}/compare?from=${from}`)).status).toBe(404);
   });
 
   const row = (index: number, name: string, type = "string", fallback = "") => ({
@@ -133,10 +125,10 @@ describe("templates in the dashboard", () => {
       ...row(2, "name", "string", "there"),
       ...row(3, "items", "list", '["a"]'),
     };
-    const { status, location } = await visitor.post(`/templates/${id}/draft`, fields);
+    const { status, location } = await here.visitor.post(`/templates/${id}/draft`, fields);
     expect(status).toBe(303);
     const version = location?.split("/").at(-1);
-    expect((await tenant.call("GET", `${PATH}/${id}/versions/${version}`)).json).toMatchObject({
+    expect((await here.tenant.call("GET", `${PATH}/${id}/versions/${version}`)).json).toMatchObject({
       subject: "Order {{ order }}",
       html: "<p>{{ name }}</p>\n<p>{{ items | size }}</p>",
       text: null,
@@ -146,7 +138,7 @@ describe("templates in the dashboard", () => {
         { name: "items", type: "list", required: false, default: ["a"] },
       ],
     });
-    const { html } = await visitor.get(`/templates/${id}/draft`);
+    const { html } = await here.visitor.get(`/templates/${id}/draft`);
     for (const text of ["Order {{ order }}", "Order 42", 'value="there"', "sample-items"])
       expect(html).toContain(text);
   });
@@ -161,15 +153,15 @@ describe("templates in the dashboard", () => {
       ...row(1, "name", "number", "x"),
     };
     for (const path of ["/draft", "/draft/preview"]) {
-      const { status, html } = await visitor.post(`/templates/${id}${path}`, fields);
+      const { status, html } = await here.visitor.post(`/templates/${id}${path}`, fields);
       expect(status).toBe(path === "/draft" ? 422 : 200);
       expect(html).toMatch(/id="variable-1-fault">Must be a number\.</);
       expect(html).toContain("&lt;p&gt;{% if %}&lt;/p&gt;");
     }
-    const { html } = await visitor.post(`/templates/${id}/draft`, { ...fields, ...row(1, "name") });
+    const { html } = await here.visitor.post(`/templates/${id}/draft`, { ...fields, ...row(1, "name") });
     expect(html).toMatch(/id="html-fault">Invalid [^<]*line:1/);
     expect(html).toMatch(/id="text-fault">Uses nmae in line 1[^<]*did you mean name\?/);
-    expect((await visitor.get(`/templates/${id}`)).html).toContain("No version yet");
+    expect((await here.visitor.get(`/templates/${id}`)).html).toContain("No version yet");
   });
 
   test("are previewed with samples, in a frame that loads nothing and runs nothing", async () => {
@@ -180,16 +172,18 @@ describe("templates in the dashboard", () => {
       ...row(0, "name"),
       "sample-name": HOSTILE,
     };
-    const preview = await visitor.post(`/templates/${id}/draft/preview`, fields, { "hx-request": "true" });
+    const preview = await here.visitor.post(`/templates/${id}/draft/preview`, fields, {
+      "hx-request": "true",
+    });
     expect(preview.html).toContain("Hi &lt;script&gt;");
     expect(preview.html).not.toMatch(/<script|<img|<html/);
-    const { headers, html } = await visitor.post(`/templates/${id}/draft/frame`, fields);
+    const { headers, html } = await here.visitor.post(`/templates/${id}/draft/frame`, fields);
     expect(html).toContain("<p>&lt;script&gt;");
     const policy = headers.get("content-security-policy") ?? "";
     expect(policy).toStartWith("sandbox");
     expect(policy).toContain("default-src 'none'");
     expect(policy).not.toContain("allow-scripts");
-    const wrong = await visitor.post(
+    const wrong = await here.visitor.post(
       `/templates/${id}/draft/preview`,
       { ...fields, ...row(0, "name", "number") },
       { "hx-request": "true" },
@@ -205,22 +199,23 @@ describe("templates in the dashboard", () => {
       variables: [{ name: "name", type: "string", required: true }],
     });
     const at = `/templates/${id}/versions/${version}/test-send`;
-    const { html } = await visitor.get(at);
+    const { html } = await here.visitor.get(at);
     const [, nonce = ""] = /name="nonce" value="([^"]+)"/.exec(html) ?? [];
     const fields = { nonce, from: SENDER, to: "colleague@example.com", "sample-name": "Ana" };
-    const sent = [await visitor.post(at, fields), await visitor.post(at, fields)];
+    const sent = [await here.visitor.post(at, fields), await here.visitor.post(at, fields)];
     expect(sent[0]?.location).toStartWith("/dashboard/messages/");
     expect(sent[1]?.location).toBe(sent[0]?.location ?? null);
-    const message = (await tenant.call("GET", `/api/v1/emails/${sent[0]?.location?.split("/").at(-1)}`)).json;
+    const message = (await here.tenant.call("GET", `/api/v1/emails/${sent[0]?.location?.split("/").at(-1)}`))
+      .json;
     expect(message).toMatchObject({ text: "Dear Ana", template_id: null });
-    await visitor.post(`/templates/${id}/versions/${version}/publish`);
-    const second = await visitor.post(at, { ...fields, nonce: crypto.randomUUID() });
-    const published = await tenant.call("GET", `/api/v1/emails/${second.location?.split("/").at(-1)}`);
+    await here.visitor.post(`/templates/${id}/versions/${version}/publish`);
+    const second = await here.visitor.post(at, { ...fields, nonce: crypto.randomUUID() });
+    const published = await here.tenant.call("GET", `/api/v1/emails/${second.location?.split("/").at(-1)}`);
     expect(published.json).toMatchObject({ text: "Dear Ana", template_id: id, template_version_id: version });
-    const wrong = await visitor.post(at, { ...fields, to: "nobody", "sample-name": "" });
+    const wrong = await here.visitor.post(at, { ...fields, to: "nobody", "sample-name": "" });
     expect(wrong.status).toBe(422);
     expect(wrong.html).toContain('id="sample-name-fault"');
-    const unsendable = await visitor.post(at, {
+    const unsendable = await here.visitor.post(at, {
       ...fields,
       nonce: crypto.randomUUID(),
       from: "x@other.example",
@@ -231,20 +226,20 @@ describe("templates in the dashboard", () => {
   test("are archived and deleted once that was confirmed", async () => {
     const id = await create();
     await draft(id);
-    expect((await visitor.get(`/templates/${id}/archive`)).html).toContain("cannot be brought back");
+    expect((await here.visitor.get(`/templates/${id}/archive`)).html).toContain("cannot be brought back");
     expect((await read(id)).status).toBe("draft");
-    expect((await visitor.post(`/templates/${id}/archive`)).status).toBe(303);
+    expect((await here.visitor.post(`/templates/${id}/archive`)).status).toBe(303);
     expect((await read(id)).status).toBe("archived");
-    expect((await visitor.get(`/templates/${id}`)).html).not.toContain("New draft");
-    expect((await visitor.get(`/templates/${id}/delete`)).html).toContain("Messages that were accepted");
-    expect((await visitor.post(`/templates/${id}/delete`)).location).toBe("/dashboard/templates");
-    expect((await visitor.get(`/templates/${id}`)).status).toBe(404);
+    expect((await here.visitor.get(`/templates/${id}`)).html).not.toContain("New draft");
+    expect((await here.visitor.get(`/templates/${id}/delete`)).html).toContain("Messages that were accepted");
+    expect((await here.visitor.post(`/templates/${id}/delete`)).location).toBe("/dashboard/templates");
+    expect((await here.visitor.get(`/templates/${id}`)).status).toBe(404);
   });
 
   test("of another workspace do not exist", async () => {
     const id = await create();
     const version = await draft(id);
-    const stranger = await logIn(service.url, (await service.tenant()).apiKey);
+    const stranger = await logIn(here.service.url, (await here.service.tenant()).apiKey);
     for (const path of [
       "",
       "/archive",

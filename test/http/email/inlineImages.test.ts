@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createTransport } from "nodemailer";
 import PostalMime from "postal-mime";
 import { SAMPLE_FILES } from "../../support/files/sampleFiles.ts";
-import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { mailFaults } from "../../support/mail/strictMail.ts";
+import { relayedService } from "../../support/relayedService.ts";
 import { sqliteStore } from "../../support/stores/stores.ts";
-import {
-  message,
-  newKey,
-  SENDER,
-  startService,
-  type Tenant,
-  type TestService,
-} from "../../support/tenants.ts";
+import { message, newKey, SENDER } from "../../support/tenants.ts";
 
 const [, , PNG] = SAMPLE_FILES.find(([extension]) => extension === "png") ?? [];
 if (PNG === undefined) throw new Error("there is no sample");
@@ -22,26 +15,11 @@ const LOGO = { ...FILE, content_id: "logo@example.com" };
 const NOTE = { filename: "note.txt", content_type: "text/plain", content: "VGhhbmsgeW91Lgo=" };
 
 describe("images that the html shows", () => {
-  let sink: Sink;
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    sink = await startSmtpSink();
-    service = await startService(sqliteStore, {
-      DELIVERY: "on",
-      SMTP_URL: `smtp://127.0.0.1:${sink.port}`,
-      SUBMISSION_PORT: "0",
-    });
-    tenant = await service.tenant();
-  });
-  afterAll(async () => {
-    await service.remove();
-    await sink.close();
-  });
+  const here = relayedService(sqliteStore, { env: { SUBMISSION_PORT: "0" } });
 
   const delivered = async (subject: string): Promise<Buffer> => {
-    const of = () => sink.record.messages.find(({ raw }) => raw.includes(`Subject: ${subject}\r\n`));
-    await sink.until(() => of() !== undefined);
+    const of = () => here.sink.record.messages.find(({ raw }) => raw.includes(`Subject: ${subject}\r\n`));
+    await here.sink.until(() => of() !== undefined);
     return of()?.raw ?? Buffer.alloc(0);
   };
 
@@ -62,9 +40,9 @@ describe("images that the html shows", () => {
 
   test("come with a send over HTTP, and are delivered beside the html", async () => {
     const body = message({ subject: "Over HTTP", html: HTML, attachments: [LOGO, NOTE] });
-    const { status, json } = await tenant.send(newKey(), body);
+    const { status, json } = await here.tenant.send(newKey(), body);
     expect(status).toBe(202);
-    expect((await tenant.call("GET", `/api/v1/emails/${json.id}`)).json.attachments).toEqual([
+    expect((await here.tenant.call("GET", `/api/v1/emails/${json.id}`)).json.attachments).toEqual([
       { ...shown("logo.png", "image/png", PNG.byteLength), content_id: "logo@example.com" },
       shown("note.txt", "text/plain", 11),
     ]);
@@ -74,8 +52,8 @@ describe("images that the html shows", () => {
   test("come in over SMTP, and are delivered beside the html", async () => {
     const client = createTransport({
       host: "127.0.0.1",
-      port: service.app.app.submission?.port ?? 0,
-      auth: { user: "any", pass: tenant.apiKey },
+      port: here.service.app.app.submission?.port ?? 0,
+      auth: { user: "any", pass: here.tenant.apiKey },
     });
     await client.sendMail({
       from: SENDER,
@@ -95,9 +73,9 @@ describe("images that the html shows", () => {
   test("make another message of a repeat when they are called otherwise", async () => {
     const key = newKey();
     const parts = { html: HTML, attachments: [LOGO] };
-    expect((await tenant.send(key, message(parts))).status).toBe(202);
+    expect((await here.tenant.send(key, message(parts))).status).toBe(202);
     const other = { ...parts, attachments: [{ ...FILE, content_id: "other" }] };
-    expect((await tenant.send(key, message(other))).json.code).toBe("IDEMPOTENCY_CONFLICT");
+    expect((await here.tenant.send(key, message(other))).json.code).toBe("IDEMPOTENCY_CONFLICT");
   });
 
   test.each([
@@ -108,12 +86,12 @@ describe("images that the html shows", () => {
     ["x".repeat(256), "/attachments/0/content_id"],
   ])("are refused as %p", async (contentId, pointer) => {
     const attachments = [{ ...FILE, content_id: contentId }];
-    const { status, json } = await tenant.send(newKey(), message({ html: HTML, attachments }));
+    const { status, json } = await here.tenant.send(newKey(), message({ html: HTML, attachments }));
     expect({ status, pointer: json.errors[0].pointer }).toEqual({ status: 400, pointer });
   });
 
   test("are refused when two are called the same", async () => {
-    const { json } = await tenant.send(newKey(), message({ html: HTML, attachments: [LOGO, LOGO] }));
+    const { json } = await here.tenant.send(newKey(), message({ html: HTML, attachments: [LOGO, LOGO] }));
     expect(json.errors).toEqual([
       { pointer: "/attachments/1/content_id", message: "is another file's already" },
     ]);

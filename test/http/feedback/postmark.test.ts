@@ -1,38 +1,26 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
+import { describe, expect, test } from "bun:test";
+import { relayedService } from "../../support/relayedService.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 describe.each(await testStores())("webhook calls of Postmark on $name", (store: TestStore) => {
-  let sink: Sink;
-  let service: TestService;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    sink = await startSmtpSink();
-    const SMTP_URL = `smtp://127.0.0.1:${sink.port}?provider=postmark&return_path=off`;
-    service = await startService(store, { DELIVERY: "on", SMTP_URL });
-    tenant = await service.tenant();
-  });
-  afterAll(async () => {
-    await service.remove();
-    await sink.close();
-  });
+  const here = relayedService(store, { query: "?provider=postmark&return_path=off" });
 
   async function emailOf(id: string) {
-    return (await tenant.call("GET", `/api/v1/emails/${id}`)).json;
+    return (await here.tenant.call("GET", `/api/v1/emails/${id}`)).json;
   }
 
   /** A message, and the metadata that Postmark would give back. */
   async function sent(to: string): Promise<{ readonly id: string; readonly Metadata: object }> {
-    const { json } = await tenant.send(newKey(), message({ to }));
+    const { json } = await here.tenant.send(newKey(), message({ to }));
     await until(async () => (await emailOf(json.id)).status === "sent", "the message to be sent");
-    const raw = sink.record.messages.find((one) => one.to.includes(to))?.raw.toString() ?? "";
+    const raw = here.sink.record.messages.find((one) => one.to.includes(to))?.raw.toString() ?? "";
     const [, name = "", value = ""] = /^X-PM-Metadata-([^:]+): (.+)\r$/m.exec(raw) ?? [];
     return { id: json.id, Metadata: { [name]: value } };
   }
 
-  async function call(body: object, caller = tenant): Promise<number> {
+  async function call(body: object, caller = here.tenant): Promise<number> {
     return (await caller.call("POST", "/api/v1/feedback/postmark", { body })).status;
   }
 
@@ -53,19 +41,19 @@ describe.each(await testStores())("webhook calls of Postmark on $name", (store: 
     const { id, Metadata } = await sent(to);
     expect(await call({ ...event, Metadata })).toBe(204);
     expect((await emailOf(id)).status).toBe(status);
-    const isSuppressed = (await tenant.call("GET", `/api/v1/suppressions/${to}`)).status === 200;
+    const isSuppressed = (await here.tenant.call("GET", `/api/v1/suppressions/${to}`)).status === 200;
     const { Type = "" } = event as { Type?: string };
     expect(isSuppressed).toBe(status === "complained" || Type === "HardBounce");
   });
 
   test("changes nothing of another workspace, nor of what it does not name", async () => {
     const { id, Metadata } = await sent("other@example.net");
-    const other = await service.tenant();
+    const other = await here.service.tenant();
     expect(await call({ RecordType: "SpamComplaint", Metadata }, other)).toBe(204);
     expect(await call({ RecordType: "SpamComplaint" })).toBe(204);
     expect(await call({ RecordType: "SpamComplaint", Metadata: { postledger_id: "x" } })).toBe(204);
     expect((await emailOf(id)).status).toBe("sent");
-    const reader = await tenant.withKey({ scopes: ["email:read"] });
+    const reader = await here.tenant.withKey({ scopes: ["email:read"] });
     expect(await call({ RecordType: "SpamComplaint", Metadata }, reader)).toBe(403);
     expect(await call({ Type: "HardBounce" })).toBe(400);
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { suppressionStream } from "../../../src/domain/suppression/events.ts";
-import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
+import { relayedService } from "../../support/relayedService.ts";
 import type { Answer, Caller } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
@@ -306,48 +306,34 @@ describe.each(await testStores())("suppressions on $name", (store) => {
 });
 
 describe.each(await testStores())("delivery and suppressions on $name", (store) => {
-  let sink: Sink;
-  let service: TestService;
-  let tenant: Tenant;
   /** What the relay says to RCPT. */
   let reply: { readonly code: number; readonly text: string } | undefined;
-  beforeAll(async () => {
-    sink = await startSmtpSink({ rcpt: () => reply });
-    const env = {
-      DELIVERY: "on",
-      SMTP_URL: `smtp://127.0.0.1:${sink.port}`,
-      DELIVERY_RETRY_BASE_MS: "50",
-      DELIVERY_RETRY_MAX_MS: "100",
-    };
-    service = await startService(store, env);
-    tenant = await service.tenant();
-  });
-  afterAll(async () => {
-    await service.remove();
-    await sink.close();
+  const here = relayedService(store, {
+    relay: { rcpt: () => reply },
+    env: { DELIVERY_RETRY_BASE_MS: "50", DELIVERY_RETRY_MAX_MS: "100" },
   });
 
-  const statusOf = async (id: string) => (await tenant.call("GET", `/api/v1/emails/${id}`)).json.status;
+  const statusOf = async (id: string) => (await here.tenant.call("GET", `/api/v1/emails/${id}`)).json.status;
 
   test(
     "a recipient that its own server refuses for good is suppressed until that is removed",
     async () => {
       const to = "Nobody@example.com";
       reply = { code: 550, text: "5.1.1 no such user" };
-      const { json: email } = await tenant.send(newKey(), message({ to }));
+      const { json: email } = await here.tenant.send(newKey(), message({ to }));
       await until(async () => (await statusOf(email.id)) === "bounced", "the message to bounce");
-      const { json } = await list(tenant);
+      const { json } = await list(here.tenant);
       expect(json.data).toHaveLength(1);
       expect(json.data[0]).toMatchObject({ address: to, reason: "bounce", email_id: email.id, note: null });
-      expect((await get(tenant, "nobody@example.com")).json).toEqual(json.data[0]);
-      expect((await tenant.send(newKey(), message({ to }))).json.status).toBe("suppressed");
+      expect((await get(here.tenant, "nobody@example.com")).json).toEqual(json.data[0]);
+      expect((await here.tenant.send(newKey(), message({ to }))).json.status).toBe("suppressed");
 
       reply = undefined;
-      expect((await remove(tenant, to)).status).toBe(204);
-      const { json: next } = await tenant.send(newKey(), message({ to }));
+      expect((await remove(here.tenant, to)).status).toBe(204);
+      const { json: next } = await here.tenant.send(newKey(), message({ to }));
       expect(next.status).toBe("queued");
       await until(async () => (await statusOf(next.id)) === "sent", "the next message to be sent");
-      expect(sink.record.messages.map((received) => received.to)).toEqual([[to]]);
+      expect(here.sink.record.messages.map((received) => received.to)).toEqual([[to]]);
     },
     DELIVERY_MS_MAX,
   );
@@ -357,11 +343,11 @@ describe.each(await testStores())("delivery and suppressions on $name", (store) 
     async () => {
       const to = "late@example.com";
       reply = { code: 450, text: "4.2.1 later" };
-      const { json: email } = await tenant.send(newKey(), message({ to }));
+      const { json: email } = await here.tenant.send(newKey(), message({ to }));
       await until(async () => (await statusOf(email.id)) === "deferred", "the message to be deferred");
-      await add(tenant, { address: to });
+      await add(here.tenant, { address: to });
       await until(async () => (await statusOf(email.id)) === "suppressed", "the message to end");
-      expect((await get(tenant, to)).json).toMatchObject({ reason: "manual", email_id: null });
+      expect((await get(here.tenant, to)).json).toMatchObject({ reason: "manual", email_id: null });
       reply = undefined;
     },
     DELIVERY_MS_MAX,
@@ -372,10 +358,10 @@ describe.each(await testStores())("delivery and suppressions on $name", (store) 
     async () => {
       const to = "full@example.com";
       reply = { code: 552, text: "5.2.2 mailbox full" };
-      const { json: email } = await tenant.send(newKey(), message({ to }));
+      const { json: email } = await here.tenant.send(newKey(), message({ to }));
       await until(async () => (await statusOf(email.id)) === "bounced", "the message to bounce");
       reply = undefined;
-      expectProblem(await get(tenant, to), 404, "NOT_FOUND");
+      expectProblem(await get(here.tenant, to), 404, "NOT_FOUND");
     },
     DELIVERY_MS_MAX,
   );

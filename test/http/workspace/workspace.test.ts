@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { lastLetInMs } from "../../support/lastLetIn.ts";
-import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { COMMAND_LINE } from "../../support/process/runCommand.ts";
 import { runProcess } from "../../support/process/runProcess.ts";
+import { relayedService } from "../../support/relayedService.ts";
 import type { Answer, Caller } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
@@ -210,7 +210,6 @@ describe.each(await testStores())("the workspace on $name", (store) => {
     );
 
     test.each([
-      [["limits"], "missing required argument 'id'"],
       [["limits", crypto.randomUUID(), "--messages-per-day", "5"], "there is no workspace"],
       [["limits", "any", "--messages-per-day", "-1"], "takes default or a whole number from 0 to"],
       [["limits", "any", "--messages-per-day", "1.5"], "takes default or a whole number from 0 to"],
@@ -251,22 +250,10 @@ describe.each(await testStores())("the workspace on $name", (store) => {
 });
 
 describe.each(await testStores())("queued mail of a paused workspace on $name", (store) => {
-  let sink: Sink;
-  let service: TestService;
   let reply: { readonly code: number; readonly text: string } | undefined;
-  beforeAll(async () => {
-    sink = await startSmtpSink({ rcpt: () => reply });
-    const env = {
-      DELIVERY: "on",
-      SMTP_URL: `smtp://127.0.0.1:${sink.port}`,
-      DELIVERY_RETRY_BASE_MS: "100",
-      DELIVERY_RETRY_MAX_MS: "100",
-    };
-    service = await startService(store, env);
-  });
-  afterAll(async () => {
-    await service.remove();
-    await sink.close();
+  const here = relayedService(store, {
+    relay: { rcpt: () => reply },
+    env: { DELIVERY_RETRY_BASE_MS: "100", DELIVERY_RETRY_MAX_MS: "100" },
   });
 
   test(
@@ -274,7 +261,7 @@ describe.each(await testStores())("queued mail of a paused workspace on $name", 
     async () => {
       const statusOf = async (caller: Tenant, id: string) =>
         (await caller.call("GET", `/api/v1/emails/${id}`)).json.status;
-      const [held, free] = [await service.tenant(), await service.tenant()];
+      const [held, free] = [await here.service.tenant(), await here.service.tenant()];
       reply = { code: 450, text: "4.2.1 later" };
       const { json: waiting } = await held.send(newKey(), message({ to: "held@example.com" }));
       await until(async () => (await statusOf(held, waiting.id)) === "deferred", "the message to wait");
@@ -287,10 +274,10 @@ describe.each(await testStores())("queued mail of a paused workspace on $name", 
       }
       const { json: email } = await held.call("GET", `/api/v1/emails/${waiting.id}`);
       expect(email.status).not.toBe("sent");
-      expect(sink.record.messages.flatMap(({ to }) => to)).not.toContain("held@example.com");
+      expect(here.sink.record.messages.flatMap(({ to }) => to)).not.toContain("held@example.com");
       await resume(held);
       await until(async () => (await statusOf(held, waiting.id)) === "sent", "the message to go");
-      expect(sink.record.messages.flatMap(({ to }) => to)).toContain("held@example.com");
+      expect(here.sink.record.messages.flatMap(({ to }) => to)).toContain("held@example.com");
     },
     DELIVERY_MS_MAX,
   );

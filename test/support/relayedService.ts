@@ -1,0 +1,50 @@
+import { afterAll, beforeAll } from "bun:test";
+import { type Sink, type SinkHooks, startSmtpSink } from "./mail/smtpSink.ts";
+import type { TestStore } from "./stores/stores.ts";
+import { startService, type Tenant, type TestService } from "./tenants.ts";
+
+/** A service that delivers its mail, the relay that gets it, and a workspace. */
+export interface RelayedService {
+  readonly sink: Sink;
+  readonly service: TestService;
+  readonly tenant: Tenant;
+}
+
+interface RelayedOptions {
+  /** What the relay answers. */
+  readonly relay?: SinkHooks;
+  /** The query of SMTP_URL. */
+  readonly query?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Is there for all tests of one `describe`; its members are for use within them. */
+export function relayedService(
+  store: TestStore,
+  { relay, query = "", env = {} }: RelayedOptions = {},
+): RelayedService {
+  let sink: Sink;
+  let service: TestService;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    sink = await startSmtpSink(relay);
+    const SMTP_URL = `smtp://127.0.0.1:${sink.port}${query}`;
+    service = await startService(store, { DELIVERY: "on", SMTP_URL, ...env });
+    tenant = await service.tenant();
+  });
+  afterAll(async () => {
+    await service.remove();
+    await sink.close();
+  });
+  return {
+    get sink() {
+      return sink;
+    },
+    get service() {
+      return service;
+    },
+    get tenant() {
+      return tenant;
+    },
+  };
+}
