@@ -17,14 +17,14 @@ export async function truncateWriteAheadLogs(
   if (!existsSync(directory)) return [];
   const remains: string[] = [];
   for (const file of readdirSync(directory).filter((name) => name.endsWith(".db"))) {
-    if (!(await scrubFile(databases, directory, file))) {
+    if (!(await truncateLogOf(databases, directory, file))) {
       remains.push(`the write-ahead log of the read model ${file}, which another process keeps open`);
     }
   }
   return remains;
 }
 
-async function scrubFile(databases: ReadDatabases, directory: string, file: string): Promise<boolean> {
+async function truncateLogOf(databases: ReadDatabases, directory: string, file: string): Promise<boolean> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       // One that is being built, or was removed meanwhile, has no write-ahead log.

@@ -156,7 +156,7 @@ export function eventStoreContract(subject: StoreUnderTest): void {
   wholeLog(suite);
   subscriptions(suite);
   truncation(suite);
-  scrubbing(suite);
+  purging(suite);
   payloads(suite);
   bounds(suite);
   model(suite);
@@ -654,8 +654,8 @@ function truncation({ store, it }: Suite): void {
   });
 }
 
-function scrubbing({ store, it }: Suite): void {
-  it("scrubbing leaves nothing of what was truncated, and everything else as it was", async () => {
+function purging({ store, it }: Suite): void {
+  it("purging leaves nothing of what was truncated, and everything else as it was", async () => {
     const from = await store().head();
     const prefix = fresh("purged");
     const small = await mustAppend(store(), `${prefix}-small`, [newEvent(), newEvent()], "noStream");

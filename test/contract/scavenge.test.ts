@@ -45,7 +45,7 @@ async function purge(url: string, timeoutMs = 2_000) {
   }
 }
 
-describe("scrubbing a server", () => {
+describe("scavenging a server", () => {
   test("asks every node of the cluster, with the credentials of the connection string, and names those that refuse", async () => {
     const ports: number[] = [];
     const nodes = [401, 500].map((status) => node(() => ports, status, "no"));

@@ -6,6 +6,10 @@ import type { DisabledReason, WebhookEndpoint, WebhooksState } from "./state.ts"
 /** A workspace has at most this many endpoints, so that the list fits one answer. */
 export const ENDPOINTS_MAX = 100;
 
+/** How long the secret before a rotation signs beside the new one, unless it is said. */
+export const OVERLAP_SECONDS_DEFAULT = 86_400;
+export const OVERLAP_SECONDS_MAX = 604_800;
+
 type DataOf<Type extends WebhookEvent["type"]> = Extract<WebhookEvent, { type: Type }>["data"];
 
 /** Why something cannot be done with an endpoint. */

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { ENDPOINTS_MAX } from "../../domain/webhook/decisions.ts";
+import { ENDPOINTS_MAX, OVERLAP_SECONDS_MAX } from "../../domain/webhook/decisions.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
 import { memberRules, NO_FAULTS } from "../body/memberFaults.ts";
@@ -48,9 +48,6 @@ const UpdateWebhookBody = withRules(
   }),
   eventTypeRules,
 );
-
-/** How long two secrets may sign after a rotation: 7 days. */
-const OVERLAP_SECONDS_MAX = 604_800;
 
 const RotateSecretBody = Closed(
   {

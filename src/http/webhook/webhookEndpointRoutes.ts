@@ -11,7 +11,7 @@ import {
   updateWebhookEndpoint,
 } from "../../commands/webhook/manageWebhooks.ts";
 import { registerWebhook } from "../../commands/webhook/registerWebhook.ts";
-import { ENDPOINTS_MAX } from "../../domain/webhook/decisions.ts";
+import { ENDPOINTS_MAX, OVERLAP_SECONDS_DEFAULT } from "../../domain/webhook/decisions.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
@@ -25,9 +25,6 @@ import { routes } from "../server/routes.ts";
 import { type DestinationRules, destinationOf } from "./webhookDestination.ts";
 import { type UpdateWebhookBody, webhookEndpointOperations } from "./webhookEndpointOperations.ts";
 import { endpointJson, webhookId } from "./webhookEndpointResource.ts";
-
-/** How long two secrets sign after a rotation, unless it is said. */
-const OVERLAP_SECONDS_DEFAULT = 86_400;
 
 export interface WebhooksOptions {
   readonly deps: Dependencies;

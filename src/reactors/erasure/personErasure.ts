@@ -49,9 +49,9 @@ const KEPT_MAX = 1_000;
 /** A message accepted so long before the request is certainly covered, whatever the clocks of two instances say. */
 const CLOCKS_DIFFER_MS_MAX = HOUR_MS;
 /** So long the disks are gone over again when something remained; then the report says what. */
-const SCRUB_TIMEOUT_MS = 15 * MINUTE_MS;
+const PURGE_RETRY_MS_MAX = 15 * MINUTE_MS;
 /** So long an applied request waits for others to share its purge: however many come, theirs is the next one. */
-const SCRUB_SHARED_MS = 10 * SECOND_MS;
+const PURGE_SHARED_MS = 10 * SECOND_MS;
 
 interface Erasing extends PersonErasureOptions {
   readonly request: ErasureView;
@@ -80,7 +80,7 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
     const { remains } = await store.purge();
     const all = [...remains, ...(await options.truncateWriteAheadLogs())];
     if (all.length === 0) cleanSince = startedAt;
-    else if (clock.now() - epochMs(appliedAt ?? requestedAt) < SCRUB_TIMEOUT_MS)
+    else if (clock.now() - epochMs(appliedAt ?? requestedAt) < PURGE_RETRY_MS_MAX)
       throw new NotYetError(all.join("; "));
     return all;
   };
@@ -108,15 +108,15 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
       }
       if (request?.erasure.status !== "applied") return;
       // A purge is dear: it comes when all that wait can share it.
-      if (isEarlyToScrub(request, clock.now()) && areOthersWaiting(erasures, id)) return;
+      if (isEarlyToPurge(request, clock.now()) && areOthersWaiting(erasures, id)) return;
       await completePersonErasure(store, id, await purge(request), on);
       appliedSince.delete(id);
     },
   });
 }
 
-function isEarlyToScrub({ appliedAt }: ErasureView, now: EpochMs): boolean {
-  return appliedAt !== null && now - epochMs(appliedAt) < SCRUB_SHARED_MS;
+function isEarlyToPurge({ appliedAt }: ErasureView, now: EpochMs): boolean {
+  return appliedAt !== null && now - epochMs(appliedAt) < PURGE_SHARED_MS;
 }
 
 /** Erases all there is of the person. Throws {@link NotYetError} while something is in a worker's hands. */

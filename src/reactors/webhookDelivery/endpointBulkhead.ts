@@ -2,6 +2,7 @@ import { LRUCache } from "lru-cache";
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { AdmissionDecision } from "../worker/claimScheduler.ts";
+import { EndpointCircuitBreaker } from "./endpointCircuitBreaker.ts";
 
 /** Calls to one endpoint that are under way at once. */
 const ENDPOINT_IN_FLIGHT_MAX = 5;
@@ -11,29 +12,20 @@ const DOUBTFUL_IN_FLIGHT_MAX = 1;
 const SLOW_MS = 2 * SECOND_MS;
 /** Calls to endpoints of a pace that are under way at once. Quick ones may have all the permits there are. */
 const PACE_IN_FLIGHT_MAX = { unknown: 300, quick: Number.POSITIVE_INFINITY, slow: 300 } as const;
-/** The breaker looks at this much of the past; what is older says nothing of an endpoint's pace either. */
-const WINDOW_MS = 5 * MINUTE_MS;
-const WINDOW_CALLS_MIN = 10;
-const FAILING_SHARE_MIN = 0.7;
-const OPEN_MS = 30 * SECOND_MS;
+/** What is older says nothing of an endpoint's pace. */
+const PACE_KNOWN_MS = 5 * MINUTE_MS;
 const ENDPOINTS_MAX = 50_000;
 
 /** How long calls to an endpoint hold a permit, which is what they cost the others. */
-type RateLimiter = keyof typeof PACE_IN_FLIGHT_MAX;
+type Pace = keyof typeof PACE_IN_FLIGHT_MAX;
 
 interface Health {
+  readonly breaker: EndpointCircuitBreaker;
   inFlight: number;
-  /** The window's beginning, and what was counted in it. */
-  since: number;
-  calls: number;
-  failures: number;
   /** Of the last call that ended, and when that was. */
   lastGotThrough: boolean;
   lastTookMs: number;
   lastAt: number;
-  /** Open until then; while half open one call at a time finds out. */
-  openUntil: number;
-  isOpen: boolean;
 }
 
 interface Semaphore {
@@ -44,13 +36,13 @@ interface Semaphore {
 }
 
 /**
- * Keeps one endpoint's trouble to itself: a bound on its calls, a breaker, and few permits in all for endpoints
+ * Keeps one endpoint's trouble to itself: a bound on its calls, a circuit breaker, and few permits in all for endpoints
  * that are slow or that nothing is known of. In memory, on each instance for itself: a restart forgets it, and
  * learns it again.
  */
 export class EndpointBulkhead {
   private readonly endpoints = new LRUCache<string, Health>({ max: ENDPOINTS_MAX });
-  private readonly permits: Readonly<Record<RateLimiter, Semaphore>> = {
+  private readonly permits: Readonly<Record<Pace, Semaphore>> = {
     unknown: semaphoreFor("unknown"),
     quick: semaphoreFor("quick"),
     slow: semaphoreFor("slow"),
@@ -62,7 +54,8 @@ export class EndpointBulkhead {
   admit(id: string): AdmissionDecision {
     const health = this.healthOf(id);
     const now = this.clock.monotonicMs();
-    if (health.isOpen && now < health.openUntil) return { kind: "open", forMs: health.openUntil - now };
+    const forMs = health.breaker.openForMs(now);
+    if (forMs > 0) return { kind: "open", forMs };
     const pace = paceOf(health, now);
     if (health.inFlight >= boundOf(health, pace)) return { kind: "full" };
     const permits = this.permits[pace];
@@ -93,17 +86,12 @@ export class EndpointBulkhead {
   private healthOf(id: string): Health {
     const known = this.endpoints.get(id);
     if (known) return known;
-    const since = this.clock.monotonicMs();
     const health: Health = {
+      breaker: new EndpointCircuitBreaker(this.clock.monotonicMs()),
       inFlight: 0,
-      since,
-      calls: 0,
-      failures: 0,
       lastGotThrough: false,
       lastTookMs: 0,
       lastAt: Number.NEGATIVE_INFINITY,
-      openUntil: 0,
-      isOpen: false,
     };
     this.endpoints.set(id, health);
     return health;
@@ -112,33 +100,21 @@ export class EndpointBulkhead {
   private learn(health: Health, gotThrough: boolean, startedAt: number): void {
     const now = this.clock.monotonicMs();
     Object.assign(health, { lastGotThrough: gotThrough, lastTookMs: now - startedAt, lastAt: now });
-    const isProvenWell = gotThrough && health.isOpen;
-    if (isProvenWell) health.isOpen = false;
-    if (isProvenWell || now - health.since > WINDOW_MS) {
-      Object.assign(health, { since: now, calls: 0, failures: 0 });
-    }
-    health.calls += 1;
-    if (!gotThrough) health.failures += 1;
-    const isFailing = health.failures >= health.calls * FAILING_SHARE_MIN;
-    // A call that got through shuts nothing, however many failed before it.
-    if (!gotThrough && (health.isOpen || (health.calls >= WINDOW_CALLS_MIN && isFailing))) {
-      health.isOpen = true;
-      health.openUntil = now + OPEN_MS;
-    }
+    health.breaker.record(gotThrough, now);
   }
 }
 
-function semaphoreFor(pace: RateLimiter): Semaphore {
+function semaphoreFor(pace: Pace): Semaphore {
   return { inFlight: 0, max: PACE_IN_FLIGHT_MAX[pace], waiting: new Set() };
 }
 
-function boundOf({ isOpen, lastGotThrough }: Health, pace: RateLimiter): number {
-  const isDoubtful = isOpen || !lastGotThrough || pace === "unknown";
+function boundOf({ breaker, lastGotThrough }: Health, pace: Pace): number {
+  const isDoubtful = breaker.isOpen || !lastGotThrough || pace === "unknown";
   return isDoubtful ? DOUBTFUL_IN_FLIGHT_MAX : ENDPOINT_IN_FLIGHT_MAX;
 }
 
-function paceOf({ lastAt, lastTookMs }: Health, now: number): RateLimiter {
-  if (now - lastAt > WINDOW_MS) return "unknown";
+function paceOf({ lastAt, lastTookMs }: Health, now: number): Pace {
+  if (now - lastAt > PACE_KNOWN_MS) return "unknown";
   return lastTookMs > SLOW_MS ? "slow" : "quick";
 }
 
