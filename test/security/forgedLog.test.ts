@@ -4,13 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
-import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { verifyLog } from "../../src/commands/audit/verifyLog.ts";
 import { AUDIT_STREAM } from "../../src/domain/audit/events.ts";
-import { type EventStore, locationOfFault } from "../../src/ports/eventStore.ts";
-import { AuditedLog, type Deed, deeds } from "../support/auditedLog.ts";
+import { locationOfFault } from "../../src/ports/eventStore.ts";
+import { AuditedLog, type Deed, deeds, withLogAt } from "../support/auditedLog.ts";
 import { FILE_FORGERIES, type Forgery } from "../support/files/forgedFiles.ts";
-import { type Pick, type Row, rowsOf } from "../support/plantedChanges.ts";
+import { pickerOf, type Row, rowsOf } from "../support/plantedChanges.ts";
 
 const TEST_MS_MAX = 120_000;
 /** Logs that each kind of forgery is tried on, each grown from histories of its own. */
@@ -24,18 +23,9 @@ function fresh(): string {
   return join(folder, `${crypto.randomUUID()}.db`);
 }
 
-async function on<Result>(path: string, work: (store: EventStore) => Promise<Result>): Promise<Result> {
-  const store = openSqliteEventStore({ path, evenIfFaulty: true });
-  try {
-    return await work(store);
-  } finally {
-    await store.close();
-  }
-}
-
 /** The places of all that a verification finds. */
 async function foundIn(path: string): Promise<readonly string[]> {
-  const result = await on(path, (store) =>
+  const result = await withLogAt(path, (store) =>
     verifyLog({
       store,
       databases: sqliteReadDatabases,
@@ -68,7 +58,7 @@ interface Log {
 /** A generated log, sealed to its end. */
 async function generated(seed: number): Promise<Log> {
   const path = fresh();
-  await on(path, async (store) => {
+  await withLogAt(path, async (store) => {
     const log = new AuditedLog(store);
     await log.play(ALL_OF_IT);
     for (const history of fc.sample(deeds, { numRuns: 3, seed })) {
@@ -77,14 +67,6 @@ async function generated(seed: number): Promise<Log> {
     await log.seal();
   });
   return { path, rows: rowsOf(path).filter(({ name }) => name !== AUDIT_STREAM) };
-}
-
-function pickerOf(seed: number): Pick {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-    return Math.floor(((state >>> 8) / 2 ** 24) * below);
-  };
 }
 
 describe("a forged file", async () => {

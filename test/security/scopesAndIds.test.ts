@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SCOPES, type Scope } from "../../src/domain/apiKey/scopes.ts";
 import { type Route, routes } from "../../src/http/server/routes.ts";
+import { problemOf } from "../support/expectProblem.ts";
 import { testStores } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
@@ -17,11 +18,6 @@ describe.each(await testStores())("keys and workspaces on $name", (store) => {
     tenant = await service.tenant();
   });
   afterAll(() => service.remove());
-
-  const problemOf = ({ status, json }: { status: number; json: { code?: string } | null }) => ({
-    status,
-    code: json?.code,
-  });
 
   describe("a key of one scope", () => {
     const callers = new Map<Scope, Tenant>();

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { AuditSealer } from "../../src/commands/audit/auditSealer.ts";
 import { prepareContent } from "../../src/commands/email/storedContent.ts";
 import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonalEvents.ts";
@@ -322,5 +323,18 @@ export class AuditedLog {
     const before = ((await this.store.lastRevision("storage-w")) ?? -1) + 1;
     await this.add("storage-w", [this.event("StorageCounted", { open: [], before })]);
     await this.store.truncateBefore("storage-w", before);
+  }
+}
+
+/** Opens the log at `path` for `work`, whatever is wrong with it. */
+export async function withLogAt<Result>(
+  path: string,
+  work: (store: EventStore) => Promise<Result>,
+): Promise<Result> {
+  const store = openSqliteEventStore({ path, evenIfFaulty: true });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
   }
 }

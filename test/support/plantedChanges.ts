@@ -22,6 +22,15 @@ export interface Place {
 /** Picks a whole number below `below`. */
 export type Pick = (below: number) => number;
 
+/** The same numbers for the same seed. */
+export function pickerOf(seed: number): Pick {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return Math.floor(((state >>> 8) / 2 ** 24) * below);
+  };
+}
+
 /** Changes a log's file as somebody would who can write to it; where it did, or null when it could not here. */
 export type Plant = (db: DatabaseSync, rows: readonly Row[], pick: Pick) => readonly (Row | Place)[] | null;
 

@@ -20,13 +20,13 @@ import { webhooksStream } from "../../src/domain/webhook/events.ts";
 import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
-import { type Address, parseAddress } from "../../src/kernel/text/emailAddress.ts";
 import { dependenciesFromConfig } from "../../src/service/adapters/dependenciesFromConfig.ts";
 import { openContentStore } from "../../src/service/adapters/openContentStore.ts";
 import { openStore } from "../../src/service/adapters/openStore.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { openLogInstance } from "../../src/service/openInstanceFromConfig.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
+import { addressOf } from "./addressOf.ts";
 import { type Caller, callerOf, startTestApp, type TestApp } from "./service.ts";
 import type { TestStore } from "./stores/stores.ts";
 
@@ -70,13 +70,6 @@ export interface TestService {
 }
 
 type Environment = Readonly<Record<string, string>>;
-
-/** An address that is known to be one. */
-function addressOf(text: string): Address {
-  const parsed = parseAddress(text);
-  if ("invalid" in parsed) throw new Error(`${text} ${parsed.invalid}`);
-  return parsed;
-}
 
 /** Opens the log that `env` names beside a service, as a command does, and keeps it open. */
 export async function openLog(env: Environment): Promise<Dependencies> {

@@ -5,19 +5,18 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
-import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
 import { type VerifyLogOptions, verifyLog } from "../../../src/commands/audit/verifyLog.ts";
 import { AUDIT_STREAM } from "../../../src/domain/audit/events.ts";
 import { newSigningKey, parseSigningKey } from "../../../src/kernel/crypto/signingKey.ts";
 import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
-import { AuditedLog, type Deed, deeds } from "../../support/auditedLog.ts";
+import { AuditedLog, type Deed, deeds, withLogAt } from "../../support/auditedLog.ts";
 import {
   closeGaps,
   flip,
   flipInFile,
-  type Pick,
   PLANTS,
   type Plant,
+  pickerOf,
   plantIn,
   type Row,
   swapTwo,
@@ -48,23 +47,13 @@ function verify(store: EventStore, options: Partial<VerifyLogOptions> = {}) {
   return verifyLog({ ...given, ...options });
 }
 
-/** Opens the log at `path` for `work`. */
-async function on<Result>(path: string, work: (store: EventStore) => Promise<Result>): Promise<Result> {
-  const store = openSqliteEventStore({ path, evenIfFaulty: true });
-  try {
-    return await work(store);
-  } finally {
-    await store.close();
-  }
-}
-
 describe("a log that nobody has touched", () => {
   test(
     `has no findings, ${RUNS} of ${RUNS} times`,
     async () => {
       await fc.assert(
         fc.asyncProperty(deeds, async (history) => {
-          await on(fresh(), async (store) => {
+          await withLogAt(fresh(), async (store) => {
             const log = new AuditedLog(store);
             await log.play(history);
             expect((await verify(store)).shown).toEqual([]);
@@ -84,7 +73,7 @@ async function writtenLog(
   pem: string | null = null,
 ): Promise<{ readonly path: string; readonly sealed: number }> {
   const path = fresh();
-  const sealed = await on(path, async (store) => {
+  const sealed = await withLogAt(path, async (store) => {
     const log = new AuditedLog(store, pem === null ? null : parseSigningKey(pem));
     for (const history of fc.sample(deeds, { numRuns: 6, seed: 6 })) await log.play(history.filter(isShort));
     await log.seal();
@@ -103,15 +92,6 @@ function isShort(deed: Deed): boolean {
   return deed.kind !== "send" || deed.length < 100_000;
 }
 
-/** The same numbers for the same seed. */
-function pickerOf(seed: number): Pick {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-    return Math.floor(((state >>> 8) / 2 ** 24) * below);
-  };
-}
-
 /** Plants the same change in `runs` copies of a log, each time elsewhere; what is found in each, beside what was planted. */
 async function plantAndVerify(
   log: { readonly path: string; readonly isPickable: (row: Row) => boolean },
@@ -124,7 +104,7 @@ async function plantAndVerify(
     const copy = fresh();
     copyFileSync(log.path, copy);
     const planted = plantIn(copy, plant, pickerOf(run), log.isPickable).map(nameOf);
-    const { shown, findings } = await on(copy, (store) => verify(store, options));
+    const { shown, findings } = await withLogAt(copy, (store) => verify(store, options));
     rmSync(copy);
     results.push({ planted, findings, found: shown.map(nameOf) });
   }
@@ -166,7 +146,7 @@ describe("among sealed events", async () => {
       const copy = fresh();
       copyFileSync(path, copy);
       const planted = flipInFile(copy, pickerOf(run), log.isPickable);
-      const { shown } = await on(copy, (store) => verify(store));
+      const { shown } = await withLogAt(copy, (store) => verify(store));
       expect(shown.map(nameOf)).toContain(nameOf(planted));
     }
   });
@@ -216,12 +196,14 @@ describe("a chain that is hashed again", async () => {
     db.exec(`DELETE FROM streams WHERE name = '${AUDIT_STREAM}'`);
     closeGaps(db);
     db.close();
-    await on(copy, (store) => new AuditedLog(store, pem === null ? null : parseSigningKey(pem)).seal());
+    await withLogAt(copy, (store) =>
+      new AuditedLog(store, pem === null ? null : parseSigningKey(pem)).seal(),
+    );
     return copy;
   }
 
   test("is sound as it was", async () => {
-    const { findings, chain } = await on(signedLog.path, (store) => verify(store, { trusted }));
+    const { findings, chain } = await withLogAt(signedLog.path, (store) => verify(store, { trusted }));
     expect(findings).toBe(0);
     expect(chain.signed).toBe(chain.seals);
     expect(chain.publicKeys).toEqual(trusted);
@@ -232,27 +214,27 @@ describe("a chain that is hashed again", async () => {
     ["another key", others.pem],
   ])("signed by %s is found with the public key, and only with it", async (_, pem) => {
     const copy = await hashAgain(pem);
-    expect((await on(copy, (store) => verify(store, { trusted }))).shown).toMatchObject(
+    expect((await withLogAt(copy, (store) => verify(store, { trusted }))).shown).toMatchObject(
       [{ kind: "unsigned" }, {}].slice(0, 1),
     );
-    expect((await on(copy, (store) => verify(store))).findings).toBe(0);
+    expect((await withLogAt(copy, (store) => verify(store))).findings).toBe(0);
   });
 
   test("is found by a digest that was kept", async () => {
-    const kept = (await on(signedLog.path, (store) => verify(store))).chain.lastHash;
-    expect((await on(signedLog.path, (store) => verify(store, { kept }))).findings).toBe(0);
+    const kept = (await withLogAt(signedLog.path, (store) => verify(store))).chain.lastHash;
+    expect((await withLogAt(signedLog.path, (store) => verify(store, { kept }))).findings).toBe(0);
     const copy = await hashAgain(null);
-    expect((await on(copy, (store) => verify(store, { kept }))).findings).toBe(1);
+    expect((await withLogAt(copy, (store) => verify(store, { kept }))).findings).toBe(1);
   });
 
   test("is found where seals behind signed ones are not signed any more", async () => {
     const copy = fresh();
     copyFileSync(signedLog.path, copy);
-    await on(copy, (store) => new AuditedLog(store).seal());
-    expect((await on(copy, (store) => verify(store, { trusted }))).shown).toMatchObject([
+    await withLogAt(copy, (store) => new AuditedLog(store).seal());
+    expect((await withLogAt(copy, (store) => verify(store, { trusted }))).shown).toMatchObject([
       { kind: "unsigned" },
     ]);
-    expect((await on(copy, (store) => verify(store))).findings).toBe(0);
+    expect((await withLogAt(copy, (store) => verify(store))).findings).toBe(0);
   });
 
   test("is found in the last seal too, whose signature covers it", async () => {
@@ -268,7 +250,7 @@ describe("a chain that is hashed again", async () => {
 
   test("may begin without a key: the first signed seal covers those before it", async () => {
     const path = fresh();
-    await on(path, async (store) => {
+    await withLogAt(path, async (store) => {
       const key = { kind: "key", at: 0 } as const;
       const unsigned = new AuditedLog(store);
       await unsigned.play([key, { kind: "seal", sealer: 0 }, key, { kind: "seal", sealer: 0 }]);
@@ -286,7 +268,7 @@ describe("before the seal", async () => {
     const isContent = ({ position, type }: Row) => position > sealed && type === "EmailContentStored";
     const planted = plantIn(path, flip("data"), pickerOf(1), isContent).map(nameOf);
     expect(planted).toHaveLength(1);
-    const { shown } = await on(path, async (store) => {
+    const { shown } = await withLogAt(path, async (store) => {
       await new AuditedLog(store).seal();
       return verify(store);
     });
@@ -298,13 +280,13 @@ describe("what seals do not prove", async () => {
   test("an event behind the last seal may be changed: it is counted as uncovered", async () => {
     const { path, sealed } = await writtenLog();
     plantIn(path, flip("metadata"), pickerOf(1), ({ position }) => position > sealed);
-    const { findings, uncovered } = await on(path, (store) => verify(store));
+    const { findings, uncovered } = await withLogAt(path, (store) => verify(store));
     expect([findings, uncovered]).toEqual([0, 4]);
   });
 
   test("a log that is cut back to an earlier seal is sound, but for a digest that was kept", async () => {
     const path = fresh();
-    const kept = await on(path, async (store) => {
+    const kept = await withLogAt(path, async (store) => {
       const keyAndSeal: readonly Deed[] = [
         { kind: "key", at: 1 },
         { kind: "seal", sealer: 0 },
@@ -319,14 +301,17 @@ describe("what seals do not prove", async () => {
     db.exec("DELETE FROM streams WHERE id NOT IN (SELECT stream FROM events)");
     closeGaps(db);
     db.close();
-    expect(await on(path, (store) => verify(store))).toMatchObject({ findings: 0, chain: { seals: 1 } });
-    expect((await on(path, (store) => verify(store, { kept }))).findings).toBe(1);
+    expect(await withLogAt(path, (store) => verify(store))).toMatchObject({
+      findings: 0,
+      chain: { seals: 1 },
+    });
+    expect((await withLogAt(path, (store) => verify(store, { kept }))).findings).toBe(1);
   });
 });
 
 describe("beside a running service", () => {
   test("what is erased while the log is read is no finding", async () => {
-    await on(fresh(), async (store) => {
+    await withLogAt(fresh(), async (store) => {
       const log = new AuditedLog(store);
       const sends = Array.from({ length: 30 }, (): Deed => ({ kind: "send", length: 10, suppressed: false }));
       await log.play([...sends, ...sends.map((): Deed => ({ kind: "suppress", at: 0 }))]);

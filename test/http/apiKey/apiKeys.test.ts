@@ -4,7 +4,8 @@ import { apiKeyStream } from "../../../src/domain/apiKey/events.ts";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { apiKeyUseStream } from "../../../src/domain/apiKeyUse/events.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
-import { type Answer, type Caller, callerOf } from "../../support/service.ts";
+import { expectProblem } from "../../support/expectProblem.ts";
+import { type Caller, callerOf } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -15,10 +16,6 @@ const HOUR_MS = 3_600_000;
 /** Long enough for a busy machine to issue a key and try it before it expires. */
 const EXPIRY_MS = 4_000;
 const NOBODYS = "abcdefghijkl";
-
-function expectProblem(answer: Answer, status: number, code: string): void {
-  expect({ status: answer.status, code: answer.json?.code }).toEqual({ status, code });
-}
 
 const wanted = (parts: Record<string, unknown> = {}) => ({ name: "shop", scopes: ["email:send"], ...parts });
 const issue = async (caller: Caller, parts: Record<string, unknown> = {}) => {

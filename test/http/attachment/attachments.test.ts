@@ -6,6 +6,7 @@ import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
+import { expectProblem } from "../../support/expectProblem.ts";
 import { unreadableUpload } from "../../support/files/unreadableUpload.ts";
 import { direct, formOf, pdf, png, type SampleFile, txt } from "../../support/files/uploadFiles.ts";
 import type { Answer } from "../../support/service.ts";
@@ -48,8 +49,6 @@ describe.each(await testStores())("attachments on $name", (store) => {
   const uploadJson = (body: unknown, by = tenant) => by.call("POST", PATH, { body });
   const read = (id: string, by = tenant) => by.call("GET", `${PATH}/${id}`);
   const remove = (id: string, by = tenant) => by.call("DELETE", `${PATH}/${id}`);
-  const expectProblem = (answer: Answer, status: number, code: string) =>
-    expect({ status: answer.status, code: answer.json?.code }).toEqual({ status, code });
   const untilStatus = async (id: string, status: string, by = tenant) => {
     await until(async () => (await read(id, by)).json.status === status, `the upload to be ${status}`);
     return (await read(id, by)).json;

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
+import { expectProblem } from "../../support/expectProblem.ts";
 import { acceptedId } from "../../support/mail/sentEmail.ts";
 import { rawRequest } from "../../support/servers/rawRequest.ts";
-import type { Answer, Caller } from "../../support/service.ts";
+import type { Caller } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import {
   message,
@@ -76,10 +77,6 @@ async function untilListed(caller: Caller, count: number): Promise<void> {
     async () => (await idsOf(caller, { limit: 100 })).length >= count,
     `${count} messages in the list`,
   );
-}
-
-function expectProblem(answer: Answer, status: number, code: string): void {
-  expect({ status: answer.status, code: answer.json?.code }).toEqual({ status, code });
 }
 
 describe.each(await testStores())("reading on $name", (store) => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { emailStream } from "../../../src/domain/email/events.ts";
+import { expectProblem } from "../../support/expectProblem.ts";
 import { rawCall } from "../../support/servers/rawRequest.ts";
 import type { Answer } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -35,9 +36,6 @@ describe.each(await testStores())("sending on $name", (store) => {
     expect(answer.text).toBe(first.text);
     expect(answer.headers.get("location")).toBe(first.headers.get("location"));
   };
-
-  const expectProblem = (answer: Answer, status: number, code: string) =>
-    expect({ status: answer.status, code: answer.json.code }).toEqual({ status, code });
 
   describe("accepting", () => {
     test("answers 202 with exactly the four fields of the contract", async () => {

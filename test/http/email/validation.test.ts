@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { checkAnswer } from "../../gate/answerLog.ts";
+import { expectProblem } from "../../support/expectProblem.ts";
 import { acceptedEmail, acceptedId } from "../../support/mail/sentEmail.ts";
 import type { Answer } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -74,8 +75,6 @@ describe.each(await testStores())("validating a send on $name", (store) => {
   const expectAccepted = (body: unknown) => acceptedId(tenant, body);
   const stored = (body: unknown) => acceptedEmail(tenant, body);
 
-  const expectProblem = (answer: Answer, status: number, code: string) =>
-    expect({ status: answer.status, code: answer.json?.code }).toEqual({ status, code });
   const expectInvalid = async (body: unknown, pointer: string, about?: RegExp): Promise<Answer> => {
     const answer = await tenant.send(newKey(), body);
     expectProblem(answer, 400, "INVALID_REQUEST");

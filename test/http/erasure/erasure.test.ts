@@ -19,10 +19,10 @@ import { eventHash } from "../../../src/kernel/event/eventHash.ts";
 import { DAY_MS } from "../../../src/kernel/time.ts";
 import { verifyReadModels } from "../../../src/readModels/verifyReadModels.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
+import { expectProblem } from "../../support/expectProblem.ts";
 import { direct, formOf, pdf, txt } from "../../support/files/uploadFiles.ts";
 import { setLimits } from "../../support/limits.ts";
 import { acceptedId } from "../../support/mail/sentEmail.ts";
-import type { Answer } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import {
   message,
@@ -49,10 +49,6 @@ const started: EmailEvent = {
   data: { attempt: 1, worker: "test", leaseMs: 3_600_000, transport: "smtp" },
 };
 const sent: EmailEvent = { type: "EmailSent", data: { attempt: 1, transport: "smtp", reply: "250 taken" } };
-
-function expectProblem(answer: Answer, status: number, code: string): void {
-  expect({ status: answer.status, code: answer.json?.code }).toEqual({ status, code });
-}
 
 describe.each(await testStores())("erasure on $name", (store) => {
   let service: TestService;

@@ -5,6 +5,7 @@ import { verificationTokenOf } from "../../../src/commands/sender/verificationLi
 import { routes } from "../../../src/http/server/routes.ts";
 import { type EventStore, LOG_START, type RecordedEvent, StoreError } from "../../../src/ports/eventStore.ts";
 import { type Described, described, type SeenAnswer } from "../../gate/documentedAnswers.ts";
+import { problemOf } from "../../support/expectProblem.ts";
 import { setLimits } from "../../support/limits.ts";
 import { rawCall } from "../../support/servers/rawRequest.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
@@ -46,11 +47,6 @@ describe.each(await testStores())("every operation on $name", (store) => {
     tenant = await service.tenant();
   });
   afterAll(() => service.remove());
-
-  const problemOf = ({ status, json }: { status: number; json: { code?: string } | null }) => ({
-    status,
-    code: json?.code,
-  });
 
   test.each([...described])(
     "$name refuses a request whose Host names no host, before all else",

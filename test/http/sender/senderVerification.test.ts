@@ -17,6 +17,7 @@ import {
 import { newId } from "../../../src/kernel/ids.ts";
 import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
+import { expectProblem } from "../../support/expectProblem.ts";
 import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { type Answer, callerOf, startTestProcess } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -59,9 +60,6 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
     await service.remove();
     await sink.close();
   });
-
-  const expectProblem = (answer: Answer, status: number, code: string) =>
-    expect({ status: answer.status, code: answer.json?.code }).toEqual({ status, code });
 
   const add = async (address: string, as: Tenant = tenant) =>
     (await as.call("POST", SENDERS, { body: { address, display_name: "Win a prize" } })).json;

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { newSender } from "../../../src/commands/sender/manageSender.ts";
 import { senderStream } from "../../../src/domain/sender/events.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
+import { expectProblem } from "../../support/expectProblem.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
 import { type DnsAnswer, type NameServer, startNameServer } from "../../support/servers/nameServer.ts";
-import type { Answer } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import {
   message,
@@ -36,9 +36,6 @@ describe.each(await testStores())("senders on $name", (store) => {
     await service.remove();
     dns.stop();
   });
-
-  const expectProblem = (answer: Answer, status: number, code: string) =>
-    expect({ status: answer.status, code: answer.json?.code }).toEqual({ status, code });
 
   const add = async (body: object, as: Tenant = tenant) => {
     const answer = await as.call("POST", PATH, { body });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { suppressionStream } from "../../../src/domain/suppression/events.ts";
+import { expectProblem } from "../../support/expectProblem.ts";
 import { relayedService } from "../../support/relayedService.ts";
-import type { Answer, Caller } from "../../support/service.ts";
+import type { Caller } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -11,10 +12,6 @@ const NOTE_CHARACTERS_MAX = 500;
 const DELIVERY_MS_MAX = 30_000;
 
 const pathOf = (address: string) => `${PATH}/${encodeURIComponent(address)}`;
-
-function expectProblem(answer: Answer, status: number, code: string): void {
-  expect({ status: answer.status, code: answer.json?.code }).toEqual({ status, code });
-}
 
 const add = async (caller: Caller, body: Record<string, unknown>) => {
   const answer = await caller.call("POST", PATH, { body });

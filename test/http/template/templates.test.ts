@@ -11,6 +11,7 @@ import { COMPRESS_ABOVE_BYTES } from "../../../src/kernel/event/codec.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { rfc3339 } from "../../../src/kernel/time.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
+import { expectProblem } from "../../support/expectProblem.ts";
 import { type Answer, type Caller, callerOf, startTestApp } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
@@ -23,12 +24,6 @@ const WELCOME = {
   text: "Dear {{ name }}",
   variables: [{ name: "name", type: "string", required: true }],
 };
-
-function expectProblem(answer: Answer, status: number, code: string, pointers?: readonly string[]) {
-  expect({ status: answer.status, code: answer.json?.code }).toEqual({ status, code });
-  if (pointers)
-    expect(answer.json.errors.map((error: { pointer: string }) => error.pointer)).toEqual(pointers);
-}
 
 describe.each(await testStores())("templates on $name", (store) => {
   let service: TestService;

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { webhooksStream } from "../../../src/domain/webhook/events.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
-import type { Answer, Caller } from "../../support/service.ts";
+import { expectProblem } from "../../support/expectProblem.ts";
+import type { Caller } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
 
@@ -185,8 +186,6 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     expect({ status: answer.status, detail: answer.json.detail }).toEqual({ status: 200 } as never);
     return answer.json;
   };
-  const expectProblem = (answer: Answer, status: number, code: string) =>
-    expect({ status: answer.status, code: answer.json?.code }).toEqual({ status, code });
   const storedUrls = async (workspaceId: string) =>
     (await service.log.store.read(webhooksStream(workspaceId), 0, 500)).map(
       ({ data }) => (data as { url: string }).url,

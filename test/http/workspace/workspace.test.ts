@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { expectProblem } from "../../support/expectProblem.ts";
 import { lastLetInMs } from "../../support/lastLetIn.ts";
 import { COMMAND_LINE } from "../../support/process/runCommand.ts";
 import { runProcess } from "../../support/process/runProcess.ts";
@@ -11,10 +12,6 @@ import { until } from "../../support/until.ts";
 const PATH = "/api/v1/workspace";
 const COMMAND_MS_MAX = 30_000;
 const DELIVERY_MS_MAX = 30_000;
-
-function expectProblem(answer: Answer, status: number, code: string): void {
-  expect({ status: answer.status, code: answer.json?.code }).toEqual({ status, code });
-}
 
 async function told(caller: Caller, method: string, path: string): Promise<Answer["json"]> {
   const answer = await caller.call(method, path);

@@ -11,12 +11,12 @@ import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
-import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import type { AttachmentInspector } from "../../../src/ports/attachmentInspector.ts";
 import type { ContentStore } from "../../../src/ports/contentStore.ts";
 import { attachmentChecks } from "../../../src/reactors/attachment/attachmentChecks.ts";
 import { attachmentRetention } from "../../../src/reactors/attachment/attachmentRetention.ts";
 import { openAttachmentInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
+import { addressOf } from "../../support/addressOf.ts";
 import { direct, pdf, type SampleFile } from "../../support/files/uploadFiles.ts";
 import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
 import { testDependencies } from "../../support/testDependencies.ts";
@@ -105,12 +105,7 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
   };
   const at = (): CommandContext => ({ at: clock.now(), correlationId: "test", actor: "test" });
   const workspaceId = await newWorkspace(deps, "shop", at());
-  const address = (text: string) => {
-    const parsed = parseAddress(text);
-    if ("invalid" in parsed) throw new Error(parsed.invalid);
-    return parsed;
-  };
-  const name = { kind: "address", address: address(SENDER) } as const;
+  const name = { kind: "address", address: addressOf(SENDER) } as const;
   await newSender(deps, { workspaceId, name }, at());
   await markVerified(deps, senderIdOf(deps.keys, workspaceId, name), "operator", {
     ...at(),
@@ -149,8 +144,8 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
         workspaceId,
         idempotencyKey: `key-${sends}`,
         request: { sends },
-        from: address(SENDER),
-        to: address("ana@example.org"),
+        from: addressOf(SENDER),
+        to: addressOf("ana@example.org"),
         content: { from: SENDER, to: "ana@example.org", subject: "Hello", ...parts },
         template: null,
         attachments: files.map((file) => {

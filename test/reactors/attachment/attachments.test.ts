@@ -174,7 +174,7 @@ describe("checks", () => {
     expect(await world.types(attachmentStream(stuck))).toEqual(["AttachmentUploaded"]);
   });
 
-  test("of an upload that is deleted meanwhile change nothing", async () => {
+  async function inspectionUnderWay() {
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<{ kind: "clean" }>();
     world.inspect = () => {
@@ -184,6 +184,11 @@ describe("checks", () => {
     const id = await world.uploaded();
     const instance = await world.start();
     await asked.promise;
+    return { id, instance, answer };
+  }
+
+  test("of an upload that is deleted meanwhile change nothing", async () => {
+    const { id, instance, answer } = await inspectionUnderWay();
     await deleteAttachment(world.deps, id, world.context());
     answer.resolve({ kind: "clean" });
     await instance.stop();
@@ -191,15 +196,7 @@ describe("checks", () => {
   });
 
   test("at hand are finished before the service stops, but not waited for without end", async () => {
-    const asked = Promise.withResolvers<void>();
-    const answer = Promise.withResolvers<{ kind: "clean" }>();
-    world.inspect = () => {
-      asked.resolve();
-      return answer.promise;
-    };
-    const id = await world.uploaded();
-    const instance = await world.start();
-    await asked.promise;
+    const { id, instance, answer } = await inspectionUnderWay();
     const stopped = instance.stop(60_000);
     answer.resolve({ kind: "clean" });
     await stopped;

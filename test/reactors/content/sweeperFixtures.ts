@@ -17,7 +17,6 @@ import { emailStream } from "../../../src/domain/email/events.ts";
 import { folderPath } from "../../../src/kernel/contentPath.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
-import { type Address, parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import type { ContentFolder, ContentStore } from "../../../src/ports/contentStore.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import {
@@ -25,6 +24,7 @@ import {
   type OrphanedContentSweeperOptions,
   orphanedContentSweeper,
 } from "../../../src/reactors/content/orphanedContentSweeper.ts";
+import { addressOf } from "../../support/addressOf.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 import { testDependencies } from "../../support/testDependencies.ts";
 import { type TestClock, testClock } from "../email/deliveryFixtures.ts";
@@ -61,12 +61,6 @@ export interface SweptWorld {
   /** Paths of all files of content. */
   files(): Promise<readonly string[]>;
   close(): Promise<void>;
-}
-
-function addressOf(text: string): Address {
-  const address = parseAddress(text);
-  if ("invalid" in address) throw new Error(`${text} ${address.invalid}`);
-  return address;
 }
 
 /** Tells the times of folders by the test's clock: of the beginning and of the end of each write, whichever is later. */

@@ -16,19 +16,19 @@ import { workspaceStream } from "../../../src/domain/workspace/events.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
 import type { WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
-import { type Address, parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import type { EpochMs } from "../../../src/kernel/time.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
-import type { EventStore } from "../../../src/ports/eventStore.ts";
+import { type EventStore, StoreError } from "../../../src/ports/eventStore.ts";
 import type { MailMessage, MailTransport, SessionResult } from "../../../src/ports/mailTransport.ts";
 import { MailDelivery } from "../../../src/reactors/email/mailDelivery.ts";
 import { RefusalReports } from "../../../src/reactors/email/refusalReports.ts";
 import { RelayOutageReports, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
+import { addressOf } from "../../support/addressOf.ts";
 import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 import { testDependencies } from "../../support/testDependencies.ts";
 import { startTestInstance } from "../../support/testInstance.ts";
-import { until } from "../../support/until.ts";
+import { settleAfter, untilTypes } from "../../support/until.ts";
 
 /** A clock that stands still until it is moved. */
 export interface TestClock extends Clock {
@@ -152,6 +152,16 @@ export function watchedStore(store: EventStore = memoryEventStore()): WatchedSto
   return watched;
 }
 
+/** The first append of an event of this type is written, and the caller is told that nobody knows. */
+export function loseAnswerOnce(store: WatchedStore, type: string): void {
+  let isFirst = true;
+  store.afterAppend = (_, types) => {
+    if (!types.includes(type) || !isFirst) return;
+    isFirst = false;
+    throw new StoreError("outcomeUnknown", "no answer");
+  };
+}
+
 /** One instance that delivers, with its own read model. */
 export interface Instance {
   readonly delivery: MailDelivery;
@@ -205,14 +215,7 @@ export interface DeliveryWorld {
   close(): Promise<void>;
 }
 
-const SETTLE_TURNS = 12;
 const SENDER = addressOf("shop@example.com");
-
-function addressOf(text: string): Address {
-  const address = parseAddress(text);
-  if ("invalid" in address) throw new Error(`${text} ${address.invalid}`);
-  return address;
-}
 
 export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
   const store = watchedStore(log);
@@ -299,28 +302,12 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
     async events(id) {
       return (await readEmailHistory(store, id)).events.map(({ event }) => event);
     },
-    async untilEvents(id, ...types) {
-      let seen: readonly string[] = [];
-      const isThere = async () => {
-        seen = (await world.events(id)).slice(2).map(({ type }) => type);
-        return seen.join() === types.join();
-      };
-      await until(isThere, `${types.join(", ")}`).catch((error: unknown) => {
-        throw new Error(`the events were ${seen.join(", ")}`, { cause: error });
-      });
-    },
+    untilEvents: (id, ...types) => untilTypes(async () => (await world.events(id)).slice(2), types),
     pass(ms) {
       clock.advance(ms);
       for (const { delivery } of running) delivery.wake();
     },
-    async settle() {
-      let turns = 0;
-      await until(() => {
-        world.pass(0);
-        turns += 1;
-        return turns > SETTLE_TURNS;
-      });
-    },
+    settle: () => settleAfter(() => world.pass(0)),
     async pause() {
       const workspace = { ...workspaceAggregate, stream: workspaceStream(workspaceId) };
       await transact(store, workspace, (state) => pauseSending(state, clock.now()), context());

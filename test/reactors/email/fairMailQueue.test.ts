@@ -11,9 +11,9 @@ import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { DELIVERY_POLICY } from "../../../src/domain/email/retrySchedule.ts";
-import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import { type EpochMs, HOUR_MS, rfc3339, SECOND_MS } from "../../../src/kernel/time.ts";
 import { FairMailQueue, LOOK_STEPS_MAX } from "../../../src/reactors/email/fairMailQueue.ts";
+import { addressOf } from "../../support/addressOf.ts";
 import { type CountedReads, countedReads } from "../../support/stores/countedReads.ts";
 import { until } from "../../support/until.ts";
 import { type DeliveryWorld, deliveryWorld } from "./deliveryFixtures.ts";
@@ -157,12 +157,6 @@ test("when the next message becomes ready is found in one row, whatever is ready
   expect(nextReadyAt(db, "relay", NOW)).toBe(NOW + SECOND_MS);
   expect(db.rowsLookedAt).toBe(1);
 });
-
-function addressOf(text: string) {
-  const address = parseAddress(text);
-  if ("invalid" in address) throw new Error(text);
-  return address;
-}
 
 /** A workspace beside the world's own, and how it sends. */
 async function otherWorkspace({ deps, clock }: DeliveryWorld) {

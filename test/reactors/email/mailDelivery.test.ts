@@ -13,7 +13,14 @@ import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import { until } from "../../support/until.ts";
-import { ACCEPTED, appendForeign, type DeliveryWorld, deliveryWorld, refused } from "./deliveryFixtures.ts";
+import {
+  ACCEPTED,
+  appendForeign,
+  type DeliveryWorld,
+  deliveryWorld,
+  loseAnswerOnce,
+  refused,
+} from "./deliveryFixtures.ts";
 
 const LEASE_MS = 2 * MINUTE_MS;
 const LIFE_MS = 72 * HOUR_MS;
@@ -331,7 +338,8 @@ describe("after a crash", () => {
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
   });
 
-  test("an outcome that comes after somebody took over is recorded, and ends the message", async () => {
+  /** An attempt whose relay has yet to answer, and whose lease another instance has ended. */
+  async function attemptWithoutLease() {
     const slow = gate<MailOutcome>();
     world.relay.answer = () => slow.promise;
     const id = await world.accept("order-1001");
@@ -346,6 +354,11 @@ describe("after a crash", () => {
       type: "EmailDeferred",
       data: { attempt: 1, reason: "lease_expired", ...doubt },
     });
+    return { id, slow };
+  }
+
+  test("an outcome that comes after somebody took over is recorded, and ends the message", async () => {
+    const { id, slow } = await attemptWithoutLease();
     await appendForeign(world, id, {
       type: "EmailDeliveryStarted",
       data: { attempt: 2, worker: "other", leaseMs: LEASE_MS, transport: "smtp" },
@@ -356,20 +369,7 @@ describe("after a crash", () => {
   });
 
   test("an outcome that comes after the end is recorded and changes nothing", async () => {
-    const slow = gate<MailOutcome>();
-    world.relay.answer = () => slow.promise;
-    const id = await world.accept("order-1001");
-    await world.start();
-    await world.untilEvents(id, "EmailDeliveryStarted");
-    const doubt = {
-      attemptBurnt: true,
-      ambiguous: true,
-      nextAttemptAt: new Date(world.clock.now()).toISOString(),
-    };
-    await appendForeign(world, id, {
-      type: "EmailDeferred",
-      data: { attempt: 1, reason: "lease_expired", ...doubt },
-    });
+    const { id, slow } = await attemptWithoutLease();
     await appendForeign(world, id, { type: "EmailFailed", data: { attempt: 1, reason: "expired" } });
     slow.resolve(ACCEPTED);
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailFailed", "EmailSent");
@@ -801,12 +801,7 @@ describe("a fault of the store", () => {
 
   test("a claim that was written though the store said otherwise: sent only after its lease", async () => {
     const id = await world.accept("order-1001");
-    let isFirst = true;
-    world.store.afterAppend = (_, types) => {
-      if (!types.includes("EmailDeliveryStarted") || !isFirst) return;
-      isFirst = false;
-      throw new StoreError("outcomeUnknown", "no answer");
-    };
+    loseAnswerOnce(world.store, "EmailDeliveryStarted");
     const instance = await world.start();
     await until(() => instance.troubles.length > 0, "the fault");
     await instance.caughtUp();
@@ -834,12 +829,7 @@ describe("a fault of the store", () => {
 
   test("an outcome that was written though the store said otherwise is there once", async () => {
     const id = await world.accept("order-1001");
-    let isFirst = true;
-    world.store.afterAppend = (_, types) => {
-      if (!types.includes("EmailSent") || !isFirst) return;
-      isFirst = false;
-      throw new StoreError("outcomeUnknown", "no answer");
-    };
+    loseAnswerOnce(world.store, "EmailSent");
     const instance = await world.start();
     await until(() => instance.troubles.length > 0, "the fault");
     await world.settle();

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { rescheduleEmail } from "../../../src/commands/email/cancelOrReschedule.ts";
 import { addSuppression } from "../../../src/commands/suppression/manageSuppressions.ts";
-import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/kernel/time.ts";
+import { addressOf } from "../../support/addressOf.ts";
 import { until } from "../../support/until.ts";
 import { type DeliveryWorld, deliveryWorld, refused } from "./deliveryFixtures.ts";
 
@@ -11,12 +11,6 @@ beforeEach(async () => {
   world = await deliveryWorld();
 });
 afterEach(() => world.close());
-
-function addressOf(text: string) {
-  const parsed = parseAddress(text);
-  if ("invalid" in parsed) throw new Error(parsed.invalid);
-  return parsed;
-}
 
 const context = () => ({ ...testContext, at: world.clock.now(), workspaceId: world.workspaceId });
 const testContext = { correlationId: "test", actor: "test" };

@@ -13,7 +13,6 @@ import { addSuppression, removeSuppression } from "../../../src/commands/suppres
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
 import { suppressionStream } from "../../../src/domain/suppression/events.ts";
-import { type Address, parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import { DAY_MS } from "../../../src/kernel/time.ts";
 import { type EventStore, LOG_START, type Position, StoreError } from "../../../src/ports/eventStore.ts";
 import type { ReadDatabase } from "../../../src/ports/readDatabase.ts";
@@ -21,6 +20,7 @@ import { contentRetention } from "../../../src/reactors/content/contentRetention
 import { erasedContentCleanup } from "../../../src/reactors/content/erasedContentCleanup.ts";
 import { personErasure } from "../../../src/reactors/erasure/personErasure.ts";
 import type { PollingWorker } from "../../../src/reactors/worker/pollingWorker.ts";
+import { addressOf } from "../../support/addressOf.ts";
 import { direct, txt } from "../../support/files/uploadFiles.ts";
 import { setLimits } from "../../support/limits.ts";
 import { startTestInstance } from "../../support/testInstance.ts";
@@ -34,12 +34,6 @@ const sent: readonly EmailEvent[] = [
   { type: "EmailDeliveryStarted", data: { attempt: 1, worker: "w", leaseMs: 1, transport: "outbox" } },
   { type: "EmailSent", data: { attempt: 1, transport: "outbox", reply: "250 ok" } },
 ];
-
-function address(text: string): Address {
-  const parsed = parseAddress(text);
-  if ("invalid" in parsed) throw new Error(parsed.invalid);
-  return parsed;
-}
 
 /** A log with people in it, its read models, and a way to send. */
 async function startWorld() {
@@ -76,8 +70,8 @@ async function startWorld() {
         workspaceId: world.workspaceId,
         idempotencyKey: `erasure-${sends}`,
         request: { sends },
-        from: address(SENDER),
-        to: address(to),
+        from: addressOf(SENDER),
+        to: addressOf(to),
         content: { from: SENDER, to, subject: "Hello", text: "Hello" },
         template: null,
         attachments: [
@@ -162,7 +156,7 @@ async function peopled() {
   await world.addEmailEvents(delivered, ...sent);
   const other = await world.send("ben@example.org", { uploads: [shared] });
   const { deps, workspaceId } = world;
-  const ana = { workspaceId, address: address("ana@example.org"), note: "asked" };
+  const ana = { workspaceId, address: addressOf("ana@example.org"), note: "asked" };
   await addSuppression(deps, ana, world.context());
   await removeSuppression(deps, workspaceId, ana.address, world.context());
   await addSuppression(deps, ana, world.context());
@@ -235,7 +229,7 @@ describe("a request to erase a person", () => {
     const world = await startWorld();
     const { deps, store } = world;
     const ask = (name: string, workspaceId: string) =>
-      requestPersonErasure(deps, address(`${name}@example.org`), { ...world.context(), workspaceId });
+      requestPersonErasure(deps, addressOf(`${name}@example.org`), { ...world.context(), workspaceId });
     for (let asked = 0; asked < 300; asked += 1) await ask(`p${asked}`, "0-many");
     const single = await ask("ana", "1-other");
     await world.areCaughtUp();

@@ -10,6 +10,7 @@ import type { WebhookOutcome } from "../../../src/kernel/outcome/webhookOutcome.
 import { HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import { until } from "../../support/until.ts";
+import { loseAnswerOnce } from "../email/deliveryFixtures.ts";
 import { answered, type WebhookTestWorld, webhookTestWorld } from "./webhookFixtures.ts";
 
 const LEASE_MS = 30 * SECOND_MS;
@@ -432,12 +433,7 @@ describe("a fault of the store", () => {
 
   test("at a claim that was written all the same: told only after its lease", async () => {
     const id = await world.register("shop");
-    let isFirst = true;
-    world.store.afterAppend = (_, types) => {
-      if (!types.includes("WebhookAttemptStarted") || !isFirst) return;
-      isFirst = false;
-      throw new StoreError("outcomeUnknown", "no answer");
-    };
+    loseAnswerOnce(world.store, "WebhookAttemptStarted");
     const instance = await world.start();
     const [delivery = ""] = await happenings(id, 1);
     await until(() => instance.troubles.length > 0, "the fault");
@@ -472,12 +468,7 @@ describe("a fault of the store", () => {
 
   test("at an outcome that was written all the same: it is there once", async () => {
     const id = await world.register("shop");
-    let isFirst = true;
-    world.store.afterAppend = (_, types) => {
-      if (!types.includes("WebhookDelivered") || !isFirst) return;
-      isFirst = false;
-      throw new StoreError("outcomeUnknown", "no answer");
-    };
+    loseAnswerOnce(world.store, "WebhookDelivered");
     const instance = await world.start();
     const [delivery = ""] = await happenings(id, 1);
     await until(() => instance.troubles.length > 0, "the fault");

@@ -33,7 +33,7 @@ import { WebhookDelivery } from "../../../src/reactors/webhookDelivery/webhookDe
 import { rebuildReadModels } from "../../../src/readModels/rebuildReadModels.ts";
 import { testDependencies } from "../../support/testDependencies.ts";
 import { startTestInstance } from "../../support/testInstance.ts";
-import { until } from "../../support/until.ts";
+import { settleAfter, untilTypes } from "../../support/until.ts";
 import { type TestClock, testClock, type WatchedStore, watchedStore } from "../email/deliveryFixtures.ts";
 
 /** A call as an endpoint got it. */
@@ -152,8 +152,6 @@ export interface WebhookTestWorld {
   close(): Promise<void>;
 }
 
-const SETTLE_TURNS = 12;
-
 export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
   const store = watchedStore(log);
   const clock = testClock();
@@ -237,16 +235,7 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     async events(id) {
       return (await readWebhookHistory(store, id)).map(({ event }) => event);
     },
-    async untilEvents(id, ...types) {
-      let seen: readonly string[] = [];
-      const isThere = async () => {
-        seen = (await world.events(id)).map(({ type }) => type);
-        return seen.join() === types.join();
-      };
-      await until(isThere, types.join(", ")).catch((error: unknown) => {
-        throw new Error(`the events were ${seen.join(", ")}`, { cause: error });
-      });
-    },
+    untilEvents: (id, ...types) => untilTypes(() => world.events(id), types),
     async appendForeign(id, ...events) {
       const stream = webhookDeliveryStream(id);
       const last = await store.lastRevision(stream);
@@ -262,14 +251,7 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
       clock.advance(ms);
       for (const instance of running) instance.wake();
     },
-    async settle() {
-      let turns = 0;
-      await until(() => {
-        world.pass(0);
-        turns += 1;
-        return turns > SETTLE_TURNS;
-      });
-    },
+    settle: () => settleAfter(() => world.pass(0)),
     async close() {
       for (const instance of running) await instance.stop(0);
       await store.close();
