@@ -211,6 +211,29 @@ describe("api-key list", () => {
   );
 });
 
+describe("a name that a tenant has given", () => {
+  test(
+    "moves no cursor, hides nothing and begins no line of its own",
+    async () => {
+      const dataDir = await mkdtemp(join(folder, "names-"));
+      const run = (...words: string[]) => runCommand(words, dataDir);
+      const name = "\x1b[8mshop\n2030-01-01T00:00:00.000Z  forged\u202e\x9b2K";
+      const shown = "\\u001b[8mshop\\u000a2030-01-01T00:00:00.000Z  forged\\u202e\\u009b2K";
+      const workspace = (await run("workspace", "create", name)).out.trim();
+      const { id } = (await run("api-key", "create", "--name", name, "--scopes", "email:read", "--json"))
+        .json;
+      expect((await run("workspace", "list")).out).toBe(`${workspace}  active  ${shown}\n`);
+      expect((await run("api-key", "list")).out).toBe(
+        `${id}  active   does not expire  ${shown}  email:read\n`,
+      );
+      const { out } = await run("audit", "log", "--workspace", workspace, "--action", "api_key.issued");
+      expect(out.split("\n")).toEqual([expect.stringContaining(`  ${shown} ${id}  `), ""]);
+      expect((await run("api-key", "list", "--json")).json).toMatchObject([{ name }]);
+    },
+    TEST_MS_MAX,
+  );
+});
+
 describe("keys and senders on the command line", () => {
   const started = async () => {
     const dataDir = await mkdtemp(join(folder, "tenants-"));

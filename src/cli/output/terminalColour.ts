@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 
-type Colour = "bold" | "green" | "yellow" | "red";
+export type Colour = "bold" | "green" | "yellow" | "red";
 
 /** Whether a stream shows colours: a terminal does, unless NO_COLOR is set. */
 export function hasColours(stream: NodeJS.WriteStream): boolean {

@@ -1,4 +1,5 @@
 import type { Config } from "../../service/config/config.ts";
+import type { ColouredLine } from "../output/terminalText.ts";
 
 /** One option of a command: `--name value`, or `--name` alone where it is a flag. */
 export interface Option {
@@ -32,7 +33,7 @@ export interface Invocation {
   required(name: string): string;
   readonly json: boolean;
   /** Writes the result: one JSON value with `--json`, else the lines for people. */
-  print(value: unknown, lines: readonly string[]): void;
+  print(value: unknown, lines: readonly (string | ColouredLine)[]): void;
 }
 
 export interface Command {

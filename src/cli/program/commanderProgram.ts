@@ -3,6 +3,7 @@ import { version } from "../../../package.json";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { Config } from "../../service/config/config.ts";
 import { coloured, hasColours } from "../output/terminalColour.ts";
+import { terminalText } from "../output/terminalText.ts";
 import { type Command, type Invocation, type Operand, type Option, UsageError } from "./command.ts";
 
 const COLUMNS_MAX = 100;
@@ -143,7 +144,9 @@ export function invocationOf({ operands = [] }: Command, parser: Parser, setting
     required: (name) => option(name) ?? "",
     json,
     print(value, lines) {
-      process.stdout.write(json ? `${JSON.stringify(value)}\n` : lines.map((line) => `${line}\n`).join(""));
+      process.stdout.write(
+        json ? `${JSON.stringify(value)}\n` : lines.map((line) => `${terminalText(line)}\n`).join(""),
+      );
     },
   };
 }

@@ -8,6 +8,7 @@ import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { readConfig } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { DAMAGED_CATALOG_REMEDY, DAMAGED_LOG_REMEDY } from "../../service/status/healthChecks.ts";
+import { terminalText } from "../output/terminalText.ts";
 import { type Command, CommandFailure, UsageError } from "./command.ts";
 import { invocationOf, makeProgram, ParseError, showHelp, usageLine } from "./commanderProgram.ts";
 import { commandGroups } from "./commandGroups.ts";
@@ -63,14 +64,6 @@ interface Call {
   readonly isJson: boolean;
 }
 
-/** A message may repeat what somebody has written into a file: no terminal is to do what that says. */
-function forTerminal(line: string): string {
-  return line.replace(
-    /\p{Cc}/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-}
-
 /** Reports what went wrong on standard error: standard output holds results alone. */
 function report(error: unknown, { parser, isJson }: Call): number {
   if (error instanceof ParseError && error.failure.exitCode === 0) return 0;
@@ -81,7 +74,7 @@ function report(error: unknown, { parser, isJson }: Call): number {
     );
     return status;
   }
-  const lines = message.split("\n").map((line) => `postledger: ${forTerminal(line)}`);
+  const lines = message.split("\n").map((line) => `postledger: ${terminalText(line)}`);
   process.stderr.write(`${[...lines, ...(hint === null ? [] : [hint])].join("\n")}\n`);
   return status;
 }

@@ -18,7 +18,7 @@ import {
   unreadableLog,
   warning,
 } from "../../service/status/healthChecks.ts";
-import { coloured } from "../output/terminalColour.ts";
+import type { ColouredLine } from "../output/terminalText.ts";
 import { type Command, CommandFailure } from "../program/command.ts";
 import { requireDataDirectory } from "../program/dataDirectory.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
@@ -99,9 +99,13 @@ async function checksOf(config: Config): Promise<readonly Check[]> {
 const COLOURS = { ok: "green", warning: "yellow", failed: "red" } as const;
 const WORD_CHARACTERS = 9;
 
-function checkLine({ status, name, detail, action }: Check): string {
-  const word = coloured(COLOURS[status], status) + " ".repeat(WORD_CHARACTERS - status.length);
-  return `${word}${name}: ${detail}${action === null ? "" : `. To do: ${action}`}`;
+function checkLine({ status, name, detail, action }: Check): ColouredLine {
+  const rest = `${" ".repeat(WORD_CHARACTERS - status.length)}${name}: ${detail}`;
+  return {
+    colour: COLOURS[status],
+    word: status,
+    rest: action === null ? rest : `${rest}. To do: ${action}`,
+  };
 }
 
 function summaryLine(checks: readonly Check[]): string {
