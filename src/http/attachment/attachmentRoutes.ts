@@ -24,7 +24,7 @@ import { findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.t
 import { pageRequest } from "../lists/cursorPaging.ts";
 import { authorize, authorizeThenRead } from "../server/authorization.ts";
 import { hooksOf } from "../server/operationHooks.ts";
-import { Problem, refusedFor } from "../server/problem.ts";
+import { invalidHeader, Problem, refusedFor } from "../server/problem.ts";
 import { bodyOf, commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { attachmentOperations } from "./attachmentOperations.ts";
@@ -107,8 +107,7 @@ function readUpload(deps: Dependencies) {
   const readJson = authorizeThenRead(deps, routes.uploadAttachment, {
     checkHeaders(headers) {
       if (mediaTypeOf(headers) === "application/json") return;
-      const detail = "the Content-Type must be multipart/form-data or application/json";
-      throw new Problem("INVALID_REQUEST", { detail });
+      throw invalidHeader("Content-Type", "must be multipart/form-data or application/json");
     },
   });
   const check = authorize(deps, routes.uploadAttachment);

@@ -1,6 +1,6 @@
 import { grouped } from "../../kernel/text/text.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
-import { Problem } from "../server/problem.ts";
+import { invalidHeader, Problem } from "../server/problem.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";
 import { SMALL_BODY_BYTES_MAX } from "./bodyLimits.ts";
 
@@ -20,7 +20,7 @@ export function mediaTypeOf(headers: Headers): string {
 export function requireIdentity(headers: Headers): void {
   const encoding = (headers.get("content-encoding") ?? "identity").trim().toLowerCase();
   if (encoding !== "identity") {
-    throw new Problem("INVALID_REQUEST", { detail: "the Content-Encoding must be identity" });
+    throw invalidHeader("Content-Encoding", "must be identity");
   }
 }
 
@@ -30,9 +30,7 @@ export function contentLengthOf(headers: Headers): number | null {
   if (text === null) return null;
   const length = wholeNumber(text);
   if (length !== null) return length;
-  throw new Problem("INVALID_REQUEST", {
-    detail: "the Content-Length header must be sent once, as a whole number",
-  });
+  throw invalidHeader("Content-Length", "must be sent once, as a whole number");
 }
 
 /** Whether a request says that it has a body. */

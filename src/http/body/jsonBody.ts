@@ -1,5 +1,5 @@
 import type { Json } from "../../kernel/text/json.ts";
-import { ERRORS_MAX, invalid, Problem, refusedFor } from "../server/problem.ts";
+import { ERRORS_MAX, invalid, invalidHeader, refusedFor } from "../server/problem.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";
 import {
   announcesBody,
@@ -19,7 +19,7 @@ const YIELD_ABOVE_BYTES = 1_000_000;
 /** Refuses what is not plain JSON before any of the body is read. */
 export function requireJson(headers: Headers): void {
   if (mediaTypeOf(headers) !== "application/json") {
-    throw new Problem("INVALID_REQUEST", { detail: "the Content-Type must be application/json" });
+    throw invalidHeader("Content-Type", "must be application/json");
   }
   requireIdentity(headers);
 }

@@ -41,7 +41,7 @@ export const TellFeedbackBody = withRules(
       type: OneOf(KINDS),
       status: Type.Optional(
         withErrorText(
-          "an enhanced status code such as 5.1.1",
+          "must be an enhanced status code such as 5.1.1",
           Type.String({
             pattern: "^[45]\\.\\d{1,3}\\.\\d{1,3}$",
             description: "Of a bounce: the enhanced status code (RFC 3463), such as `5.1.1`.",

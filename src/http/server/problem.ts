@@ -126,6 +126,11 @@ export function invalid(pointer: string, message: string): Problem {
   });
 }
 
+/** The refusal of the value of a header. */
+export function invalidHeader(name: string, message: string): Problem {
+  return invalid(`/${name}`, message);
+}
+
 /** A refusal for all that is wrong; when nothing is named, the code says it all. */
 export function refusedFor(code: ProblemCode, faults: readonly ProblemDetail[]): Problem {
   const errors = faults.map(({ pointer, message }) => ({ pointer: shownPointer(pointer), message }));

@@ -23,7 +23,9 @@ const LOGGED_PARTS_MAX = 8;
  * may be a key or an address, so nothing of it is shown but the words of our own routes.
  */
 export function loggedPath(path: string): string {
-  const route = patterns.find(({ pattern }) => pattern.test(path));
+  const matching = patterns.filter(({ pattern }) => pattern.test(path));
+  // A word of our own is matched by the variable part of another route, too.
+  const route = matching.find((one) => !one.path.includes(":")) ?? matching[0];
   if (route !== undefined) return route.path;
   const parts = path.split("/").slice(0, LOGGED_PARTS_MAX + 1);
   return parts.map((part) => (WORDS.has(part) ? part : "…")).join("/");

@@ -50,6 +50,39 @@ describe("what the schema of a body finds and what the rules across its members 
     expect(found.toSorted()).toEqual([...pointers]);
   });
 
+  test.each([
+    ["/api/v1/suppressions", { "content-type": "text/plain" }, "Content-Type: must be application/json"],
+    [
+      "/api/v1/attachments",
+      { "content-type": "text/plain" },
+      "Content-Type: must be multipart/form-data or application/json",
+    ],
+    [
+      "/api/v1/templates",
+      { "content-type": "application/json", "content-encoding": "gzip" },
+      "Content-Encoding: must be identity",
+    ],
+  ])("and a header of POST %s that is wrong is named: %j", async (path, headers, told) => {
+    const { status, json } = await app.call("POST", path, { body: "{}", headers });
+    const [name, message] = told.split(": ");
+    expect({ status, code: json.code }).toEqual({ status: 400, code: "INVALID_REQUEST" });
+    expect(json.detail).toBe(`/${told}`);
+    expect(json.errors).toEqual([{ pointer: `/${name}`, message }]);
+  });
+
+  test("and a value that has a form of its own says that it must have it", async () => {
+    const body = { message_id: "<a@shop.example>", type: "bounced", status: "5" };
+    const { json } = await app.call("POST", "/api/v1/feedback", { body });
+    expect(json.detail).toBe("/status: must be an enhanced status code such as 5.1.1");
+  });
+
+  test("and of a member or a parameter that is given twice the last one counts", async () => {
+    const twice = '{"name":"first","name":"second"}';
+    expect((await app.call("POST", "/api/v1/templates", { body: twice })).json.name).toBe("second");
+    const { json } = await app.call("GET", "/api/v1/templates?limit=100&limit=1");
+    expect(json.data).toHaveLength(1);
+  });
+
   test("and a text that is no JSON is refused with its place", async () => {
     const body = '{\n  "name": "Order",\n}';
     const { json } = await app.call("POST", "/api/v1/templates", { body });

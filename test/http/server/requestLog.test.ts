@@ -81,6 +81,7 @@ describe("lines of requests", () => {
 describe("a path in the log", () => {
   test.each([
     ["/api/v1/emails", "/api/v1/emails"],
+    ["/api/v1/emails/batch", "/api/v1/emails/batch"],
     ["/api/v1/emails/7f3c1f0e-1111-5111-8111-111111111111/cancel", "/api/v1/emails/:id/cancel"],
     ["/api/v1/suppressions/ana%40example.com", "/api/v1/suppressions/:address"],
     ["/senders/verify/secret", "/senders/verify/:token"],
