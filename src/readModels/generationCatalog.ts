@@ -35,7 +35,9 @@ export interface Verification {
   readonly version: number;
   /** RFC 3339. */
   readonly finishedAt: string;
+  /** Where in the log the two sides were compared. */
   readonly position: Position;
+  /** Rows looked at: a row that both sides have counts once. */
   readonly rows: number;
   readonly differences: number;
   /** Why they could not be compared; null when they were. */

@@ -5,7 +5,13 @@ import { type EventStore, LOG_START, type Position } from "../ports/eventStore.t
 import { ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { type Applier, feedToHead, makeApplier, yieldToTimers } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
-import { type Catalog, type GenerationEntry, hasCatalog, openCatalog } from "./generationCatalog.ts";
+import {
+  type Catalog,
+  type GenerationEntry,
+  hasCatalog,
+  openCatalog,
+  type Verification,
+} from "./generationCatalog.ts";
 import { type ReadModelStorage, readMeta } from "./generations.ts";
 import { leastPosition, meter, type ReadingProgress } from "./rebuildReadModels.ts";
 import { type EventLocation, watchRows } from "./rowHistory.ts";
@@ -40,17 +46,8 @@ export interface VerifyOptions extends ReadModelStorage {
   readonly signal: AbortSignal;
 }
 
-export interface VerifyResult {
-  readonly name: string;
-  readonly version: number;
-  /** Where in the log the two sides were compared. */
-  readonly position: Position;
-  /** Rows looked at: a row that both sides have counts once. */
-  readonly rows: number;
-  readonly differences: number;
-  /** Why they could not be compared; null when they were. */
-  readonly failure: string | null;
-}
+/** What a comparison has found, before it is noted. */
+export type VerifyResult = Omit<Verification, "finishedAt">;
 
 interface Check {
   readonly projection: Projection;

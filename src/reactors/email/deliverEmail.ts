@@ -23,6 +23,7 @@ import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { MailSession } from "../../ports/mailTransport.ts";
 import { coalescedReads } from "../worker/coalescedReads.ts";
+import { relayDeadline } from "../worker/relayDeadline.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import { type DeliveryAttempt, type DeliveryContext, decisionInputOf } from "./deliveryContext.ts";
@@ -55,9 +56,6 @@ export type DeliveryReport =
   | { readonly kind: "held"; readonly claimRevision: number }
   /** The log said no after the claim, or there was nothing to claim. */
   | { readonly kind: "notAttempted"; readonly claimRevision: number | null };
-
-/** This part of the lease is kept for recording the outcome: the relay gets the rest. */
-const LEASE_MARGIN = 0.1;
 
 /** The transport that is recorded for what stays inside. */
 const SIMULATOR = "simulator";
@@ -94,7 +92,7 @@ export function emailDelivery(context: DeliveryContext) {
     ) {
       return { kind: "notAttempted", claimRevision: null };
     }
-    const startedAt = context.clock.monotonicMs();
+    const claimingSince = context.clock.monotonicMs();
     const { worker, policy } = context;
     const transport = transportOf(context, history.state);
     const request = { worker, transport, leaseMs: policy.leaseMs };
@@ -105,8 +103,7 @@ export function emailDelivery(context: DeliveryContext) {
       workerCommandContext(context, due.workspaceId),
     );
     if (claimed === null) return { kind: "notAttempted", claimRevision: null };
-    const leaseMs = policy.leaseMs * (1 - LEASE_MARGIN);
-    const deadline = context.clock.now() + leaseMs - (context.clock.monotonicMs() - startedAt);
+    const deadline = relayDeadline(context.clock, policy.leaseMs, claimingSince);
     return attempt(context, reads, { due, history, claimed, session, deadline, workspace });
   };
 }

@@ -11,6 +11,7 @@ import type { MailTransport } from "../../ports/mailTransport.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { ClaimScheduler, type ReadyItems, type WorkPermit } from "../worker/claimScheduler.ts";
+import { hasRoomForClaims } from "../worker/hasRoomForClaims.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
 import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
@@ -131,7 +132,7 @@ export class MailDelivery {
   }
 
   private mayClaim(): boolean {
-    return this.context.sendGate.isOpen && this.hasRoom();
+    return this.context.sendGate.isOpen && hasRoomForClaims(this.options.deps);
   }
 
   /** Why a message has not ended, as far as this instance knows. `delivers`: whether it was started. */
@@ -142,7 +143,7 @@ export class MailDelivery {
       emails,
       policy,
       delivers,
-      hasRoom: () => this.hasRoom(),
+      hasRoom: () => hasRoomForClaims(this.options.deps),
       relay: () => {
         const { trouble, restMs } = this.breaker;
         return trouble && { trouble: trouble.trouble, nextTryAt: deps.clock.now() + restMs };
@@ -183,12 +184,6 @@ export class MailDelivery {
     const ended = Promise.all([this.running, this.housekeeping.stop()]);
     await stopGracefully(ended, graceMs, this.abandoned);
     await this.options.transport.close();
-  }
-
-  /** Below half of the disk's minimum no claim is made: outcomes must still find room. */
-  private hasRoom(): boolean {
-    const { disk, diskFreeBytesMin } = this.options.deps;
-    return disk.freeBytes() >= diskFreeBytesMin / 2;
   }
 
   /** Answers the newest revision that was acted on; null when the message was left as it is. */

@@ -29,6 +29,8 @@ import type { RelayOutageReports } from "../email/relayOutageReports.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { abortableSleep } from "../worker/abortableSleep.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
+import { hasRoomForClaims } from "../worker/hasRoomForClaims.ts";
+import { relayDeadline } from "../worker/relayDeadline.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
 import { stopGracefully } from "../worker/stopGracefully.ts";
@@ -58,8 +60,6 @@ const POLL_INTERVAL_MS = 250;
 /** How long the relay is left alone after a connection to it has failed. */
 const RELAY_REST_MS = 2_000;
 export const VERIFICATION_LEASE_MS = 2 * MINUTE_MS;
-/** This part of the lease is kept for recording the outcome: the relay gets the rest. */
-const LEASE_MARGIN = 0.1;
 
 const SUBJECT = "Confirm your sending address";
 
@@ -122,7 +122,7 @@ export class VerificationMailWorker {
   private async round(): Promise<boolean> {
     const mails = this.due();
     for (let index = 0; index < mails.length; index += AT_ONCE_MAX) {
-      if (this.stopping.signal.aborted || !this.hasRoom()) return false;
+      if (this.stopping.signal.aborted || !hasRoomForClaims(this.options.deps)) return false;
       const some = mails.slice(index, index + AT_ONCE_MAX);
       const reached = await Promise.all(some.map((mail) => this.tryMail(mail)));
       if (reached.includes(false)) return true;
@@ -143,12 +143,6 @@ export class VerificationMailWorker {
       ].filter(({ id }) => !resting.has(id));
     }, this.options.onTrouble);
     return found ?? [];
-  }
-
-  /** Below half of the disk's minimum no claim is made: outcomes must still find room. */
-  private hasRoom(): boolean {
-    const { disk, diskFreeBytesMin } = this.options.deps;
-    return disk.freeBytes() >= diskFreeBytesMin / 2;
   }
 
   /** Whether the relay could be reached. */
@@ -178,7 +172,7 @@ export class VerificationMailWorker {
     const { clock } = deps;
     const sender = await deps.senders.get(senderId);
     if (sender === null || !(await this.sendGate.ask())) return;
-    const startedAt = clock.monotonicMs();
+    const claimingSince = clock.monotonicMs();
     const claim = { requestId: id, worker, leaseMs: VERIFICATION_LEASE_MS, expiredAttempt };
     const claimed = await transactSender(
       deps,
@@ -187,8 +181,7 @@ export class VerificationMailWorker {
       workerCommandContext({ clock, worker }, sender.workspaceId),
     );
     if (claimed === null) return;
-    const leaseMs = VERIFICATION_LEASE_MS * (1 - LEASE_MARGIN);
-    const deadline = clock.now() + leaseMs - (clock.monotonicMs() - startedAt);
+    const deadline = relayDeadline(clock, VERIFICATION_LEASE_MS, claimingSince);
     const result = await this.send(senderId, claimed, session, deadline);
     await retryUntilRecorded(
       { abandoned: this.abandoned.signal, onTrouble: this.options.onTrouble },

@@ -7,6 +7,7 @@ import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { ClaimScheduler, type WorkPermit } from "../worker/claimScheduler.ts";
+import { hasRoomForClaims } from "../worker/hasRoomForClaims.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
 import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
@@ -108,10 +109,8 @@ export class WebhookDelivery {
 
   /** Whether one more call may begin in this turn of the event loop; if not, the next turn looks again. */
   private mayBegin(): boolean {
-    const { disk, diskFreeBytesMin } = this.options.deps;
     if (!this.context.sendGate.isOpen) return false;
-    // Below half of the disk's minimum no claim is made: outcomes must still find room.
-    return this.begunThisTurn < BEGINNINGS_PER_TURN_MAX && disk.freeBytes() >= diskFreeBytesMin / 2;
+    return this.begunThisTurn < BEGINNINGS_PER_TURN_MAX && hasRoomForClaims(this.options.deps);
   }
 
   private countBeginning(): void {
