@@ -113,13 +113,13 @@ async function resumeAll(open: OpenForCommand): Promise<Resumed | "notYetKnown">
 }
 
 function linesOf({ resumed, mayRepeat, released }: Resumed): readonly string[] {
-  const deferred = `${resumed} messages resumed, ${mayRepeat} of them may have been sent before`;
-  if (released === null) return [deferred];
+  const repeats = `${mayRepeat} of them may have been sent before`;
+  if (released === null) return [`${resumed} messages resumed, ${repeats}`];
   const { restored, emails, webhookDeliveries, verificationMails } = released;
   return [
     `held since the log was restored: ${emails} messages, ${webhookDeliveries} webhook deliveries and ${verificationMails} verification mails go on now`,
     `${released.mayRepeat} of them may be repeats of what was delivered after ${rfc3339(restored.takenAt)}, when the copy was taken`,
-    deferred,
+    `deferred besides: ${resumed} messages go on now, ${repeats}`,
   ];
 }
 
