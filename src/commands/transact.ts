@@ -74,8 +74,8 @@ interface Written<State, Event extends DomainEvent> extends Aggregate<State, Eve
 
 /**
  * load -> decide -> append at the loaded revision; taken anew when another instance was first. Writers of this
- * instance take turns. A decision without events writes nothing. Throws `StoreError`, and `ChangeRateError` instead of a
- * change that is one too many.
+ * instance take turns. A decision without events writes nothing, and is answered once what it was made from is on disk.
+ * Throws `StoreError`, and `ChangeRateError` instead of a change that is one too many.
  */
 export async function transact<State, Event extends DomainEvent, Outcome>(
   store: EventStore,
@@ -90,7 +90,11 @@ export async function transact<State, Event extends DomainEvent, Outcome>(
     for (;;) {
       const { state, revision } = await load(store, aggregate, stream, await aggregate.since?.());
       const { outcome, events } = decide(state);
-      if (events.length === 0) return outcome;
+      if (events.length === 0) {
+        // What has been done before may be somebody else's append that still waits for the disk.
+        if (revision !== null) await store.flush();
+        return outcome;
+      }
       rate.check();
       const stored = events.map((event) => ({ ...event, data: aggregate.encode?.(event) ?? event.data }));
       const result = await store.append(stream, toNewEvents(stored, context), revision ?? "noStream");

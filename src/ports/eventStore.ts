@@ -140,6 +140,11 @@ export interface EventStore {
    * Whoever got `wrongExpectedRevision` before this call reads at least that revision.
    */
   read(stream: string, from: number, max: number, options?: CallOptions): Promise<readonly RecordedEvent[]>;
+  /**
+   * Settles once everything that this handle could read before the call is durable. Who answers or acts by what it has
+   * read, and appends nothing, waits for this: a read may show what is not on disk yet. Throws `StoreError`.
+   */
+  flush(options?: CallOptions): Promise<void>;
   /** The stream's last revision, truncated or not; null when it was never written. */
   lastRevision(stream: string, options?: CallOptions): Promise<number | null>;
   /** The log from after `from` to where its head was, in batches of bounded size. */

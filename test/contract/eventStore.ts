@@ -304,7 +304,7 @@ function repeats({ store, it }: Suite): void {
   });
 }
 
-function reads({ store, it }: Suite): void {
+function reads({ store, it, open }: Suite): void {
   it("reads a stream from any revision and in pages", async () => {
     const stream = fresh("pages");
     const events = Array.from({ length: 25 }, (_, n) => newEvent("Paged", { n }));
@@ -320,6 +320,17 @@ function reads({ store, it }: Suite): void {
     expect(idsOf(paged)).toEqual(idsOf(events));
     expect(paged.map(({ revision }) => revision)).toEqual(events.map((_, revision) => revision));
     expect(await store().read(stream, 25, 10)).toEqual([]);
+  });
+
+  it("a flush settles after what was appended before it, writes nothing, and is refused once the handle is closed", async () => {
+    const stream = fresh("flushed");
+    await mustAppend(store(), stream, [newEvent()], "noStream");
+    const head = await store().head();
+    await store().flush();
+    expect(await store().head()).toBe(head);
+    const other = await open();
+    await other.close();
+    expect((await refusal(other.flush())).failure).toBe("unavailable");
   });
 
   it("a stream that was never written is empty and has no revision", async () => {

@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
+import { WriteAheadLog } from "../../src/adapters/sqlite/writeAheadLog.ts";
 import { until } from "../support/until.ts";
 import { newEvent } from "./eventStore.ts";
 
@@ -57,6 +58,30 @@ test("while flushes fail nothing is acknowledged, and what was written is said t
   expect(await store.append("two", [newEvent()], "noStream")).toMatchObject({ outcome: "appended" });
   expect(flushes.slice(-2)).toEqual(["rewritten", "written"]);
   expect(await store.faults("whole")).toEqual([]);
+  await store.close();
+});
+
+test("what was written is not said to be on disk while flushes fail, though it is read", async () => {
+  const store = openLog();
+  isFlushed = () => false;
+  await store.append("one", [newEvent()], "noStream", { timeoutMs: 300 }).catch(() => {});
+  expect((await store.read("one", 0, 10)).length).toBe(1);
+  await expect(store.flush({ timeoutMs: 300 })).rejects.toMatchObject({ name: "StoreError" });
+  isFlushed = () => true;
+  await store.flush();
+  expect(flushes.slice(-2)).toEqual(["rewritten", "written"]);
+  expect((await store.read("one", 0, 10)).length).toBe(1);
+  await store.close();
+});
+
+test("an append that loses to another handle's is answered once what it lost to is on disk", async () => {
+  const store = openSqliteEventStore({ path: join(folder, "log.db") });
+  await store.append("one", [newEvent()], "noStream");
+  const flush = spyOn(WriteAheadLog.prototype, "flush").mockReturnValue(false);
+  const lost = () => store.append("one", [newEvent()], "noStream", { timeoutMs: 300 });
+  await expect(lost()).rejects.toMatchObject({ name: "StoreError" });
+  flush.mockRestore();
+  expect(await lost()).toEqual({ outcome: "wrongExpectedRevision", actual: 0 });
   await store.close();
 });
 

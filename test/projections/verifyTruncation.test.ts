@@ -50,6 +50,7 @@ describe.each(await testStores())("truncation that races a verification, on $nam
     return {
       append: store.append.bind(store),
       read: store.read.bind(store),
+      flush: store.flush.bind(store),
       lastRevision: store.lastRevision.bind(store),
       subscribe: store.subscribe.bind(store),
       head: store.head.bind(store),

@@ -76,6 +76,11 @@ class EventStoreDb implements EventStore {
     return this.call(options, (deadline) => this.readPastConflict(stream, { from, max }, deadline));
   }
 
+  /** The server shows only what is durable. */
+  async flush(): Promise<void> {
+    this.requireOpen();
+  }
+
   lastRevision(stream: string, options?: CallOptions): Promise<number | null> {
     return this.call(options, (deadline) => this.lastRevisionOf(stream, deadline));
   }

@@ -18,8 +18,11 @@ export interface PreparedAppend {
 
 /** How a transaction ended. One that failed in its COMMIT may be in the log all the same. */
 export type TransactionOutcome =
-  | { readonly kind: "committed"; readonly results: readonly AppendResult[] }
+  | { readonly kind: "committed"; readonly results: readonly AppendResult[]; readonly hasWritten: boolean }
   | { readonly kind: "failed"; readonly isUncertain: boolean };
+
+/** The answer to an append of no events, which only waits until what is there is on disk. */
+const NOTHING_APPENDED: AppendResult = { outcome: "wrongExpectedRevision", actual: null };
 
 /** The sixteen digits of a position: enough for 2^53, and they order as strings. */
 export function positionText(position: number): Position {
@@ -64,10 +67,10 @@ export class AppendTransaction {
     try {
       if (this.synchronous !== "FULL") this.db.exec("PRAGMA synchronous = NORMAL");
       this.db.exec("BEGIN IMMEDIATE");
-      const results = this.appendAll(batch);
+      const { results, hasWritten } = this.appendAll(batch);
       isUncertain = true;
       this.db.exec("COMMIT");
-      return { kind: "committed", results };
+      return { kind: "committed", results, hasWritten };
     } catch {
       this.rollback();
       return { kind: "failed", isUncertain };
@@ -85,7 +88,7 @@ export class AppendTransaction {
     }
   }
 
-  private appendAll(batch: readonly PreparedAppend[]): AppendResult[] {
+  private appendAll(batch: readonly PreparedAppend[]) {
     const before = Number(this.statements.head.get()?.head);
     let head = before;
     const results = batch.map((append) => {
@@ -93,12 +96,14 @@ export class AppendTransaction {
       if (result.fresh) head += append.events.length;
       return result.result;
     });
-    if (head > before) this.statements.setHead.run(head);
-    return results;
+    const hasWritten = head > before;
+    if (hasWritten) this.statements.setHead.run(head);
+    return { results, hasWritten };
   }
 
   private appendOne(append: PreparedAppend, head: number): { fresh: boolean; result: AppendResult } {
     const { events, expected } = append;
+    if (events.length === 0) return { fresh: false, result: NOTHING_APPENDED };
     const first = expected === "noStream" ? 0 : expected + 1;
     const last = first + events.length - 1;
     const streamId = this.claimRevisions(append, last);

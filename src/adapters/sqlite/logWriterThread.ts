@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import { AppendTransaction, type PreparedAppend, type TransactionOutcome } from "./appendTransaction.ts";
+import type { PreparedAppend, TransactionOutcome } from "./appendTransaction.ts";
+import { DurableTransaction } from "./durableTransaction.ts";
 import type { ToThread } from "./logThread.ts";
 import { openLogDatabase } from "./openLogDatabase.ts";
 
@@ -11,17 +12,18 @@ export type WriteTask =
 declare const self: Worker;
 
 let db: DatabaseSync | null = null;
-let transaction: AppendTransaction | null = null;
+let transaction: DurableTransaction | null = null;
 
 self.onmessage = ({ data }: MessageEvent<ToThread<WriteTask>>) => {
   if ("path" in data) {
     // Whoever began this thread has just looked whether the file is sound.
     db = openLogDatabase(data.path, { cacheKib: data.cacheKib, evenIfFaulty: true });
-    transaction = new AppendTransaction(db, "FULL");
+    transaction = new DurableTransaction(db, data.path);
   } else if ("batch" in data) {
     const outcome = transaction?.run(data.batch) ?? { kind: "failed" as const, isUncertain: false };
     self.postMessage(outcome satisfies TransactionOutcome);
   } else {
+    transaction?.close();
     db?.close();
     process.exit();
   }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { AppendTransaction, type PreparedAppend, type TransactionOutcome } from "./appendTransaction.ts";
+import { DurableTransaction } from "./durableTransaction.ts";
 import type { LogWriter } from "./groupCommit.ts";
 import type { FlushTask, IsFlushed } from "./logFlushThread.ts";
 import { LogThread } from "./logThread.ts";
@@ -23,14 +24,14 @@ interface OpenLog {
 
 /** Opens the writer of an open log. */
 export function openLogWriter(threads: WritingThreads, log: OpenLog): LogWriter {
-  if (threads === "caller") return writerOn(log.db);
+  if (threads === "caller") return writerOn(log);
   return threads === "own" ? threadedWriter(log) : new FlushingWriter(log);
 }
 
 /** Writes on the connection of whoever reads: everything else on this thread waits for the disk. */
-function writerOn(db: DatabaseSync): LogWriter {
-  const transaction = new AppendTransaction(db, "FULL");
-  return { commit: async (batch) => transaction.run(batch), close: async () => {} };
+function writerOn({ db, path }: OpenLog): LogWriter {
+  const transaction = new DurableTransaction(db, path);
+  return { commit: async (batch) => transaction.run(batch), close: async () => transaction.close() };
 }
 
 /** Writes on a thread of its own with its own connection, so that this one takes requests while the disk works. */

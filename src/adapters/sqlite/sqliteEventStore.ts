@@ -140,6 +140,11 @@ class SqliteEventStore implements EventStore {
     return this.whenFree(() => this.reader.stream(stream, from, max), options);
   }
 
+  /** A transaction of no events waits its turn, and for the disk, as every other. */
+  async flush(options?: CallOptions): Promise<void> {
+    await this.append("", [], "noStream", options);
+  }
+
   lastRevision(stream: string, options?: CallOptions): Promise<number | null> {
     return this.whenFree(() => this.reader.lastRevision(stream), options);
   }

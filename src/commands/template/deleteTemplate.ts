@@ -30,7 +30,10 @@ export function deleteTemplate(
       const { state, revision, leaves } = await readWhole(store, stream);
       const data = { workspaceId, at: rfc3339(context.at), erased: leaves };
       const { outcome, events } = decideDeletion(state, data);
-      if (events.length === 0) return outcome;
+      if (events.length === 0) {
+        await store.flush();
+        return outcome;
+      }
       const result = await store.append(stream, toNewEvents(events, context), revision);
       if (result.outcome === "appended") {
         deps.templates.forget(id);

@@ -139,6 +139,7 @@ export function watchedStore(store: EventStore = memoryEventStore()): WatchedSto
       watched.beforeRead(stream);
       return store.read(stream, from, max, options);
     },
+    flush: (options) => store.flush(options),
     lastRevision: (stream, options) => store.lastRevision(stream, options),
     readAll: (from, filter, options) => store.readAll(from, filter, options),
     subscribe: (from, filter, signal) => store.subscribe(from, filter, signal),

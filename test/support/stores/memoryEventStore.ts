@@ -119,6 +119,9 @@ export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventSt
       const events = streams.get(stream) ?? [];
       return events.filter((event) => event.revision >= from && isReadable(event)).slice(0, max);
     },
+    async flush() {
+      requireStore();
+    },
     async lastRevision(stream) {
       requireStore();
       return lastOf(stream) < 0 ? null : lastOf(stream);

@@ -16,7 +16,7 @@ import { toNewEvents } from "../../transact.ts";
 import { contentDeadline } from "../content/contentWriteDeadline.ts";
 import { type FileFacts, fileFacts } from "../content/fileFacts.ts";
 import { keepAttachments, type PreparedContent, prepareContent } from "../storedContent.ts";
-import { replayedSend } from "./replayedSend.ts";
+import { winnersReplay } from "./replayedSend.ts";
 import { isSimulated, ownerOf, type PreparedSend, refused, type SendCommand } from "./sendCommand.ts";
 import type { SendOutcome } from "./sendOutcome.ts";
 
@@ -88,7 +88,7 @@ async function append(
     deps.acceptances.set(id, { fingerprint, acceptedAs: status, acceptedAt: context.at });
     return { kind: "accepted", receipt: { id, status, acceptedAt }, replayed: false };
   }
-  const replayed = await replayedSend(deps, send);
+  const replayed = await winnersReplay(deps, send);
   if (replayed) return replayed;
   throw new StoreError("unavailable", "the message that was accepted under this key cannot be read yet");
 }

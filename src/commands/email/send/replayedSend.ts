@@ -21,13 +21,34 @@ export function listedAcceptance(
   return acceptance;
 }
 
-/** The answer to an earlier request with this key; null when there was none. */
+/**
+ * The answer to an earlier request with this key; null when there was none. That one may still wait for the disk, and
+ * nothing is said to be accepted before it is there. Throws `StoreError`.
+ */
 export async function replayedSend(
   deps: Dependencies,
-  { id, fingerprint }: Pick<SendIdentity, "id" | "fingerprint">,
+  request: Pick<SendIdentity, "id" | "fingerprint">,
 ): Promise<Replay | null> {
-  const email = await readAcceptance(deps, id);
+  const email = await readAcceptance(deps, request.id);
   if (email === null) return null;
+  await deps.store.flush();
+  return replayOfAcceptance(deps, request, email);
+}
+
+/** The answer to the request that this one's append has lost to, which is on disk: null when it cannot be read. */
+export async function winnersReplay(
+  deps: Dependencies,
+  request: Pick<SendIdentity, "id" | "fingerprint">,
+): Promise<Replay | null> {
+  const email = await readAcceptance(deps, request.id);
+  return email === null ? null : replayOfAcceptance(deps, request, email);
+}
+
+function replayOfAcceptance(
+  deps: Dependencies,
+  { id, fingerprint }: Pick<SendIdentity, "id" | "fingerprint">,
+  email: Email,
+): Replay {
   const { acceptedAs, acceptedAt } = email;
   deps.acceptances.set(id, { fingerprint: email.fingerprint, acceptedAs, acceptedAt });
   return replayOf(id, email, fingerprint);
