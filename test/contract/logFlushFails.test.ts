@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { WriteAheadLog } from "../../src/adapters/sqlite/writeAheadLog.ts";
+import { LOG_START } from "../../src/ports/eventStore.ts";
 import { until } from "../support/until.ts";
 import { newEvent } from "./eventStore.ts";
 
@@ -82,6 +83,25 @@ test("an append that loses to another handle's is answered once what it lost to 
   await expect(lost()).rejects.toMatchObject({ name: "StoreError" });
   flush.mockRestore();
   expect(await lost()).toEqual({ outcome: "wrongExpectedRevision", actual: 0 });
+  await store.close();
+});
+
+test("who follows the log looks again when its own flush has failed, though nobody commits any more", async () => {
+  const store = openSqliteEventStore({ path: join(folder, "log.db") });
+  const event = newEvent();
+  await store.append("one", [event], "noStream");
+  const flush = spyOn(WriteAheadLog.prototype, "flush").mockReturnValueOnce(false);
+  const rewrite = spyOn(WriteAheadLog.prototype, "rewrite");
+  const stopped = new AbortController();
+  const events: string[] = [];
+  for await (const batch of store.subscribe(LOG_START, {}, stopped.signal)) {
+    events.push(...batch.events.map(({ id }) => id));
+    if (events.length > 0) stopped.abort();
+  }
+  expect(events).toEqual([event.id]);
+  expect(rewrite.mock.calls.length).toBe(1);
+  flush.mockRestore();
+  rewrite.mockRestore();
   await store.close();
 });
 

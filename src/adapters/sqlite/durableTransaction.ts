@@ -18,7 +18,7 @@ export class DurableTransaction {
    */
   run(batch: readonly PreparedAppend[]): TransactionOutcome {
     const outcome = this.transaction.run(batch);
-    const isFlushed = outcome.kind === "failed" || outcome.hasWritten || this.writeAheadLog.flush();
+    const isFlushed = outcome.kind === "failed" || outcome.hasWritten || this.writeAheadLog.makeDurable();
     return isFlushed ? outcome : { kind: "failed", isUncertain: false };
   }
 

@@ -52,6 +52,8 @@ const RESTART_PAGES = 6_000;
 const RESTART_WAIT_MS = 20;
 /** How often a live subscription looks for the commits of other threads and processes. */
 const POLL_MS = 10;
+/** How long one rests that met a locked file or a failing disk: each look at the latter may write the write-ahead log anew. */
+const LOOK_AGAIN_MS = 100;
 /** How long a call leaves a locked file alone before it tries again. */
 const BUSY_RETRY_MS = 2;
 const SQLITE_BUSY = 5;
@@ -182,7 +184,9 @@ class SqliteEventStore implements EventStore {
         checkpointedAt = performance.now();
         this.checkpoint();
       }
-      if (!batch || batch.caughtUp) await this.change(seen, signal);
+      // What could not be read, or is not on disk yet, is there though nobody commits any more.
+      if (!batch) await Bun.sleep(LOOK_AGAIN_MS);
+      else if (batch.caughtUp) await this.change(seen, signal);
     }
   }
 
@@ -292,7 +296,7 @@ class SqliteEventStore implements EventStore {
   private nextBatch(position: Position, filter: LogFilter): LogBatch | null {
     try {
       const batch = this.reader.batch(position, filter, this.reader.head());
-      return batch.position === position || this.writeAheadLog.flush() ? batch : null;
+      return batch.position === position || this.writeAheadLog.makeDurable() ? batch : null;
     } catch (error) {
       if (isBusy(error)) return null;
       throw this.failureOf(error);

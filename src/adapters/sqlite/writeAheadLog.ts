@@ -6,8 +6,16 @@ const CHUNK_BYTES = 1_024 * 1_024;
 /** The write-ahead log of the database at `path`, beside a connection to it that stays open: so it stays the same file. */
 export class WriteAheadLog {
   private opened: number | null = null;
+  /** The last flush has failed, so the next one would leave out what that one could not write. */
+  private isFlushMissing = false;
 
   constructor(private readonly path: string) {}
+
+  /** Flushes, and writes all anew first where the flush before has failed. False when the disk has failed, or somebody writes. */
+  makeDurable(): boolean {
+    this.isFlushMissing = !(this.isFlushMissing ? this.rewrite() : this.flush());
+    return !this.isFlushMissing;
+  }
 
   /** Waits until all that is written is on disk. False when the disk has failed. */
   flush(): boolean {
