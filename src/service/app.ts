@@ -33,7 +33,7 @@ import { bootstrap, hasBootstrapKey, hasWorkspace } from "./firstRun.ts";
 import { makeControllers } from "./httpControllers.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import { openLocalControl } from "./localControlServer.ts";
-import { openLogInstance } from "./openInstanceFromConfig.ts";
+import { openInstanceFromConfig } from "./openInstanceFromConfig.ts";
 import { requireDkimKeys } from "./requireDkimKeys.ts";
 import { directoryError } from "./startupErrors.ts";
 import { heldDetail } from "./status/readiness.ts";
@@ -83,7 +83,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   const store = await openStore(config, { cacheKib: config.storeCacheKib, writingThreads });
   undo.defer(() => store.close());
   const content = openContentStore(config);
-  const opened = await openLogInstance(config, store, content);
+  const opened = await openInstanceFromConfig(config, store, content);
   requireNotFrozen(opened);
   const membership = await joinServices(config, store);
   // The reason why it cannot start is reported, and not that it could not be recorded.

@@ -21,7 +21,7 @@ export interface OpenLogOptions {
 }
 
 /** Proves that the settings belong to the log, and gives its keys. Throws what `openInstance` throws. */
-export async function openLogInstance(
+export async function openInstanceFromConfig(
   config: Config,
   store: EventStore,
   content: ContentStore,

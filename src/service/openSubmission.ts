@@ -4,7 +4,7 @@ import { openSubmissionPort } from "../adapters/smtpServer/submissionPort.ts";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import { BODY_BYTES_MAX } from "../http/body/bodyLimits.ts";
 import type { SubmissionPort } from "../ports/submission/submissionServer.ts";
-import { type SubmissionOptions, submission } from "../smtp/submissionSession.ts";
+import { type SubmissionOptions, submissionSession } from "../smtp/submissionSession.ts";
 import type { Config } from "./config/config.ts";
 import { smtpName } from "./smtpName.ts";
 import { submissionListenError } from "./startupErrors.ts";
@@ -38,7 +38,7 @@ export async function openSubmission(
   const parser = threadedMailParser();
   return {
     port,
-    answer: (options) => port.answer(submission({ ...options, parser })),
+    answer: (options) => port.answer(submissionSession({ ...options, parser })),
     async stop() {
       await port.stop();
       parser.close();

@@ -62,7 +62,7 @@ const TOO_LATE = new Problem("INTERNAL_ERROR", {
 });
 
 /** What decides about sessions of submission over SMTP: the keys, limits and rules of a send over HTTP. */
-export function submission(options: SubmissionOptions): SubmissionHandlers<Principal> {
+export function submissionSession(options: SubmissionOptions): SubmissionHandlers<Principal> {
   const timeouts = makeRequestTimeouts(options.requestTimeoutMs);
   return {
     logIn: (password, client) => logIn(options, password, client),

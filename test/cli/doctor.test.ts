@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { askService } from "../../src/cli/service/askRunningService.ts";
+import { askRunningService } from "../../src/cli/service/askRunningService.ts";
 import { openLocalControl, serviceAddress } from "../../src/service/localControlServer.ts";
 import { ageText, type Check, readModelLag } from "../../src/service/status/healthChecks.ts";
 import { runCommand } from "../support/process/runCommand.ts";
@@ -191,7 +191,10 @@ describe("doctor", () => {
         dashboardLink: async () => null,
       });
       try {
-        expect(await askService(itsDir, "/status", TEST_MS_MAX)).toEqual({ kind: "answered", body: found });
+        expect(await askRunningService(itsDir, "/status", TEST_MS_MAX)).toEqual({
+          kind: "answered",
+          body: found,
+        });
       } finally {
         await control.close();
         await rm(itsDir, { recursive: true, force: true });

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startWarnings } from "../../src/cli/service/startupWarnings.ts";
+import { startupWarnings } from "../../src/cli/service/startupWarnings.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { directoryError } from "../../src/service/startupErrors.ts";
 import { type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
@@ -226,7 +226,7 @@ describe("a service that cannot start", () => {
 describe("a service that starts warns", () => {
   const nothing = { hasBootstrapKey: false, isWithoutWorkspace: false, held: null, isGreeted: false };
   const warnings = (env: Readonly<Record<string, string>>) =>
-    startWarnings(readConfig({ SMTP_URL: "outbox:", ...env }), nothing);
+    startupWarnings(readConfig({ SMTP_URL: "outbox:", ...env }), nothing);
 
   test("once, when anybody can listen in to its callers", () => {
     expect(warnings({ HOST: "0.0.0.0" })).toEqual([expect.stringMatching(/^HOST 0\.0\.0\.0 .*TLS/)]);
@@ -242,10 +242,10 @@ describe("a service that starts warns", () => {
 
   test("of mail that goes into files because nobody has said where else, unless the greeting has said so", () => {
     const unset = readConfig({ DATA_DIR: "/data" });
-    expect(startWarnings(unset, nothing)).toEqual([
+    expect(startupWarnings(unset, nothing)).toEqual([
       "SMTP_URL is not set: mail is written to /data/outbox and goes nowhere else",
     ]);
-    expect(startWarnings(unset, { ...nothing, isGreeted: true })).toEqual([]);
+    expect(startupWarnings(unset, { ...nothing, isGreeted: true })).toEqual([]);
     expect(warnings({ SMTP_URL: "smtp://relay.example.com" })).toEqual([]);
   });
 
@@ -276,16 +276,16 @@ describe("a service that starts warns", () => {
 
   test("of mail that is held since the log was restored", () => {
     const held = "what was not done before is held";
-    expect(startWarnings(readConfig({ SMTP_URL: "outbox:" }), { ...nothing, held })).toEqual([held]);
+    expect(startupWarnings(readConfig({ SMTP_URL: "outbox:" }), { ...nothing, held })).toEqual([held]);
   });
 
   test("of the key of a first run for as long as it is there, unless the greeting has said so", () => {
     const settings = readConfig({ DATA_DIR: "/data", SMTP_URL: "outbox:" });
     const started = { ...nothing, hasBootstrapKey: true };
-    expect(startWarnings(settings, started)).toEqual([
+    expect(startupWarnings(settings, started)).toEqual([
       expect.stringMatching(/^\/data\/bootstrap\.key .*revoke/),
     ]);
-    expect(startWarnings(settings, { ...started, isGreeted: true })).toEqual([]);
+    expect(startupWarnings(settings, { ...started, isGreeted: true })).toEqual([]);
   });
 
   test(

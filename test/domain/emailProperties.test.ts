@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { emailAggregate } from "../../src/commands/aggregateDefinitions.ts";
-import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
+import { classifyMailOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
 import { eraseContent, retireContent } from "../../src/domain/email/contentRemoval.ts";
 import { expire, expireLease, recordOutcome, startDelivery } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
@@ -258,10 +258,10 @@ describe("nextAction (properties)", () => {
   });
 });
 
-test("classifyOutcome is total, and only an answer can end a message (property)", () => {
+test("classifyMailOutcome is total, and only an answer can end a message (property)", () => {
   fc.assert(
     fc.property(mailOutcomes, (outcome) => {
-      const verdict = classifyOutcome(outcome);
+      const verdict = classifyMailOutcome(outcome);
       const isEnd = verdict.kind !== "deferred";
       if (isEnd) expect(["accepted", "refused"]).toContain(outcome.kind);
       expect(verdict.kind === "sent").toBe(outcome.kind === "accepted");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
+import { classifyMailOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
 import { relayIdOf, replyCodes, toRecordedVerdict } from "../../src/domain/email/recordedVerdict.ts";
 import type { MailOutcome } from "../../src/kernel/outcome/mailOutcome.ts";
 
@@ -66,7 +66,7 @@ describe("what is recorded of an outcome", () => {
     );
     fc.assert(
       fc.property(outcome, (one) => {
-        const kept = toRecordedVerdict(classifyOutcome(one), seal, ADDRESSES);
+        const kept = toRecordedVerdict(classifyMailOutcome(one), seal, ADDRESSES);
         expect(JSON.stringify(kept)).not.toContain("~");
         expect(kept).toHaveProperty("sealedReply");
       }),
@@ -74,7 +74,7 @@ describe("what is recorded of an outcome", () => {
   });
 
   test("seals nothing where nothing was said", () => {
-    expect(toRecordedVerdict(classifyOutcome({ kind: "outOfTime" }), seal, ADDRESSES)).not.toHaveProperty(
+    expect(toRecordedVerdict(classifyMailOutcome({ kind: "outOfTime" }), seal, ADDRESSES)).not.toHaveProperty(
       "sealedReply",
     );
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
+import { classifyMailOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
 import { reasonOfReply } from "../../src/domain/email/relayReplyRules.ts";
 import type { MailStage } from "../../src/kernel/outcome/mailOutcome.ts";
 
@@ -467,7 +467,7 @@ const OTHERS: readonly Row[] = [
 ];
 
 function read([stage, , , reply]: Row): readonly [string, string] {
-  const verdict = classifyOutcome({ kind: "refused", stage, code: Number(reply.slice(0, 3)), reply });
+  const verdict = classifyMailOutcome({ kind: "refused", stage, code: Number(reply.slice(0, 3)), reply });
   switch (verdict.kind) {
     case "sent":
       return ["sent", ""];

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { webhookDeliveryAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import {
-  classifyOutcome,
+  classifyWebhookOutcome,
   type WebhookVerdict,
 } from "../../src/domain/webhookDelivery/classifyWebhookOutcome.ts";
 import {
@@ -257,7 +257,7 @@ describe("an answer", () => {
   ] as const satisfies readonly (readonly [WebhookOutcome, WebhookVerdict])[])(
     "%j means %j",
     (outcome, verdict) => {
-      expect(classifyOutcome(outcome)).toEqual(verdict);
+      expect(classifyWebhookOutcome(outcome)).toEqual(verdict);
     },
   );
 });

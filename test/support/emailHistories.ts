@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
+import { classifyMailOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
 import { eraseContent } from "../../src/domain/email/contentRemoval.ts";
 import {
   cancel,
@@ -216,7 +216,7 @@ function decideOn(state: EmailState, happening: Happening, on: DecideOn): Decide
       return { attempt: attempt + 1, decision: startDelivery(state, request) };
     }
     case "outcome": {
-      const verdict = toRecordedVerdict(classifyOutcome(happening.outcome), () => "sealed", []);
+      const verdict = toRecordedVerdict(classifyMailOutcome(happening.outcome), () => "sealed", []);
       return { attempt, decision: recordOutcome(state, attempt, verdict, { ...on, transport: "smtp" }) };
     }
     case "leaseExpires":

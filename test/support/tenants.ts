@@ -24,7 +24,7 @@ import { dependenciesFromConfig } from "../../src/service/adapters/dependenciesF
 import { openContentStore } from "../../src/service/adapters/openContentStore.ts";
 import { openStore } from "../../src/service/adapters/openStore.ts";
 import { readConfig } from "../../src/service/config/config.ts";
-import { openLogInstance } from "../../src/service/openInstanceFromConfig.ts";
+import { openInstanceFromConfig } from "../../src/service/openInstanceFromConfig.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { addressOf } from "./addressOf.ts";
 import { type Caller, callerOf, startTestApp, type TestApp } from "./service.ts";
@@ -76,7 +76,7 @@ export async function openLog(env: Environment): Promise<Dependencies> {
   const config = readConfig(env);
   const store = await openStore(config);
   const content = openContentStore(config);
-  const { keys } = await openLogInstance(config, store, content);
+  const { keys } = await openInstanceFromConfig(config, store, content);
   return makeDependencies({
     ...dependenciesFromConfig(config),
     store,

@@ -10,7 +10,7 @@ import { progressBar } from "../output/progressBar.ts";
 import { type Command, type Invocation, UsageError } from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";
 import { withStore } from "../program/openStoreForCommand.ts";
-import { auditReport } from "./verifyReport.ts";
+import { verifyReport } from "./verifyReport.ts";
 
 const SEAL_DIGEST = /^[0-9a-f]{64}$/;
 
@@ -80,6 +80,6 @@ async function verifySeals(invocation: Invocation, signal: AbortSignal): Promise
       signal,
     });
   const result = await withStore(config, check, { evenIfFaulty: true }).finally(bar.end);
-  print(result, auditReport(result, Date.now()));
+  print(result, verifyReport(result, Date.now()));
   return result.findings > 0 ? 1 : 0;
 }

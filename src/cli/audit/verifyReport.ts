@@ -77,7 +77,7 @@ function sealLines({ chain, uncovered }: LogVerification, now: EpochMs): readonl
 }
 
 /** The result of a verification for a person: findings first, then what was checked, what it means and what to do. */
-export function auditReport(result: LogVerification, now: EpochMs): readonly string[] {
+export function verifyReport(result: LogVerification, now: EpochMs): readonly string[] {
   const { findings, shown } = result;
   return [
     ...shown.map(findingLine),

@@ -1,7 +1,7 @@
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { DashboardLinkAnswer } from "../../service/dashboardLink.ts";
 import { type Command, CommandFailure, notFound } from "../program/command.ts";
-import { askService } from "../service/askRunningService.ts";
+import { askRunningService } from "../service/askRunningService.ts";
 import { noWorkspace, severalWorkspaces } from "../workspace/workspaceOption.ts";
 
 const ASK_MS_MAX = 15_000;
@@ -36,7 +36,7 @@ export const dashboardLinkCommand: Command = {
 
 async function ask(dataDir: string, workspaceId: string | undefined): Promise<DashboardLinkAnswer> {
   const query = workspaceId === undefined ? "" : (`?workspace=${encodeURIComponent(workspaceId)}` as const);
-  const asked = await askService(dataDir, `/dashboard-link${query}`, ASK_MS_MAX);
+  const asked = await askRunningService(dataDir, `/dashboard-link${query}`, ASK_MS_MAX);
   if (asked.kind === "answered") return asked.body as DashboardLinkAnswer;
   if (asked.kind === "none") {
     throw new CommandFailure("refused", `no service runs on ${dataDir}`, `start it: \`${POSTLEDGER} serve\``);

@@ -7,7 +7,7 @@ import type { Config } from "../../service/config/config.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { progressBar } from "../output/progressBar.ts";
 import type { OpenForCommand } from "../program/openStoreForCommand.ts";
-import { askService } from "../service/askRunningService.ts";
+import { askRunningService } from "../service/askRunningService.ts";
 
 /** Instances notice within a second that the log is frozen; the rest is for a machine that is busy. */
 const FREEZE_NOTICED_MS = 2 * SECOND_MS;
@@ -33,7 +33,7 @@ function unsettledServices({ log }: OpenForCommand, config: Config): Unsettled {
     return async () => (await atWork()).map(({ host, dataDir }) => `${host}:${dataDir}`);
   }
   return async () => {
-    const answer = await askService(config.dataDir, "/settled", ASK_MS_MAX);
+    const answer = await askRunningService(config.dataDir, "/settled", ASK_MS_MAX);
     const isSettled = answer.kind === "none" || (answer.kind === "answered" && answer.body === true);
     return isSettled ? [] : [`${hostname()}:${config.dataDir}`];
   };

@@ -11,7 +11,7 @@ import { dependenciesFromConfig } from "../../service/adapters/dependenciesFromC
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { type OpenStoreOptions, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
-import { type OpenLogOptions, openLogInstance } from "../../service/openInstanceFromConfig.ts";
+import { type OpenLogOptions, openInstanceFromConfig } from "../../service/openInstanceFromConfig.ts";
 import { storeError } from "../../service/startupErrors.ts";
 import { refuseEmptyStore } from "./dataDirectory.ts";
 
@@ -79,7 +79,12 @@ export async function withLog<Result>(
   try {
     if (!use.begins && (await isUnused(config, log))) refuseEmptyStore();
     const content = openContentStore(config);
-    const { keys, logId, incarnation, frozenAt, format } = await openLogInstance(config, log, content, use);
+    const { keys, logId, incarnation, frozenAt, format } = await openInstanceFromConfig(
+      config,
+      log,
+      content,
+      use,
+    );
     const store = frozenAt === null ? log : readOnlyEventStore(log);
     const deps = makeDependencies({
       ...dependenciesFromConfig(config),

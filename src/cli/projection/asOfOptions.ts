@@ -8,7 +8,7 @@ import { type Invocation, type Operand, type Option, UsageError } from "../progr
 import { interruptible } from "../program/interruptible.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { parseTime } from "../program/timeArgument.ts";
-import { readingBar } from "./readingProgressBar.ts";
+import { readingProgressBar } from "./readingProgressBar.ts";
 
 export type Format = "jsonl" | "csv";
 
@@ -68,7 +68,7 @@ export async function withReadModelsAsOf(
   { projection, times }: { readonly projection: Projection; readonly times: readonly number[] },
   work: (pasts: readonly PastReadModel[], signal: AbortSignal) => Promise<void>,
 ): Promise<number> {
-  const bar = readingBar(times.length === 1 ? "as of" : "diff");
+  const bar = readingProgressBar(times.length === 1 ? "as of" : "diff");
   return interruptible(LEFT, async (signal) => {
     try {
       await withLog(

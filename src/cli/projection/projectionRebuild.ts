@@ -8,7 +8,7 @@ import type { Command, Invocation } from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { PROJECTION_NAMES, projectionsNamed } from "./projectionNames.ts";
-import { readingBar } from "./readingProgressBar.ts";
+import { readingProgressBar } from "./readingProgressBar.ts";
 
 /** Rebuilds; as the owner of the data directory when no service runs on it. */
 async function rebuildNamed(
@@ -47,7 +47,7 @@ export const projectionRebuild: Command = {
   examples: ["postledger projection rebuild", "postledger projection rebuild emails suppressions"],
   run: (invocation) =>
     interruptible("the same command goes on from here within a day", async (signal) => {
-      const bar = readingBar("rebuild");
+      const bar = readingProgressBar("rebuild");
       const results = await rebuildNamed(invocation, signal, bar.show).finally(bar.end);
       const lines = results.map(({ name, outcome, file, reason, resumedFrom }) => {
         const how = resumedFrom === null ? "" : "  went on from an interrupted rebuild";

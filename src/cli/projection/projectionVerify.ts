@@ -4,7 +4,7 @@ import type { Command } from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { PROJECTION_NAMES, projectionsNamed } from "./projectionNames.ts";
-import { readingBar } from "./readingProgressBar.ts";
+import { readingProgressBar } from "./readingProgressBar.ts";
 
 export const projectionVerify: Command = {
   name: "projection verify",
@@ -16,7 +16,7 @@ export const projectionVerify: Command = {
   run: (invocation) =>
     interruptible("nothing was decided", async (signal) => {
       const differences: Difference[] = [];
-      const bar = readingBar("verify");
+      const bar = readingProgressBar("verify");
       const results = await withLog(
         invocation.config,
         ({ deps: { store }, storage }) =>

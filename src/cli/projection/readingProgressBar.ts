@@ -3,7 +3,7 @@ import { readingProgress } from "../../service/readingProgress.ts";
 import { progressBar } from "../output/progressBar.ts";
 
 /** A bar for a reading of the log: how far it is, how fast it goes and how long it will still take. */
-export function readingBar(label: string): { show(progress: ReadingProgress): void; end(): void } {
+export function readingProgressBar(label: string): { show(progress: ReadingProgress): void; end(): void } {
   const bar = progressBar(label);
   return {
     show(progress) {

@@ -17,7 +17,7 @@ export type ServiceAnswer =
 type ControlPath = "/status" | "/settled" | `/dashboard-link${string}`;
 
 /** Asks the service that runs on a data directory. */
-export async function askService(
+export async function askRunningService(
   dataDir: string,
   path: ControlPath,
   timeoutMs: number,

@@ -23,7 +23,7 @@ import { type Command, CommandFailure } from "../program/command.ts";
 import { requireDataDirectory } from "../program/dataDirectory.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
 import { projectionNamed } from "../projection/projectionNames.ts";
-import { askService } from "./askRunningService.ts";
+import { askRunningService } from "./askRunningService.ts";
 
 /** The service looks at everything before it answers: the relay alone may take 15 s. */
 const ASK_MS_MAX = 30_000;
@@ -77,7 +77,7 @@ function checksWithoutService(config: Config, service: Check): Promise<readonly 
 }
 
 async function checksOf(config: Config): Promise<readonly Check[]> {
-  const asked = await askService(config.dataDir, "/status", ASK_MS_MAX);
+  const asked = await askRunningService(config.dataDir, "/status", ASK_MS_MAX);
   switch (asked.kind) {
     case "answered":
       return asked.body as readonly Check[];

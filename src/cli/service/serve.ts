@@ -4,7 +4,7 @@ import { counted } from "../../kernel/text/text.ts";
 import { type RunningApp, startApp } from "../../service/app.ts";
 import type { Config } from "../../service/config/config.ts";
 import { greeting } from "./greeting.ts";
-import { startWarnings } from "./startupWarnings.ts";
+import { startupWarnings } from "./startupWarnings.ts";
 import { STATUS_AT_ONCE, STOP_SIGNALS, type StopSignal, stopSignals } from "./stopSignals.ts";
 
 /** Runs the service until SIGTERM or SIGINT, then drains it. A later signal ends it at once. */
@@ -18,7 +18,7 @@ export async function serve(config: Config): Promise<void> {
   logger.info({ url: app.url.href, store: config.storeUrl.split(":", 1)[0] }, "listening");
   if (app.submission !== null) logger.info(app.submission, "taking mail over SMTP");
   if (app.inbound !== null) logger.info(app.inbound, "taking mail that comes back");
-  for (const warning of startWarnings(config, { ...app, isGreeted })) logger.warn(warning);
+  for (const warning of startupWarnings(config, { ...app, isGreeted })) logger.warn(warning);
   const signal = await stopAsked;
   logDrain(config, logger, { app, signal });
   await app.stop();

@@ -10,7 +10,7 @@ interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspa
 }
 
 /** What works and should not stay so, a sentence each for the log. */
-export function startWarnings(
+export function startupWarnings(
   config: Pick<
     Config,
     | "host"

@@ -80,7 +80,7 @@ function refusedForGood(refused: Refused): Verdict {
 }
 
 /** What the outcome of an attempt means. Pure, and total over everything that a relay can answer. */
-export function classifyOutcome(outcome: MailOutcome): Verdict {
+export function classifyMailOutcome(outcome: MailOutcome): Verdict {
   switch (outcome.kind) {
     case "accepted":
       return { kind: "sent", reply: outcome.reply };

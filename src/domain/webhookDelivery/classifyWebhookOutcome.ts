@@ -16,7 +16,7 @@ const RETRY_AFTER_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const GONE = 410;
 
 /** Only 2xx is success; a redirection is a failure, because the address behind it was not vetted. */
-export function classifyOutcome(outcome: WebhookOutcome): WebhookVerdict {
+export function classifyWebhookOutcome(outcome: WebhookOutcome): WebhookVerdict {
   if (outcome.kind === "notSent") return { kind: "ours", reason: outcome.reason };
   if (outcome.kind === "failed") {
     const { reason } = outcome;

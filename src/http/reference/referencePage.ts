@@ -58,7 +58,7 @@ function languageChoice(): string {
 }
 
 /** The reference as one static page, made from the document alone. */
-export function docsPage(document: OpenApiDocument, links: ReferenceLinks): string {
+export function referencePage(document: OpenApiDocument, links: ReferenceLinks): string {
   const { info, servers, tags } = document;
   const base = servers[0]?.url ?? "";
   const all = [...operationEntries(document, base), ...eventEntries(document)];

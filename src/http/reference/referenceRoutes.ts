@@ -6,7 +6,7 @@ import { requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { compactDocument } from "./compactDocument.ts";
 import type { OpenApiDocument } from "./openApiTypes.ts";
-import { docsPage } from "./referencePage.ts";
+import { referencePage } from "./referencePage.ts";
 import { REFERENCE_STYLE } from "./referenceStyle.ts";
 
 /** The script of the page, as browsers get it. */
@@ -100,7 +100,7 @@ export function referenceController({ document, basePath }: ReferenceOptions) {
   );
   const links = { document: basePath + routes.openApi.path, script: basePath + SCRIPT_PATH };
   const html = lazy(() =>
-    page(docsPage(document(), links), pageHeaders(REFERENCE_STYLE, "script-src 'self'")),
+    page(referencePage(document(), links), pageHeaders(REFERENCE_STYLE, "script-src 'self'")),
   );
   return new Elysia({ normalize: false })
     .get(routes.openApi.path, answer(json))

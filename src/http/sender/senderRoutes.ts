@@ -9,11 +9,11 @@ import { hooksOf } from "../server/operationHooks.ts";
 import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { addedSender } from "./addSenderRequest.ts";
-import { senderPage } from "./confirmationPage.ts";
 import { addOrRenameSender, existingSender, isSenderId, switchExistingSender } from "./senderChanges.ts";
 import { senderOperations } from "./senderOperations.ts";
 import { senderJson } from "./senderResource.ts";
 import type { SenderVerification } from "./senderVerification.ts";
+import { verificationLinkPage } from "./verificationLinkPage.ts";
 
 interface SendersOptions {
   readonly deps: Dependencies;
@@ -93,14 +93,14 @@ export function senderPagesController(deps: Dependencies) {
   return new Elysia({ normalize: false })
     .get(routes.showSenderVerification.path, async ({ params, request }) => {
       const { instanceStatus, requester } = await readVerificationLink(deps, params.token);
-      return senderPage(instanceStatus, requestContextOf(request).requestId, requester);
+      return verificationLinkPage(instanceStatus, requestContextOf(request).requestId, requester);
     })
     .post(
       routes.confirmSenderVerification.path,
       async ({ params, request }) => {
         const { requestId } = requestContextOf(request);
         const context = { at: deps.clock.now(), correlationId: requestId, actor: "verification-link" };
-        return senderPage(await confirmVerificationLink(deps, params.token, context), requestId);
+        return verificationLinkPage(await confirmVerificationLink(deps, params.token, context), requestId);
       },
       // A browser posts an empty form, which nobody reads.
       { parse: async () => null },

@@ -4,7 +4,7 @@ import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { claimEmail, recordSimulatedAttempt } from "../../commands/email/mailAttempts.ts";
 import { mailMessage, type WholeContent } from "../../commands/email/mailMessage.ts";
 import { load } from "../../commands/transact.ts";
-import { classifyOutcome, type Verdict } from "../../domain/email/classifyMailOutcome.ts";
+import { classifyMailOutcome, type Verdict } from "../../domain/email/classifyMailOutcome.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
 import { nextAction } from "../../domain/email/nextAction.ts";
 import {
@@ -161,7 +161,7 @@ async function handOver(
   const { state } = on.history;
   invariant(session && state, "what does not stay inside is claimed with a session alone");
   const message = mailMessage(due.id, state, content, returnPathOf(context, on));
-  const verdict = classifyOutcome(await session.send(message, deadline));
+  const verdict = classifyMailOutcome(await session.send(message, deadline));
   const { relay } = session;
   const recorded = {
     ...recordedVerdictOf(context, on, verdict, content),
@@ -187,7 +187,7 @@ async function simulate(
   end: SimulatedEnd,
   { workspace, content }: Pick<AttemptOutcome, "workspace" | "content">,
 ): Promise<DeliveryReport> {
-  const verdict = recordedVerdictOf(context, on, classifyOutcome(simulatedOutcome(end)), content);
+  const verdict = recordedVerdictOf(context, on, classifyMailOutcome(simulatedOutcome(end)), content);
   const attempted = { verdict, feedback: simulatedFeedback(end) };
   const simulator = { ...context, transport: SIMULATOR };
   await retryUntilRecorded(context, on.due.id, () =>

@@ -12,7 +12,7 @@ import {
   verificationTokenOf,
 } from "../../commands/sender/verificationLink.ts";
 import { load } from "../../commands/transact.ts";
-import { classifyOutcome, type Verdict } from "../../domain/email/classifyMailOutcome.ts";
+import { classifyMailOutcome, type Verdict } from "../../domain/email/classifyMailOutcome.ts";
 import {
   type ClaimedMail,
   claimVerificationMail,
@@ -209,7 +209,7 @@ export class VerificationMailWorker {
     const suppression = await load(deps.store, suppressionAggregate, suppressionStream(senderId));
     if (suppression.state !== null) return { kind: "failed", reason: "recipient_suppressed", isFinal: true };
     const outcome = await session.send(await this.message(senderId, claimed), deadline);
-    return resultOf(classifyOutcome(outcome), transport.name);
+    return resultOf(classifyMailOutcome(outcome), transport.name);
   }
 
   /** The same for every attempt, so that receivers can drop a repeat. */

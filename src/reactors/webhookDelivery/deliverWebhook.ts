@@ -12,7 +12,10 @@ import {
 } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import type { MappedEvent, WebhookPayload } from "../../commands/webhookDelivery/webhookPayload.ts";
 import { signingSecrets, type WebhookEndpoint } from "../../domain/webhook/state.ts";
-import { classifyOutcome, type WebhookVerdict } from "../../domain/webhookDelivery/classifyWebhookOutcome.ts";
+import {
+  classifyWebhookOutcome,
+  type WebhookVerdict,
+} from "../../domain/webhookDelivery/classifyWebhookOutcome.ts";
 import type { AttemptFacts } from "../../domain/webhookDelivery/decisions.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 import { redactResponse } from "../../domain/webhookDelivery/redactResponse.ts";
@@ -187,7 +190,7 @@ async function conclude(
   const { workspaceId, endpointId } = row;
   const { store } = context.deps;
   context.blockedDestinations.note({ workspaceId, endpointId, url }, outcome);
-  const verdict = classifyOutcome(outcome);
+  const verdict = classifyWebhookOutcome(outcome);
   const attempt = { verdict, facts: factsOf(context, outcome, event) };
   await retryUntilRecorded(context, claimed.id, () =>
     recordWebhookAttempt(store, claimed, attempt, recordingOf(context, workspaceId)),

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts";
 import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
-import { askService } from "../../../src/cli/service/askRunningService.ts";
+import { askRunningService } from "../../../src/cli/service/askRunningService.ts";
 import { checkExport } from "../../../src/commands/log/importLog.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { LOG_START } from "../../../src/ports/eventStore.ts";
@@ -221,7 +221,7 @@ describe("a freeze under load", () => {
         await until(isRefused, "the service to refuse", 20_000);
         // What the export is told as well.
         const told = { kind: "answered" as const, body: false };
-        expect(await askService(dataDir, "/settled", 5_000)).toEqual(told);
+        expect(await askRunningService(dataDir, "/settled", 5_000)).toEqual(told);
         answering.resolve(undefined);
         expect(await exporting.result).toMatchObject({ exitCode: 0, err: "", json: { frozen: true } });
         const lines: string[] = [];

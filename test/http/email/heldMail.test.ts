@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { askService } from "../../../src/cli/service/askRunningService.ts";
+import { askRunningService } from "../../../src/cli/service/askRunningService.ts";
 import { instanceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { freezeLog, resumeLog } from "../../../src/commands/instance/freezeAndResume.ts";
 import { transact } from "../../../src/commands/transact.ts";
@@ -56,7 +56,7 @@ const statusOf = async (id: string) => (await tenant.call("GET", `/api/v1/emails
 
 /** What `doctor` is told of held mail; undefined where there is none. */
 async function heldCheck(): Promise<Check | undefined> {
-  const asked = await askService(service.app.dataDir, "/status", STATUS_MS_MAX);
+  const asked = await askRunningService(service.app.dataDir, "/status", STATUS_MS_MAX);
   if (asked.kind !== "answered") throw new Error(`the service is ${asked.kind}`);
   return (asked.body as readonly Check[]).find(({ name }) => name === "delivery");
 }

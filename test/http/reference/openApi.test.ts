@@ -8,7 +8,7 @@ import { operations } from "../../../src/http/reference/allOperations.ts";
 import { compactDocument } from "../../../src/http/reference/compactDocument.ts";
 import { openApiDocument } from "../../../src/http/reference/openApiDocument.ts";
 import { WEBHOOK_EVENTS_TAG } from "../../../src/http/reference/openApiWebhooks.ts";
-import { docsPage } from "../../../src/http/reference/referencePage.ts";
+import { referencePage } from "../../../src/http/reference/referencePage.ts";
 import { contractTable, coverageFaults, promisedAnswers, webhookFaults } from "../../gate/answerCoverage.ts";
 import type { SeenLine } from "../../gate/answerLog.ts";
 import { answerFault, described, document, type SeenAnswer } from "../../gate/documentedAnswers.ts";
@@ -236,7 +236,7 @@ test("the page escapes whatever a description holds", () => {
   const evil = `</code><script>alert("1")</script> & '2'`;
   const body = Type.Object({ [evil]: Text({ maxLength: 3, description: evil }) });
   const sendEmail = { ...operations.sendEmail, summary: evil, description: evil, tag: evil, body };
-  const page = docsPage(
+  const page = referencePage(
     openApiDocument({
       operations: { ...operations, sendEmail } as typeof operations,
       baseUrl,

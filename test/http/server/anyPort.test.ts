@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import PostalMime from "postal-mime";
-import { askService } from "../../../src/cli/service/askRunningService.ts";
+import { askRunningService } from "../../../src/cli/service/askRunningService.ts";
 import type { Check } from "../../../src/service/status/healthChecks.ts";
 import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { callerOf, startTestApp, type TestApp } from "../../support/service.ts";
@@ -29,7 +29,7 @@ describe.each([
   });
 
   test("is what doctor tells", async () => {
-    const asked = await askService(service.dataDir, "/status", START_MS);
+    const asked = await askRunningService(service.dataDir, "/status", START_MS);
     const checks = (asked.kind === "answered" ? asked.body : []) as readonly Check[];
     const { detail } = checks.find(({ name }) => name === "configuration") ?? {};
     expect(detail).toMatch(new RegExp(`BASE_URL ${service.url}/?$`));

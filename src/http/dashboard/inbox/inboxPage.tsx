@@ -33,7 +33,7 @@ function inboxAddress(context: PageContext, parameters: Readonly<Record<string, 
   return context.to("/inbox") + (query.size === 0 ? "" : `?${query}`);
 }
 
-export const Inbox: FC<InboxProps> = (props) => {
+export const InboxPage: FC<InboxProps> = (props) => {
   const { context, mails, opened, cursor, nextCursor, isOutbox } = props;
   return (
     <>

@@ -7,7 +7,7 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
 import { catchUp, type MessageRow, messagePage } from "../message/findMessages.ts";
-import { Inbox } from "./inboxPage.tsx";
+import { InboxPage } from "./inboxPage.tsx";
 
 const MAILS_PER_PAGE = 25;
 
@@ -32,7 +32,7 @@ async function showInbox(options: DashboardOptions, context: PageContext): Promi
     title: "Inbox",
     isWide: true,
     body: (
-      <Inbox
+      <InboxPage
         context={context}
         mails={mails}
         opened={opened}

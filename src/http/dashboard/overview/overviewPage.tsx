@@ -63,7 +63,7 @@ const RANGE_TITLES: Readonly<Record<Range, string>> = {
 };
 
 /** How the service is, and what has become of the workspace's messages. */
-export const Overview: FC<OverviewProps> = (props) => {
+export const OverviewPage: FC<OverviewProps> = (props) => {
   const { context, messages, range } = props;
   return (
     <>

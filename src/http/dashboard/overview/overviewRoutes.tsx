@@ -9,7 +9,7 @@ import { type DashboardRoute, get, type Page, type PageContext } from "../frame/
 import { messagesStream } from "../live/liveRoutes.ts";
 import { type MessageRow, messagePage } from "../message/findMessages.ts";
 import { countsOf, RANGES, type Range } from "./counts.ts";
-import { Overview, type OverviewProps, type Queue } from "./overviewPage.tsx";
+import { OverviewPage, type OverviewProps, type Queue } from "./overviewPage.tsx";
 
 /** Waiting messages that are counted; more are shown as this many or more. */
 const WAITING_MAX = 1_000;
@@ -35,7 +35,7 @@ async function showOverview(options: DashboardOptions, context: PageContext): Pr
     isWide: true,
     assets: messages === null ? [] : ["uPlot.css", "uPlot.js", "plots.js"],
     body: (
-      <Overview
+      <OverviewPage
         context={context}
         now={now}
         range={range}

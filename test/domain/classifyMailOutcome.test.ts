@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
+import { classifyMailOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
 import { enhancedCode } from "../../src/domain/email/relayReplyRules.ts";
 import type { MailOutcome, MailStage } from "../../src/kernel/outcome/mailOutcome.ts";
 
@@ -9,7 +9,7 @@ const refused = (stage: MailStage, reply: string): MailOutcome => {
 
 /** What matters of a verdict, in a line. */
 function told(outcome: MailOutcome): string {
-  const verdict = classifyOutcome(outcome);
+  const verdict = classifyMailOutcome(outcome);
   switch (verdict.kind) {
     case "sent":
       return "sent";
@@ -116,7 +116,10 @@ describe("the relay's fault burns no attempt:", () => {
 
 describe("the rest", () => {
   test("accepted is sent", () => {
-    expect(classifyOutcome({ kind: "accepted", reply: "250 ok" })).toEqual({ kind: "sent", reply: "250 ok" });
+    expect(classifyMailOutcome({ kind: "accepted", reply: "250 ok" })).toEqual({
+      kind: "sent",
+      reply: "250 ok",
+    });
   });
 
   test("no answer to the final dot is ambiguous: the relay may have it", () => {

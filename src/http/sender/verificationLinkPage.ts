@@ -52,7 +52,7 @@ function requesterHtml({ workspaceName, workspaceId, code }: VerificationRequest
 }
 
 /** A page of the verification link. Nothing that a caller sent is in it. */
-export function senderPage(
+export function verificationLinkPage(
   of: LinkStatus | "verified",
   requestId: string,
   requester: VerificationRequester | null = null,
