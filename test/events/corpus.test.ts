@@ -54,7 +54,7 @@ describe("every event that was ever written", () => {
     }
   });
 
-  test("is of a release that has a format of the log for what it knew first: raise LOG_FORMAT where not", () => {
+  test("is of a release that has a format of the log for what it knew first: LOG_FORMAT.reads is how many such releases there are", () => {
     expect(LOG_FORMAT.reads).toBe(formatsOf(corpus));
   });
 });
