@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import type { Child, FC } from "hono/jsx";
+import type { FC } from "hono/jsx";
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { counted, grouped } from "../../../kernel/text/text.ts";
 import { type EpochMs, epochMs, SECOND_MS } from "../../../kernel/time.ts";
@@ -36,12 +36,8 @@ export const ReadModelPage: FC<ReadModelPageProps> = (props) => {
       <Heading title="Read models" beside={<LiveMark stream={stream} />}>
         {mayStart ? (
           <>
-            <Start context={context} verb="verify" isPrimary>
-              Verify all
-            </Start>
-            <Start context={context} verb="rebuild">
-              Rebuild all
-            </Start>
+            <Start context={context} verb="verify" isPrimary label="Verify all" />
+            <Start context={context} verb="rebuild" label="Rebuild all" />
           </>
         ) : null}
       </Heading>
@@ -65,12 +61,8 @@ export const ReadModelPage: FC<ReadModelPageProps> = (props) => {
               cell: ({ name }) =>
                 mayStart ? (
                   <span class="row-actions">
-                    <Start context={context} verb="verify" name={name}>
-                      Verify
-                    </Start>
-                    <Start context={context} verb="rebuild" name={name}>
-                      Rebuild
-                    </Start>
+                    <Start context={context} verb="verify" name={name} label="Verify" />
+                    <Start context={context} verb="rebuild" name={name} label="Rebuild" />
                   </span>
                 ) : null,
             },
@@ -93,18 +85,18 @@ interface StartProps {
   /** Of one read model; all of them without it. */
   readonly name?: string;
   readonly isPrimary?: boolean;
-  readonly children: Child;
+  readonly label: string;
 }
 
-const Start: FC<StartProps> = ({ context, verb, name, isPrimary, children }) => (
+const Start: FC<StartProps> = ({ context, verb, name, isPrimary, label }) => (
   <PostForm context={context} action={`${PATH}/${verb}`}>
     {name === undefined ? null : <input type="hidden" name="name" value={name} />}
     <button
       type="submit"
       class={isPrimary ? "primary" : undefined}
-      aria-label={name === undefined ? undefined : `${children} ${name}`}
+      aria-label={name === undefined ? undefined : `${label} ${name}`}
     >
-      {children}
+      {label}
     </button>
   </PostForm>
 );
