@@ -5,9 +5,10 @@ import { join } from "node:path";
 import PostalMime from "postal-mime";
 import { version } from "../../package.json";
 import { mailFaults } from "../support/mail/strictMail.ts";
+import { COMMAND_LINE } from "../support/process/runCommand.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
-import { ROOT, startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
+import { startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
 import { testStores } from "../support/stores/stores.ts";
 import { message, newKey } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
@@ -25,7 +26,7 @@ async function run(command: readonly string[], env: Readonly<Record<string, stri
   return { status, out, err };
 }
 
-const serve = [process.execPath, join(ROOT, "src/main.ts"), "serve"];
+const serve = [...COMMAND_LINE, "serve"];
 
 /** Why the service does not start with these settings. */
 async function refusal(dataDir: string, env: Readonly<Record<string, string>>): Promise<string> {

@@ -7,72 +7,57 @@ import { readLastSeal } from "../../../src/commands/audit/auditSealer.ts";
 import { AUDIT_STREAM, auditCodec } from "../../../src/domain/audit/events.ts";
 import { parsePublicKeys } from "../../../src/kernel/crypto/signingKey.ts";
 import { newId } from "../../../src/kernel/ids.ts";
-import { COMMAND_LINE } from "../../support/process/runCommand.ts";
-import { runProcess } from "../../support/process/runProcess.ts";
+import { runCommand } from "../../support/process/runCommand.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 const TEST_MS_MAX = 120_000;
 
-interface Ran {
-  readonly status: number;
-  readonly out: string;
-  readonly error: string;
-  // biome-ignore lint/suspicious/noExplicitAny: each command prints what it has.
-  readonly json: any;
-}
-
-/** Runs a command in a process of its own, as a person would. */
-async function run(env: Readonly<Record<string, string>>, ...words: readonly string[]): Promise<Ran> {
-  const { exitCode, out, err } = await runProcess([...COMMAND_LINE, ...words], {
-    env: { ...process.env, ...env },
-  });
-  return {
-    status: exitCode,
-    out,
-    error: err,
-    json: words.includes("--json") && out !== "" ? JSON.parse(out) : null,
-  };
-}
-
 describe("on the command line", () => {
   const folder = mkdtempSync(join(tmpdir(), "postledger-audit-"));
   const keyFile = join(folder, "seal.key");
   const otherKeyFile = join(folder, "other.key");
   const dataDir = join(folder, "data");
-  const env = { DATA_DIR: dataDir, AUDIT_SIGNING_KEY_FILE: keyFile };
+  const env = { AUDIT_SIGNING_KEY_FILE: keyFile };
   afterAll(() => rmSync(folder, { recursive: true }));
 
   test(
     "a key is made, the log is sealed, verified, and found to be changed",
     async () => {
-      const made = await run({ DATA_DIR: dataDir }, "audit", "keygen", keyFile);
-      expect(made.status).toBe(0);
+      const made = await runCommand(["audit", "keygen", keyFile], dataDir);
+      expect(made.exitCode).toBe(0);
       expect(statSync(keyFile).mode & 0o077).toBe(0);
       expect(parsePublicKeys(readFileSync(`${keyFile}.pub`, "utf8"))).toHaveLength(1);
-      const again = await run({}, "audit", "keygen", keyFile);
-      expect([again.status, again.error]).toEqual([
+      const again = await runCommand(["audit", "keygen", keyFile], dataDir);
+      expect([again.exitCode, again.err]).toEqual([
         1,
         `postledger: ${keyFile} is there already, and is not overwritten\n`,
       ]);
-      expect((await run({}, "audit", "keygen", otherKeyFile)).status).toBe(0);
+      expect((await runCommand(["audit", "keygen", otherKeyFile], dataDir)).exitCode).toBe(0);
 
-      const { json: workspace } = await run(env, "workspace", "create", "Acme", "--json");
-      const unsealed = await run(env, "audit", "verify");
-      expect([unsealed.status, unsealed.out]).toEqual([0, expect.stringContaining("no seal: there is none")]);
-      const sealed = await run(env, "audit", "seal", "--json");
-      expect(sealed).toMatchObject({ status: 0, json: { seal: 0 } });
+      const { json: workspace } = await runCommand(["workspace", "create", "Acme", "--json"], dataDir, env);
+      const unsealed = await runCommand(["audit", "verify"], dataDir, env);
+      expect([unsealed.exitCode, unsealed.out]).toEqual([
+        0,
+        expect.stringContaining("no seal: there is none"),
+      ]);
+      const sealed = await runCommand(["audit", "seal", "--json"], dataDir, env);
+      expect(sealed).toMatchObject({ exitCode: 0, json: { seal: 0 } });
 
       const withKey = ["audit", "verify", "--public-key", `${keyFile}.pub`, "--digest", sealed.json.digest];
-      const sound = await run(env, ...withKey, "--json");
-      expect(sound).toMatchObject({ status: 0, json: { findings: 0, uncovered: 0, chain: { signed: 1 } } });
-      const others = await run(env, "audit", "verify", "--public-key", `${otherKeyFile}.pub`);
-      expect([others.status, others.out]).toEqual([
+      const sound = await runCommand([...withKey, "--json"], dataDir, env);
+      expect(sound).toMatchObject({ exitCode: 0, json: { findings: 0, uncovered: 0, chain: { signed: 1 } } });
+      const others = await runCommand(
+        ["audit", "verify", "--public-key", `${otherKeyFile}.pub`],
+        dataDir,
+        env,
+      );
+      expect([others.exitCode, others.out]).toEqual([
         1,
         expect.stringContaining(`unsigned  ${AUDIT_STREAM}@0`),
       ]);
-      const doctor = await run(env, "doctor", "--json");
+      const doctor = await runCommand(["doctor", "--json"], dataDir, env);
       expect(doctor.json).toContainEqual(
         expect.objectContaining({
           name: "last seal",
@@ -83,8 +68,8 @@ describe("on the command line", () => {
       const db = new DatabaseSync(join(dataDir, "events.db"));
       db.exec("UPDATE events SET data = replace(data, 'Acme', 'Acne') WHERE type = 'WorkspaceCreated'");
       db.close();
-      const changed = await run(env, ...withKey);
-      expect(changed.status).toBe(1);
+      const changed = await runCommand([...withKey], dataDir, env);
+      expect(changed.exitCode).toBe(1);
       expect(changed.out).toContain(`changed  workspace-${workspace.id}@0`);
     },
     TEST_MS_MAX,
@@ -98,8 +83,8 @@ describe("on the command line", () => {
   ])(
     "%s is a usage error",
     async (_, words, why) => {
-      const { status, error } = await run({ DATA_DIR: dataDir }, ...words);
-      expect([status, error]).toEqual([2, expect.stringContaining(why)]);
+      const { exitCode, err } = await runCommand(words, dataDir);
+      expect([exitCode, err]).toEqual([2, expect.stringContaining(why)]);
     },
     TEST_MS_MAX,
   );
@@ -107,8 +92,8 @@ describe("on the command line", () => {
   test(
     "a signing key that is none stops the start",
     async () => {
-      const { status, error } = await run({ DATA_DIR: dataDir, AUDIT_SIGNING_KEY: "none" }, "serve");
-      expect([status, error]).toEqual([2, expect.stringContaining("AUDIT_SIGNING_KEY must be")]);
+      const { exitCode, err } = await runCommand(["serve"], dataDir, { AUDIT_SIGNING_KEY: "none" });
+      expect([exitCode, err]).toEqual([2, expect.stringContaining("AUDIT_SIGNING_KEY must be")]);
     },
     TEST_MS_MAX,
   );

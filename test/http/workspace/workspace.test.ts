@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { expectProblem } from "../../support/expectProblem.ts";
 import { lastLetInMs } from "../../support/lastLetIn.ts";
-import { COMMAND_LINE } from "../../support/process/runCommand.ts";
-import { runProcess } from "../../support/process/runProcess.ts";
+import { runCommand } from "../../support/process/runCommand.ts";
 import { relayedService } from "../../support/relayedService.ts";
 import type { Answer, Caller } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -33,8 +32,7 @@ describe.each(await testStores())("the workspace on $name", (store) => {
 
   /** Runs a command on the service's log, beside the service. */
   const command = async (...words: string[]) => {
-    const env = { ...process.env, ...store.env, DATA_DIR: service.app.dataDir };
-    const { exitCode: status, out, err } = await runProcess([...COMMAND_LINE, ...words], { env });
+    const { exitCode: status, out, err } = await runCommand(words, service.app.dataDir, store.env);
     return { status, out, trouble: err.split("\n", 1)[0] ?? "" };
   };
 
