@@ -38,6 +38,16 @@ export function directoryError(variable: string, directory: string, error: unkno
   ]);
 }
 
+/** Why a place that somebody has named cannot be written to; null for an error that is no matter of the place. */
+export function placeFault(error: unknown): string | null {
+  const code = systemCode(error);
+  if (code === null || SYSTEM_FAULTS[code] === undefined) return null;
+  const { path, syscall } = error as NodeJS.ErrnoException;
+  // That something is not there may be a fault of ours, unless a directory was to be made.
+  if (code === "ENOENT" && syscall !== "mkdir") return null;
+  return path === undefined ? fileFaultOf(error) : `${path} cannot be used: ${fileFaultOf(error)}`;
+}
+
 /** Where something listens, and the settings that say so. */
 interface ListenAddress {
   readonly host: string;

@@ -211,6 +211,37 @@ describe("api-key list", () => {
   );
 });
 
+describe("a place that cannot be written to", () => {
+  test(
+    "is named with the reason, and is no fault of Postledger",
+    async () => {
+      const dataDir = await mkdtemp(join(folder, "places-"));
+      await runCommand(["workspace", "create", "Acme"], dataDir);
+      const file = join(folder, "a-file");
+      await Bun.write(file, "");
+      const told = async (where: string, ...words: string[]) => (await runCommand(words, where)).err;
+      expect(await told(dataDir, "backup", "create", "--out", join(file, "backup"))).toBe(
+        `postledger: ${file}/backup.partial cannot be used: there is a file of that name, or on the way to it (ENOTDIR)\n`,
+      );
+      expect(await told(dataDir, "log", "export", "--out", join(file, "log.zst"))).toContain(
+        `${file}/.log.zst.`,
+      );
+      expect(await told(join(file, "data"), "workspace", "create", "Acme")).toContain(
+        `${file}/data cannot be used: `,
+      );
+      const missing = join(folder, "missing");
+      for (const words of [
+        ["audit", "keygen", join(missing, "key")],
+        ["log", "export", "--freeze", "--out", join(missing, "log.zst")],
+      ]) {
+        expect(await told(dataDir, ...words)).toBe(`postledger: there is no directory ${missing}\n`);
+      }
+      expect((await runCommand(["log", "unfreeze"], dataDir)).out).toBe("the log is not frozen\n");
+    },
+    TEST_MS_MAX,
+  );
+});
+
 describe("a name that a tenant has given", () => {
   test(
     "moves no cursor, hides nothing and begins no line of its own",

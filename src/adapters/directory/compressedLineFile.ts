@@ -32,8 +32,10 @@ export async function writeCompressedFile(path: string, chunks: AsyncIterable<st
     await handle.sync().finally(() => handle.close());
     await rename(partial, path);
     await syncFolder(dirname(path));
-  } finally {
-    await rm(partial, { force: true });
+  } catch (error) {
+    // Nobody is to hear that nothing could be removed, in place of why nothing was written.
+    await rm(partial, { force: true }).catch(() => {});
+    throw error;
   }
 }
 

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { newSigningKey, publicKeyPem } from "../../kernel/crypto/signingKey.ts";
-import { reasonOf } from "../../kernel/text/errorReason.ts";
+import { requireDirectoryOf } from "../output/requireDirectoryOf.ts";
 import { type Command, refuse } from "../program/command.ts";
 
 export const auditKeygen: Command = {
@@ -15,6 +15,7 @@ export const auditKeygen: Command = {
   ],
   async run({ operand, print }) {
     const file = operand("file");
+    requireDirectoryOf(file);
     const { pem, publicKey } = newSigningKey();
     try {
       await writeFile(file, pem, { flag: "wx", mode: 0o600 });
@@ -22,7 +23,7 @@ export const auditKeygen: Command = {
     } catch (error) {
       const { code, path } = error as NodeJS.ErrnoException;
       if (code === "EEXIST") refuse(`${path} is there already, and is not overwritten`);
-      refuse(`the key cannot be written: ${reasonOf(error)}`);
+      throw error;
     }
     print({ privateKey: file, publicKey: `${file}.pub` }, [
       `private key in ${file}: set AUDIT_SIGNING_KEY_FILE to it`,

@@ -20,6 +20,7 @@ import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type CopiedContent, copyContentFiles } from "../backup/copyContentFiles.ts";
 import { filesText } from "../output/filesText.ts";
 import { progressBar } from "../output/progressBar.ts";
+import { requireDirectoryOf } from "../output/requireDirectoryOf.ts";
 import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
 import { freezeAndSettle } from "./freezeAndSettle.ts";
@@ -129,6 +130,8 @@ export const logExport: Command = {
     for (const path of [out, contentDir]) {
       if (path !== undefined && path !== STDOUT && existsSync(path)) refuse(`${path} is there already`);
     }
+    // A log must not be frozen for an export that cannot be written.
+    if (out !== STDOUT) requireDirectoryOf(out);
     if (contentDir !== undefined && config.s3 !== null) {
       refuse("the content is on S3, where every instance finds it: keep CONTENT_URL as it is");
     }

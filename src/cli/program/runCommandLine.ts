@@ -7,6 +7,7 @@ import { DamagedLogError, StoreError } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { readConfig } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
+import { placeFault } from "../../service/startupErrors.ts";
 import { DAMAGED_CATALOG_REMEDY, DAMAGED_LOG_REMEDY } from "../../service/status/healthChecks.ts";
 import { terminalText } from "../output/terminalText.ts";
 import { type Command, CommandFailure, UsageError } from "./command.ts";
@@ -100,7 +101,7 @@ function failureOf(error: unknown, parser: Parser | null): ReportedFailure {
   return { status: 1, code: "unexpected", message: (error as Error).stack ?? String(error), hint: null };
 }
 
-/** A failure of what the log or the read models are kept in; null for every other error. */
+/** A failure of files, or of what the log or the read models are kept in; null for every other error. */
 function failureOfFiles(error: unknown): ReportedFailure | null {
   const { message } = error as Error;
   if (error instanceof StoreError || error instanceof FrozenLogError) {
@@ -111,7 +112,8 @@ function failureOfFiles(error: unknown): ReportedFailure | null {
     const hint = error.failure === "damaged" ? `To do: ${DAMAGED_CATALOG_REMEDY}` : null;
     return { status: 1, code: "read_models", message, hint };
   }
-  return null;
+  const fault = placeFault(error);
+  return fault === null ? null : { status: 1, code: "refused", message: fault, hint: null };
 }
 
 /** The failure of a call that names no command, or not what it takes. */
