@@ -2,7 +2,7 @@ import { emailId, replayOf, requestFingerprint } from "../../../domain/email/ide
 import { newId } from "../../../kernel/ids.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
-import { directFilesOwner } from "../../storage/reservationOwner.ts";
+import { directFilesOwner } from "../../storage/reservedFilesOwner.ts";
 import { directBytes } from "../content/fileFacts.ts";
 import { acceptEmail } from "./acceptEmail.ts";
 import { prepareSend } from "./prepareSend.ts";
@@ -13,7 +13,7 @@ import { landed, sharedOutcome } from "./singleFlightSends.ts";
 
 const STORAGE_EXCEEDED: SendRefusal = {
   ...refused("STORAGE_LIMIT_EXCEEDED"),
-  detail: "the workspace's allowance for temporary files (storage_bytes) cannot take the direct files",
+  detail: "the workspace's quota for temporary files (storage_bytes) cannot take the direct files",
 };
 
 /** Instead of a unit of the daily limit, for what does not count. */
