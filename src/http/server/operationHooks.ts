@@ -1,6 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { Json } from "../../kernel/text/json.ts";
+import { NoQuery } from "../body/commonSchemas.ts";
 import { checkBy } from "../body/validation.ts";
 import {
   authorize,
@@ -28,7 +29,7 @@ type Hook = (incoming: Incoming) => Promise<void>;
 type OperationHooks<Of> = { parse: "none"; transform: Hook } & (Of extends { body: infer Body }
   ? { body: Body }
   : unknown) &
-  (Of extends { query: infer Query } ? { query: Query } : unknown);
+  (Of extends { query: infer Query } ? { query: Query } : { query: TSchema });
 
 function reading(
   deps: Dependencies,
@@ -44,19 +45,19 @@ function reading(
  * The key, then the body, then what is in them. Elysia would check a body only after `parse`, before which it makes a
  * stream of every body: that costs a small request more than all of our checks.
  */
-function readAndCheck(read: (request: Request) => Promise<Json>, body: TSchema, query?: TSchema): Hook {
+function readAndCheck(read: (request: Request) => Promise<Json>, body: TSchema, query: TSchema): Hook {
   const checkBody = checkBy(body);
-  const checkQuery = query && checkBy(query);
+  const checkQuery = checkBy(query);
   return async (incoming) => {
     const value = await read(incoming.request);
-    checkQuery?.(incoming.query);
+    checkQuery(incoming.query);
     checkBody(value);
     incoming.body = value;
   };
 }
 
 function hookOf(deps: Dependencies, route: Route, operation: Operation, rules: ReadRules): Hook {
-  const { body, query } = operation;
+  const { body, query = NoQuery } = operation;
   if (body !== undefined) return readAndCheck(reading(deps, route, operation, rules), body, query);
   const check = route.method === "GET" ? authorize(deps, route) : authorizeUnread(deps, route);
   return async ({ request }) => check(request);
@@ -69,11 +70,12 @@ function hookOf(deps: Dependencies, route: Route, operation: Operation, rules: R
 export function hooksOf<All extends Operations>(deps: Dependencies, operations: All) {
   return <Name extends RouteName & keyof All>(name: Name, rules: ReadRules = {}) => {
     const operation = operations[name] as Operation;
-    const { query } = operation;
+    // Whoever sends `?dry_run=1` to an operation without parameters must not believe that it does something.
+    const query = operation.query ?? NoQuery;
     return {
       parse: "none",
       transform: hookOf(deps, routes[name], operation, rules),
-      ...(query === undefined ? {} : { query }),
+      query,
     } as OperationHooks<All[Name]>;
   };
 }

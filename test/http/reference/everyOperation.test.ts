@@ -71,6 +71,18 @@ describe.each(await testStores())("every operation on $name", (store) => {
     expect(answer.text).toContain("nonsense");
   });
 
+  test.each(reading.filter((one) => guarded.includes(one)))(
+    "$name refuses a query parameter that it does not know",
+    async (one) => {
+      const answer = await tenant.call(one.method, `${pathOf(one)}?dry_run=1`, {
+        body: {},
+        headers: headersFor(one),
+      });
+      expect(problemOf(answer)).toEqual({ status: 400, code: "INVALID_REQUEST" });
+      expect(answer.json.errors).toMatchObject([{ pointer: "/dry_run", message: "is not known here" }]);
+    },
+  );
+
   describe("that takes no body", () => {
     const withBody = async (one: Described, body: string, headers: Record<string, string>) => {
       const answer = await rawCall(
