@@ -147,7 +147,7 @@ export interface EventStore {
   flush(options?: CallOptions): Promise<void>;
   /** The stream's last revision, truncated or not; null when it was never written. */
   lastRevision(stream: string, options?: CallOptions): Promise<number | null>;
-  /** The log from after `from` to where its head was, in batches of bounded size. */
+  /** The log from after `from` to where its head was, all of it durable, in batches of bounded size. */
   readAll(from: Position, filter: LogFilter, options?: CallOptions): AsyncIterable<LogBatch>;
   /**
    * The log from after `from`, without end: yields batches, also empty ones when only the position moved or

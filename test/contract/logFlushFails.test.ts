@@ -105,6 +105,29 @@ test("who follows the log looks again when its own flush has failed, though nobo
   await store.close();
 });
 
+test.each(["caller", "flushedAside"] as const)(
+  "the log is not read to its head while that is not on disk (written by: %s)",
+  async (writingThreads) => {
+    const path = join(folder, "log.db");
+    const store = openSqliteEventStore({ path, writingThreads, timeoutMs: 300 });
+    const event = newEvent();
+    isFlushed = () => true;
+    await store.append("one", [event], "noStream");
+    isFlushed = () => false;
+    const flush = spyOn(WriteAheadLog.prototype, "flush").mockReturnValue(false);
+    const read = async () => {
+      const ids: string[] = [];
+      for await (const { events } of store.readAll(LOG_START, {})) ids.push(...events.map(({ id }) => id));
+      return ids;
+    };
+    await expect(read()).rejects.toMatchObject({ name: "StoreError", failure: "unavailable" });
+    flush.mockRestore();
+    isFlushed = () => true;
+    expect(await read()).toEqual([event.id]);
+    await store.close();
+  },
+);
+
 test("nothing is written anew while another process writes", async () => {
   const store = openLog();
   const other = new DatabaseSync(join(folder, "log.db"));

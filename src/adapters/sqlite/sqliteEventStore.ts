@@ -65,10 +65,11 @@ const WRITE_AHEAD_LOG_REMAINS = "the write-ahead log of the log's database, whic
 /** The embedded log: one SQLite file, shared safely by threads and processes of one machine. */
 export function openSqliteEventStore(options: SqliteEventStoreOptions): EventStore {
   const { path, timeoutMs = TIMEOUT_MS, cacheKib = CACHE_KIB, evenIfFaulty = false } = options;
+  const { writingThreads = "caller" } = options;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const db = openLogDatabase(path, { cacheKib, evenIfFaulty });
-  const writer = openLogWriter(options.writingThreads ?? "caller", { db, path, cacheKib: CACHE_KIB });
-  return new SqliteEventStore({ db, writer, path, timeoutMs });
+  const writer = openLogWriter(writingThreads, { db, path, cacheKib: CACHE_KIB });
+  return new SqliteEventStore({ db, writer, path, timeoutMs, writingThreads });
 }
 
 interface StoreParts {
@@ -76,6 +77,7 @@ interface StoreParts {
   readonly writer: LogWriter;
   readonly path: string;
   readonly timeoutMs: number;
+  readonly writingThreads: WritingThreads;
 }
 
 class SqliteEventStore implements EventStore {
@@ -94,9 +96,11 @@ class SqliteEventStore implements EventStore {
   private readonly writeAheadLog: WriteAheadLog;
   private readonly path: string;
   private readonly timeoutMs: number;
+  private readonly writingThreads: WritingThreads;
 
-  constructor({ db, writer, path, timeoutMs }: StoreParts) {
+  constructor({ db, writer, path, timeoutMs, writingThreads }: StoreParts) {
     this.db = db;
+    this.writingThreads = writingThreads;
     this.path = path;
     this.writeAheadLog = new WriteAheadLog(path);
     this.timeoutMs = timeoutMs;
@@ -144,7 +148,14 @@ class SqliteEventStore implements EventStore {
 
   /** A transaction of no events waits its turn, and for the disk, as every other. */
   async flush(options?: CallOptions): Promise<void> {
-    await this.append("", [], "noStream", options);
+    try {
+      await this.append("", [], "noStream", options);
+    } catch (cause) {
+      // Nothing of its own is unknown.
+      throw new StoreError("unavailable", `the log could not be flushed: ${(cause as Error).message}`, {
+        cause,
+      });
+    }
   }
 
   lastRevision(stream: string, options?: CallOptions): Promise<number | null> {
@@ -158,6 +169,7 @@ class SqliteEventStore implements EventStore {
 
   async *readAll(from: Position, filter: LogFilter, options?: CallOptions): AsyncIterable<LogBatch> {
     const until = await this.whenFree(() => this.reader.head(), options);
+    await this.requireDurable(options);
     let position = from;
     for (;;) {
       const batch = await this.whenFree(() => this.reader.batch(position, filter, until), options);
@@ -226,6 +238,13 @@ class SqliteEventStore implements EventStore {
     this.wake();
     this.writeAheadLog.close();
     this.db.close();
+  }
+
+  /** What a reader of the log keeps of it, rows and checkpoints, must not outlive it. Throws `StoreError`. */
+  private async requireDurable(options?: CallOptions): Promise<void> {
+    if (this.writingThreads !== "caller") await this.flush(options);
+    else if (!this.writeAheadLog.makeDurable())
+      throw new StoreError("unavailable", "the write-ahead log cannot be flushed to the disk");
   }
 
   /** {@link whenUnlocked}, for what reads or writes the tables. */
