@@ -62,7 +62,7 @@ export class UsageError extends Error {
 }
 
 /** What kept a command from its work, for programs. */
-export type FailureCode = "no_data" | "not_found" | "refused";
+export type FailureCode = "no_data" | "not_found" | "refused" | "unreadable_event";
 
 /** A command that cannot do what it was asked, for a reason that its caller can do something about. Exit status 1. */
 export class CommandFailure extends Error {

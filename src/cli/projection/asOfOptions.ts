@@ -4,7 +4,13 @@ import { projections } from "../../../projections/index.ts";
 import type { Projection } from "../../../projections/projection.ts";
 import { AsOfError, type PastReadModel, withReadModelAsOf } from "../../readModels/asOf.ts";
 import { fileOutput, type RowOutput, standardOutput } from "../output/jsonAndCsvRows.ts";
-import { type Invocation, type Operand, type Option, UsageError } from "../program/command.ts";
+import {
+  CommandFailure,
+  type Invocation,
+  type Operand,
+  type Option,
+  UsageError,
+} from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { parseTime } from "../program/timeArgument.ts";
@@ -88,9 +94,8 @@ export async function withReadModelsAsOf(
     } catch (error) {
       // Whoever read our output has seen enough.
       if ((error as { code?: string }).code === "EPIPE") return 0;
-      if (!(error instanceof AsOfError)) throw error;
-      process.stderr.write(`postledger: ${error.message}\n`);
-      return 1;
+      if (error instanceof AsOfError) throw new CommandFailure("unreadable_event", error.message);
+      throw error;
     } finally {
       bar.end();
     }

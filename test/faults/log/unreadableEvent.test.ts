@@ -58,6 +58,22 @@ function expectNamed({ exitCode, out, json }: CommandEnd): void {
 }
 
 test(
+  "is named by a command that reads the log up to it, as every error is",
+  async () => {
+    const { exitCode, out, err } = await runCommand(
+      ["projection", "as-of", "0s", "emails", "--json"],
+      dataDir,
+    );
+    expect({ exitCode, out }).toEqual({ exitCode: 1, out: "" });
+    const { error } = JSON.parse(err);
+    expect(error.code).toBe("unreadable_event");
+    expect(error.message).toContain(`stream ${emailStream(id)}, revision 2`);
+    expect(err).not.toContain(SECRET);
+  },
+  TEST_MS_MAX,
+);
+
+test(
   "an event that cannot be read stops the read models that want it, and doctor says which, where and what to do",
   async () => {
     const stopped = async () => {
