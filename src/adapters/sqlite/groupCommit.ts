@@ -24,6 +24,8 @@ const TRANSACTION_BYTES_MAX = 8_000_000;
 const WAITING_APPENDS_MAX = 20_000;
 /** How long to leave the file to another process, or to a disk that failed, before the next try. */
 const RETRY_MS = 2;
+/** What became of a transaction whose writer has thrown: the next one is tried all the same. */
+const LEFT_UNKNOWN: TransactionOutcome = { kind: "failed", isUncertain: true };
 /** How often those are looked for who have waited long enough for a disk that does not answer. */
 const LATE_CHECK_MS = 100;
 
@@ -108,7 +110,7 @@ export class GroupCommit {
   private async commitNext(): Promise<boolean> {
     const batch = this.nextBatch();
     this.inFlight = batch.length;
-    const outcome = await this.writer.commit(batch);
+    const outcome = await this.writer.commit(batch).catch(() => LEFT_UNKNOWN);
     this.inFlight = 0;
     if (outcome.kind === "failed") {
       if (outcome.isUncertain) for (const append of batch) append.uncertain = true;

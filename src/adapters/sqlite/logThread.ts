@@ -63,7 +63,8 @@ export class LogThread<Task, Answer> {
 
   private async restart(lostAt: number): Promise<void> {
     await Bun.sleep(Math.max(0, lostAt + RESTART_MS - performance.now()));
-    this.lostAt = null;
+    // Where none can be begun, the next task tries again.
     this.thread = this.begin();
+    this.lostAt = null;
   }
 }
