@@ -4,7 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";
+import { withLog } from "../../src/cli/program/openStoreForCommand.ts";
+import { issueKey, newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { SECOND_MS } from "../../src/kernel/time.ts";
+import { readConfig } from "../../src/service/config/config.ts";
+import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { type CommandCall, type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
 import { COMMAND_LINE, runCommand } from "../support/process/runCommand.ts";
 import { runProcess } from "../support/process/runProcess.ts";
@@ -57,6 +61,7 @@ describe("a mistake", () => {
     ["", "a command is needed"],
     ["workspace create", "missing required argument 'name'"],
     ["workspace create Acme Ltd", "too many arguments for 'create'"],
+    ["workspace create Acme\nforged", "the name must have visible characters, and no control characters"],
     ["workspace limits any --message-per-day 5", "Did you mean --messages-per-day?"],
     ["workspace limits any --messages-per-day", "'--messages-per-day <n>' argument missing"],
     ["sender add a@example.com --worksapce 1", "unknown option '--worksapce'. Did you mean --workspace?"],
@@ -242,6 +247,29 @@ describe("a place that cannot be written to", () => {
   );
 });
 
+/** What the log holds of a workspace and its key, whose name was given before names were looked at. */
+async function logWithName(dataDir: string, name: string): Promise<{ workspace: string; id: string }> {
+  const made = await withLog(
+    readConfig({ HOST: "127.0.0.1", DATA_DIR: dataDir }),
+    async ({ deps }) => {
+      const context = systemCommandContext("cli");
+      const workspace = await newWorkspace(deps, name, context);
+      const scopes = ["email:read"] as const;
+      const issue = {
+        workspaceId: workspace,
+        name,
+        scopes,
+        expiresAt: null,
+        senders: null,
+        clientRanges: null,
+      };
+      return { workspace, key: await issueKey(deps, issue, context) };
+    },
+    { begins: true },
+  );
+  return { workspace: made.workspace, id: made.key?.id ?? "" };
+}
+
 describe("a name that a tenant has given", () => {
   test(
     "moves no cursor, hides nothing and begins no line of its own",
@@ -250,9 +278,7 @@ describe("a name that a tenant has given", () => {
       const run = (...words: string[]) => runCommand(words, dataDir);
       const name = "\x1b[8mshop\n2030-01-01T00:00:00.000Z  forged\u202e\x9b2K";
       const shown = "\\u001b[8mshop\\u000a2030-01-01T00:00:00.000Z  forged\\u202e\\u009b2K";
-      const workspace = (await run("workspace", "create", name)).out.trim();
-      const { id } = (await run("api-key", "create", "--name", name, "--scopes", "email:read", "--json"))
-        .json;
+      const { workspace, id } = await logWithName(dataDir, name);
       expect((await run("workspace", "list")).out).toBe(`${workspace}  active  ${shown}\n`);
       expect((await run("api-key", "list")).out).toBe(
         `${id}  active   does not expire  ${shown}  email:read\n`,
@@ -260,6 +286,11 @@ describe("a name that a tenant has given", () => {
       const { out } = await run("audit", "log", "--workspace", workspace, "--action", "api_key.issued");
       expect(out.split("\n")).toEqual([expect.stringContaining(`  ${shown} ${id}  `), ""]);
       expect((await run("api-key", "list", "--json")).json).toMatchObject([{ name }]);
+      const refused = await run("api-key", "create", "--name", "sh\u200bop");
+      expect(refused).toMatchObject({
+        exitCode: 2,
+        err: expect.stringContaining("--name must not hold U+200B"),
+      });
     },
     TEST_MS_MAX,
   );

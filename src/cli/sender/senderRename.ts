@@ -1,8 +1,8 @@
 import { renameExistingSender, senderIdOf } from "../../commands/sender/manageSender.ts";
-import { displayNameFault } from "../../domain/sender/displayName.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound, type Option, UsageError } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
+import { shownNameOf } from "../program/shownName.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 import { SENDER_OPERAND, senderNameOf } from "./senderCommand.ts";
 
@@ -14,9 +14,7 @@ export const NAME_OPTION: Option = {
 
 /** Throws a {@link UsageError} for what cannot be a display name. */
 export function displayNameOf(text: string): string {
-  const fault = displayNameFault(text);
-  if (fault !== null) throw new UsageError(`the display name ${fault}`);
-  return text;
+  return shownNameOf("the display name", text);
 }
 
 const REMOVE_NAME_OPTION: Option = { name: "remove-name", value: null, help: "remove the display name" };

@@ -2,10 +2,18 @@ import { type Static, Type } from "@sinclair/typebox";
 import { isTestScope, SCOPES, TEST_SCOPES } from "../../domain/apiKey/scopes.ts";
 import { parseAddressRange } from "../../kernel/network/clientIp.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
+import { SHOWN_NAME_CHARACTERS_MAX } from "../../kernel/text/shownName.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import { Closed, Nullable, Text, Time } from "../body/commonSchemas.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberFaults.ts";
+import {
+  addressFaults,
+  fault,
+  memberRules,
+  NO_FAULTS,
+  shownNameFaults,
+  type UncheckedMembers,
+} from "../body/memberFaults.ts";
 import { checkRules, withRules } from "../body/validation.ts";
 import { invalid, type ProblemDetail } from "../server/problem.ts";
 import { Scope } from "./apiKeyResource.ts";
@@ -13,11 +21,14 @@ import { Scope } from "./apiKeyResource.ts";
 const Scopes = Type.Array(Scope, { minItems: 1, uniqueItems: true, maxItems: SCOPES.length });
 
 const BOUND_ITEMS_MAX = 100;
-
 export const IssueApiKeyBody = withRules(
   Closed(
     {
-      name: Text({ minLength: 1, maxLength: 200, description: "What it is for." }),
+      name: Text({
+        minLength: 1,
+        maxLength: SHOWN_NAME_CHARACTERS_MAX,
+        description: "What it is for. No control characters, and none that cannot be seen.",
+      }),
       scopes: Scopes,
       expires_at: Type.Optional(Nullable(Time("RFC 3339, in the future; never when it is absent or null."))),
       senders: Type.Optional(
@@ -51,7 +62,11 @@ export const IssueApiKeyBody = withRules(
     },
     { examples: [{ name: "Shop", scopes: ["email:send", "email:read"] }] },
   ),
-  memberRules((members) => [...testScopeFaults(members), ...boundFaults(members)]),
+  memberRules((members) => [
+    ...shownNameFaults("/name", members.name),
+    ...testScopeFaults(members),
+    ...boundFaults(members),
+  ]),
 );
 export type IssueApiKeyBody = Static<typeof IssueApiKeyBody>;
 

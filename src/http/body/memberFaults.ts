@@ -1,4 +1,5 @@
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
+import { shownNameFault } from "../../kernel/text/shownName.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 import type { FurtherRules } from "./validation.ts";
 
@@ -25,4 +26,15 @@ export function addressFaults(pointer: string, text: unknown): readonly ProblemD
   if (typeof text !== "string") return NO_FAULTS;
   const parsed = parseAddress(text);
   return "invalid" in parsed ? fault(pointer, parsed.invalid) : NO_FAULTS;
+}
+
+/** What is wrong with a name that people are shown. */
+export function shownNameFaults(
+  pointer: string,
+  name: unknown,
+  charactersMax?: number,
+): readonly ProblemDetail[] {
+  if (typeof name !== "string") return NO_FAULTS;
+  const found = shownNameFault(name, charactersMax);
+  return found === null ? NO_FAULTS : fault(pointer, found);
 }

@@ -5,11 +5,16 @@ import {
   NAME_CHARACTERS_MAX,
   VARIABLES_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
-import { displayNameFault } from "../../domain/sender/displayName.ts";
 import { codePoints, grouped, isHeaderSafe } from "../../kernel/text/text.ts";
 import { parseDateTime } from "../../kernel/time.ts";
 import { NO_DATE_TIME } from "../body/dateTimeText.ts";
-import { addressFaults, fault, NO_FAULTS, type UncheckedMembers } from "../body/memberFaults.ts";
+import {
+  addressFaults,
+  fault,
+  NO_FAULTS,
+  shownNameFaults,
+  type UncheckedMembers,
+} from "../body/memberFaults.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 
 /** As {@link addressFaults}, and which member takes the name that others take beside the address. */
@@ -22,15 +27,11 @@ function mailboxFaults(member: "from" | "to" | "reply_to", address: unknown): re
 }
 
 function nameFaults(body: UncheckedMembers): readonly ProblemDetail[] {
-  const faults: ProblemDetail[] = [];
-  for (const member of ["from_name", "to_name", "reply_to_name"]) {
-    const name = body[member];
-    const message = typeof name === "string" ? displayNameFault(name, NAME_CHARACTERS_MAX) : null;
-    if (message !== null) faults.push({ pointer: `/${member}`, message });
-  }
-  if (body.reply_to_name !== undefined && body.reply_to === undefined)
-    faults.push({ pointer: "/reply_to_name", message: "needs reply_to beside it" });
-  return faults;
+  const faults = ["from_name", "to_name", "reply_to_name"].flatMap((member) =>
+    shownNameFaults(`/${member}`, body[member], NAME_CHARACTERS_MAX),
+  );
+  if (body.reply_to_name === undefined || body.reply_to !== undefined) return faults;
+  return [...faults, ...fault("/reply_to_name", "needs reply_to beside it")];
 }
 
 function metadataFaults(metadata: unknown): readonly ProblemDetail[] {

@@ -1,9 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { NewSender } from "../../commands/sender/manageSender.ts";
-import { DISPLAY_NAME_CHARACTERS_MAX, displayNameFault } from "../../domain/sender/displayName.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
+import { SHOWN_NAME_CHARACTERS_MAX } from "../../kernel/text/shownName.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
-import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberFaults.ts";
+import {
+  addressFaults,
+  fault,
+  memberRules,
+  NO_FAULTS,
+  shownNameFaults,
+  type UncheckedMembers,
+} from "../body/memberFaults.ts";
 import { checkRules, withRules } from "../body/validation.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 
@@ -32,7 +39,7 @@ export const AddSenderBody = withRules(
         Nullable(
           Text({
             minLength: 1,
-            maxLength: DISPLAY_NAME_CHARACTERS_MAX,
+            maxLength: SHOWN_NAME_CHARACTERS_MAX,
             description:
               "Stands beside the address in From where a send has no `from_name`; of a domain, beside each of its addresses that has none of its own. No control characters, and none that cannot be seen.",
           }),
@@ -55,7 +62,7 @@ function senderFaults(body: UncheckedMembers): readonly ProblemDetail[] {
       : NO_FAULTS),
     ...addressFaults("/address", address),
     ...domainFaults(domain),
-    ...displayNameFaults(body.display_name),
+    ...shownNameFaults("/display_name", body.display_name),
   ];
 }
 
@@ -67,12 +74,6 @@ function domainFaults(domain: unknown): readonly ProblemDetail[] {
     "/domain",
     `must be a fully qualified name of at most ${RECORD_DOMAIN_CHARACTERS_MAX} characters`,
   );
-}
-
-function displayNameFaults(name: unknown): readonly ProblemDetail[] {
-  if (typeof name !== "string") return NO_FAULTS;
-  const found = displayNameFault(name);
-  return found === null ? NO_FAULTS : fault("/display_name", found);
 }
 
 /** The sender that a body names. Throws what is wrong with it. */

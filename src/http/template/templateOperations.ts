@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { SHOWN_NAME_CHARACTERS_MAX } from "../../kernel/text/shownName.ts";
 import { AnyName, Closed, Text } from "../body/commonSchemas.ts";
-import { memberRules } from "../body/memberFaults.ts";
+import { memberRules, shownNameFaults } from "../body/memberFaults.ts";
 import { withRules } from "../body/validation.ts";
 import { variablesFaults } from "../email/sendEmailFaults.ts";
 import { answersPage } from "../lists/listOperation.ts";
@@ -8,11 +9,18 @@ import { answersCreated, answersNoContent, answersOk, type Operations } from "..
 import { DraftVersionBody } from "./draftVersionRequest.ts";
 import { Template, TemplatePreview, TemplateVersion } from "./templateResource.ts";
 
-export const TEMPLATE_NAME_CHARACTERS_MAX = 200;
-
-const CreateTemplateBody = Closed(
-  { name: Text({ minLength: 1, maxLength: TEMPLATE_NAME_CHARACTERS_MAX }) },
-  { examples: [{ name: "Order confirmation" }] },
+export const CreateTemplateBody = withRules(
+  Closed(
+    {
+      name: Text({
+        minLength: 1,
+        maxLength: SHOWN_NAME_CHARACTERS_MAX,
+        description: "No control characters, and none that cannot be seen.",
+      }),
+    },
+    { examples: [{ name: "Order confirmation" }] },
+  ),
+  memberRules(({ name }) => shownNameFaults("/name", name)),
 );
 
 export const PreviewBody = withRules(

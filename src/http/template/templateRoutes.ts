@@ -22,7 +22,12 @@ import {
   publishOrRefuse,
   templateIdOf,
 } from "./templateChanges.ts";
-import { type ListVersionsQuery, PreviewBody, templateOperations } from "./templateOperations.ts";
+import {
+  CreateTemplateBody,
+  type ListVersionsQuery,
+  PreviewBody,
+  templateOperations,
+} from "./templateOperations.ts";
 import { templateJson, versionJson } from "./templateResource.ts";
 
 interface TemplatesOptions {
@@ -40,6 +45,7 @@ export function templatesController({ deps, basePath, templates }: TemplatesOpti
     .post(
       routes.createTemplate.path,
       async ({ body, request, set }) => {
+        checkRules(CreateTemplateBody, body);
         const { workspaceId } = principalOf(request);
         const context = commandContextOf(request, deps);
         const id = await createWithinLimit(deps, templates, body.name, context);

@@ -53,10 +53,16 @@ describe("templates in the dashboard", () => {
     expect(await read(id)).toMatchObject({ name: "Welcome", status: "draft" });
     const [key] = (await here.tenant.call("GET", "/api/v1/api-keys")).json.data;
     expect(JSON.stringify((await lastEvent(id))?.metadata)).toContain(key.id);
-    for (const name of ["", "  ", "x".repeat(201)]) {
+    const unreadable = "must have visible characters, and no control characters";
+    for (const [name, fault] of [
+      ["", unreadable],
+      ["  ", unreadable],
+      ["a\u202eb", unreadable],
+      ["x".repeat(201), "must have at most 200 characters"],
+    ] as const) {
       const refused = await here.visitor.post("/templates/new", { name });
       expect(refused.status).toBe(422);
-      expect(refused.html).toContain("A name has 1 to 200 characters.");
+      expect(refused.html).toContain(`A name ${fault}.`);
     }
   });
 

@@ -90,6 +90,9 @@ describe.each(await testStores())("templates on $name", (store) => {
       ["no name", {}, "/name"],
       ["an empty name", { name: "" }, "/name"],
       ["a name of 201 characters", { name: "n".repeat(201) }, "/name"],
+      ["a name of spaces", { name: "  " }, "/name"],
+      ["a name with an escape", { name: "\u001b[8mhidden" }, "/name"],
+      ["a name with a character that cannot be seen", { name: "re\u200bset" }, "/name"],
       ["a name that is no text", { name: 1 }, "/name"],
       ["an unknown field", { name: "n", subject: "s" }, "/subject"],
     ])("with %s is refused", async (_what, body, pointer) => {

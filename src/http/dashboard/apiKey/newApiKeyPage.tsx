@@ -2,15 +2,13 @@
 import type { FC } from "hono/jsx";
 import { SCOPES, TEST_SCOPES } from "../../../domain/apiKey/scopes.ts";
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
+import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/shownName.ts";
 import { CheckBox, EntryForm, Field, TextArea } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
 import { type ApiKeyJson, SCOPE_MEANINGS } from "./apiKeyPage.tsx";
-
-/** The longest name of a key, in characters: as in the API. */
-const NAME_CHARACTERS_MAX = 200;
 
 /** What the form that creates a key held, and what is wrong with it. */
 export interface NewApiKeyForm {
@@ -48,7 +46,7 @@ export const NewApiKeyPage: FC<NewApiKeyPageProps> = ({ context, issuer, form })
         value={form.name}
         hint="What it is for: the service or the person that will use it."
         fault={form.faults?.fields.name}
-        maxLength={NAME_CHARACTERS_MAX}
+        maxLength={SHOWN_NAME_CHARACTERS_MAX}
         isRequired
       />
       <CheckBox

@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
-import { DISPLAY_NAME_CHARACTERS_MAX } from "../../../domain/sender/displayName.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
+import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/shownName.ts";
 import type { senderJson } from "../../sender/senderResource.ts";
 import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field } from "../components/form.tsx";
@@ -97,7 +97,7 @@ const Add: FC<Pick<SenderListProps, "context" | "form">> = ({ context, form }) =
         value={form.displayName}
         hint="Shown beside the address in From. A domain's name is used for its addresses that have none."
         fault={form.faults?.fields.display_name}
-        maxLength={DISPLAY_NAME_CHARACTERS_MAX}
+        maxLength={SHOWN_NAME_CHARACTERS_MAX}
       />
     </EntryForm>
   </section>

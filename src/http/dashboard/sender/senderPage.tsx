@@ -1,9 +1,9 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
-import { DISPLAY_NAME_CHARACTERS_MAX } from "../../../domain/sender/displayName.ts";
 import type { VerificationRequest } from "../../../domain/sender/state.ts";
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
+import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/shownName.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
 import { EntryForm, Field, Refusal } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
@@ -199,7 +199,7 @@ const DisplayName: FC<SenderPageProps> = ({ context, sender, faults, displayName
             : "Stands beside the address in From. Empty: the domain's name, where that has one and speaks for it."
         }
         fault={faults?.fields.display_name}
-        maxLength={DISPLAY_NAME_CHARACTERS_MAX}
+        maxLength={SHOWN_NAME_CHARACTERS_MAX}
       />
     </EntryForm>
   </section>

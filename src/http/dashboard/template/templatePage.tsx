@@ -3,8 +3,8 @@
 import type { FC } from "hono/jsx";
 import type { TemplateRow } from "../../../../projections/templates.ts";
 import { type Template, type TemplateVersion, templateStatus } from "../../../domain/template/state.ts";
+import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/shownName.ts";
 import type { Page } from "../../lists/cursorPaging.ts";
-import { TEMPLATE_NAME_CHARACTERS_MAX } from "../../template/templateOperations.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Bytes } from "../components/bytes.tsx";
 import { EntryForm, Field, Select } from "../components/form.tsx";
@@ -67,7 +67,7 @@ export const NewTemplateForm: FC<NewTemplateFormProps> = ({ context, name, fault
         value={name ?? ""}
         hint="What your colleagues call it: Order confirmation. Recipients never see it."
         fault={fault}
-        maxLength={TEMPLATE_NAME_CHARACTERS_MAX}
+        maxLength={SHOWN_NAME_CHARACTERS_MAX}
         isRequired
       />
     </EntryForm>

@@ -3,7 +3,7 @@
 import { listTemplates } from "../../../../projections/templates.ts";
 import { deleteTemplate } from "../../../commands/template/deleteTemplate.ts";
 import type { TemplateLocation } from "../../../commands/template/manageTemplates.ts";
-import { codePoints } from "../../../kernel/text/text.ts";
+import { shownNameFault } from "../../../kernel/text/shownName.ts";
 import { caughtUpRows } from "../../lists/caughtUpReads.ts";
 import { pageOf, pageRequest } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
@@ -14,7 +14,6 @@ import {
   pageOfVersions,
   templateIdOf,
 } from "../../template/templateChanges.ts";
-import { TEMPLATE_NAME_CHARACTERS_MAX } from "../../template/templateOperations.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
@@ -49,8 +48,8 @@ function listRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRo
     get("/templates/new", scope, async (context) => newTemplatePage(context)),
     post("/templates/new", scope, async (context) => {
       const name = fieldOf(context.form, "name").trim();
-      if (name === "" || codePoints(name) > TEMPLATE_NAME_CHARACTERS_MAX)
-        return newTemplatePage(context, name, `A name has 1 to ${TEMPLATE_NAME_CHARACTERS_MAX} characters.`);
+      const fault = shownNameFault(name);
+      if (fault !== null) return newTemplatePage(context, name, `A name ${fault}.`);
       const id = await createWithinLimit(deps, templates, name, context.commandContext());
       return seeOther(
         context.to(`/templates/${id}`),
