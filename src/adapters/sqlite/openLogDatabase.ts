@@ -5,10 +5,10 @@ import { SCHEMA, SCHEMA_VERSION } from "./logSchema.ts";
 import { quickIntegrityCheck } from "./quickIntegrityCheck.ts";
 
 /**
- * Pages in the write-ahead log before a commit moves them into the file itself. Whoever follows the log does it
- * long before, in a thread that nobody waits for, so that little is left for the commit.
+ * Pages in the write-ahead log before a commit moves them into the file itself: 128 MB. Whoever follows the log does it
+ * long before, in a thread that nobody waits for.
  */
-const CHECKPOINT_PAGES = 16_000;
+const CHECKPOINT_PAGES = 32_000;
 /** The write-ahead log file is cut back to this after a checkpoint. */
 const WAL_BYTES_MAX = 64 * 1_024 * 1_024;
 

@@ -44,9 +44,9 @@ export interface SqliteEventStoreOptions {
 const TIMEOUT_MS = 5_000;
 /** Enough for whoever goes through the log from one end to the other, and looks at every page once. */
 const CACHE_KIB = 4 * 1_024;
-/** How often a handle that follows the log moves what was committed into the file. */
-const CHECKPOINT_EVERY_MS = 250;
-/** Pages in the write-ahead log from which whoever follows it has it begin anew: 24 MB, less than half of what a commit waits for. */
+/** How often a handle that follows the log moves what was committed into the file: a page that many write goes there once. */
+const CHECKPOINT_EVERY_MS = 1_000;
+/** Pages in the write-ahead log from which whoever follows it has it begin anew: 24 MB, which full load writes in half a second. */
 const RESTART_PAGES = 6_000;
 /** How long it waits for those who read or write just then. */
 const RESTART_WAIT_MS = 20;
