@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, mock, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { Liquid } from "liquidjs";
 import { liquidEngine } from "../../src/adapters/liquidjs/liquidEngine.ts";
@@ -452,5 +452,41 @@ describe("the variables of a template", () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+});
+
+describe("the time of a render", () => {
+  const LATER_MS = 10_000;
+  const source = "{% for i in (1..1000) %}{{ i }}{% endfor %}";
+  const cpuUsage = process.threadCpuUsage.bind(process);
+  const now = performance.now.bind(performance);
+  afterEach(() => mock.restore());
+
+  /** Whenever the time is asked for, ten seconds have passed since it was asked for before. */
+  function hurry(): void {
+    let passed = 0;
+    spyOn(performance, "now").mockImplementation(() => {
+      passed += LATER_MS;
+      return now() + passed;
+    });
+  }
+
+  test("is not over because the machine was busy with something else", () => {
+    hurry();
+    expect(outputOf(source)).toStartWith("12345");
+  });
+
+  test("is over once its processor time is", () => {
+    hurry();
+    let spent = 0;
+    spyOn(process, "threadCpuUsage").mockImplementation(() => {
+      spent += LATER_MS * 1_000;
+      const { user, system } = cpuUsage();
+      return { user: user + spent, system };
+    });
+    expect(render(source)).toMatchObject({
+      kind: "failed",
+      reason: expect.stringContaining("takes too long"),
+    });
   });
 });
