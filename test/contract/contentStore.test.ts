@@ -304,6 +304,24 @@ describe("content on S3", () => {
     server.intercept = () => null;
   }, 30_000);
 
+  test("whose server fails, and then hangs, is unavailable with what it said, and one that said nothing is late", async () => {
+    let hasFailed = false;
+    const hanging = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      idleTimeout: 0,
+      fetch() {
+        if (hasFailed) return new Promise<Response>(() => {});
+        hasFailed = true;
+        return new Response("<Code>InternalError</Code>", { status: 500 });
+      },
+    });
+    const store = storeAt(`http://127.0.0.1:${hanging.port}`);
+    await within(() => store.put(newFolder(), bytesOf("x")), "500 InternalError");
+    await within(() => store.put(newFolder(), bytesOf("x")), "the S3 server did not answer in time");
+    await hanging.stop(true);
+  }, 30_000);
+
   test("whose server fails now and then is served all the same", async () => {
     let requests = 0;
     server.intercept = (method) => {

@@ -12,6 +12,11 @@ export interface S3Location {
   readonly secretAccessKey: string;
 }
 
+/** The time of a call is over. */
+class S3Silence extends Error {
+  override readonly message = "the S3 server did not answer in time";
+}
+
 /** The server said no, and will say so again. */
 class S3Refusal extends Error {
   override readonly name = "S3Refusal";
@@ -56,6 +61,11 @@ function codeIn(bytes: Uint8Array): string {
   return /<Code>(\w{1,64})<\/Code>/.exec(new TextDecoder().decode(bytes.subarray(0, 4_096)))?.[1] ?? "";
 }
 
+/** What the server said before is worth more than that there was no time left for it to say it again. */
+function moreTelling(before: unknown, failure: unknown): unknown {
+  return failure instanceof S3Silence ? (before ?? failure) : failure;
+}
+
 /**
  * Requests to one bucket. Bun's client signs them (SigV4 in the query); we send those that we must be able to
  * end, because its own calls know no time-out.
@@ -73,6 +83,7 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
       ...(body === undefined ? {} : { body }),
       ...(headers === undefined ? {} : { headers }),
     }).catch((error: { code?: string; name?: string }) => {
+      if (error.name === "TimeoutError") throw new S3Silence();
       // The error itself holds the signed address, which is as good as a key for a while.
       throw new Error(`the S3 server cannot be reached: ${error.code ?? error.name}`);
     });
@@ -92,13 +103,15 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
   return {
     client,
     async send(request, deadline) {
+      let failure: unknown = null;
       for (let attempt = 1; ; attempt += 1) {
         try {
           return await once(request, deadline);
         } catch (error) {
+          failure = moreTelling(failure, error);
           const waitMs = RETRY_MS_FIRST * 2 ** (attempt - 1) * (0.5 + Math.random());
           const isOver = attempt === ATTEMPTS_MAX || now() + waitMs >= deadline;
-          if (error instanceof S3Refusal || isOver) throw error;
+          if (error instanceof S3Refusal || isOver) throw failure;
           await Bun.sleep(waitMs);
         }
       }
@@ -111,7 +124,7 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
     },
     async within(deadline, work) {
       const late = Promise.withResolvers<never>();
-      const timer = setTimeout(() => late.reject(new Error("the S3 server did not answer")), left(deadline));
+      const timer = setTimeout(() => late.reject(new S3Silence()), left(deadline));
       try {
         return await Promise.race([work, late.promise]);
       } finally {
