@@ -1,7 +1,7 @@
+import { CONTROL_CHARACTER } from "../../kernel/text/invisibleCharacters.ts";
 import { type Colour, coloured } from "./terminalColour.ts";
 
-/** What a terminal obeys in place of showing it, or what makes a line read otherwise than it is written. */
-const NOT_SHOWN = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+const CONTROL_CHARACTERS = new RegExp(CONTROL_CHARACTER, "gu");
 
 /** A line that begins with a word in a colour; the rest is as it comes. */
 export interface ColouredLine {
@@ -17,7 +17,7 @@ export interface ColouredLine {
 export function terminalText(line: string | ColouredLine): string {
   if (typeof line !== "string") return coloured(line.colour, line.word) + terminalText(line.rest);
   return line.replace(
-    NOT_SHOWN,
+    CONTROL_CHARACTERS,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }

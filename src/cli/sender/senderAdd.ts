@@ -8,9 +8,10 @@ import type { Config } from "../../service/config/config.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
+import { shownNameOf } from "../program/shownName.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 import { SENDER_OPERAND, senderNameOf } from "./senderCommand.ts";
-import { displayNameOf, NAME_OPTION } from "./senderRename.ts";
+import { NAME_OPTION } from "./senderRename.ts";
 
 export const senderAdd: Command = {
   name: "sender add",
@@ -26,7 +27,7 @@ export const senderAdd: Command = {
   async run(invocation) {
     const name = senderNameOf(invocation);
     const text = invocation.option(NAME_OPTION.name);
-    const named = text === undefined ? {} : { displayName: displayNameOf(text) };
+    const named = text === undefined ? {} : { displayName: shownNameOf("the display name", text) };
     const { workspaceId, added, record } = await withLog(invocation.config, async ({ deps }) => {
       const workspaceId = await workspaceOf(deps.store, invocation);
       return {

@@ -12,11 +12,6 @@ export const NAME_OPTION: Option = {
   help: "display name, shown with the address in From (default: none)",
 };
 
-/** Throws a {@link UsageError} for what cannot be a display name. */
-export function displayNameOf(text: string): string {
-  return shownNameOf("the display name", text);
-}
-
 const REMOVE_NAME_OPTION: Option = { name: "remove-name", value: null, help: "remove the display name" };
 
 export const senderRename: Command = {
@@ -33,7 +28,7 @@ export const senderRename: Command = {
     const text = invocation.option(NAME_OPTION.name);
     const isRemoved = invocation.option(REMOVE_NAME_OPTION.name) !== undefined;
     if ((text === undefined) !== isRemoved) throw new UsageError("give either --name or --remove-name");
-    const displayName = text === undefined ? null : displayNameOf(text);
+    const displayName = text === undefined ? null : shownNameOf("the display name", text);
     const outcome = await withLog(invocation.config, async ({ deps }) => {
       const workspaceId = await workspaceOf(deps.store, invocation);
       const context = { ...systemCommandContext("cli"), workspaceId };

@@ -2,9 +2,8 @@ import { type Static, Type } from "@sinclair/typebox";
 import { isTestScope, SCOPES, TEST_SCOPES } from "../../domain/apiKey/scopes.ts";
 import { parseAddressRange } from "../../kernel/network/clientIp.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
-import { SHOWN_NAME_CHARACTERS_MAX } from "../../kernel/text/shownName.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
-import { Closed, Nullable, Text, Time } from "../body/commonSchemas.ts";
+import { Closed, Nullable, ShownName, Text, Time } from "../body/commonSchemas.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import {
   addressFaults,
@@ -21,14 +20,11 @@ import { Scope } from "./apiKeyResource.ts";
 const Scopes = Type.Array(Scope, { minItems: 1, uniqueItems: true, maxItems: SCOPES.length });
 
 const BOUND_ITEMS_MAX = 100;
+
 export const IssueApiKeyBody = withRules(
   Closed(
     {
-      name: Text({
-        minLength: 1,
-        maxLength: SHOWN_NAME_CHARACTERS_MAX,
-        description: "What it is for. No control characters, and none that cannot be seen.",
-      }),
+      name: ShownName("What it is for."),
       scopes: Scopes,
       expires_at: Type.Optional(Nullable(Time("RFC 3339, in the future; never when it is absent or null."))),
       senders: Type.Optional(

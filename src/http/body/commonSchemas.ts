@@ -13,6 +13,7 @@ import {
 } from "@sinclair/typebox";
 import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import { isUuid } from "../../kernel/ids.ts";
+import { SHOWN_NAME_CHARACTERS_MAX } from "../../kernel/text/shownName.ts";
 import { codePoints, grouped } from "../../kernel/text/text.ts";
 
 interface TextOptions {
@@ -33,6 +34,14 @@ FormatRegistry.Set("uuid", isUuid);
 /** A string whose length is counted in code points, as JSON Schema does; TypeBox counts UTF-16 units. */
 export function Text(options: TextOptions): TUnsafe<string> {
   return Type.Unsafe<string>({ [Kind]: "Text", type: "string", ...options } as unknown as TSchema);
+}
+
+const NAME_RULE = "No control characters, and none that cannot be seen.";
+
+/** A name that people are shown. What the description says of its characters, `shownNameFaults` checks. */
+export function ShownName(purpose?: string): TUnsafe<string> {
+  const description = purpose === undefined ? NAME_RULE : `${purpose} ${NAME_RULE}`;
+  return Text({ minLength: 1, maxLength: SHOWN_NAME_CHARACTERS_MAX, description });
 }
 
 /** An object without members beside these. */

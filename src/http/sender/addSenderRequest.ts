@@ -1,8 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { NewSender } from "../../commands/sender/manageSender.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
-import { SHOWN_NAME_CHARACTERS_MAX } from "../../kernel/text/shownName.ts";
-import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
+import { Closed, Nullable, ShownName, Text } from "../body/commonSchemas.ts";
 import {
   addressFaults,
   fault,
@@ -37,12 +36,9 @@ export const AddSenderBody = withRules(
       ),
       display_name: Type.Optional(
         Nullable(
-          Text({
-            minLength: 1,
-            maxLength: SHOWN_NAME_CHARACTERS_MAX,
-            description:
-              "Stands beside the address in From where a send has no `from_name`; of a domain, beside each of its addresses that has none of its own. No control characters, and none that cannot be seen.",
-          }),
+          ShownName(
+            "Stands beside the address in From where a send has no `from_name`; of a domain, beside each of its addresses that has none of its own.",
+          ),
         ),
       ),
     },

@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { SHOWN_NAME_CHARACTERS_MAX } from "../../kernel/text/shownName.ts";
-import { AnyName, Closed, Text } from "../body/commonSchemas.ts";
+import { AnyName, Closed, ShownName } from "../body/commonSchemas.ts";
 import { memberRules, shownNameFaults } from "../body/memberFaults.ts";
 import { withRules } from "../body/validation.ts";
 import { variablesFaults } from "../email/sendEmailFaults.ts";
@@ -10,16 +9,7 @@ import { DraftVersionBody } from "./draftVersionRequest.ts";
 import { Template, TemplatePreview, TemplateVersion } from "./templateResource.ts";
 
 export const CreateTemplateBody = withRules(
-  Closed(
-    {
-      name: Text({
-        minLength: 1,
-        maxLength: SHOWN_NAME_CHARACTERS_MAX,
-        description: "No control characters, and none that cannot be seen.",
-      }),
-    },
-    { examples: [{ name: "Order confirmation" }] },
-  ),
+  Closed({ name: ShownName() }, { examples: [{ name: "Order confirmation" }] }),
   memberRules(({ name }) => shownNameFaults("/name", name)),
 );
 

@@ -1,3 +1,5 @@
+/** What breaks a line or is obeyed by a terminal, or makes a text read otherwise than it is written. */
+export const CONTROL_CHARACTER = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 /** What takes no room before the reader's eyes, or looks empty: `a.pdf` and `a\u200b.pdf` must not be two names. */
 const INVISIBLE = /[[\p{Default_Ignorable_Code_Point}\p{Cf}\u2800]--[\ufe0e\ufe0f]]/v;
 /** The joiners, where scripts and emoji need them. */
