@@ -13,7 +13,7 @@ export interface S3Location {
 }
 
 /** The time of a call is over. */
-class S3Silence extends Error {
+class S3Timeout extends Error {
   override readonly message = "the S3 server did not answer in time";
 }
 
@@ -63,7 +63,7 @@ function codeIn(bytes: Uint8Array): string {
 
 /** What the server said before is worth more than that there was no time left for it to say it again. */
 function moreTelling(before: unknown, failure: unknown): unknown {
-  return failure instanceof S3Silence ? (before ?? failure) : failure;
+  return failure instanceof S3Timeout ? (before ?? failure) : failure;
 }
 
 /**
@@ -83,7 +83,7 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
       ...(body === undefined ? {} : { body }),
       ...(headers === undefined ? {} : { headers }),
     }).catch((error: { code?: string; name?: string }) => {
-      if (error.name === "TimeoutError") throw new S3Silence();
+      if (error.name === "TimeoutError") throw new S3Timeout();
       // The error itself holds the signed address, which is as good as a key for a while.
       throw new Error(`the S3 server cannot be reached: ${error.code ?? error.name}`);
     });
@@ -124,7 +124,7 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
     },
     async within(deadline, work) {
       const late = Promise.withResolvers<never>();
-      const timer = setTimeout(() => late.reject(new S3Silence()), left(deadline));
+      const timer = setTimeout(() => late.reject(new S3Timeout()), left(deadline));
       try {
         return await Promise.race([work, late.promise]);
       } finally {

@@ -44,15 +44,15 @@ export interface SqliteEventStoreOptions {
 const TIMEOUT_MS = 5_000;
 /** Enough for whoever goes through the log from one end to the other, and looks at every page once. */
 const CACHE_KIB = 4 * 1_024;
-/** How often a handle that follows the log moves what was committed into the file: a page that many write goes there once. */
+/** How often a handle that follows the log moves what was committed into the file: a page that many appends change is moved once. */
 const CHECKPOINT_EVERY_MS = 1_000;
-/** Pages in the write-ahead log from which whoever follows it has it begin anew: 24 MB, which full load writes in half a second. */
+/** From so many pages on, such a handle has the write-ahead log begin anew: 24 MB, which full load writes in half a second. */
 const RESTART_PAGES = 6_000;
 /** How long it waits for those who read or write just then. */
 const RESTART_WAIT_MS = 20;
 /** How often a live subscription looks for the commits of other threads and processes. */
 const POLL_MS = 10;
-/** How long one rests that met a locked file or a failing disk: each look at the latter may write the write-ahead log anew. */
+/** How long it waits after a locked file or a failed flush: the next try may write all of the write-ahead log anew. */
 const LOOK_AGAIN_MS = 100;
 /** How long a call leaves a locked file alone before it tries again. */
 const BUSY_RETRY_MS = 2;
@@ -64,8 +64,13 @@ const WRITE_AHEAD_LOG_REMAINS = "the write-ahead log of the log's database, whic
 
 /** The embedded log: one SQLite file, shared safely by threads and processes of one machine. */
 export function openSqliteEventStore(options: SqliteEventStoreOptions): EventStore {
-  const { path, timeoutMs = TIMEOUT_MS, cacheKib = CACHE_KIB, evenIfFaulty = false } = options;
-  const { writingThreads = "caller" } = options;
+  const {
+    path,
+    timeoutMs = TIMEOUT_MS,
+    cacheKib = CACHE_KIB,
+    evenIfFaulty = false,
+    writingThreads = "caller",
+  } = options;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const db = openLogDatabase(path, { cacheKib, evenIfFaulty });
   const writer = openLogWriter(writingThreads, { db, path, cacheKib: CACHE_KIB });

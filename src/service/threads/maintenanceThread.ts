@@ -99,7 +99,6 @@ async function work(store: EventStore, start: MaintenanceStart): Promise<Mainten
 }
 
 async function run(start: MaintenanceStart): Promise<MaintenanceResult> {
-  // On Linux this is the thread's own priority; elsewhere it would be the whole service's.
   workBehindRequests();
   const { storeUrl, storeTimeoutMs, task } = start;
   // Whoever looks for faults of the log says what they are.
