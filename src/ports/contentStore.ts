@@ -1,4 +1,4 @@
-import type { CallOptions } from "./eventStore.ts";
+import { type CallOptions, StoreError } from "./eventStore.ts";
 
 /** Whose bytes these are: one message or one upload of one workspace. Ids are uuids. */
 export interface ContentOwner {
@@ -69,4 +69,18 @@ export interface ContentStore {
   removeTemporary(folder: ContentFolder, options?: CallOptions): Promise<void>;
   /** Every folder there is, in no order; one that is written or removed meanwhile may be missing. */
   folders(): AsyncIterable<FoundFolder>;
+}
+
+/** What a call throws whose content store fails it. */
+export function contentStoreError(cause: unknown): StoreError {
+  return new StoreError("unavailable", "the content store cannot be used", { cause });
+}
+
+/** What `work` settles with; all that it throws becomes a {@link contentStoreError}. */
+export async function orStoreError<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw contentStoreError(error);
+  }
 }

@@ -9,8 +9,13 @@ import {
   sha256Of,
   temporaryName,
 } from "../../kernel/contentPath.ts";
-import type { ContentFolder, ContentStore, ContentWriter, FoundFolder } from "../../ports/contentStore.ts";
-import { StoreError } from "../../ports/eventStore.ts";
+import {
+  type ContentFolder,
+  type ContentStore,
+  type ContentWriter,
+  type FoundFolder,
+  orStoreError,
+} from "../../ports/contentStore.ts";
 import { isMissing, openRegular, readOrCreate, syncFolder, writeDurably } from "./durableFile.ts";
 
 const IDENTITY_FILE = "identity";
@@ -27,7 +32,7 @@ const STAYS_OR_GONE: ReadonlySet<string> = new Set(["ENOTEMPTY", "EEXIST", "ENOE
 /** Content in a directory: `<root>/<workspace>/<owner>/<folder>/<sha256>`. */
 export function directoryContentStore(root: string): ContentStore {
   const settled = (name: string, create: () => string) =>
-    guarded(async () => {
+    orStoreError(async () => {
       await mkdir(root, { recursive: true, mode: FOLDER_MODE });
       return readOrCreate(join(root, name), create);
     });
@@ -36,35 +41,36 @@ export function directoryContentStore(root: string): ContentStore {
   const put = async (folder: ContentFolder, bytes: Uint8Array) => {
     const path = at(folderPath(folder));
     const sha256 = sha256Of(bytes);
-    await guarded(() => inFolder(root, path, (made) => writeDurably(join(made, sha256), bytes)));
+    await orStoreError(() => inFolder(root, path, (made) => writeDurably(join(made, sha256), bytes)));
     return sha256;
   };
-  const remove = async (path: string) => guarded(() => removeBelow(root, path));
+  const remove = async (path: string) => orStoreError(() => removeBelow(root, path));
 
   return {
     identity: () => settled(IDENTITY_FILE, () => crypto.randomUUID()),
-    claimedBy: () => guarded(() => readFile(at(LOG_FILE), "utf8").then((text) => text.trim(), nullIfMissing)),
+    claimedBy: () =>
+      orStoreError(() => readFile(at(LOG_FILE), "utf8").then((text) => text.trim(), nullIfMissing)),
     claim: (logId) => settled(LOG_FILE, () => logId),
-    now: () => guarded(() => clockOf(root)),
+    now: () => orStoreError(() => clockOf(root)),
     put,
     async writer(folder) {
       const path = at(folderPath(folder));
-      return guarded(() => inFolder(root, path, fileWriter, (writer) => writer.abort()));
+      return orStoreError(() => inFolder(root, path, fileWriter, (writer) => writer.abort()));
     },
     async get(folder, sha256) {
       const path = at(filePath(folder, sha256));
-      return guarded(() => readWhole(path, sha256));
+      return orStoreError(() => readWhole(path, sha256));
     },
     async link(from, sha256, to) {
       const [source, path] = [at(filePath(from, sha256)), at(folderPath(to))];
-      return guarded(() => inFolder(root, path, (made) => linkDurably(source, join(made, sha256))));
+      return orStoreError(() => inFolder(root, path, (made) => linkDurably(source, join(made, sha256))));
     },
     removeOwner: async (owner) => remove(ownerPath(owner)),
     removeFolder: async (folder) => remove(folderPath(folder)),
     removeFile: async (folder, sha256) => remove(filePath(folder, sha256)),
     async removeTemporary(folder) {
       const path = at(folderPath(folder));
-      await guarded(() => removeTemporaryIn(path));
+      await orStoreError(() => removeTemporaryIn(path));
     },
     folders: () => foldersIn(root),
   };
@@ -185,13 +191,13 @@ async function fileWriter(folder: string): Promise<ContentWriter> {
   };
   return {
     write: (chunk) =>
-      guarded(async () => {
+      orStoreError(async () => {
         hasher.update(chunk);
         bytes += chunk.byteLength;
         await file.writeFile(chunk);
       }),
     finish: () =>
-      guarded(async () => {
+      orStoreError(async () => {
         const sha256 = hasher.digest("hex");
         try {
           await file.sync();
@@ -204,7 +210,7 @@ async function fileWriter(folder: string): Promise<ContentWriter> {
         }
         return { sha256, bytes };
       }),
-    abort: () => guarded(abort),
+    abort: () => orStoreError(abort),
   };
 }
 
@@ -212,7 +218,7 @@ async function* foldersIn(root: string): AsyncIterable<FoundFolder> {
   for (const workspaceId of await foldersOf(root)) {
     for (const ownerId of await foldersOf(join(root, workspaceId))) {
       for (const folderId of await foldersOf(join(root, workspaceId, ownerId))) {
-        const found = await guarded(() => inspect(join(root, workspaceId, ownerId, folderId)));
+        const found = await orStoreError(() => inspect(join(root, workspaceId, ownerId, folderId)));
         if (found !== null) yield { workspaceId, ownerId, folderId, ...found };
       }
     }
@@ -236,19 +242,11 @@ async function inspect(path: string): Promise<Pick<FoundFolder, "modifiedAt" | "
 }
 
 async function foldersOf(path: string): Promise<readonly string[]> {
-  const names = await guarded(() => readdir(path).catch(nullIfMissing));
+  const names = await orStoreError(() => readdir(path).catch(nullIfMissing));
   return (names ?? []).filter(isFolderName);
 }
 
 function nullIfMissing(error: unknown): null {
   if (isMissing(error)) return null;
   throw error;
-}
-
-async function guarded<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    throw new StoreError("unavailable", "the content store cannot be used", { cause: error });
-  }
 }

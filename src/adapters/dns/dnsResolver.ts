@@ -1,4 +1,5 @@
 import { Resolver } from "node:dns/promises";
+import { settleWithin } from "../../kernel/sleep.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
 
 /** NXDOMAIN, and a name without records of this type. */
@@ -16,15 +17,13 @@ export function createDnsResolver(servers: readonly string[]): DnsResolver {
     async resolveTxt(name, timeoutMs) {
       const resolver = new Resolver({ timeout: Math.ceil(timeoutMs / TRIES), tries: TRIES });
       if (servers.length > 0) resolver.setServers([...servers]);
-      const late = Promise.withResolvers<never>();
       // The resolver's own time-out is for one try at one server, and there may be many.
-      const timer = setTimeout(() => {
-        late.reject(new DnsUnavailableError("the name servers took too long"));
-        resolver.cancel();
-      }, timeoutMs);
+      const giveUp = () => {
+        throw new DnsUnavailableError("the name servers took too long");
+      };
       try {
         // Bun gives every string as a record of its own, Node joins none: flat, both are the same.
-        return (await Promise.race([resolver.resolveTxt(name), late.promise])).flat();
+        return (await settleWithin(timeoutMs, resolver.resolveTxt(name), giveUp)).flat();
       } catch (error) {
         if (error instanceof DnsUnavailableError) throw error;
         const { code = "unknown" } = error as NodeJS.ErrnoException;
@@ -32,7 +31,7 @@ export function createDnsResolver(servers: readonly string[]): DnsResolver {
         if (code === FAILING) return "failing";
         throw new DnsUnavailableError(`the name servers gave no answer (${code})`);
       } finally {
-        clearTimeout(timer);
+        resolver.cancel();
       }
     },
   };

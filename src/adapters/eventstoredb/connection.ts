@@ -1,8 +1,9 @@
 import { EventStoreDBClient } from "@eventstore/db-client";
+import { sleep } from "../../kernel/sleep.ts";
 import { adminHttpApi } from "./adminHttpApi.ts";
 import { BatchAppends } from "./append/batchAppends.ts";
 import { messageOf } from "./clientErrors.ts";
-import { deadlineIn, pause } from "./deadline.ts";
+import { deadlineIn } from "./deadline.ts";
 import { permitAddressesOverTls } from "./ipHostsOverTls.ts";
 
 /** How long nodes that do not describe their cluster are asked why. */
@@ -33,7 +34,7 @@ export function openConnection(url: string): Connection {
 export async function closeConnection({ appends, reads, batches }: Connection): Promise<void> {
   batches.close();
   const closed = Promise.all([closeClient(appends), closeClient(reads)]);
-  await Promise.race([closed, pause(DISPOSE_MS_MAX)]);
+  await Promise.race([closed, sleep(DISPOSE_MS_MAX)]);
 }
 
 /** A client that says why when it finds no node of its cluster: the vendor keeps that for its debug log. */

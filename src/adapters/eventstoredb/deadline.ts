@@ -1,3 +1,5 @@
+import { settleWithin } from "../../kernel/sleep.ts";
+
 /** A time of the monotonic clock, in ms, by which a call has settled. */
 export type Deadline = number;
 
@@ -29,31 +31,8 @@ export function backoffMs(attempt: number): number {
  * What `work` settles with, or {@link AttemptTimedOutError} after `timeMs`. We never trust the vendor's own
  * deadlines: some of its calls have none, and a stopped server would keep them pending.
  */
-export async function settleWithin<Result>(timeMs: number, work: Promise<Result>): Promise<Result> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new AttemptTimedOutError(`no answer in ${Math.ceil(timeMs)} ms`)),
-      timeMs,
-    );
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** Waits `timeMs`, or until `signal` aborts. */
-export function pause(timeMs: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) return resolve();
-    const done = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, timeMs);
-    signal?.addEventListener("abort", done);
+export function answerWithin<Result>(timeMs: number, work: Promise<Result>): Promise<Result> {
+  return settleWithin(timeMs, work, () => {
+    throw new AttemptTimedOutError(`no answer in ${Math.ceil(timeMs)} ms`);
   });
 }

@@ -1,8 +1,9 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
+import { sleep } from "../../kernel/sleep.ts";
 import type { Position, PurgeReport } from "../../ports/eventStore.ts";
 import { type AdminHttpApi, type AdminHttpResponse, adminHttpApi } from "./adminHttpApi.ts";
 import { messageOf, unavailable } from "./clientErrors.ts";
-import { backoffMs, type Deadline, leftMs, pause } from "./deadline.ts";
+import { backoffMs, type Deadline, leftMs } from "./deadline.ts";
 import { readLog } from "./read/logReads.ts";
 import { readHeadOnce } from "./read/readHead.ts";
 
@@ -86,7 +87,7 @@ async function begin({ api, deadline, signal }: Scavenging, node: string): Promi
   while (leftMs(deadline) > 0 && !signal.aborted) {
     const answer = await api.ask(node, "POST", "/admin/scavenge", deadline);
     if (answer.status !== ALREADY_RUNNING) return scavengeIdOf(answer);
-    await pause(Math.min(POLL_INTERVAL_MS, leftMs(deadline)), signal);
+    await sleep(Math.min(POLL_INTERVAL_MS, leftMs(deadline)), signal);
   }
   return null;
 }
@@ -119,7 +120,7 @@ async function resultOf(
     } catch (error) {
       if (leftMs(deadline) > 0) throw error;
     }
-    await pause(Math.min(POLL_INTERVAL_MS, backoffMs(attempt), leftMs(deadline)), signal);
+    await sleep(Math.min(POLL_INTERVAL_MS, backoffMs(attempt), leftMs(deadline)), signal);
   }
   return null;
 }

@@ -1,5 +1,6 @@
 import { Resolver } from "node:dns/promises";
 import { isNeverAllowed, isPublicAddress } from "../../kernel/network/publicIp.ts";
+import { settleWithin } from "../../kernel/sleep.ts";
 import type { DestinationCheck } from "../../ports/webhookTransport.ts";
 
 /** One resolver query, its retry included. */
@@ -61,11 +62,12 @@ export function ssrfCheck(options: DestinationOptions): DestinationCheck {
   return {
     async isPrivate(url) {
       const { hostname } = new URL(url);
-      const late = Promise.withResolvers<null>();
       // The resolver's own time-out is for one try at one server, and there may be many.
-      const timer = setTimeout(() => late.resolve(null), DNS_TIMEOUT_MS);
-      const found = await Promise.race([addressOf(hostname, portOf(url)), late.promise]);
-      clearTimeout(timer);
+      const found = await settleWithin<DestinationAddress | null>(
+        DNS_TIMEOUT_MS,
+        addressOf(hostname, portOf(url)),
+        () => null,
+      );
       return found?.kind === "refused" && found.reason === "destination_not_public";
     },
   };

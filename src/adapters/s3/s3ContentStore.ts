@@ -6,8 +6,14 @@ import {
   sha256Of,
   temporaryName,
 } from "../../kernel/contentPath.ts";
-import type { ContentFolder, ContentStore, ContentWriter } from "../../ports/contentStore.ts";
-import { type CallOptions, StoreError } from "../../ports/eventStore.ts";
+import {
+  type ContentFolder,
+  type ContentStore,
+  type ContentWriter,
+  contentStoreError,
+  orStoreError,
+} from "../../ports/contentStore.ts";
+import type { CallOptions } from "../../ports/eventStore.ts";
 import { foldersAmong, objectsBelow } from "./s3Listing.ts";
 import { type S3Location, type S3Requests, s3Requests } from "./s3Requests.ts";
 import { PART_BYTES, type S3Upload, s3Upload } from "./s3Upload.ts";
@@ -49,17 +55,17 @@ export function s3ContentStore({
   const put = (path: string, bytes: Uint8Array, until: number) =>
     requests.send({ method: "PUT", key: prefix + path, body: bytes }, until);
   const remove = (path: string, only: (name: string) => boolean, options?: CallOptions) =>
-    guarded(() => removeBelow(bucket, path, only, options));
+    orStoreError(() => removeBelow(bucket, path, only, options));
 
   return {
-    identity: () => guarded(() => settled(bucket, "identity", () => crypto.randomUUID(), settleMs)),
-    claimedBy: () => guarded(() => textOf(bucket, "log")),
-    claim: (logId) => guarded(() => settled(bucket, "log", () => logId, settleMs)),
-    now: () => guarded(() => clockOf(bucket)),
+    identity: () => orStoreError(() => settled(bucket, "identity", () => crypto.randomUUID(), settleMs)),
+    claimedBy: () => orStoreError(() => textOf(bucket, "log")),
+    claim: (logId) => orStoreError(() => settled(bucket, "log", () => logId, settleMs)),
+    now: () => orStoreError(() => clockOf(bucket)),
     async put(folder, bytes, options) {
       const sha256 = sha256Of(bytes);
       const path = filePath(folder, sha256);
-      await guarded(() => put(path, bytes, deadline(options)));
+      await orStoreError(() => put(path, bytes, deadline(options)));
       return sha256;
     },
     async writer(folder) {
@@ -67,11 +73,11 @@ export function s3ContentStore({
     },
     async get(folder, sha256, options) {
       const path = filePath(folder, sha256);
-      return guarded(() => read(bucket, path, sha256, deadline(options)));
+      return orStoreError(() => read(bucket, path, sha256, deadline(options)));
     },
     async link(from, sha256, to, options) {
       const [source, target] = [filePath(from, sha256), filePath(to, sha256)];
-      return guarded(async () => {
+      return orStoreError(async () => {
         const until = deadline(options);
         // Through us, because Bun's client does not ask for a copy; so the digest is checked on the way.
         const bytes = await read(bucket, source, sha256, until);
@@ -83,7 +89,7 @@ export function s3ContentStore({
     removeFolder: async (folder, options) => remove(`${folderPath(folder)}/`, () => true, options),
     async removeFile(folder, sha256, options) {
       const path = filePath(folder, sha256);
-      await guarded(() => removeObject(bucket, prefix + path, deadline(options)));
+      await orStoreError(() => removeObject(bucket, prefix + path, deadline(options)));
     },
     removeTemporary: async (folder, options) => remove(`${folderPath(folder)}/`, isTemporaryName, options),
     folders: () =>
@@ -216,10 +222,10 @@ function objectWriter(bucket: Bucket, folder: ContentFolder): ContentWriter {
     return { sha256, bytes };
   };
   return {
-    write: (chunk) => guarded(() => write(chunk)),
-    finish: () => guarded(finish),
+    write: (chunk) => orStoreError(() => write(chunk)),
+    finish: () => orStoreError(finish),
     abort: () =>
-      guarded(async () => {
+      orStoreError(async () => {
         held = [];
         if (upload === null) return;
         await upload.end().catch(() => {});
@@ -252,18 +258,10 @@ async function copyObject(bucket: Bucket, { from, to, sha256, parts }: Copy): Pr
   throw new Error(`content ${sha256} was damaged on its way`);
 }
 
-async function guarded<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    throw new StoreError("unavailable", "the content store cannot be used", { cause: error });
-  }
-}
-
 async function* guardedEach<Item>(items: AsyncIterable<Item>): AsyncIterable<Item> {
   try {
     yield* items;
   } catch (error) {
-    throw new StoreError("unavailable", "the content store cannot be used", { cause: error });
+    throw contentStoreError(error);
   }
 }

@@ -1,4 +1,5 @@
 import { S3Client } from "bun";
+import { settleWithin } from "../../kernel/sleep.ts";
 
 /** A bucket, or the part of it below `prefix`. */
 export interface S3Location {
@@ -122,14 +123,9 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
         throw new Error(`the S3 server answered ${response.status}`);
       return response.body;
     },
-    async within(deadline, work) {
-      const late = Promise.withResolvers<never>();
-      const timer = setTimeout(() => late.reject(new S3Timeout()), left(deadline));
-      try {
-        return await Promise.race([work, late.promise]);
-      } finally {
-        clearTimeout(timer);
-      }
-    },
+    within: (deadline, work) =>
+      settleWithin(left(deadline), work, () => {
+        throw new S3Timeout();
+      }),
   };
 }

@@ -23,8 +23,8 @@ interface Incoming {
 type Hook = (incoming: Incoming) => Promise<void>;
 
 /**
- * What Elysia runs and checks before the handler of an operation. The schema of the body is there for the handler's
- * types alone: the hook has checked by it.
+ * What Elysia runs and checks before the handler of an operation. Where there is a body, the hook has checked the query
+ * and the body: their schemas are there for the handler's types alone.
  */
 type OperationHooks<Of> = { parse: "none"; transform: Hook } & (Of extends { body: infer Body }
   ? { body: Body }
@@ -70,12 +70,9 @@ function hookOf(deps: Dependencies, route: Route, operation: Operation, rules: R
 export function hooksOf<All extends Operations>(deps: Dependencies, operations: All) {
   return <Name extends RouteName & keyof All>(name: Name, rules: ReadRules = {}) => {
     const operation = operations[name] as Operation;
+    const transform = hookOf(deps, routes[name], operation, rules);
     // Whoever sends `?dry_run=1` to an operation without parameters must not believe that it does something.
-    const query = operation.query ?? NoQuery;
-    return {
-      parse: "none",
-      transform: hookOf(deps, routes[name], operation, rules),
-      query,
-    } as OperationHooks<All[Name]>;
+    const query = operation.body === undefined ? { query: operation.query ?? NoQuery } : {};
+    return { parse: "none", transform, ...query } as OperationHooks<All[Name]>;
   };
 }

@@ -1,4 +1,5 @@
 import { privateHostOf, readDestination } from "../../domain/webhook/webhookUrl.ts";
+import { settleWithin } from "../../kernel/sleep.ts";
 import type { DestinationCheck } from "../../ports/webhookTransport.ts";
 import { type Problem, refusedFor } from "../server/problem.ts";
 
@@ -26,10 +27,7 @@ const SHOWN_LOOK_UP_MS_MAX = 300;
 
 /** Why calls to a destination are blocked now, in sentences for its owner; null unless that is known. */
 export async function blockedReason(url: string, rules: DestinationRules): Promise<string | null> {
-  const late = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => late.resolve(false), SHOWN_LOOK_UP_MS_MAX);
-  const isPrivate = await Promise.race([rules.destinations.isPrivate(url), late.promise]);
-  clearTimeout(timer);
+  const isPrivate = await settleWithin(SHOWN_LOOK_UP_MS_MAX, rules.destinations.isPrivate(url), () => false);
   if (!isPrivate) return null;
   const pair = rules.isDevelopment ? privateHostOf(url) : null;
   const what = "It is not called, because its name leads to an address that is not public.";

@@ -20,6 +20,7 @@ import {
   settleVerificationMail,
 } from "../../domain/sender/decisions.ts";
 import { suppressionStream } from "../../domain/suppression/events.ts";
+import { sleep } from "../../kernel/sleep.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, MINUTE_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
@@ -27,7 +28,6 @@ import type { MailMessage, MailSession, MailTransport } from "../../ports/mailTr
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import type { RelayOutageReports } from "../email/relayOutageReports.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
-import { abortableSleep } from "../worker/abortableSleep.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { hasRoomForClaims } from "../worker/hasRoomForClaims.ts";
 import { relayDeadline } from "../worker/relayDeadline.ts";
@@ -87,7 +87,6 @@ function textOf(link: string, { workspaceName, workspaceId, code }: Verification
 /** Mails the links that verify senders: each is claimed first, so that one instance sends it. */
 export class VerificationMailWorker {
   private readonly stopping = new AbortController();
-  private readonly sleep = abortableSleep(this.stopping.signal);
   private readonly abandoned = new AbortController();
   private readonly leases: ExpiredLeases;
   /** Of mails that failed by their own fault. */
@@ -114,7 +113,7 @@ export class VerificationMailWorker {
   private async work(): Promise<void> {
     while (!this.stopping.signal.aborted) {
       const isRelayAway = await this.round();
-      await this.sleep.sleep(isRelayAway ? RELAY_REST_MS : POLL_INTERVAL_MS);
+      await sleep(isRelayAway ? RELAY_REST_MS : POLL_INTERVAL_MS, this.stopping.signal);
     }
   }
 

@@ -1,3 +1,5 @@
+import { sleep } from "../../kernel/sleep.ts";
+
 /** Sleeps of a worker, which all end when it stops. */
 export interface AbortableSleep {
   /** Sleeps for `ms`; less when the worker stops, or when it is woken and is `wakeable`. */
@@ -8,22 +10,9 @@ export interface AbortableSleep {
 export function abortableSleep(stopping: AbortSignal): AbortableSleep {
   const sleepers = new Set<() => void>();
   return {
-    sleep(ms, { wakeable } = { wakeable: false }) {
-      if (stopping.aborted) return Promise.resolve();
-      return new Promise((resolve) => {
-        const done = () => {
-          clearTimeout(timer);
-          sleepers.delete(done);
-          stopping.removeEventListener("abort", done);
-          resolve();
-        };
-        const timer = setTimeout(done, ms);
-        if (wakeable) sleepers.add(done);
-        stopping.addEventListener("abort", done);
-      });
-    },
+    sleep: (ms, { wakeable } = { wakeable: false }) => sleep(ms, stopping, wakeable ? sleepers : undefined),
     wakeAll() {
-      for (const sleeper of [...sleepers]) sleeper();
+      for (const wake of [...sleepers]) wake();
     },
   };
 }

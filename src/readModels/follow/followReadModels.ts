@@ -1,4 +1,5 @@
 import type { Projection } from "../../../projections/projection.ts";
+import { sleep } from "../../kernel/sleep.ts";
 import { HOUR_MS } from "../../kernel/time.ts";
 import { type EventStore, LOG_START, type Position, StoreError } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
@@ -138,7 +139,7 @@ class Follower {
       await this.#live.apply(batch);
       if (batch.caughtUp) {
         this.#commitLive(true);
-        if (batch.events.length >= BUSY_BATCH_EVENTS) await waitMs(BUSY_REST_MS, this.#signal);
+        if (batch.events.length >= BUSY_BATCH_EVENTS) await sleep(BUSY_REST_MS, this.#signal);
       } else if (this.#live.uncommittedEvents >= TRANSACTION_EVENTS_MAX) {
         this.#commitLive(false);
         await yieldToTimers();
@@ -170,7 +171,7 @@ class Follower {
         this.#catchUpAt = this.#retryTime();
         this.#mustLookForReady = true;
       }
-      await waitMs(TICK_MS, this.#signal);
+      await sleep(TICK_MS, this.#signal);
     }
   }
 
@@ -349,18 +350,4 @@ class Follower {
 /** Whether another time may go well: every file but the catalog is replaced when it is damaged. */
 function isUnavailable(error: unknown): boolean {
   return error instanceof ReadDatabaseError && error.failure !== "damaged";
-}
-
-/** Waits that long, or until the signal. */
-function waitMs(durationMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, durationMs);
-    if (signal.aborted) done();
-    else signal.addEventListener("abort", done);
-  });
 }

@@ -1,3 +1,4 @@
+import { sleep } from "../../../kernel/sleep.ts";
 import {
   type AppendResult,
   type ExpectedRevision,
@@ -12,7 +13,7 @@ import {
   unavailable,
 } from "../clientErrors.ts";
 import type { Connection } from "../connection.ts";
-import { backoffMs, type Deadline, leftMs, pause } from "../deadline.ts";
+import { backoffMs, type Deadline, leftMs } from "../deadline.ts";
 import { positionText } from "../positions.ts";
 import { readHead } from "../read/readHead.ts";
 import { readMetadata, readNewest, truncatedBefore } from "../read/streamReads.ts";
@@ -104,7 +105,7 @@ async function settle({ batches }: Connection, request: Append, deadline: Deadli
       failure = moreInformative(failure, error);
       const waitMs = backoffMs(attempt);
       if (kind === "refused" || leftMs(deadline) <= waitMs) throw givenUp(request, mayBeWritten, failure);
-      await pause(waitMs);
+      await sleep(waitMs);
     }
   }
 }
@@ -140,6 +141,6 @@ export async function untilReadable(
     if (leftMs(deadline) <= waitMs) {
       throw new StoreError("unavailable", `EventStoreDB: ${stream} cannot be read up to ${revision} yet`);
     }
-    await pause(waitMs);
+    await sleep(waitMs);
   }
 }

@@ -1,7 +1,8 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
 import { Client, status } from "@grpc/grpc-js";
+import { sleep } from "../../../kernel/sleep.ts";
 import { messageOf, NotSentError } from "../clientErrors.ts";
-import { AttemptTimedOutError, backoffMs, pause } from "../deadline.ts";
+import { AttemptTimedOutError, backoffMs } from "../deadline.ts";
 import { internalsOf, type VendorInternals } from "../vendorInternals.ts";
 import { type AppendCall, BatchAppendCall } from "./batchAppendCall.ts";
 import { type AppendAnswer, BATCH_APPEND_PATH, type EncodedAppend } from "./batchAppendFormat.ts";
@@ -91,7 +92,7 @@ export class BatchAppends {
   private async open(): Promise<void> {
     this.isOpening = true;
     try {
-      if (this.failures > 0) await pause(backoffMs(this.failures - 1));
+      if (this.failures > 0) await sleep(backoffMs(this.failures - 1));
       const client = await this.vendor.getGRPCClient(Client, "batchAppend");
       if (this.isClosed) return;
       const [metadata, options] = this.vendor.callArguments(

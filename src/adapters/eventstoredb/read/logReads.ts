@@ -1,7 +1,8 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
+import { sleep } from "../../../kernel/sleep.ts";
 import type { LogBatch, LogFilter, Position } from "../../../ports/eventStore.ts";
 import { isTransient, unavailable } from "../clientErrors.ts";
-import { AttemptTimedOutError, backoffMs, deadlineIn, leftMs, pause } from "../deadline.ts";
+import { AttemptTimedOutError, backoffMs, deadlineIn, leftMs } from "../deadline.ts";
 import { LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
 import { readHead, readHeadOnce } from "./readHead.ts";
 
@@ -49,7 +50,7 @@ export async function* readLog(
       const waitMs = backoffMs(attempt);
       const isOver = reading.signal.aborted || leftMs(deadline) <= waitMs;
       if (isOver || !isTransient(error)) throw unavailable("cannot read the log", error);
-      await pause(waitMs, reading.signal);
+      await sleep(waitMs, reading.signal);
     }
   }
   yield { events: [], position: from, caughtUp: true };
@@ -79,7 +80,7 @@ export async function* followLog(
     } catch (error) {
       if (!signal.aborted && !isTransient(error)) throw unavailable("cannot follow the log", error);
     }
-    await pause(waitMs, signal);
+    await sleep(waitMs, signal);
     waitMs = Math.min(RESUBSCRIBE_MS_MAX, waitMs * 2);
   }
 }

@@ -1,6 +1,6 @@
 import { convertToCommandError, type EventStoreDBClient } from "@eventstore/db-client";
 import { Client, type ServiceError, status } from "@grpc/grpc-js";
-import { settleWithin } from "../deadline.ts";
+import { answerWithin } from "../deadline.ts";
 import { internalsOf } from "../vendorInternals.ts";
 import { READ_PATH } from "./readFormat.ts";
 
@@ -21,7 +21,7 @@ export async function readAnswers(
 ): Promise<readonly Buffer[]> {
   const reading: Reading = { call: null, isGivenUp: false };
   try {
-    return await settleWithin(timeMs, answersOf(client, request, reading));
+    return await answerWithin(timeMs, answersOf(client, request, reading));
   } catch (error) {
     reading.isGivenUp = true;
     reading.call?.cancelWithStatus(status.CANCELLED, GIVEN_UP);

@@ -1,7 +1,8 @@
 import { type EventStoreDBClient, type StreamingRead, StreamNotFoundError } from "@eventstore/db-client";
+import { sleep } from "../../../kernel/sleep.ts";
 import type { RecordedEvent } from "../../../ports/eventStore.ts";
 import { isTransient, moreInformative, unavailable } from "../clientErrors.ts";
-import { backoffMs, type Deadline, leftMs, pause, settleWithin } from "../deadline.ts";
+import { answerWithin, backoffMs, type Deadline, leftMs } from "../deadline.ts";
 import { readAnswers } from "./readCall.ts";
 import { decodeReadAnswer, readRequest, type Slice } from "./readFormat.ts";
 
@@ -22,7 +23,7 @@ export async function untilRead<Result>(
       failure = moreInformative(failure, error);
       const waitMs = backoffMs(attempt);
       if (!isTransient(error) || leftMs(deadline) <= waitMs) throw unavailable(what, failure);
-      await pause(waitMs);
+      await sleep(waitMs);
     }
   }
 }
@@ -37,7 +38,7 @@ export async function drain<Event>(source: StreamingRead<Event>, timeMs: number)
     return events;
   };
   try {
-    return await settleWithin(timeMs, collect());
+    return await answerWithin(timeMs, collect());
   } catch (error) {
     source.cancel().catch(() => {});
     source.destroy();
