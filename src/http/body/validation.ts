@@ -10,6 +10,9 @@ const WORDS = Symbol("words");
 /** Under this a schema has the rules that it cannot say itself. */
 const FURTHER = Symbol("further rules");
 
+/** Under this a schema of an object has what to say of members that callers of other services send. */
+const ADVICE = Symbol("advice");
+
 /** Finds what a schema cannot say. It gets values that may be of any kind, and says nothing of those of a wrong one. */
 export type FurtherRules = (value: unknown) => readonly ProblemDetail[];
 
@@ -21,6 +24,17 @@ export function withErrorText<Schema extends TSchema>(words: string, schema: Sch
 /** The schema of a body that `rules` are for as well: for a body that it refuses, what they find is reported, too. */
 export function withRules<Schema extends TSchema>(schema: Schema, rules: FurtherRules): Schema {
   return { ...schema, [FURTHER]: rules };
+}
+
+/**
+ * The schema of a body, with advice by member: it follows what is said of the member where the schema does not know it,
+ * and where a list is given that it takes one value of.
+ */
+export function withAdvice<Schema extends TSchema>(
+  advice: Readonly<Record<string, string>>,
+  schema: Schema,
+): Schema {
+  return { ...schema, [ADVICE]: advice };
 }
 
 TypeRegistry.Set("CheckedLater", () => true);
@@ -44,6 +58,7 @@ interface Rule {
   readonly [Kind]?: string;
   readonly [WORDS]?: string;
   readonly [FURTHER]?: FurtherRules;
+  readonly [ADVICE]?: Readonly<Record<string, string>>;
   readonly title?: string;
   readonly type?: string;
   readonly format?: string;
@@ -91,14 +106,15 @@ export function validationProblem({
   value,
 }: Pick<ValidationError, "validator" | "value">): Problem {
   const found = new Map<string, string>();
+  const { schema } = validator as { readonly schema?: Rule };
   for (const { pointer, message } of faultsOf(
     (validator as { Errors(value: unknown): ValueErrorIterator }).Errors(value),
   )) {
     // The first fault of a value says the most: what is missing is of no type either.
-    if (!found.has(pointer)) found.set(pointer, message);
+    if (!found.has(pointer)) found.set(pointer, message + adviceOn(pointer, value, schema));
     if (found.size >= ERRORS_MAX) break;
   }
-  const rules = (validator as { readonly schema?: Rule }).schema?.[FURTHER];
+  const rules = schema?.[FURTHER];
   for (const { pointer, message } of rules?.(value) ?? []) {
     if (!found.has(pointer)) found.set(pointer, message);
   }
@@ -106,6 +122,15 @@ export function validationProblem({
     "INVALID_REQUEST",
     [...found].map(([pointer, message]) => ({ pointer, message })),
   );
+}
+
+/** What follows the fault of a member that the schema has advice for; else nothing. */
+function adviceOn(pointer: string, value: unknown, schema: Rule | undefined): string {
+  const name = pointer.slice(1);
+  const advice = schema?.[ADVICE];
+  if (advice === undefined || !Object.hasOwn(advice, name)) return "";
+  const isUnknown = !Object.hasOwn(schema?.properties ?? {}, name);
+  return isUnknown || Array.isArray((value as Record<string, unknown>)[name]) ? `: ${advice[name]}` : "";
 }
 
 function* faultsOf(errors: Iterable<ValueError>): Iterable<ProblemDetail> {

@@ -1,4 +1,4 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { RequestedAttachment } from "../../commands/email/send/resolveAttachments.ts";
 import type { SendCommand } from "../../commands/email/send/sendCommand.ts";
 import { HEADER_VALUE_CHARACTERS_MAX, HEADERS_MAX } from "../../domain/email/callerHeaders.ts";
@@ -24,7 +24,7 @@ import { grouped } from "../../kernel/text/text.ts";
 import { DAY_MS, epochMs } from "../../kernel/time.ts";
 import { AnyName, Closed, DirectAttachment, Id, Text, Time, UploadId } from "../body/commonSchemas.ts";
 import { memberRules } from "../body/memberFaults.ts";
-import { withErrorText, withRules } from "../body/validation.ts";
+import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
 import { refusedFor } from "../server/problem.ts";
 import { IdempotencyKey } from "./idempotencyKey.ts";
 import { memberFaults, sendFaults } from "./sendEmailFaults.ts";
@@ -123,8 +123,28 @@ const sendFields = {
   ),
 };
 
+const ONE_RECIPIENT =
+  "a message has one recipient. Send each person a message of their own: up to 100 fit into a batch";
+
+/** What requests to other services hold and ours do not: people who move over try it here first. */
+const ADVICE = {
+  to: ONE_RECIPIENT,
+  cc: ONE_RECIPIENT,
+  bcc: ONE_RECIPIENT,
+  Cc: ONE_RECIPIENT,
+  Bcc: ONE_RECIPIENT,
+  HtmlBody: "did you mean html?",
+  TextBody: "did you mean text?",
+  TemplateModel: "did you mean variables?",
+};
+
+/** A schema with what a send is checked for besides. */
+function sendRules<Schema extends TSchema>(schema: Schema): Schema {
+  return withRules(withAdvice(ADVICE, schema), memberRules(sendFaults));
+}
+
 /** The body of a send. */
-export const SendEmailBody = withRules(
+export const SendEmailBody = sendRules(
   Closed(sendFields, {
     examples: [
       {
@@ -135,16 +155,12 @@ export const SendEmailBody = withRules(
       },
     ],
   }),
-  memberRules(sendFaults),
 );
 
 export type SendEmailBody = Static<typeof SendEmailBody>;
 
 /** One send of a batch. */
-export const BatchedEmail = withRules(
-  Closed({ idempotency_key: IdempotencyKey, ...sendFields }),
-  memberRules(sendFaults),
-);
+export const BatchedEmail = sendRules(Closed({ idempotency_key: IdempotencyKey, ...sendFields }));
 
 export type BatchedEmail = Static<typeof BatchedEmail>;
 

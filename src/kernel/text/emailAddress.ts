@@ -46,6 +46,10 @@ export function parseAddress(text: string): Address | { readonly invalid: string
   if (at < 1 || /[\s<>(),;:"\\[\]]/.test(text))
     return { invalid: "must be one bare address such as ana@example.com" };
   const local = text.slice(0, at);
+  if (local.includes("@")) return { invalid: "has more than one @" };
+  if (/^\.|\.\.|\.$/.test(local)) {
+    return { invalid: "has a local part (before the @) that begins or ends with a dot, or has two in a row" };
+  }
   if (!LOCAL.test(local) || local.length > LOCAL_OCTETS_MAX) {
     return { invalid: "has a local part (before the @) that is not 1 to 64 plain ASCII characters" };
   }

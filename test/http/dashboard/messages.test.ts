@@ -79,7 +79,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     ["to:ana", "a whole address"],
     ["after:yesterday", "a day in UTC or a time"],
     ["template:welcome", "the id of a template"],
-    ["hello", "says not what to look for"],
+    ["hello", "says not what to look for: give a whole address"],
   ])("a search for %s is told what is wrong", async (text, told) => {
     const { status, html } = await search(text);
     expect(status).toBe(422);

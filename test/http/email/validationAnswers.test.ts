@@ -21,6 +21,8 @@ const draft = (parts: Record<string, unknown>): readonly [string, string, unknow
   `/api/v1/templates/${ID}/versions`,
   { subject: "s", text: "t", ...parts },
 ];
+const ONE_RECIPIENT =
+  "a message has one recipient. Send each person a message of their own: up to 100 fit into a batch";
 const DATE_TIME = "must be a date-time as in RFC 3339: 2030-01-31T12:00:00Z";
 
 const bodies: readonly Told[] = [
@@ -61,6 +63,44 @@ const bodies: readonly Told[] = [
       "/subjet": "is not known here: did you mean subject?",
       "/zzz": "is not known here",
     },
+  ],
+  [
+    "several recipients",
+    send(
+      message({ to: ["ana@example.com", "bo@example.com"], cc: "cy@example.com", bcc: ["di@example.com"] }),
+    ),
+    {
+      "/to": `must be a string: ${ONE_RECIPIENT}`,
+      "/cc": `is not known here: ${ONE_RECIPIENT}`,
+      "/bcc": `is not known here: ${ONE_RECIPIENT}`,
+    },
+  ],
+  [
+    "members of another service's names",
+    send({
+      From: "hello@example.com",
+      To: "ana@example.com",
+      Subject: "x",
+      HtmlBody: "y",
+      TemplateModel: {},
+    }),
+    {
+      "/from": "is required",
+      "/to": "is required",
+      "/From": "is not known here: did you mean from?",
+      "/To": "is not known here: did you mean to?",
+      "/Subject": "is not known here: did you mean subject?",
+      "/HtmlBody": "is not known here: did you mean html?",
+      "/TemplateModel": "is not known here: did you mean variables?",
+      "/subject": "is required without template_id",
+      "/html": "is required without template_id, unless text is given",
+    },
+  ],
+  ["a second @", send(message({ to: "ana@@example.com" })), { "/to": "has more than one @" }],
+  [
+    "two dots in a row",
+    send(message({ to: "ana..b@example.com" })),
+    { "/to": "has a local part (before the @) that begins or ends with a dot, or has two in a row" },
   ],
   [
     "the beginning of a member's name",

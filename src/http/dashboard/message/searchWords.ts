@@ -42,7 +42,7 @@ export function parseSearch(text: string): Search {
     if (alone !== undefined) {
       if (isUuid(alone)) return { text, words: {}, id: alone.toLowerCase(), faults: [] };
       if (alone.includes("@")) words.to = alone;
-      else faults.push(`“${alone}” says not what to look for: write to:${alone} or template:${alone}, say.`);
+      else faults.push(aloneFault(alone));
       continue;
     }
     const name = (quotedName ?? plainName ?? "").toLowerCase();
@@ -55,6 +55,11 @@ export function parseSearch(text: string): Search {
 
 function isSearchWord(name: string): name is SearchWord {
   return (SEARCH_WORDS as readonly string[]).includes(name);
+}
+
+/** Addresses are kept as hashes, so a name or a part of one finds nobody: it is not to be led to `to:`. */
+function aloneFault(text: string): string {
+  return `“${text}” says not what to look for: give a whole address, the id of a message, or a word with a value, such as tag:${text}.`;
 }
 
 function unknownWord(name: string): string {
