@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { DurableTransaction } from "../../src/adapters/sqlite/durableTransaction.ts";
+import { openLogDatabase } from "../../src/adapters/sqlite/openLogDatabase.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { WriteAheadLog } from "../../src/adapters/sqlite/writeAheadLog.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
@@ -35,10 +37,20 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-const openLog = () => openSqliteEventStore({ path: join(folder, "log.db"), writingThreads: "flushedAside" });
+const openAsItWasLeft = () =>
+  openSqliteEventStore({ path: join(folder, "log.db"), writingThreads: "flushedAside" });
+
+/** A log that was opened, and with which nothing was wrong so far. */
+async function openLog() {
+  isFlushed = () => true;
+  const store = openAsItWasLeft();
+  await store.flush();
+  flushes.length = 0;
+  return store;
+}
 
 test("an append whose flush has failed is acknowledged once all of the write-ahead log is written anew and flushed", async () => {
-  const store = openLog();
+  const store = await openLog();
   isFlushed = () => flushes.length !== 2;
   await store.append("one", [newEvent()], "noStream");
   const event = newEvent();
@@ -50,7 +62,7 @@ test("an append whose flush has failed is acknowledged once all of the write-ahe
 });
 
 test("while flushes fail nothing is acknowledged, and what was written is said to be unknown", async () => {
-  const store = openLog();
+  const store = await openLog();
   isFlushed = () => false;
   const append = store.append("one", [newEvent()], "noStream", { timeoutMs: 300 });
   await expect(append).rejects.toMatchObject({ name: "StoreError", failure: "outcomeUnknown" });
@@ -63,7 +75,7 @@ test("while flushes fail nothing is acknowledged, and what was written is said t
 });
 
 test("what was written is not said to be on disk while flushes fail, though it is read", async () => {
-  const store = openLog();
+  const store = await openLog();
   isFlushed = () => false;
   await store.append("one", [newEvent()], "noStream", { timeoutMs: 300 }).catch(() => {});
   expect((await store.read("one", 0, 10)).length).toBe(1);
@@ -129,7 +141,7 @@ test.each(["caller", "flushedAside"] as const)(
 );
 
 test("nothing is written anew while another process writes", async () => {
-  const store = openLog();
+  const store = await openLog();
   const other = new DatabaseSync(join(folder, "log.db"));
   isFlushed = () => {
     if (flushes.length === 1) other.exec("BEGIN IMMEDIATE");
@@ -145,7 +157,7 @@ test("nothing is written anew while another process writes", async () => {
 });
 
 test("what is written anew while another process writes is the log as it was", async () => {
-  const store = openLog();
+  const store = await openLog();
   const other = openSqliteEventStore({ path: join(folder, "log.db") });
   isFlushed = () => flushes.length % 3 !== 0;
   for (let turn = 0; turn < TURNS; turn += 1) {
@@ -159,4 +171,43 @@ test("what is written anew while another process writes is the log as it was", a
   expect(await other.faults("whole")).toEqual([]);
   expect(Number(await other.head())).toBe(2 * TURNS);
   await Promise.all([store.close(), other.close()]);
+});
+
+test("nothing is acknowledged behind what a killed service may have left unflushed", async () => {
+  const killed = await openLog();
+  await killed.append("one", [newEvent()], "noStream");
+  const path = join(folder, "left.db");
+  for (const suffix of ["", "-wal"]) copyFileSync(join(folder, `log.db${suffix}`), `${path}${suffix}`);
+  await killed.close();
+  flushes.length = 0;
+  isFlushed = () => flushes.length > 2;
+  const store = openSqliteEventStore({ path, writingThreads: "flushedAside" });
+  expect(await store.append("two", [newEvent()], "noStream")).toMatchObject({ outcome: "appended" });
+  expect(flushes).toEqual(["rewritten", "rewritten", "rewritten", "written"]);
+  expect((await store.read("one", 0, 10)).length).toBe(1);
+  expect(await store.faults("whole")).toEqual([]);
+  await store.close();
+});
+
+test("a writer on a thread of its own writes all anew before the first append, and after a flush that has failed", async () => {
+  const path = join(folder, "log.db");
+  const log = openSqliteEventStore({ path });
+  const db = openLogDatabase(path, { cacheKib: 1_024 });
+  const transaction = new DurableTransaction(db, path, true);
+  const event = { id: crypto.randomUUID(), type: "T", metadata: "{}", data: "{}" };
+  const append = (stream: string) =>
+    transaction.run([{ stream, events: [event], expected: "noStream" }]).kind;
+  const rewrite = spyOn(WriteAheadLog.prototype, "rewrite").mockReturnValueOnce(false);
+  expect(append("one")).toBe("failed");
+  expect(await log.lastRevision("one")).toBe(null);
+  expect([append("one"), append("two")]).toEqual(["committed", "committed"]);
+  expect(rewrite.mock.calls.length).toBe(2);
+  const flush = spyOn(WriteAheadLog.prototype, "flush").mockReturnValueOnce(false);
+  expect(append("two")).toBe("failed");
+  expect(append("three")).toBe("committed");
+  expect(rewrite.mock.calls.length).toBe(3);
+  for (const spy of [rewrite, flush]) spy.mockRestore();
+  transaction.close();
+  db.close();
+  await log.close();
 });

@@ -2,14 +2,17 @@ import type { DatabaseSync } from "node:sqlite";
 import { AppendTransaction, type PreparedAppend, type TransactionOutcome } from "./appendTransaction.ts";
 import { WriteAheadLog } from "./writeAheadLog.ts";
 
+const NOT_ON_DISK: TransactionOutcome = { kind: "failed", isUncertain: false };
+
 /** Writes appends to the log on one connection, and waits for the disk on its thread. */
 export class DurableTransaction {
   private readonly transaction: AppendTransaction;
   private readonly writeAheadLog: WriteAheadLog;
 
-  constructor(db: DatabaseSync, path: string) {
+  /** `isFlushMissing`: as for {@link WriteAheadLog}. */
+  constructor(db: DatabaseSync, path: string, isFlushMissing = false) {
     this.transaction = new AppendTransaction(db, "FULL");
-    this.writeAheadLog = new WriteAheadLog(path);
+    this.writeAheadLog = new WriteAheadLog(path, isFlushMissing);
   }
 
   /**
@@ -17,9 +20,11 @@ export class DurableTransaction {
    * to may be another process's, whose flush is still to come.
    */
   run(batch: readonly PreparedAppend[]): TransactionOutcome {
+    if (!this.writeAheadLog.makeUpForFailedFlush()) return NOT_ON_DISK;
     const outcome = this.transaction.run(batch);
+    // Of a COMMIT whose flush has failed the next one writes the pages again.
     const isFlushed = outcome.kind === "failed" || outcome.hasWritten || this.writeAheadLog.makeDurable();
-    return isFlushed ? outcome : { kind: "failed", isUncertain: false };
+    return isFlushed ? outcome : NOT_ON_DISK;
   }
 
   close(): void {

@@ -18,7 +18,7 @@ self.onmessage = ({ data }: MessageEvent<ToThread<WriteTask>>) => {
   if ("path" in data) {
     // Whoever began this thread has just looked whether the file is sound.
     db = openLogDatabase(data.path, { cacheKib: data.cacheKib, evenIfFaulty: true });
-    transaction = new DurableTransaction(db, data.path);
+    transaction = new DurableTransaction(db, data.path, true);
   } else if ("batch" in data) {
     const outcome = transaction?.run(data.batch) ?? { kind: "failed" as const, isUncertain: false };
     self.postMessage(outcome satisfies TransactionOutcome);

@@ -58,8 +58,8 @@ function appendOf({ stream, events, expected }: PreparedAppend): PreparedAppend 
 class FlushingWriter implements LogWriter {
   private readonly transaction: AppendTransaction;
   private readonly thread: LogThread<FlushTask, IsFlushed>;
-  /** Something is written that no flush has covered. */
-  private isFlushMissing = false;
+  /** Something is written that no flush has covered; or nobody knows, as of what a killed process has left. */
+  private isFlushMissing = true;
 
   constructor({ db, path }: OpenLog) {
     this.transaction = new AppendTransaction(db, "NORMAL");

@@ -6,10 +6,20 @@ const CHUNK_BYTES = 1_024 * 1_024;
 /** The write-ahead log of the database at `path`, beside a connection to it that stays open: so it stays the same file. */
 export class WriteAheadLog {
   private opened: number | null = null;
-  /** The last flush has failed, so the next one would leave out what that one could not write. */
-  private isFlushMissing = false;
 
-  constructor(private readonly path: string) {}
+  /**
+   * `isFlushMissing`: the last flush has failed, or may have, so the next one would leave out what that one could not
+   * write. Of what a process has left that was killed nobody knows it.
+   */
+  constructor(
+    private readonly path: string,
+    private isFlushMissing = false,
+  ) {}
+
+  /** Writes all anew where a flush has failed. False when the disk has failed again, or somebody writes. */
+  makeUpForFailedFlush(): boolean {
+    return !this.isFlushMissing || this.makeDurable();
+  }
 
   /** Flushes, and writes all anew first where the flush before has failed. False when the disk has failed, or somebody writes. */
   makeDurable(): boolean {

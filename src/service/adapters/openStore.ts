@@ -49,7 +49,9 @@ export async function openStore(
     const path = join(directory, "events.db");
     try {
       const cache = cacheKib === undefined ? {} : { cacheKib };
-      return openSqliteEventStore({ path, timeoutMs, evenIfFaulty, writingThreads, ...cache });
+      const store = openSqliteEventStore({ path, timeoutMs, evenIfFaulty, writingThreads, ...cache });
+      if (writingThreads !== "caller") await flushOrClose(store);
+      return store;
     } catch (error) {
       if (error instanceof StoreError) throw error;
       throw directoryError("STORE_URL", storeUrl, error);
@@ -62,6 +64,16 @@ export async function openStore(
     return await connectEventStoreDb({ url: storeUrl, timeoutMs, inOrder });
   } catch (error) {
     throw error instanceof StoreError ? storeError(config, error) : connectionStringError(error);
+  }
+}
+
+/** What a service that was killed has left is on disk before the next one acts on it. Throws `StoreError`. */
+async function flushOrClose(store: EventStore): Promise<void> {
+  try {
+    await store.flush();
+  } catch (error) {
+    await store.close();
+    throw error;
   }
 }
 
