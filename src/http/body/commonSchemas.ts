@@ -36,11 +36,12 @@ export function Text(options: TextOptions): TUnsafe<string> {
   return Type.Unsafe<string>({ [Kind]: "Text", type: "string", ...options } as unknown as TSchema);
 }
 
-const NAME_RULE = "No control characters, and none that cannot be seen.";
+/** What `shownNameFaults` checks, for the document. */
+export const SHOWN_NAME_RULE = "No control characters, and none that cannot be seen.";
 
-/** A name that people are shown. What the description says of its characters, `shownNameFaults` checks. */
+/** A name that people are shown. */
 export function ShownName(purpose?: string): TUnsafe<string> {
-  const description = purpose === undefined ? NAME_RULE : `${purpose} ${NAME_RULE}`;
+  const description = purpose === undefined ? SHOWN_NAME_RULE : `${purpose} ${SHOWN_NAME_RULE}`;
   return Text({ minLength: 1, maxLength: SHOWN_NAME_CHARACTERS_MAX, description });
 }
 

@@ -1,8 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Closed } from "../body/commonSchemas.ts";
 import { checkBy, checkedLater } from "../body/validation.ts";
-import { type Problem, ProblemBody, problemBody } from "../server/problem.ts";
+import { ProblemBody, problemBody } from "../server/problem.ts";
 import { problemOf } from "../server/problemOfError.ts";
+import type { RefusedPart } from "../server/requestContext.ts";
 import { EmailReceipt } from "./emailResource.ts";
 import { idempotencyKeyIn } from "./idempotencyKey.ts";
 import { BatchedEmail, type SendEmailBody } from "./sendEmailRequest.ts";
@@ -53,6 +54,8 @@ interface Batch {
   readonly send: Send;
   /** Lets others have their turn; comes before each send that may keep them waiting. */
   readonly rest: (email: unknown) => Promise<void>;
+  /** Hears why a send is not accepted, once all are answered. */
+  readonly onRefused: (part: RefusedPart) => void;
 }
 
 /**
@@ -61,10 +64,10 @@ interface Batch {
  */
 export async function sendBatch(
   emails: readonly unknown[],
-  { requestId, send, rest }: Batch,
+  { requestId, send, rest, onRefused }: Batch,
 ): Promise<Static<typeof EmailBatch>> {
   const lastOfKey = new Map<string, Promise<unknown>>();
-  const answers: Promise<Receipt | Problem>[] = [];
+  const answers: Promise<Receipt | RefusedPart>[] = [];
   for (const email of emails) {
     await rest(email);
     const answer = answerOf(email, lastOfKey, send);
@@ -73,17 +76,20 @@ export async function sendBatch(
     answers.push(answer);
   }
   const settled = await Promise.all(answers);
-  const [first] = settled;
-  const isOutage = settled.every((answer) => "code" in answer && answer.status >= 500);
-  if (isOutage && first !== undefined) throw first;
-  return { data: settled.map((answer) => ("code" in answer ? problemBody(answer, requestId) : answer)) };
+  const refused = settled.filter((answer) => "problem" in answer);
+  const outages = refused.filter(({ problem }) => problem.status >= 500);
+  if (outages[0] !== undefined && outages.length === settled.length) throw outages[0].problem;
+  refused.forEach(onRefused);
+  return {
+    data: settled.map((answer) => ("problem" in answer ? problemBody(answer.problem, requestId) : answer)),
+  };
 }
 
 async function answerOf(
   email: unknown,
   lastOfKey: Map<string, Promise<unknown>>,
   send: Send,
-): Promise<Receipt | Problem> {
+): Promise<Receipt | RefusedPart> {
   try {
     const given = (email as { readonly idempotency_key?: unknown } | null)?.idempotency_key;
     const key = idempotencyKeyIn(given, "/idempotency_key");
@@ -99,6 +105,6 @@ async function answerOf(
   } catch (error) {
     const problem = problemOf(error);
     if (problem === null) throw error;
-    return problem;
+    return { problem, error };
   }
 }

@@ -92,8 +92,10 @@ function sendingBatches({ deps }: EmailsOptions) {
     routes.sendEmailBatch.path,
     async ({ body, request }) => {
       const bytes = contentLengthOf(request.headers) ?? Number.POSITIVE_INFINITY;
+      const { requestId, refusedParts } = requestContextOf(request);
       return sendBatch(body.emails, {
-        requestId: requestContextOf(request).requestId,
+        requestId,
+        onRefused: (part) => void refusedParts.push(part),
         // A template may take as long as all other work of a send many times over.
         rest: (one) => (bytes > REST_ABOVE_BYTES || hasTemplate(one) ? Bun.sleep(0) : Promise.resolve()),
         async send(one, idempotencyKey) {

@@ -1,4 +1,5 @@
 import type { KeysetCursor, PageQuery } from "../../../projections/keysetList.ts";
+import { definedMembers } from "../../kernel/definedMembers.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { dateTime } from "../body/dateTimeText.ts";
@@ -54,13 +55,14 @@ export function pageRequest(
   };
 }
 
-/** The filter by time of acceptance that a query asks for. */
+/** The filter by time that a query asks for. Throws INVALID_REQUEST when the range ends before it begins. */
 export function createdRange(query: { readonly created_from?: string; readonly created_before?: string }) {
-  const { created_from: since, created_before: before } = query;
-  return {
-    ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),
-    ...(before === undefined ? {} : { createdBefore: dateTime("/created_before", before) }),
-  };
+  const { created_from: from, created_before: before } = query;
+  const createdFrom = from === undefined ? undefined : dateTime("/created_from", from);
+  const createdBefore = before === undefined ? undefined : dateTime("/created_before", before);
+  if (createdFrom !== undefined && createdBefore !== undefined && createdBefore < createdFrom)
+    throw invalid("/created_before", "lies before created_from");
+  return definedMembers({ createdFrom, createdBefore });
 }
 
 /** One page of what `find` lists: it is asked for one row more, which only shows whether there is a next page. */

@@ -13,7 +13,9 @@ const Cursor = Type.String({ description: "`next_cursor` of the page before." })
 /** The filter by time that most lists have. */
 export const CREATED_RANGE = {
   created_from: Type.Optional(Type.String({ description: "RFC 3339; included." })),
-  created_before: Type.Optional(Type.String({ description: "RFC 3339; not included." })),
+  created_before: Type.Optional(
+    Type.String({ description: "RFC 3339; not included. Never before `created_from`." }),
+  ),
 };
 
 /** What the query of a list may say: its filters, and which page is wanted. */

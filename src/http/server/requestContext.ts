@@ -28,10 +28,18 @@ export interface RequestContext {
   endRead: (() => void) | null;
   /** Whether the answer comes in pieces for as long as its client likes: nobody waits for its end. */
   isStreamed: boolean;
+  /** What of a request is refused that is accepted otherwise, for log lines of their own. */
+  readonly refusedParts: RefusedPart[];
   /** How a log line names the path, where `routes` does not know it. */
   route: string | null;
   /** How a refusal is answered where a person is to read it; null: as `application/problem+json`. */
   problemPage: ((problem: Problem) => Response) | null;
+}
+
+/** One of several things that a request asks for, and why it is refused. */
+export interface RefusedPart {
+  readonly problem: Problem;
+  readonly error: unknown;
 }
 
 /** What all requests to one service share. */
@@ -63,6 +71,7 @@ export function openRequestContext(
     body: null,
     endRead: null,
     isStreamed: false,
+    refusedParts: [],
     route: null,
     problemPage: null,
   };

@@ -149,11 +149,14 @@ export function requestHandler(
       answerUnavailable(TOO_LATE, context),
     );
     const { status } = response;
-    log.answered({
-      status,
-      hasHungUp: context.hasHungUp || (status >= 400 && status < 500 && request.signal.aborted),
-      line: () => requestLine(request, response, context, basePath),
-    });
+    const line = () => requestLine(request, response, context, basePath);
+    const hasHungUp = context.hasHungUp || (status >= 400 && status < 500 && request.signal.aborted);
+    log.answered({ status, hasHungUp, line });
+    for (const { problem, error } of context.refusedParts) {
+      const { status, code } = problem;
+      if (status >= 500) log.failed(context.requestId, reasonOf(error));
+      log.answered({ status, hasHungUp: false, line: () => ({ ...line(), status, code }) });
+    }
     if (request.method === "HEAD") return withoutBody(response, context);
     // The answer to a send is small, and not to be waited for.
     return status === 202 ? response : buffer.hold(response, context);

@@ -1,25 +1,35 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ENDPOINTS_MAX, OVERLAP_SECONDS_MAX } from "../../domain/webhook/decisions.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
-import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
-import { memberRules, NO_FAULTS } from "../body/memberFaults.ts";
+import { Closed, Nullable, SHOWN_NAME_RULE, Text } from "../body/commonSchemas.ts";
+import { memberRules, NO_FAULTS, shownNameFaults } from "../body/memberFaults.ts";
 import { withErrorText, withRules } from "../body/validation.ts";
 import { listQuery } from "../lists/listOperation.ts";
 import { answersAccepted, answersNoContent, answersOk, type Operations } from "../server/operation.ts";
+import type { ProblemDetail } from "../server/problem.ts";
 import { NewWebhookEndpoint, WebhookEndpoint, WebhookTest } from "./webhookEndpointResource.ts";
 
+const DESCRIPTION_CHARACTERS_MAX = 500;
+
 /** Refuses types of events that there are none of. Null: all. */
-const eventTypeRules = memberRules(({ event_types: types }) => {
+function eventTypeFaults(types: unknown): readonly ProblemDetail[] {
   if (!Array.isArray(types)) return NO_FAULTS;
   const known: readonly unknown[] = WEBHOOK_EVENT_TYPES;
   const message = `must be one of ${known.join(", ")}`;
   return types.flatMap((type, index) =>
     typeof type !== "string" || known.includes(type) ? [] : [{ pointer: `/event_types/${index}`, message }],
   );
-});
+}
+
+const endpointRules = memberRules(({ description, event_types: types }) => [
+  ...(description === ""
+    ? NO_FAULTS
+    : shownNameFaults("/description", description, DESCRIPTION_CHARACTERS_MAX)),
+  ...eventTypeFaults(types),
+]);
 
 const Destination = Type.String({ description: "A public HTTPS URL on port 443." });
-const Description = Nullable(Text({ maxLength: 500 }));
+const Description = Nullable(Text({ maxLength: DESCRIPTION_CHARACTERS_MAX, description: SHOWN_NAME_RULE }));
 const EventTypes = Nullable(Type.Array(Type.String(), { minItems: 1, uniqueItems: true }), {
   description: `Null or absent: all. Else some of ${WEBHOOK_EVENT_TYPES.join(", ")}.`,
 });
@@ -37,7 +47,7 @@ const RegisterWebhookBody = withRules(
       ],
     },
   ),
-  eventTypeRules,
+  endpointRules,
 );
 
 const UpdateWebhookBody = withRules(
@@ -46,7 +56,7 @@ const UpdateWebhookBody = withRules(
     minProperties: 1,
     examples: [{ event_types: null }],
   }),
-  eventTypeRules,
+  endpointRules,
 );
 
 const RotateSecretBody = Closed(

@@ -62,9 +62,10 @@ export function webhookDeliveriesController({
     .get(
       routes.listWebhookDeliveries.path,
       async ({ query, ...call }) => {
-        const { id } = await endpointOf(call);
+        const wanted = deliveryQuery(query);
+        const { id: endpointId } = await endpointOf(call);
         await whenCaughtUp(deliveries);
-        const page = await findPage(deliveries, deliveryQuery(id, query), listWebhookDeliveries);
+        const page = await findPage(deliveries, { endpointId, ...wanted }, listWebhookDeliveries);
         return pageJson(page, deliveryJson);
       },
       hooks("listWebhookDeliveries"),
@@ -116,7 +117,7 @@ function recoveredSince(text: string | undefined, now: EpochMs): string {
   return since;
 }
 
-function deliveryQuery(endpointId: string, query: ListWebhookDeliveriesQuery) {
+function deliveryQuery(query: ListWebhookDeliveriesQuery) {
   const filters = definedMembers({ status: query.status, eventType: query.event_type });
-  return { endpointId, ...pageRequest(query), ...filters, ...createdRange(query) };
+  return { ...pageRequest(query), ...filters, ...createdRange(query) };
 }

@@ -71,6 +71,28 @@ describe.each(await testStores())("every operation on $name", (store) => {
     expect(answer.text).toContain("nonsense");
   });
 
+  const ofTime = guarded.filter(({ operation }) =>
+    operation.parameters?.some(({ name }: { name: string }) => name === "created_from"),
+  );
+  test("several lists can be asked for a range of time", () =>
+    expect(ofTime.map(({ name }) => name).sort()).toEqual([
+      "listAuditLog",
+      "listEmails",
+      "listSuppressions",
+      "listWebhookDeliveries",
+    ]));
+
+  test.each(ofTime)("$name refuses a range of time that ends before it begins", async (one) => {
+    const range = "created_from=2026-02-01T00:00:00Z&created_before=2026-02-01T00:00:00";
+    const refused = await tenant.call(one.method, `${pathOf(one)}?${range}%2B01:00`);
+    expect(problemOf(refused)).toEqual({ status: 400, code: "INVALID_REQUEST" });
+    expect(refused.json.errors).toEqual([
+      { pointer: "/created_before", message: "lies before created_from" },
+    ]);
+    const empty = await tenant.call(one.method, `${pathOf(one)}?${range}Z`);
+    expect(empty.status).not.toBe(400);
+  });
+
   test.each(reading.filter((one) => guarded.includes(one)))(
     "$name refuses a query parameter that it does not know",
     async (one) => {

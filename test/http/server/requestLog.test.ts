@@ -150,6 +150,41 @@ describe("the log of a service", () => {
   );
 });
 
+describe("a batch in the log", () => {
+  test(
+    "leaves a line for each of its sends that is refused, as if it had come alone",
+    async () => {
+      const service = await startTestProcess();
+      try {
+        const sound = message({ idempotency_key: newKey(), from: "hello@example.com" });
+        const emails = [
+          sound,
+          { ...sound, idempotency_key: newKey(), to: "nobody" },
+          { ...sound, subject: "Other" },
+        ];
+        const batch = await service.call("POST", "/api/v1/emails/batch", { body: { emails } });
+        expect(batch.status).toBe(200);
+        const last = await service.call("GET", "/nothing");
+        await until(() => service.log().includes(last.json.request_id), "the last request in the log");
+        const lines = service
+          .log()
+          .split("\n")
+          .filter((text) => text.includes("/api/v1/emails/batch"))
+          .map((text) => JSON.parse(text));
+        const shared = { requestId: batch.headers.get("x-request-id"), method: "POST", msg: "refused" };
+        expect(lines).toMatchObject([
+          { ...shared, status: 400, code: "INVALID_REQUEST" },
+          { ...shared, status: 409, code: "IDEMPOTENCY_CONFLICT" },
+        ]);
+        for (const line of lines) expect(line.workspaceId).toBeString();
+      } finally {
+        await service.kill("SIGTERM");
+      }
+    },
+    START_MS,
+  );
+});
+
 describe("answers to whoever has a key", () => {
   test("are kept by nobody on the way, and taken for nothing else", async () => {
     const app = await startTestApp();

@@ -265,6 +265,9 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
       ["with event_types that is no list", { event_types: "email.sent" }, "/event_types"],
       ["with a description that is no text", { description: 1 }, "/description"],
       ["with a description of 501 characters", { description: "d".repeat(501) }, "/description"],
+      ["with a line break in its description", { description: "Orders\nand more" }, "/description"],
+      ["with a description of spaces alone", { description: "  " }, "/description"],
+      ["with what cannot be seen in its description", { description: "Or\u200bders" }, "/description"],
       ["with an unknown field", { secret: "whsec_mine" }, "/secret"],
     ];
     for (const [what, parts, pointer] of refused) {
