@@ -5,9 +5,16 @@ export interface OpenClaim {
   readonly id: string;
   readonly attempt: number;
   readonly leaseMs: number;
+  /** Who made it; null where nobody has. */
+  readonly worker: string | null;
 }
 
-/** The claim of a row with `id`, `attempts` and `lease_ms`. */
-export function openClaim(row: SqlRow): OpenClaim {
-  return { id: String(row.id), attempt: Number(row.attempts), leaseMs: Number(row.lease_ms) };
+/** The claim of a row with `id`, `attempts`, `lease_ms` and `claimed_by`. */
+export function openClaim({ id, attempts, lease_ms: leaseMs, claimed_by: worker }: SqlRow): OpenClaim {
+  return {
+    id: String(id),
+    attempt: Number(attempts),
+    leaseMs: Number(leaseMs),
+    worker: worker === null ? null : String(worker),
+  };
 }

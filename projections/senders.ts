@@ -9,8 +9,9 @@ import type { Projection } from "./projection.ts";
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
 const REQUESTED = `INSERT INTO verification_mails (id, sender_id, state, due_at, attempt, lease_ms, held)
   VALUES (?, ?, 'ready', ?, 0, 0, 0)`;
-const STARTED = "UPDATE verification_mails SET state = 'leased', attempt = ?, lease_ms = ? WHERE id = ?";
-const AGAIN = `UPDATE verification_mails SET state = iif(held, 'held', 'ready'), due_at = ?, lease_ms = 0
+const STARTED =
+  "UPDATE verification_mails SET state = 'leased', attempt = ?, lease_ms = ?, claimed_by = ? WHERE id = ?";
+const AGAIN = `UPDATE verification_mails SET state = iif(held, 'held', 'ready'), due_at = ?, lease_ms = 0, claimed_by = NULL
   WHERE id = ? AND attempt = ?`;
 const GIVEN_UP = "DELETE FROM verification_mails WHERE id = ? AND attempt = ?";
 const SENT = "DELETE FROM verification_mails WHERE id = ?";
@@ -32,7 +33,7 @@ function applyToSender(event: ProjectedEvent, db: ReadDatabase): void {
       db.run(REQUESTED, data.requestId, senderId, epochMs(data.requestedAt));
       break;
     case "SenderVerificationMailStarted":
-      db.run(STARTED, data.attempt, data.leaseMs, data.requestId);
+      db.run(STARTED, data.attempt, data.leaseMs, data.worker, data.requestId);
       break;
     case "SenderVerificationMailFailed":
       if (data.nextAttemptAt === undefined) db.run(GIVEN_UP, data.requestId, data.attempt);
@@ -60,7 +61,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
  */
 export const senders: Projection = {
   name: "senders",
-  version: 4,
+  version: 5,
   events: [
     "SenderAdded",
     "SenderDomainAdded",
@@ -85,7 +86,7 @@ export const senders: Projection = {
     {
       name: "verification_mails",
       columns: `id TEXT PRIMARY KEY, sender_id TEXT NOT NULL, state TEXT NOT NULL, due_at INTEGER NOT NULL,
-        attempt INTEGER NOT NULL, lease_ms INTEGER NOT NULL, held INTEGER NOT NULL`,
+        attempt INTEGER NOT NULL, lease_ms INTEGER NOT NULL, claimed_by TEXT, held INTEGER NOT NULL`,
       key: ["id"],
       indexes: [
         "CREATE INDEX mails_by_time ON verification_mails (state, due_at)",
@@ -132,14 +133,14 @@ export function readyVerificationMails(
   now: EpochMs,
   limit: number,
 ): readonly VerificationMail[] {
-  const sql = `SELECT id, sender_id, attempt AS attempts, lease_ms FROM verification_mails
+  const sql = `SELECT id, sender_id, attempt AS attempts, lease_ms, claimed_by FROM verification_mails
     WHERE state = 'ready' AND due_at <= ? ORDER BY due_at LIMIT ?`;
   return db.all(sql, now, limit).map(verificationMail);
 }
 
 /** The claims under way, of every instance. */
 export function leasedVerificationMails(db: ReadDatabase, limit: number): readonly VerificationMail[] {
-  const sql = `SELECT id, sender_id, attempt AS attempts, lease_ms FROM verification_mails WHERE state = 'leased' LIMIT ?`;
+  const sql = `SELECT id, sender_id, attempt AS attempts, lease_ms, claimed_by FROM verification_mails WHERE state = 'leased' LIMIT ?`;
   return db.all(sql, limit).map(verificationMail);
 }
 

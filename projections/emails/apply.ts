@@ -163,7 +163,7 @@ function applyLater(event: ProjectedEvent, db: ProjectedRows): void {
   const { type, data } = emailCodec.decode(event);
   switch (type) {
     case "EmailDeliveryStarted":
-      db.run(START, data.attempt, at, event.revision, data.leaseMs, id);
+      db.run(START, data.attempt, at, event.revision, data.leaseMs, data.worker, id);
       break;
     case "EmailRescheduled":
       moveQueued(db, id, data.scheduledAt, event.revision);

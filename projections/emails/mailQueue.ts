@@ -11,7 +11,7 @@ import { type OpenClaim, openClaim } from "../openClaims.ts";
  * `simulated` has a queue of its own: it waits for no relay.
  */
 export const QUEUE_COLUMNS = `authority_id TEXT, queue TEXT, due_at INTEGER, revision INTEGER, scheduled_at TEXT,
-  lease_ms INTEGER NOT NULL, held INTEGER NOT NULL, simulated INTEGER NOT NULL`;
+  lease_ms INTEGER NOT NULL, claimed_by TEXT, held INTEGER NOT NULL, simulated INTEGER NOT NULL`;
 
 /** Which of the two queues: of mail for the relay, or of mail that the simulator delivers. */
 export type MailLane = "relay" | "simulator";
@@ -33,9 +33,11 @@ export const QUEUE_INDEXES: readonly string[] = [
 ];
 
 /** What a claim, the end of a claim and the end of a message set beside its status. */
-export const LEASED = "queue = 'leased', revision = ?, lease_ms = ?";
-export const READY_AGAIN = "queue = iif(held, 'held', 'ready'), due_at = ?, revision = ?, lease_ms = 0";
-export const NOT_QUEUED = "queue = NULL, due_at = NULL, revision = NULL, lease_ms = 0, held = 0";
+export const LEASED = "queue = 'leased', revision = ?, lease_ms = ?, claimed_by = ?";
+export const READY_AGAIN =
+  "queue = iif(held, 'held', 'ready'), due_at = ?, revision = ?, lease_ms = 0, claimed_by = NULL";
+export const NOT_QUEUED =
+  "queue = NULL, due_at = NULL, revision = NULL, lease_ms = 0, claimed_by = NULL, held = 0";
 
 const RESUMED = "UPDATE emails SET due_at = ?, revision = ? WHERE id = ? AND queue IN ('ready', 'held')";
 /** Each goes by an index of what has not ended. */
@@ -227,7 +229,7 @@ export function isHeld(db: ReadDatabase, id: string): boolean {
 
 /** The open claims of all instances: about as many as there are connections, unless workers have crashed. */
 export function leasedEmails(db: ReadDatabase, limit: number): readonly OpenClaim[] {
-  const sql = "SELECT id, attempts, lease_ms FROM emails WHERE queue = 'leased' LIMIT ?";
+  const sql = "SELECT id, attempts, lease_ms, claimed_by FROM emails WHERE queue = 'leased' LIMIT ?";
   return db.all(sql, limit).map(openClaim);
 }
 

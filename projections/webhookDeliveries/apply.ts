@@ -22,11 +22,12 @@ const ENDPOINT = "INSERT INTO endpoints (id, workspace_id, event_types, active) 
 const FORGET_MISSED_OF_WORKSPACE = `DELETE FROM deliveries
   WHERE endpoint_id IN (SELECT id FROM endpoints WHERE workspace_id = ?) AND created_at < ? AND ${IS_MISSED}`;
 const STARTED = `UPDATE deliveries SET status = 'attempting', state = 'leased', attempts = ?, lease_ms = ?,
-  events = ?, updated_at = ? WHERE id = ?`;
+  claimed_by = ?, events = ?, updated_at = ? WHERE id = ?`;
 /** Only the attempt that holds the lease may release it. */
-const FAILED = `UPDATE deliveries SET status = 'pending', state = iif(held, 'held', 'ready'), due_at = ?, events = ?, updated_at = ?
-  WHERE id = ? AND state = 'leased' AND attempts = ?`;
-const ENDED = "UPDATE deliveries SET status = ?, state = 'done', events = ?, updated_at = ? WHERE id = ?";
+const FAILED = `UPDATE deliveries SET status = 'pending', state = iif(held, 'held', 'ready'), due_at = ?,
+  claimed_by = NULL, events = ?, updated_at = ? WHERE id = ? AND state = 'leased' AND attempts = ?`;
+const ENDED =
+  "UPDATE deliveries SET status = ?, state = 'done', claimed_by = NULL, events = ?, updated_at = ? WHERE id = ?";
 const AGAIN = `UPDATE deliveries SET status = 'pending', state = iif(held, 'held', 'ready'), due_at = ?, events = ?, updated_at = ?
   WHERE id = ?`;
 const COUNT_FAILURE = `INSERT INTO failing (endpoint_id, since, failures, event_id, events) VALUES (?, ?, 1, ?, 1)
@@ -115,7 +116,7 @@ function applyToDelivery(event: ProjectedEvent, db: ReadDatabase): void {
   const at = atOf(event);
   switch (type) {
     case "WebhookAttemptStarted":
-      db.run(STARTED, data.attempt, data.leaseMs, events, at, id);
+      db.run(STARTED, data.attempt, data.leaseMs, data.worker, events, at, id);
       break;
     case "WebhookDelivered":
       db.run(ENDED, "delivered", events, at, id);

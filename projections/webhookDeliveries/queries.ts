@@ -83,7 +83,7 @@ export function nextWebhookReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | nu
 
 /** The open claims of all instances. */
 export function leasedWebhooks(db: ReadDatabase, limit: number): readonly OpenClaim[] {
-  const sql = "SELECT id, attempts, lease_ms FROM deliveries WHERE state = 'leased' LIMIT ?";
+  const sql = "SELECT id, attempts, lease_ms, claimed_by FROM deliveries WHERE state = 'leased' LIMIT ?";
   return db.all(sql, limit).map(openClaim);
 }
 

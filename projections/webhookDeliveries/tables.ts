@@ -19,7 +19,7 @@ export const TABLES: readonly ProjectionTable[] = [
     columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, endpoint_id TEXT NOT NULL, event_id TEXT NOT NULL,
         event_type TEXT NOT NULL, event_stream TEXT NOT NULL, event_revision INTEGER NOT NULL,
         created_at TEXT NOT NULL, status TEXT NOT NULL, state TEXT NOT NULL, due_at INTEGER NOT NULL,
-        attempts INTEGER NOT NULL, events INTEGER NOT NULL, lease_ms INTEGER NOT NULL, updated_at TEXT NOT NULL,
+        attempts INTEGER NOT NULL, events INTEGER NOT NULL, lease_ms INTEGER NOT NULL, claimed_by TEXT, updated_at TEXT NOT NULL,
         held INTEGER NOT NULL`,
     key: ["id"],
     indexes: [

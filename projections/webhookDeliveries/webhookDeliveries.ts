@@ -5,7 +5,7 @@ import { TABLES } from "./tables.ts";
 /** The deliveries of each event to each endpoint that subscribes to it, those that it missed too, with their status. */
 export const webhookDeliveries: Projection = {
   name: "webhook-deliveries",
-  version: 5,
+  version: 6,
   events: EVENTS,
   tables: TABLES,
   apply,

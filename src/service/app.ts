@@ -12,7 +12,11 @@ import type { Dependencies } from "../commands/dependencies.ts";
 import { recentEmailCache } from "../commands/email/recentEmailCache.ts";
 import type { ListedAcceptance } from "../commands/email/send/recentAcceptances.ts";
 import { type OpenInstance, requireNotFrozen } from "../commands/instance/openInstance.ts";
-import { registerService, type ServiceRegistration } from "../commands/instance/serviceRegister.ts";
+import {
+  joinUnregistered,
+  registerService,
+  type ServiceMembership,
+} from "../commands/instance/serviceRegister.ts";
 import { makeDependencies } from "../commands/makeDependencies.ts";
 import { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
@@ -65,7 +69,7 @@ export interface RunningApp {
   stop(): Promise<void>;
 }
 
-/** In DATA_DIR: under which id the service is in the log's register. */
+/** In DATA_DIR: the id of the service. */
 const SERVICE_ID_FILE = "service.id";
 
 /** Starts the service: one process for each DATA_DIR. Throws what says why it cannot start. */
@@ -128,16 +132,16 @@ interface Ground {
   readonly store: EventStore;
   readonly content: ContentStore;
   readonly opened: OpenInstance;
-  readonly membership: ServiceRegistration;
+  readonly membership: ServiceMembership;
 }
 
 async function runOn(config: Config, logger: Logger, ground: Ground): Promise<RunningApp> {
-  const { store, content, opened, listeners } = ground;
+  const { store, content, opened, listeners, membership } = ground;
   const { logId, incarnation } = opened;
   const readers = readersOf(config, (file) => readModels.tellDamage(file));
   const deps = depsOn(config, { store, content, keys: opened.keys, readers });
   if (config.bootstrap) await bootstrap(deps, logId, config.dataDir);
-  const workers = makeBackgroundJobs(config, logger, { deps, readers, logId: incarnation });
+  const workers = makeBackgroundJobs(config, logger, { deps, readers, logId: incarnation, membership });
   const readModels = followLog(config, logger, { incarnation, readers, workers });
   await readersOpen(readers, config.storeTimeoutMs);
   const held = heldDetail((await deps.instanceStatus.get()).instance);
@@ -192,10 +196,11 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
       await Promise.all([verifying.stop(), maintenance.stop()]);
       await readModels.stop();
       readers.close();
-      // What has outlived the time for draining may still write until the process ends.
-      if (requests.isIdle && workers.inFlightCount() === 0) await leave(ground, logger);
+      // What has outlived the time for draining may still write, and send, until the process ends, and with it the lock.
+      const isIdle = requests.isIdle && workers.inFlightCount() === 0;
+      if (isIdle) await leave(ground, logger);
       await store.close();
-      ground.lock.release();
+      if (isIdle) ground.lock.release();
     },
   };
 }
@@ -204,12 +209,10 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
  * Enters the service in the register of those that work on the log, on a store where others cannot be asked. On the
  * embedded one whoever freezes it asks the service on its DATA_DIR.
  */
-async function joinServices({ dataDir, ...config }: Config, store: EventStore): Promise<ServiceRegistration> {
-  if (isEmbedded(config)) return { leave: async () => {} };
-  const joining = {
-    location: { host: hostname(), dataDir },
-    memory: serviceIdFile(join(dataDir, SERVICE_ID_FILE)),
-  };
+async function joinServices({ dataDir, ...config }: Config, store: EventStore): Promise<ServiceMembership> {
+  const memory = serviceIdFile(join(dataDir, SERVICE_ID_FILE));
+  if (isEmbedded(config)) return joinUnregistered(memory);
+  const joining = { location: { host: hostname(), dataDir }, memory };
   return registerService(store, joining, () => systemCommandContext("system"));
 }
 

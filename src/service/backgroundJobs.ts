@@ -5,6 +5,7 @@ import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
 import { logReaderCheckpointFile } from "../adapters/system/logReaderCheckpointFile.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { CONTENT_SWEEP_AGE_MS } from "../commands/email/content/contentWriteDeadline.ts";
+import type { ServiceMembership } from "../commands/instance/serviceRegister.ts";
 import { privateHostOf } from "../domain/webhook/webhookUrl.ts";
 import { newId } from "../kernel/ids.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
@@ -67,11 +68,17 @@ interface WorkingOnLog extends Working {
   readonly logId: string;
 }
 
+/** Who claims mail and calls, and who has ended that did so before. */
+interface Claiming {
+  readonly worker: string;
+  readonly endedWorker: string | null;
+}
+
 /** Everything of a service that acts by itself. What reaches out works only where delivery is on. */
 export function makeBackgroundJobs(
   config: Config,
   logger: Logger,
-  { deps, readers, logId }: WorkingOnLog,
+  { deps, readers, logId, membership }: WorkingOnLog & { readonly membership: ServiceMembership },
 ): BackgroundJobs {
   const relays = relayStates(config, deps.clock);
   const logChange = relayChangeLog(logger);
@@ -83,10 +90,11 @@ export function makeBackgroundJobs(
     deps.clock,
     relayLog(config, logger, readers.reader("emails")),
   );
-  const mailing = { deps, readers, transport, relayOutageReports };
+  const claiming = { worker: membership.serviceId, endedWorker: membership.predecessor };
+  const mailing = { deps, readers, transport, relayOutageReports, ...claiming };
   const delivery = mailDelivery(config, logger, mailing);
   const verification = senderVerification(config, logger, mailing);
-  const webhooks = webhookDelivery(config, logger, { deps, readers });
+  const webhooks = webhookDelivery(config, logger, { deps, readers, ...claiming });
   const reachingOut: readonly Worker[] = [delivery, webhooks, ...(verification ? [verification] : [])];
   const workers: readonly Worker[] = [
     ...(config.deliveryEnabled ? reachingOut : []),
@@ -134,16 +142,20 @@ function caughtUpCheckOf(readers: Readers, name: string): (position: Position) =
   return (position) => readers.position(name) >= position;
 }
 
-function webhookDelivery(config: Config, logger: Logger, { deps, readers }: Working): WebhookDelivery {
+function webhookDelivery(
+  config: Config,
+  logger: Logger,
+  { readers, ...claiming }: Working & Claiming,
+): WebhookDelivery {
+  const { deps } = claiming;
   return new WebhookDelivery({
-    deps,
+    ...claiming,
     transport: openWebhookTransport(config),
     deliveries: readers.reader("webhook-deliveries"),
     isCaughtUp: caughtUpCheckOf(readers, "webhook-deliveries"),
     waitUntilCaughtUp: async () =>
       readers.waitForPosition("webhook-deliveries", await deps.store.head(), config.storeTimeoutMs),
     policy: config.webhooks.policy,
-    worker: newId(),
     userAgent: "Postledger-Webhooks",
     random: Math.random,
     onTrouble: (error, deliveryId) =>
@@ -155,7 +167,7 @@ function webhookDelivery(config: Config, logger: Logger, { deps, readers }: Work
   });
 }
 
-interface Mailing extends Working {
+interface Mailing extends Working, Claiming {
   readonly transport: MailTransport;
   readonly relayOutageReports: RelayOutageReports;
 }
@@ -180,7 +192,6 @@ function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: M
     bounceDomains: config.bounceDomains,
     returnPathDomain: config.returnPathDomain,
     readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,
-    worker: newId(),
     random: Math.random,
     onTrouble: (error, emailId) =>
       logger.warn({ emailId, reason: reasonOf(error) }, "delivery was interrupted"),
@@ -283,7 +294,6 @@ function senderVerification(config: Config, logger: Logger, { readers, ...mailin
     isCaughtUp: caughtUpCheckOf(readers, "senders"),
     from,
     baseUrl: baseUrl.href.replace(/\/$/, ""),
-    worker: newId(),
     onTrouble: (error, verificationId) =>
       logger.warn({ verificationId, reason: reasonOf(error) }, "a verification mail was interrupted"),
   });

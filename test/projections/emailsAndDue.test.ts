@@ -196,16 +196,15 @@ function moved({ before, after, event, expected, at, revision }: Movement): Omit
 /** What a message's row says of the queue of delivery. */
 function queueOf(state: Email, revision: number): SqlRow {
   const scheduled_at = state.scheduledAt === null ? null : rfc3339(state.scheduledAt);
-  if (isTerminal(state.status))
-    return { scheduled_at, queue: null, due_at: null, revision: null, lease_ms: 0, held: 0, simulated: 0 };
+  const unclaimed = { scheduled_at, lease_ms: 0, claimed_by: null, held: 0, simulated: 0 };
+  if (isTerminal(state.status)) return { ...unclaimed, queue: null, due_at: null, revision: null };
+  const { claim } = state;
   return {
-    scheduled_at,
-    queue: state.claim ? "leased" : "ready",
+    ...unclaimed,
+    queue: claim ? "leased" : "ready",
     due_at: state.nextAttemptAt,
     revision,
-    lease_ms: state.claim?.leaseMs ?? 0,
-    held: 0,
-    simulated: 0,
+    ...(claim && { lease_ms: claim.leaseMs, claimed_by: claim.worker }),
   };
 }
 
@@ -547,9 +546,7 @@ describe("the queries (properties):", () => {
     const waiting = waitingEmails(db, allDueAt(now), limit).map(({ id }) => id);
     expectLeast(waiting, keysOf(later, "nextAttemptAt"), limit);
 
-    const leased = open.flatMap(({ id, claim }): OpenClaim[] =>
-      claim ? [{ id, attempt: claim.attempt, leaseMs: claim.leaseMs }] : [],
-    );
+    const leased = open.flatMap(({ id, claim }): OpenClaim[] => (claim ? [{ id, ...claim }] : []));
     expect([...leasedEmails(db, 100)].sort((a, b) => byText(a.id, b.id))).toEqual(
       leased.sort((a, b) => byText(a.id, b.id)),
     );

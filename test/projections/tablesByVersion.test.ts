@@ -10,14 +10,14 @@ const TABLES: Readonly<Record<string, { readonly since: number; readonly digest:
   "audit-log": { since: 1, digest: "2137c137e3b85813" },
   "api-keys": { since: 4, digest: "c3c4370ac5529ed6" },
   attachments: { since: 3, digest: "d075dbf5764087c4" },
-  emails: { since: 14, digest: "05f5fcd10cbab5e2" },
+  emails: { since: 15, digest: "24550f145830bd16" },
   erasures: { since: 2, digest: "96db516626b38d23" },
   "attachment-use": { since: 2, digest: "474c91684753834e" },
-  senders: { since: 4, digest: "8275614705b626f9" },
+  senders: { since: 5, digest: "73edb925995278bb" },
   "storage-reservations": { since: 1, digest: "ee554babc3dafcd1" },
   suppressions: { since: 3, digest: "e4a450b791660638" },
   templates: { since: 3, digest: "24cb4d84c14bdf53" },
-  "webhook-deliveries": { since: 5, digest: "f6e20af96210325e" },
+  "webhook-deliveries": { since: 6, digest: "22e78ea1fda99ff1" },
   "webhook-endpoints": { since: 3, digest: "fb8fa99cc3c7a1dd" },
 };
 

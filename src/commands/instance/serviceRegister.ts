@@ -16,8 +16,12 @@ import { requireNotFrozen } from "./openInstance.ts";
 
 const register = { decider: serviceRegisterDecider, codec: serviceRegisterCodec };
 
-/** A service's entry in the register of those that work on a log. */
-export interface ServiceRegistration {
+/** A service among those that work on a log. */
+export interface ServiceMembership {
+  /** Names it in the register, and in its claims. */
+  readonly serviceId: string;
+  /** The service that was on its data directory before, and died: nothing that it claimed is under way. Null: unknown. */
+  readonly predecessor: string | null;
   /** Notes that nothing is under way there that could still be written. Once it is noted, a repeat does nothing. */
   leave(): Promise<void>;
 }
@@ -39,32 +43,31 @@ export interface JoiningService {
   readonly memory: RememberedServiceId;
 }
 
-/**
- * Takes the service out of the register that was on this data directory before, and died. Only this one may be taken
- * for dead: another that is silent may be paused, and go on writing.
- */
-async function removePredecessor(
-  store: EventStore,
-  memory: RememberedServiceId,
-  context: CommandContext,
-): Promise<void> {
-  const serviceId = memory.previous();
-  if (serviceId === null) return;
-  await note(store, { type: "ServiceLeft", data: { serviceId } }, context);
-  memory.forget();
+/** Joins where nobody asks the log who works on it: only the data directory remembers the service. */
+export function joinUnregistered(memory: RememberedServiceId): ServiceMembership {
+  const predecessor = memory.previous();
+  const serviceId = newId();
+  memory.remember(serviceId);
+  return { serviceId, predecessor, leave: async () => memory.forget() };
 }
 
 /**
  * Notes that a service works on the log: before it writes anything, so that whoever freezes the log waits for it. Whether
  * the log is frozen is read after that: a freeze that does not find the entry was there before it, and is seen here.
+ * The service that was on this data directory before, and died, is taken out of the register. Only this one may be taken
+ * for dead: another that is silent may be paused, and go on writing.
  * Throws what {@link requireNotFrozen} throws.
  */
 export async function registerService(
   store: EventStore,
   { location, memory }: JoiningService,
   context: () => CommandContext,
-): Promise<ServiceRegistration> {
-  await removePredecessor(store, memory, context());
+): Promise<ServiceMembership> {
+  const predecessor = memory.previous();
+  if (predecessor !== null) {
+    await note(store, { type: "ServiceLeft", data: { serviceId: predecessor } }, context());
+    memory.forget();
+  }
   const serviceId = newId();
   memory.remember(serviceId);
   await note(store, { type: "ServiceJoined", data: { serviceId, ...location } }, context());
@@ -83,7 +86,7 @@ export async function registerService(
     await leave().catch(() => {});
     throw error;
   }
-  return { leave };
+  return { serviceId, predecessor, leave };
 }
 
 /** The services that have joined and not left, each time as the log has it then: only what is new is read. */

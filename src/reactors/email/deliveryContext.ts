@@ -32,6 +32,8 @@ export interface DeliveryContext {
   readonly sendGate: SendGate;
   /** Names this worker process in claims. */
   readonly worker: string;
+  /** See {@link ExpiredLeases}. */
+  readonly endedWorker: string | null;
   readonly transport: string;
   readonly random: () => number;
   /** Aborts when nothing more is to be claimed. */

@@ -39,6 +39,8 @@ export interface MailDeliveryOptions {
   /** See {@link DeliveryContext.readSpacingMs}. */
   readonly readSpacingMs: number;
   readonly worker: string;
+  /** See {@link ExpiredLeases}. */
+  readonly endedWorker: string | null;
   /** In [0, 1). */
   readonly random: () => number;
   readonly onTrouble: DeliveryContext["onTrouble"];
@@ -87,6 +89,7 @@ export class MailDelivery {
       returnPathDomain: options.returnPathDomain ?? null,
       sendGate: new SendGate({ ...deps, isCaughtUp: options.isCaughtUp }),
       worker,
+      endedWorker: options.endedWorker,
       random,
       stopping,
       abandoned,

@@ -44,7 +44,7 @@ const AGED_MS = 5_000;
 export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWorker {
   const { context, workspaces, emails, isInFlight } = options;
   const { store, policy, clock, sendGate, onTrouble } = context;
-  const leases = new ExpiredLeases(clock);
+  const leases = new ExpiredLeases(clock, context.endedWorker);
   const backoff = rowBackoff(clock);
   const read = <Result>(query: (db: ReadDatabase) => Result) => tryReadRows(() => query(emails), onTrouble);
   let agedAt = Number.NEGATIVE_INFINITY;

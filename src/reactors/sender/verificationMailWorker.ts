@@ -49,6 +49,8 @@ export interface VerificationMailWorkerOptions {
   /** Where the links lead to, without a slash at the end. */
   readonly baseUrl: string;
   readonly worker: string;
+  /** See {@link ExpiredLeases}. */
+  readonly endedWorker: string | null;
   readonly onTrouble: (error: unknown, id: string) => void;
   readonly relayOutageReports: RelayOutageReports;
 }
@@ -95,7 +97,7 @@ export class VerificationMailWorker {
   private running: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: VerificationMailWorkerOptions) {
-    this.leases = new ExpiredLeases(options.deps.clock);
+    this.leases = new ExpiredLeases(options.deps.clock, options.endedWorker);
     this.rests = rowBackoff(options.deps.clock);
     this.sendGate = new SendGate({ ...options.deps, isCaughtUp: options.isCaughtUp });
   }

@@ -40,6 +40,8 @@ export interface WebhookContext {
   readonly sendGate: SendGate;
   /** Names this worker process in claims. */
   readonly worker: string;
+  /** See {@link ExpiredLeases}. */
+  readonly endedWorker: string | null;
   readonly userAgent: string;
   /** In [0, 1). */
   readonly random: () => number;

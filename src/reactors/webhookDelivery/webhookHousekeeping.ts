@@ -35,7 +35,7 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
   const { context, deliveries, waitUntilCaughtUp, isInFlight } = options;
   const { deps, sendGate, onTrouble } = context;
   const { store, clock } = deps;
-  const leases = new ExpiredLeases(clock);
+  const leases = new ExpiredLeases(clock, context.endedWorker);
   const backoff = rowBackoff(clock);
   const read = <Result>(query: (db: ReadDatabase) => Result) =>
     tryReadRows(() => query(deliveries), onTrouble);

@@ -8,9 +8,13 @@ import type { Clock } from "../../ports/clock.ts";
 export class ExpiredLeases {
   private seen = new Map<string, number>();
 
-  constructor(private readonly clock: Clock) {}
+  /** `endedWorker`: a worker that is known to have ended, so that nobody has to wait for its leases; null: of none. */
+  constructor(
+    private readonly clock: Clock,
+    private readonly endedWorker: string | null,
+  ) {}
 
-  /** The claims whose lease has run out, out of all that are under way. */
+  /** The claims whose lease has run out, or whose worker has ended, out of all that are under way. */
   expired<Claim extends OpenClaim>(leased: readonly Claim[]): readonly Claim[] {
     const now = this.clock.monotonicMs();
     const seen = new Map<string, number>();
@@ -18,7 +22,8 @@ export class ExpiredLeases {
       const name = `${claim.id} ${claim.attempt}`;
       const since = this.seen.get(name) ?? now;
       seen.set(name, since);
-      return now - since >= claim.leaseMs;
+      const hasEnded = claim.worker !== null && claim.worker === this.endedWorker;
+      return hasEnded || now - since >= claim.leaseMs;
     });
     this.seen = seen;
     return expired;

@@ -2,7 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { freezeLog, unfreezeLog } from "../../../src/commands/instance/freezeAndResume.ts";
 import { FrozenLogError, openInstance } from "../../../src/commands/instance/openInstance.ts";
-import { registeredServices, registerService } from "../../../src/commands/instance/serviceRegister.ts";
+import {
+  joinUnregistered,
+  registeredServices,
+  registerService,
+} from "../../../src/commands/instance/serviceRegister.ts";
 import { exportLog } from "../../../src/commands/log/exportLog.ts";
 import { SERVICES_STREAM } from "../../../src/kernel/event/bookkeepingEvents.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
@@ -56,13 +60,24 @@ describe("the register of services", () => {
     const store = await openLog();
     const atWork = registeredServices(store);
     const memory = memoryInMemory();
-    await join(store, A, memory);
-    await join(store, B);
+    const first = await join(store, A, memory);
+    expect(first.predecessor).toBeNull();
+    expect((await join(store, B)).predecessor).toBeNull();
     const second = await join(store, A, memory);
+    expect(second.predecessor).toBe(first.serviceId);
     expect(await atWork()).toEqual([B, A]);
     await second.leave();
     expect(await atWork()).toEqual([B]);
     expect(memory.previous()).toBeNull();
+  });
+
+  test("is not needed to know which service died on a data directory, and that one that left did not", async () => {
+    const memory = memoryInMemory();
+    const first = joinUnregistered(memory);
+    const second = joinUnregistered(memory);
+    expect([first.predecessor, second.predecessor]).toEqual([null, first.serviceId]);
+    await second.leave();
+    expect(joinUnregistered(memory).predecessor).toBeNull();
   });
 
   test("notes once that a service has left, and again when that failed", async () => {

@@ -33,13 +33,13 @@ export const PLANTS = {
   /** Claims last for ever: what a dead worker had claimed is never delivered. */
   "no-lease": {
     file: "src/reactors/worker/expiredLeases.ts",
-    from: "return now - since >= claim.leaseMs;",
+    from: "return hasEnded || now - since >= claim.leaseMs;",
     to: "return false;",
   },
   /** Claims last for no time at all: whoever sees one takes it over, while its worker may be sending. */
   "ignored-lease": {
     file: "src/reactors/worker/expiredLeases.ts",
-    from: "return now - since >= claim.leaseMs;",
+    from: "return hasEnded || now - since >= claim.leaseMs;",
     to: "return true;",
   },
   /** SIGTERM ends the process with mail under way: it goes out again later. */

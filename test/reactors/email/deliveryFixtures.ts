@@ -177,6 +177,7 @@ export interface Instance {
 
 export interface InstanceOptions {
   readonly worker?: string;
+  readonly endedWorker?: string;
   readonly sessionsMax?: number;
   readonly policy?: Partial<DeliveryPolicy>;
   readonly bounceDomains?: boolean;
@@ -273,6 +274,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       const own = depsOver(over, hasAccepted ? recent : null);
       const instance = await startInstance(own, relay.transport(worker, sessionsMax), {
         worker,
+        endedWorker: options.endedWorker ?? null,
         policy: { ...DELIVERY_POLICY, ...policy },
         bounceDomains,
       });
@@ -341,6 +343,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
 
 interface Settings {
   readonly worker: string;
+  readonly endedWorker: string | null;
   readonly policy: DeliveryPolicy;
   readonly bounceDomains: boolean;
 }
@@ -348,7 +351,7 @@ interface Settings {
 async function startInstance(
   deps: Dependencies,
   transport: MailTransport,
-  { worker, policy, bounceDomains }: Settings,
+  { worker, endedWorker, policy, bounceDomains }: Settings,
 ): Promise<Instance> {
   const troubles: Instance["troubles"][number][] = [];
   const reports: RelayReport[] = [];
@@ -368,6 +371,7 @@ async function startInstance(
         bounceDomains,
         readSpacingMs: 0,
         worker,
+        endedWorker,
         random: () => 0,
         onTrouble: (error, id) => troubles.push({ error, id }),
       });

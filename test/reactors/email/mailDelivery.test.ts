@@ -289,6 +289,25 @@ describe("after a crash", () => {
     expect(world.relay.sent[0]?.message.messageId).toBe(`<${id}@example.com>`);
   });
 
+  test("a worker that is known to have ended: its claims are over at once, and nobody else's", async () => {
+    const [abandoned, held] = [await world.accept("order-1001"), await world.accept("order-1002")];
+    for (const [id, worker] of [
+      [abandoned, "dead"],
+      [held, "other"],
+    ] as const)
+      await appendForeign(world, id, {
+        type: "EmailDeliveryStarted",
+        data: { attempt: 1, worker, leaseMs: LEASE_MS, transport: "smtp" },
+      });
+    await world.start({ endedWorker: "dead" });
+    const [claimed, deferred] = ["EmailDeliveryStarted", "EmailDeferred"] as const;
+    await world.untilEvents(abandoned, claimed, deferred, claimed, "EmailSent");
+    const [, , , told] = await world.events(abandoned);
+    expect(told?.data).toMatchObject({ reason: "lease_expired", ambiguous: true, attemptBurnt: true });
+    await world.untilEvents(held, claimed);
+    expect(world.relay.sent).toHaveLength(1);
+  });
+
   test("another instance's claim is left alone while its lease lasts, and its outcome stands", async () => {
     const id = await world.accept("order-1001");
     const facts = { attempt: 1, transport: "smtp" };

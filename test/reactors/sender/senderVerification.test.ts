@@ -78,7 +78,7 @@ afterEach(async () => {
 const context = () => ({ at: clock.now(), correlationId: "test", actor: "test", workspaceId });
 
 /** One instance that mails links, with its own read model. */
-async function start(worker: string): Promise<Instance> {
+async function start(worker: string, endedWorker: string | null = null): Promise<Instance> {
   const own = newDeps();
   const troubles: unknown[] = [];
   const instance = await startTestInstance({
@@ -94,6 +94,7 @@ async function start(worker: string): Promise<Instance> {
         from: FROM,
         baseUrl: BASE_URL,
         worker,
+        endedWorker,
         onTrouble: (error) => troubles.push(error),
       }),
     ],
@@ -189,6 +190,16 @@ describe("a verification mail", () => {
     const [one, again] = mails().filter(({ to }) => to === "shop@example.com");
     expect(again).toEqual(one as MailMessage);
     expect(await confirm(again as MailMessage)).toBe("verified");
+  });
+
+  test("whose worker is known to have ended is sent by another at once", async () => {
+    relay.answer = (_, nth) => (nth === 1 ? Promise.withResolvers<MailOutcome>().promise : ACCEPTED);
+    const id = await requested();
+    const first = await start("w1");
+    await until(() => relay.sent.length === 1, "the first attempt");
+    await first.stop();
+    await start("w2", "w1");
+    await untilMail(id, "Started", "Started", "Sent");
   });
 
   test("whose claim may or may not be in the log is left to its lease", async () => {

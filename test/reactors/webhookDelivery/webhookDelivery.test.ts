@@ -328,6 +328,13 @@ describe("a lease", () => {
     return delivery;
   };
 
+  test("of a worker that is known to have ended is over at once", async () => {
+    const delivery = await claimedByTheDead(await world.register("shop"));
+    await world.start({ endedWorker: "dead" });
+    await world.untilEvents(delivery, ...FAILED);
+    expect((await lastEvent(delivery)).data).toMatchObject({ attempt: 1, reason: LEASE_EXPIRED });
+  });
+
   test("that runs out fails its attempt, which is tried again", async () => {
     const id = await world.register("shop");
     const delivery = await claimedByTheDead(id);

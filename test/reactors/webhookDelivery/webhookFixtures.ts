@@ -108,6 +108,7 @@ export interface WebhookInstance {
 
 export interface WebhookInstanceOptions {
   readonly worker?: string;
+  readonly endedWorker?: string;
   readonly policy?: Partial<WebhookPolicy>;
   readonly store?: EventStore;
   readonly waitUntilCaughtUp?: () => Promise<boolean>;
@@ -184,9 +185,16 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     deps,
     workspaceId,
     freeBytes: 1_000_000,
-    async start({ worker = "w1", policy = {}, store: over = store, waitUntilCaughtUp } = {}) {
+    async start({
+      worker = "w1",
+      policy = {},
+      store: over = store,
+      waitUntilCaughtUp,
+      endedWorker = null,
+    } = {}) {
       const instance = await startInstance(depsOver(over), endpoints.transport(worker), {
         worker,
+        endedWorker,
         policy: { ...WEBHOOK_POLICY, ...policy },
         ...(waitUntilCaughtUp ? { waitUntilCaughtUp } : {}),
       });
@@ -262,6 +270,7 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
 
 interface Settings {
   readonly worker: string;
+  readonly endedWorker: string | null;
   readonly policy: WebhookPolicy;
   readonly waitUntilCaughtUp?: () => Promise<boolean>;
 }
@@ -269,7 +278,7 @@ interface Settings {
 async function startInstance(
   deps: Dependencies,
   transport: WebhookTransport,
-  { worker, policy, waitUntilCaughtUp }: Settings,
+  { worker, endedWorker, policy, waitUntilCaughtUp }: Settings,
 ): Promise<WebhookInstance> {
   const troubles: WebhookInstance["troubles"][number][] = [];
   const disabled: DisabledEndpoint[] = [];
@@ -288,6 +297,7 @@ async function startInstance(
           waitUntilCaughtUp ?? (async () => readers.waitForPosition(name, await store.head(), 5_000)),
         policy,
         worker,
+        endedWorker,
         userAgent: "Postledger-Webhooks",
         random: () => 0,
         onTrouble: (error, id) => troubles.push({ error, id }),
