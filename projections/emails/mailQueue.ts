@@ -208,6 +208,33 @@ export function agedEmailsOf(
   return db.all(sql, ownerId, rfc3339(acceptedBefore), limit).map(dueEmail);
 }
 
+/** A message that was to go at once, accepted by a clock that was ahead of ours. */
+export interface MisdatedEmail extends DueEmail {
+  readonly lane: MailLane;
+}
+
+/** Messages that one look for misdated ones goes over. */
+const MISDATED_LOOKED_AT_MAX = 10_000;
+
+/**
+ * Messages of a mail owner that were to go at once and have a time after `now`, the newest first: of a clock that was
+ * ahead most are sent, and what still waits is what came last. Looks at {@link MISDATED_LOOKED_AT_MAX} rows at most, and
+ * at none unless there are such times.
+ */
+export function misdatedEmailsOf(
+  db: ReadDatabase,
+  ownerId: string,
+  now: EpochMs,
+  limit: number,
+): readonly MisdatedEmail[] {
+  const sql = `SELECT * FROM (SELECT id, workspace_id, sender_id, authority_id, revision, simulated, queue, status
+    FROM emails INDEXED BY emails_by_time WHERE workspace_id = ? AND created_at > ?
+    ORDER BY created_at DESC LIMIT ${MISDATED_LOOKED_AT_MAX}) WHERE queue = 'ready' AND status = 'queued' LIMIT ?`;
+  return db
+    .all(sql, ownerId, rfc3339(now), limit)
+    .map((row) => ({ ...dueEmail(row), lane: row.simulated === 1 ? "simulator" : "relay" }));
+}
+
 /** When the next message becomes due after `now`; null when none waits. */
 export function nextReadyAt(db: ReadDatabase, lane: MailLane, now: EpochMs): EpochMs | null {
   const sql = "SELECT min(due_at) AS at FROM emails WHERE queue = 'ready' AND simulated = ? AND due_at > ?";

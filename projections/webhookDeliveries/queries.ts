@@ -1,4 +1,4 @@
-import type { EpochMs } from "../../src/kernel/time.ts";
+import { type EpochMs, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
 import {
   type CreatedRange,
@@ -73,6 +73,27 @@ export function readyWebhooks(
     WHERE backlogs.due_at <= ?1 AND backlogs.endpoint_id NOT IN excluded
     ORDER BY backlogs.due_at LIMIT ?3`;
   return db.all(sql, now, JSON.stringify(without), limit).map(deliveryRow);
+}
+
+/** Deliveries of one endpoint that a look for misdated ones goes over. */
+const MISDATED_LOOKED_AT_MAX = 1_000;
+
+/**
+ * Deliveries that were never tried and have a time after `now`, some of each endpoint: the clock of their event was ahead
+ * of ours. Looks at one row of each endpoint with a backlog unless there are such times.
+ */
+export function misdatedWebhooks(
+  db: ReadDatabase,
+  now: EpochMs,
+  limit: number,
+): readonly WebhookDeliveryRow[] {
+  const sql = `SELECT deliveries.* FROM backlogs CROSS JOIN deliveries ON deliveries.id IN
+      (SELECT id FROM (SELECT id, state, events FROM deliveries INDEXED BY deliveries_by_time
+        WHERE endpoint_id = backlogs.endpoint_id AND created_at > ?1
+        ORDER BY created_at DESC LIMIT ${MISDATED_LOOKED_AT_MAX})
+        WHERE state = 'ready' AND events = 0 LIMIT ${OF_ENDPOINT_MAX})
+    WHERE backlogs.due_at IS NOT NULL LIMIT ?2`;
+  return db.all(sql, rfc3339(now), limit).map(deliveryRow);
 }
 
 /** When the next delivery becomes due of an endpoint that has none due at `now`; null when there is none. */

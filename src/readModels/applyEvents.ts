@@ -74,7 +74,7 @@ export function makeApplier(
     limit,
     position: checkpoint,
     checkpoint,
-    checkpointAt: Date.now(),
+    checkpointAt: performance.now(),
     eventsSinceCheckpoint: 0,
     isWriting: false,
     failure: undefined,
@@ -188,7 +188,7 @@ export function commit(applier: Applier): void {
     applier.db.commit();
     applier.isWriting = false;
     applier.checkpoint = applier.position;
-    applier.checkpointAt = Date.now();
+    applier.checkpointAt = performance.now();
     applier.eventsSinceCheckpoint = 0;
   } catch (error) {
     stop(applier, failureOf(error, `projection ${applier.projection.name} stopped at a commit`));
@@ -199,7 +199,7 @@ export function commit(applier: Applier): void {
 export function commitDue(applier: Applier): void {
   const lags =
     applier.eventsSinceCheckpoint >= CHECKPOINT_LAG_EVENTS_MAX ||
-    Date.now() - applier.checkpointAt >= CHECKPOINT_LAG_MS_MAX;
+    performance.now() - applier.checkpointAt >= CHECKPOINT_LAG_MS_MAX;
   if (applier.isWriting || lags) commit(applier);
 }
 

@@ -192,11 +192,11 @@ async function awaitSwitch(
   ready: readonly Build[],
   options: RebuildOptions,
 ): Promise<void> {
-  const deadline = Date.now() + (options.switchWaitMsMax ?? SWITCH_WAIT_MS_MAX);
+  const deadline = performance.now() + (options.switchWaitMsMax ?? SWITCH_WAIT_MS_MAX);
   for (;;) {
     for (const build of ready) build.result = outcomeOf(catalog, build);
     if (ready.every(({ result }) => result?.outcome !== "ready")) return;
-    if (Date.now() >= deadline || options.signal.aborted) return;
+    if (performance.now() >= deadline || options.signal.aborted) return;
     await Bun.sleep(SWITCH_POLL_MS);
   }
 }

@@ -1,6 +1,6 @@
 import type { EpochMs } from "../../kernel/time.ts";
 import { type DecisionInput, type DeliveryPolicy, expiresAt } from "./retrySchedule.ts";
-import { type EmailState, isTerminal } from "./state.ts";
+import { type EmailState, isDue, isTerminal } from "./state.ts";
 
 export type NextAction =
   /** Claim it and deliver. */
@@ -21,6 +21,6 @@ export function nextAction(state: EmailState, input: DecisionInput, policy: Deli
   if (input.now >= expiry) return { kind: "expire" };
   // A pause moves the end, and a held message must not be sent in between.
   if (state.isDeliveryUnknown && policy.onAmbiguous === "hold") return { kind: "wait", until: expiry };
-  if (state.nextAttemptAt > input.now) return { kind: "wait", until: state.nextAttemptAt };
+  if (!isDue(state, input.now)) return { kind: "wait", until: state.nextAttemptAt };
   return { kind: "deliver" };
 }

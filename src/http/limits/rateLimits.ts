@@ -38,8 +38,9 @@ interface Count {
   readonly resetSeconds: number;
 }
 
-function wholeSeconds(ms: number): number {
-  return Math.max(1, Math.ceil(ms / SECOND_MS));
+/** The rest of a window: its length at most, because a clock that goes back makes it seem longer. */
+function restSeconds(ms: number, windowSeconds: number): number {
+  return Math.min(windowSeconds, Math.max(1, Math.ceil(ms / SECOND_MS)));
 }
 
 function verdictOf(counts: readonly Count[]): RateVerdict {
@@ -72,7 +73,7 @@ function addressCounter(perMinuteMax: number): (address: string) => Promise<numb
     const group = addressGroup(address);
     const { consumedPoints, msBeforeNext, isFirstInDuration } = await counts.penalty(group);
     if (isFirstInDuration) remember(group);
-    return consumedPoints > perMinuteMax ? wholeSeconds(msBeforeNext) : null;
+    return consumedPoints > perMinuteMax ? restSeconds(msBeforeNext, ADDRESS_WINDOW_SECONDS) : null;
   };
 }
 
@@ -89,7 +90,7 @@ export function makeRateLimits(failuresPerMinute: number): RateLimits {
     limit: Pick<Count, "name" | "quota">,
   ): Promise<Count> => {
     const { consumedPoints: used, msBeforeNext } = await limiter.penalty(id);
-    return { ...limit, used, resetSeconds: wholeSeconds(msBeforeNext) };
+    return { ...limit, used, resetSeconds: restSeconds(msBeforeNext, WINDOW_SECONDS) };
   };
   return {
     async count({ keyId, workspaceId }, { keyRequestsPerSecond, workspaceRequestsPerSecond }) {

@@ -13,7 +13,7 @@ import {
   simulatedFeedback,
   simulatedOutcome,
 } from "../../domain/email/simulator.ts";
-import type { Email, EmailState } from "../../domain/email/state.ts";
+import { type Email, type EmailState, isDue } from "../../domain/email/state.ts";
 import { senderStream } from "../../domain/sender/events.ts";
 import { workspaceStream } from "../../domain/workspace/events.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
@@ -84,7 +84,7 @@ export function emailDelivery(context: DeliveryContext) {
     const history = recent?.revision === due.revision ? recent : await readEmailHistory(store, due.id);
     const input = decisionInputOf(context, history.state, workspace);
     const isAsKnown = history.revision === due.revision;
-    if (isAsKnown && history.state && history.state.nextAttemptAt > input.now) return { kind: "notYet" };
+    if (isAsKnown && history.state && !isDue(history.state, input.now)) return { kind: "notYet" };
     if (!(await context.sendGate.ask()) || context.stopping.aborted) return { kind: "notYet" };
     if (
       mayNotLeave(session, history.state) ||

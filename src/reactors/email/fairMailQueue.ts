@@ -126,7 +126,11 @@ function isBehind(queue: MailQueueKey, other: MailQueueKey): boolean {
   return queue.senderId > other.senderId;
 }
 
-function isHeld({ id, workspaceId, senderId, authorityId }: DueEmail, held: ReadonlySet<string>): boolean {
+/** Whether a message is left alone, or its workspace or sender. */
+export function isHeld(
+  { id, workspaceId, senderId, authorityId }: DueEmail,
+  held: ReadonlySet<string>,
+): boolean {
   return held.has(id) || held.has(workspaceId) || held.has(senderId) || held.has(authorityId);
 }
 

@@ -1,4 +1,9 @@
-import { type DueEmail, type MailLane, nextReadyAt } from "../../../projections/emails/mailQueue.ts";
+import {
+  type DueEmail,
+  type MailLane,
+  type MisdatedEmail,
+  nextReadyAt,
+} from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import type { DeliveryPolicy } from "../../domain/email/retrySchedule.ts";
@@ -17,7 +22,7 @@ import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
 import type { DeliveryContext } from "./deliveryContext.ts";
-import { FairMailQueue } from "./fairMailQueue.ts";
+import { FairMailQueue, isHeld } from "./fairMailQueue.ts";
 import { mailHousekeeping } from "./mailHousekeeping.ts";
 import { readWaitingReason } from "./readWaitingReason.ts";
 import type { Refusal, RefusalReports } from "./refusalReports.ts";
@@ -53,6 +58,7 @@ export interface MailDeliveryOptions {
 /** Messages that stay inside, and are delivered at once. */
 const SIMULATED_IN_FLIGHT_MAX = 8;
 const SIMULATOR_PERMIT: WorkPermit = { release: () => {} };
+const NOTHING_READY: ReadyItems<DueEmail> = { items: [], more: "none" };
 /** How long a paused workspace or an unavailable sender is left alone. */
 const COOL_DOWN_MS = 1_000;
 
@@ -69,6 +75,8 @@ export class MailDelivery {
   private readonly scheduler: ClaimScheduler<DueEmail, RelayPermit>;
   /** Of mail that stays inside: it waits neither for the relay nor for a session with it. */
   private readonly simulator: ClaimScheduler<DueEmail, WorkPermit>;
+  /** What is due, though by its time it is not yet. */
+  private misdated: readonly MisdatedEmail[] = [];
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: MailDeliveryOptions) {
@@ -103,6 +111,7 @@ export class MailDelivery {
       workspaces: deps.workspaces,
       emails: options.emails,
       isInFlight: (id) => this.scheduler.isInFlight(id) || this.simulator.isInFlight(id),
+      onMisdated: (found) => this.lookAtMisdated(found),
     });
     this.scheduler = new ClaimScheduler({
       ...this.laneOptions("relay"),
@@ -127,11 +136,22 @@ export class MailDelivery {
       random,
       stopping: this.stopping.signal,
       onTrouble,
-      ready: (now: EpochMs, held: ReadonlySet<string>, limit: number): ReadyItems<DueEmail> =>
-        this.readDue((db) => queue.look(db, { now, held, limit })) ?? { items: [], more: "none" },
+      ready: (now: EpochMs, held: ReadonlySet<string>, limit: number): ReadyItems<DueEmail> => {
+        const { items, more } = this.readDue((db) => queue.look(db, { now, held, limit })) ?? NOTHING_READY;
+        const misdated = this.misdated.filter((email) => email.lane === lane && !isHeld(email, held));
+        return { items: [...items, ...misdated], more };
+      },
       nextReadyAt: (now: EpochMs) => this.readDue((db) => nextReadyAt(db, lane, now)),
       ownersOf: ({ workspaceId, senderId, authorityId }: DueEmail) => [workspaceId, senderId, authorityId],
     };
+  }
+
+  /** Nothing else would wake the schedulers for it: the read model has not moved. */
+  private lookAtMisdated(found: readonly MisdatedEmail[]): void {
+    this.misdated = found;
+    if (found.length === 0) return;
+    this.scheduler.wake();
+    this.simulator.wake();
   }
 
   private mayClaim(): boolean {

@@ -1,6 +1,8 @@
 import {
   agedEmailsOf,
   leasedEmails,
+  type MisdatedEmail,
+  misdatedEmailsOf,
   nextOwnerByAge,
   type WaitingOwner,
 } from "../../../projections/emails/mailQueue.ts";
@@ -25,6 +27,8 @@ export interface MailHousekeepingOptions {
   readonly emails: ReadDatabase;
   /** Whether a worker of this process is at the message. */
   readonly isInFlight: (id: string) => boolean;
+  /** Is told again and again which messages are due though the queue, which goes by their times, does not show them. */
+  readonly onMisdated: (emails: readonly MisdatedEmail[]) => void;
 }
 
 /** Claims, and aged messages, that one round looks at. */
@@ -33,6 +37,9 @@ const ROUND_MESSAGES_MAX = 1_000;
 const AGED_OF_WORKSPACE_MAX = 100;
 /** Workspaces whose oldest message one round looks at: the next one goes on behind them. */
 const AGED_WORKSPACES_MAX = 256;
+/** Messages that are told at once because a clock was ahead, of all workspaces and of one. */
+const MISDATED_MAX = 2_000;
+const MISDATED_OF_WORKSPACE_MAX = 500;
 /** Leases are looked at this often; a claim is given up at most this late. */
 const INTERVAL_MS = 250;
 /** News of the read model bring a round forward, but not more often than this. */
@@ -40,7 +47,7 @@ const WOKEN_INTERVAL_MS = 25;
 /** Between two looks for messages whose time may be over, when all workspaces have been looked at. */
 const AGED_MS = 5_000;
 
-/** Ends leases that ran out and messages whose time is over: needs no relay, so it goes on without one. */
+/** Ends leases that ran out and messages whose time is over, and finds those that a clock has misdated: needs no relay, so it goes on without one. */
 export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWorker {
   const { context, workspaces, emails, isInFlight } = options;
   const { store, policy, clock, sendGate, onTrouble } = context;
@@ -50,6 +57,7 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
   let agedAt = Number.NEGATIVE_INFINITY;
   /** The last mail owner whose messages' age was looked at; "" when all have been. */
   let agedAfter = "";
+  let misdated: MisdatedEmail[] = [];
 
   const endLeases = async (): Promise<void> => {
     const leased = read((db) => leasedEmails(db, ROUND_MESSAGES_MAX)) ?? [];
@@ -85,13 +93,24 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
     return aged.length;
   };
 
+  const findMisdatedOf = ({ ownerId }: WaitingOwner): void => {
+    const limit = Math.min(MISDATED_OF_WORKSPACE_MAX, MISDATED_MAX - misdated.length);
+    if (limit > 0) misdated.push(...(read((db) => misdatedEmailsOf(db, ownerId, clock.now(), limit)) ?? []));
+  };
+
+  const tellMisdated = (): void => {
+    options.onMisdated(misdated);
+    misdated = [];
+  };
+
   /** Looks at the oldest messages of so many mail owners, each for as long as its own: all have their turn. */
   const endAged = async (): Promise<void> => {
     let left = ROUND_MESSAGES_MAX;
     for (let looked = 0; looked < AGED_WORKSPACES_MAX && left > 0; looked += 1) {
       const next = read((db) => nextOwnerByAge(db, agedAfter));
       agedAfter = next?.ownerId ?? "";
-      if (next === null) return;
+      if (next === null) return tellMisdated();
+      findMisdatedOf(next);
       left -= await endAgedOf(next);
     }
   };

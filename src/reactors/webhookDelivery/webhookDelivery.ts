@@ -47,6 +47,8 @@ export class WebhookDelivery {
   private readonly housekeeping: PeriodicWorker;
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
+  /** What is due, though by its time it is not yet. */
+  private misdated: readonly WebhookDeliveryRow[] = [];
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: WebhookDeliveryOptions) {
@@ -63,6 +65,7 @@ export class WebhookDelivery {
       deliveries: options.deliveries,
       waitUntilCaughtUp: options.waitUntilCaughtUp,
       isInFlight: (id) => this.scheduler.isInFlight(id),
+      onMisdated: (rows) => this.lookAtMisdated(rows),
     });
     this.scheduler = new ClaimScheduler({
       clock,
@@ -72,7 +75,10 @@ export class WebhookDelivery {
       inFlightMax: IN_FLIGHT_MAX,
       ready: (now, without, limit) => {
         const items = this.read((db) => readyWebhooks(db, now, [...without], limit)) ?? [];
-        return { items, more: items.length === limit ? "afterThese" : "none" };
+        const isFree = ({ id, endpointId }: WebhookDeliveryRow) =>
+          !without.has(id) && !without.has(endpointId);
+        const more = items.length === limit ? "afterThese" : "none";
+        return { items: [...items, ...this.misdated.filter(isFree)], more };
       },
       nextReadyAt: (now) => this.read((db) => nextWebhookReadyAt(db, now)),
       acquire: () => (this.mayBegin() ? NO_PERMIT : null),
@@ -105,6 +111,12 @@ export class WebhookDelivery {
     this.stopping.abort();
     const ended = Promise.all([this.running, this.housekeeping.stop()]);
     await stopGracefully(ended, graceMs, this.abandoned);
+  }
+
+  /** Nothing else would wake the scheduler for it: the read model has not moved. */
+  private lookAtMisdated(rows: readonly WebhookDeliveryRow[]): void {
+    this.misdated = rows;
+    if (rows.length > 0) this.scheduler.wake();
   }
 
   /** Whether one more call may begin in this turn of the event loop; if not, the next turn looks again. */

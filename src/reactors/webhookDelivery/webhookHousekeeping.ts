@@ -1,4 +1,9 @@
-import { failingEndpoints, leasedWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
+import {
+  failingEndpoints,
+  leasedWebhooks,
+  misdatedWebhooks,
+  type WebhookDeliveryRow,
+} from "../../../projections/webhookDeliveries/queries.ts";
 import { disableFailedEndpoint } from "../../commands/webhook/manageWebhooks.ts";
 import { expireWebhookLease, readWebhookDelivery } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import { FAILING_RULE } from "../../domain/webhook/failingEndpoints.ts";
@@ -19,6 +24,8 @@ export interface WebhookHousekeepingOptions {
   readonly waitUntilCaughtUp: () => Promise<boolean>;
   /** Whether a call of this process is under way for the delivery. */
   readonly isInFlight: (id: string) => boolean;
+  /** Is told again and again which deliveries are due though by their times they are not yet. */
+  readonly onMisdated: (rows: readonly WebhookDeliveryRow[]) => void;
 }
 
 /** Claims that are watched: more than all instances together are likely to have. */
@@ -30,7 +37,12 @@ const INTERVAL_MS = 250;
 /** Endpoints that nothing gets through to are looked for this often. */
 const FAILING_CHECK_INTERVAL_MS = 60_000;
 
-/** Ends leases that ran out, and disables endpoints that nothing gets through to. */
+/** Deliveries that a clock has misdated are looked for this often, sooner while there are any, and so many at once. */
+const MISDATED_CHECK_INTERVAL_MS = 5_000;
+const MISDATED_AGAIN_MS = 1_000;
+const MISDATED_MAX = 512;
+
+/** Ends leases that ran out, finds what a clock has misdated, and disables endpoints that nothing gets through to. */
 export function webhookHousekeeping(options: WebhookHousekeepingOptions): PeriodicWorker {
   const { context, deliveries, waitUntilCaughtUp, isInFlight } = options;
   const { deps, sendGate, onTrouble } = context;
@@ -40,6 +52,7 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
   const read = <Result>(query: (db: ReadDatabase) => Result) =>
     tryReadRows(() => query(deliveries), onTrouble);
   let lookedAt = Number.NEGATIVE_INFINITY;
+  let misdatedDueAt = Number.NEGATIVE_INFINITY;
 
   const endLeases = async (): Promise<void> => {
     const leased = read((db) => leasedWebhooks(db, LEASED_MAX)) ?? [];
@@ -68,10 +81,18 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
     }
   };
 
+  const findMisdated = (now: number): void => {
+    const rows = read((db) => misdatedWebhooks(db, clock.now(), MISDATED_MAX)) ?? [];
+    misdatedDueAt = now + (rows.length > 0 ? MISDATED_AGAIN_MS : MISDATED_CHECK_INTERVAL_MS);
+    options.onMisdated(rows);
+  };
+
   const round = async (): Promise<void> => {
     if (await sendGate.ask()) await endLeases();
     const now = clock.monotonicMs();
-    if (!sendGate.isOpen || now - lookedAt < FAILING_CHECK_INTERVAL_MS) return;
+    if (!sendGate.isOpen) return;
+    if (now >= misdatedDueAt) findMisdated(now);
+    if (now - lookedAt < FAILING_CHECK_INTERVAL_MS) return;
     lookedAt = now;
     await disableFailing();
   };

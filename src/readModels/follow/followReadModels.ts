@@ -79,7 +79,7 @@ class Follower {
   #mustLookForReady = true;
   /** Closed by every reader; removed as soon as no other process has them open. */
   readonly #released = new Set<GenerationEntry>();
-  #clearBuildsAt = Date.now() + CLEAR_BUILDS_MS;
+  #clearBuildsAt = performance.now() + CLEAR_BUILDS_MS;
 
   constructor(options: FollowOptions, catalog: Catalog) {
     this.#options = options;
@@ -191,10 +191,10 @@ class Follower {
 
   /** Opens what is to be followed from now on, and brings it to the live position. */
   async #bringIn(): Promise<void> {
-    if (Date.now() < this.#catchUpAt) return;
+    if (performance.now() < this.#catchUpAt) return;
     if (this.#catalog.hasChanged()) this.#mustLookForReady = true;
     const due = this.#options.projections.filter(
-      ({ name }) => (this.#retryAt.get(name) ?? Infinity) <= Date.now(),
+      ({ name }) => (this.#retryAt.get(name) ?? Infinity) <= performance.now(),
     );
     if (this.#mustLookForReady || due.length > 0) {
       const head = await this.#options.store.head();
@@ -327,7 +327,7 @@ class Follower {
   }
 
   #retryTime(): number {
-    return Date.now() + (this.#options.retryMs ?? RETRY_MS);
+    return performance.now() + (this.#options.retryMs ?? RETRY_MS);
   }
 
   #discard(entry: GenerationEntry, reason: string): void {
@@ -341,8 +341,8 @@ class Follower {
   }
 
   #clearBuilds(): void {
-    if (Date.now() < this.#clearBuildsAt) return;
-    this.#clearBuildsAt = Date.now() + CLEAR_BUILDS_MS;
+    if (performance.now() < this.#clearBuildsAt) return;
+    this.#clearBuildsAt = performance.now() + CLEAR_BUILDS_MS;
     clearBuilds(this.#options, this.#catalog);
   }
 }

@@ -10,7 +10,7 @@ import { load } from "../../../src/commands/transact.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { suppressionStream } from "../../../src/domain/suppression/events.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import { until } from "../../support/until.ts";
 import {
@@ -567,7 +567,7 @@ describe("what holds a message back", () => {
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
   });
 
-  test("a clock that was set back: the message is sent when its time has come again", async () => {
+  test("a clock that was set back: what was to go at once is sent at once", async () => {
     const id = await world.accept("order-1001");
     world.relay.refuse = () => {
       // Between the look at the read model and the claim.
@@ -575,11 +575,37 @@ describe("what holds a message back", () => {
       return null;
     };
     const instance = await world.start({ sessionsMax: 1 });
-    await world.settle();
-    expect(await world.events(id)).toHaveLength(2);
-    world.pass(10 * SECOND_MS);
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
     expect(instance.troubles).toEqual([]);
+  });
+
+  test("a clock that was a day ahead: what was accepted by it is sent, once, and what is scheduled waits", async () => {
+    const scheduledAt = world.clock.now() + 2 * DAY_MS;
+    const id = await world.accept("order-1001");
+    const simulated = await world.accept("order-1002", { to: "delivered@simulator.test" });
+    const scheduled = await world.accept("order-1003", { scheduledAt });
+    world.clock.setBack(DAY_MS);
+    const instance = await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+    await world.untilEvents(simulated, "EmailDeliveryStarted", "EmailSent", "EmailDelivered");
+    world.pass(MINUTE_MS);
+    await world.settle();
+    expect(world.relay.sent.length).toBe(1);
+    expect(await world.events(scheduled)).toHaveLength(2);
+    world.pass(3 * DAY_MS);
+    await world.untilEvents(scheduled, "EmailDeliveryStarted", "EmailSent");
+    expect(instance.troubles).toEqual([]);
+  });
+
+  test("a clock that goes back while a message waits for the relay: it is sent when the relay takes it", async () => {
+    world.relay.refuse = () => "ECONNREFUSED";
+    const id = await world.accept("order-1001");
+    await world.start();
+    await world.settle();
+    world.clock.setBack(HOUR_MS);
+    world.relay.refuse = () => null;
+    world.pass(MINUTE_MS);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
   });
 });
 

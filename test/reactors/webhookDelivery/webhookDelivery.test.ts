@@ -213,6 +213,21 @@ describe("the schedule", () => {
   });
 });
 
+test("what happened while a clock was ahead is told at once when it is right again, each once", async () => {
+  const id = await world.register("shop");
+  const ids = await happenings(id, 50);
+  world.clock.setBack(24 * HOUR_MS);
+  const instance = await world.start();
+  await instance.caughtUp();
+  await until(() => {
+    world.pass(SECOND_MS);
+    return world.endpoints.told.length >= ids.length;
+  }, "all of them");
+  for (const delivery of ids) await world.untilEvents(delivery, ...DELIVERED);
+  await world.settle();
+  expect(world.endpoints.told.length).toBe(ids.length);
+});
+
 test("a clock that is set back while a delivery is looked at does not make it forgotten", async () => {
   world.endpoints.answer = (_, nth) => answered(nth === 1 ? 500 : 200);
   const id = await world.register("shop");

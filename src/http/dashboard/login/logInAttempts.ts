@@ -25,10 +25,10 @@ export function makeLogInAttempts(): LogInAttempts {
   return {
     async begin(client) {
       const total = await all.get(ALL);
-      if (total !== null && total.consumedPoints >= FAILURES_MAX) return wholeSeconds(total.msBeforeNext);
+      if (total !== null && total.consumedPoints >= FAILURES_MAX) return restSeconds(total.msBeforeNext);
       const own = await clients.penalty(keyOf(client));
       // What one client is refused counts for nobody else: else it could keep all of them out.
-      if (own.consumedPoints > FAILURES_PER_CLIENT_MAX) return wholeSeconds(own.msBeforeNext);
+      if (own.consumedPoints > FAILURES_PER_CLIENT_MAX) return restSeconds(own.msBeforeNext);
       await all.penalty(ALL);
       return null;
     },
@@ -38,6 +38,7 @@ export function makeLogInAttempts(): LogInAttempts {
   };
 }
 
-function wholeSeconds(ms: number): number {
-  return Math.max(1, Math.ceil(ms / SECOND_MS));
+/** The rest of the window: its length at most, because a clock that goes back makes it seem longer. */
+function restSeconds(ms: number): number {
+  return Math.min(WINDOW_SECONDS, Math.max(1, Math.ceil(ms / SECOND_MS)));
 }
