@@ -5,9 +5,8 @@ import { OVERLAP_SECONDS_DEFAULT } from "../../domain/apiKey/decisions.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
-import { hooksOf } from "../server/operationHooks.ts";
+import { operationController } from "../server/operationController.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
-import { routes } from "../server/routes.ts";
 import {
   existingKey,
   issueOnRequest,
@@ -38,57 +37,39 @@ function issuingKeys({ deps, basePath, apiKeys }: ApiKeysOptions) {
     set.headers.location = `${basePath}/api/v1/api-keys/${id}`;
     return { ...(await existingKey(keys, principalOf(request).workspaceId, id)), key };
   };
-  const hooks = hooksOf(deps, apiKeyOperations);
-  return new Elysia({ normalize: false })
-    .post(
-      routes.issueApiKey.path,
-      async ({ body, request, set }) => {
-        const context = commandContextOf(request, deps);
-        return issued(request, set, await issueOnRequest(keys, principalOf(request), body, context));
-      },
-      hooks("issueApiKey"),
-    )
-    .post(
-      routes.rotateApiKey.path,
-      async ({ body, params: { id }, request, set }) => {
-        const { overlap_seconds: overlapSeconds = OVERLAP_SECONDS_DEFAULT } = body;
-        const rotation = { id, overlapSeconds };
-        const context = commandContextOf(request, deps);
-        return issued(request, set, await rotateOnRequest(keys, principalOf(request), rotation, context));
-      },
-      hooks("rotateApiKey"),
-    );
+
+  return operationController(deps, apiKeyOperations, {
+    issueApiKey: async ({ body, request, set }) => {
+      const context = commandContextOf(request, deps);
+      return issued(request, set, await issueOnRequest(keys, principalOf(request), body, context));
+    },
+    rotateApiKey: async ({ body, params: { id }, request, set }) => {
+      const { overlap_seconds: overlapSeconds = OVERLAP_SECONDS_DEFAULT } = body;
+      const rotation = { id, overlapSeconds };
+      const context = commandContextOf(request, deps);
+      return issued(request, set, await rotateOnRequest(keys, principalOf(request), rotation, context));
+    },
+  });
 }
 
 function existingKeys({ deps, apiKeys }: ApiKeysOptions) {
   const keys = { deps, apiKeys };
-  const hooks = hooksOf(deps, apiKeyOperations);
-  return new Elysia({ normalize: false })
-    .get(
-      routes.listApiKeys.path,
-      async ({ query, request }) => {
-        const { workspaceId } = principalOf(request);
-        const asked = pageRequest(query, isApiKeyId);
-        const db = await caughtUpRows(apiKeys);
-        const page = pageOf(asked, (one) => listApiKeys(db, { workspaceId, ...one }));
-        return pageJson(page, (row) => apiKeyJson(deps, row));
-      },
-      hooks("listApiKeys"),
-    )
-    .get(
-      routes.getApiKey.path,
-      async ({ params: { id }, request }) => existingKey(keys, principalOf(request).workspaceId, id),
-      hooks("getApiKey"),
-    )
-    .post(
-      routes.revokeApiKey.path,
-      async ({ body, params: { id }, request }) => {
-        const context = commandContextOf(request, deps);
-        await revokeOnRequest(keys, { id, withChildren: body.with_children ?? false }, context);
-        return existingKey(keys, context.workspaceId, id);
-      },
-      hooks("revokeApiKey"),
-    );
+
+  return operationController(deps, apiKeyOperations, {
+    listApiKeys: async ({ query, request }) => {
+      const { workspaceId } = principalOf(request);
+      const asked = pageRequest(query, isApiKeyId);
+      const db = await caughtUpRows(apiKeys);
+      const page = pageOf(asked, (one) => listApiKeys(db, { workspaceId, ...one }));
+      return pageJson(page, (row) => apiKeyJson(deps, row));
+    },
+    getApiKey: async ({ params: { id }, request }) => existingKey(keys, principalOf(request).workspaceId, id),
+    revokeApiKey: async ({ body, params: { id }, request }) => {
+      const context = commandContextOf(request, deps);
+      await revokeOnRequest(keys, { id, withChildren: body.with_children ?? false }, context);
+      return existingKey(keys, context.workspaceId, id);
+    },
+  });
 }
 
 interface Answering {

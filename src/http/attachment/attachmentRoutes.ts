@@ -23,7 +23,7 @@ import { checkBy } from "../body/validation.ts";
 import { findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { pageRequest } from "../lists/cursorPaging.ts";
 import { authorize, authorizeThenRead } from "../server/authorization.ts";
-import { hooksOf } from "../server/operationHooks.ts";
+import { operationController } from "../server/operationController.ts";
 import { invalidHeader, Problem, refusedFor } from "../server/problem.ts";
 import { bodyOf, commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
@@ -40,62 +40,50 @@ interface AttachmentsOptions {
 
 /** Uploading files for sends, looking them up, and deleting them. */
 export function attachmentsController({ deps, basePath, attachments }: AttachmentsOptions) {
-  const hooks = hooksOf(deps, attachmentOperations);
-  return new Elysia({ normalize: false })
-    .post(
-      routes.uploadAttachment.path,
-      async ({ body, request, set }) => {
-        const { workspaceId } = principalOf(request);
-        const file = isForm(request.headers) ? await openFilePart(request, bodyOf(request)) : fileOf(body);
-        try {
-          const upload = { ...file, workspaceId, context: commandContextOf(request, deps) };
-          const outcome = await uploadAttachment(deps, upload);
-          if (outcome.kind === "refused") throw refusal(outcome, isForm(request.headers));
-          set.status = 201;
-          set.headers.location = `${basePath}/api/v1/attachments/${outcome.id}`;
-          return attachmentJson(outcome.id, outcome.attachment);
-        } finally {
-          await file.close();
-        }
-      },
-      { parse: readUpload(deps), query: NoQuery },
-    )
-    .get(
-      routes.listAttachments.path,
-      async ({ query, request }) => {
-        const { workspaceId } = principalOf(request);
-        await whenCaughtUp(attachments);
-        const { status } = query;
-        const wanted = { workspaceId, ...pageRequest(query), ...definedMembers({ status }) };
-        const { shown: rows, nextCursor } = await findPage(attachments, wanted, listAttachments);
-        // File names are in the uploads' own streams only, so that erasing one stream is enough.
-        const found = await attachments.scheduler.mapEach(rows, async ({ id }) => {
-          const upload = await readAttachment(deps, workspaceId, id);
-          return upload === null ? [] : [attachmentJson(id, upload)];
-        });
-        return { data: found.flat(), next_cursor: nextCursor };
-      },
-      hooks("listAttachments"),
-    )
-    .get(
-      routes.getAttachment.path,
-      async ({ params, request }) => {
-        const id = uploadId(params.id);
-        const attachment = await readAttachment(deps, principalOf(request).workspaceId, id);
-        if (attachment === null) throw new Problem("NOT_FOUND");
-        return attachmentJson(id, attachment);
-      },
-      hooks("getAttachment"),
-    )
-    .delete(
-      routes.deleteAttachment.path,
-      async ({ params, request, set }) => {
-        const outcome = await deleteAttachment(deps, uploadId(params.id), commandContextOf(request, deps));
-        if (outcome === "notFound") throw new Problem("NOT_FOUND");
-        set.status = 204;
-      },
-      hooks("deleteAttachment"),
-    );
+  const others = operationController(deps, attachmentOperations, {
+    listAttachments: async ({ query, request }) => {
+      const { workspaceId } = principalOf(request);
+      await whenCaughtUp(attachments);
+      const { status } = query;
+      const wanted = { workspaceId, ...pageRequest(query), ...definedMembers({ status }) };
+      const { shown: rows, nextCursor } = await findPage(attachments, wanted, listAttachments);
+      // File names are in the uploads' own streams only, so that erasing one stream is enough.
+      const found = await attachments.scheduler.mapEach(rows, async ({ id }) => {
+        const upload = await readAttachment(deps, workspaceId, id);
+        return upload === null ? [] : [attachmentJson(id, upload)];
+      });
+      return { data: found.flat(), next_cursor: nextCursor };
+    },
+    getAttachment: async ({ params, request }) => {
+      const id = uploadId(params.id);
+      const attachment = await readAttachment(deps, principalOf(request).workspaceId, id);
+      if (attachment === null) throw new Problem("NOT_FOUND");
+      return attachmentJson(id, attachment);
+    },
+    deleteAttachment: async ({ params, request, set }) => {
+      const outcome = await deleteAttachment(deps, uploadId(params.id), commandContextOf(request, deps));
+      if (outcome === "notFound") throw new Problem("NOT_FOUND");
+      set.status = 204;
+    },
+  });
+  return new Elysia({ normalize: false }).use(others).post(
+    routes.uploadAttachment.path,
+    async ({ body, request, set }) => {
+      const { workspaceId } = principalOf(request);
+      const file = isForm(request.headers) ? await openFilePart(request, bodyOf(request)) : fileOf(body);
+      try {
+        const upload = { ...file, workspaceId, context: commandContextOf(request, deps) };
+        const outcome = await uploadAttachment(deps, upload);
+        if (outcome.kind === "refused") throw refusal(outcome, isForm(request.headers));
+        set.status = 201;
+        set.headers.location = `${basePath}/api/v1/attachments/${outcome.id}`;
+        return attachmentJson(outcome.id, outcome.attachment);
+      } finally {
+        await file.close();
+      }
+    },
+    { parse: readUpload(deps), query: NoQuery },
+  );
 }
 
 function isForm(headers: Headers): boolean {

@@ -1,13 +1,11 @@
-import { Elysia } from "elysia";
 import { type AuditQuery, type AuditRow, listAuditLog } from "../../../projections/auditLog/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readSender } from "../../commands/sender/readSender.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
-import { hooksOf } from "../server/operationHooks.ts";
+import { operationController } from "../server/operationController.ts";
 import { principalOf } from "../server/requestContext.ts";
-import { routes } from "../server/routes.ts";
 import { auditEntryJson } from "./auditEntryResource.ts";
 import { auditLogOperations, type ListAuditLogQuery } from "./auditLogOperations.ts";
 
@@ -19,9 +17,8 @@ interface AuditLogOptions {
 
 /** Who did what in the key's workspace. */
 export function auditLogController({ deps, auditLog }: AuditLogOptions) {
-  return new Elysia({ normalize: false }).get(
-    routes.listAuditLog.path,
-    async ({ query, request }) => {
+  return operationController(deps, auditLogOperations, {
+    listAuditLog: async ({ query, request }) => {
       const { workspaceId } = principalOf(request);
       await whenCaughtUp(auditLog);
       const { shown: rows, nextCursor } = await findPage(
@@ -32,8 +29,7 @@ export function auditLogController({ deps, auditLog }: AuditLogOptions) {
       const shown = await auditLog.scheduler.mapEach(rows, (row) => withSenderName(deps, workspaceId, row));
       return pageJson({ shown, nextCursor }, auditEntryJson);
     },
-    hooksOf(deps, auditLogOperations)("listAuditLog"),
-  );
+  });
 }
 
 function auditQuery(workspaceId: string, query: ListAuditLogQuery): AuditQuery {

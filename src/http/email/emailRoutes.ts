@@ -19,10 +19,9 @@ import { dateTime } from "../body/dateTimeText.ts";
 import { catchUpIfInTime, findPage, type ReadModel } from "../lists/caughtUpReads.ts";
 import { createdRange, pageRequest } from "../lists/cursorPaging.ts";
 import { requireSender } from "../server/authorization.ts";
-import { hooksOf } from "../server/operationHooks.ts";
+import { operationController } from "../server/operationController.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
-import { routes } from "../server/routes.ts";
 import { sendBatch } from "./emailBatch.ts";
 import { emailOperations, type ListEmailsQuery } from "./emailOperations.ts";
 import {
@@ -51,22 +50,24 @@ export function emailsController(options: EmailsOptions) {
   return new Elysia({ normalize: false })
     .use(sending(options))
     .use(sendingBatches(options))
-    .use(rescheduling(options))
     .use(acceptedEmails(options));
 }
 
 function sending({ deps, basePath }: EmailsOptions) {
-  const send = hooksOf(deps, emailOperations)("sendEmail", { checkHeaders: idempotencyKeyOf });
-  return new Elysia({ normalize: false }).post(
-    routes.sendEmail.path,
-    async ({ body, request, set }) => {
-      const { receipt, replayed } = await accept(deps, request, body, idempotencyKeyOf(request.headers));
-      set.status = 202;
-      set.headers.location = `${basePath}/api/v1/emails/${receipt.id}`;
-      if (replayed) set.headers["idempotent-replayed"] = "true";
-      return receiptJson(receipt);
+  const rules = { checkHeaders: idempotencyKeyOf };
+  return operationController(
+    deps,
+    emailOperations,
+    {
+      sendEmail: async ({ body, request, set }) => {
+        const { receipt, replayed } = await accept(deps, request, body, idempotencyKeyOf(request.headers));
+        set.status = 202;
+        set.headers.location = `${basePath}/api/v1/emails/${receipt.id}`;
+        if (replayed) set.headers["idempotent-replayed"] = "true";
+        return receiptJson(receipt);
+      },
     },
-    send,
+    rules,
   );
 }
 
@@ -88,9 +89,8 @@ function hasTemplate(email: unknown): boolean {
 }
 
 function sendingBatches({ deps }: EmailsOptions) {
-  return new Elysia({ normalize: false }).post(
-    routes.sendEmailBatch.path,
-    async ({ body, request }) => {
+  return operationController(deps, emailOperations, {
+    sendEmailBatch: async ({ body, request }) => {
       const bytes = contentLengthOf(request.headers) ?? Number.POSITIVE_INFINITY;
       const { requestId, refusedParts } = requestContextOf(request);
       return sendBatch(body.emails, {
@@ -104,8 +104,7 @@ function sendingBatches({ deps }: EmailsOptions) {
         },
       });
     },
-    hooksOf(deps, emailOperations)("sendEmailBatch"),
-  );
+  });
 }
 
 /** Answers a message as it is now. */
@@ -116,12 +115,22 @@ function answerNow({ deps, readWaitingReason }: EmailsOptions) {
   };
 }
 
-function rescheduling(options: EmailsOptions) {
-  const { deps } = options;
+function acceptedEmails(options: EmailsOptions) {
+  const { deps, emails } = options;
   const now = answerNow(options);
-  return new Elysia({ normalize: false }).post(
-    routes.rescheduleEmail.path,
-    async ({ params, body, request }) => {
+  return operationController(deps, emailOperations, {
+    listEmails: async ({ query, request }) => {
+      const owner = principalOf(request);
+      const { idempotency_key: key } = query;
+      return key === undefined ? listPage(deps, emails, owner, query) : lookUpByKey(deps, owner, key);
+    },
+    getEmail: async ({ params, query, request }) => {
+      const at = decisionInputOf(query.as_of);
+      if (at === null) return now(request, params.id);
+      // What it waited for then is not known any more.
+      return emailJson(await existing(deps, request, params.id, at), null);
+    },
+    rescheduleEmail: async ({ params, body, request }) => {
       const id = await reachable(deps, request, params.id);
       const context = commandContextOf(request, deps);
       const at = epochMs(dateTime("/scheduled_at", body.scheduled_at));
@@ -132,58 +141,22 @@ function rescheduling(options: EmailsOptions) {
       if (outcome === "notScheduled") throw notScheduled(await existing(deps, request, params.id));
       return now(request, params.id);
     },
-    hooksOf(deps, emailOperations)("rescheduleEmail"),
-  );
-}
-
-function acceptedEmails(options: EmailsOptions) {
-  const { deps, emails } = options;
-  const hooks = hooksOf(deps, emailOperations);
-  const now = answerNow(options);
-  return new Elysia({ normalize: false })
-    .get(
-      routes.listEmails.path,
-      // Async, as every handler that can fail later: Elysia lets the rejection of any other escape.
-      async ({ query, request }) => {
-        const owner = principalOf(request);
-        const { idempotency_key: key } = query;
-        return key === undefined ? listPage(deps, emails, owner, query) : lookUpByKey(deps, owner, key);
-      },
-      hooks("listEmails"),
-    )
-    .get(
-      routes.getEmail.path,
-      async ({ params, query, request }) => {
-        const at = decisionInputOf(query.as_of);
-        if (at === null) return now(request, params.id);
-        // What it waited for then is not known any more.
-        return emailJson(await existing(deps, request, params.id, at), null);
-      },
-      hooks("getEmail"),
-    )
-    .post(
-      routes.cancelEmail.path,
-      async ({ params, request }) => {
-        const id = await reachable(deps, request, params.id);
-        const outcome = await cancelEmail(deps, id, commandContextOf(request, deps));
-        if (outcome === "notFound") throw new Problem("NOT_FOUND");
-        if (outcome === "notCancelable") throw notCancelable(await existing(deps, request, params.id));
-        return now(request, params.id);
-      },
-      hooks("cancelEmail"),
-    )
-    .delete(
-      routes.eraseEmailContent.path,
-      async ({ params, request, set }) => {
-        const id = await reachable(deps, request, params.id);
-        const why = { reason: "requested" };
-        const outcome = await eraseEmail(deps, id, why, commandContextOf(request, deps));
-        if (outcome === "notFound") throw new Problem("NOT_FOUND");
-        if (outcome === "afterClaim") set.status = 202;
-        return now(request, params.id);
-      },
-      hooks("eraseEmailContent"),
-    );
+    cancelEmail: async ({ params, request }) => {
+      const id = await reachable(deps, request, params.id);
+      const outcome = await cancelEmail(deps, id, commandContextOf(request, deps));
+      if (outcome === "notFound") throw new Problem("NOT_FOUND");
+      if (outcome === "notCancelable") throw notCancelable(await existing(deps, request, params.id));
+      return now(request, params.id);
+    },
+    eraseEmailContent: async ({ params, request, set }) => {
+      const id = await reachable(deps, request, params.id);
+      const why = { reason: "requested" };
+      const outcome = await eraseEmail(deps, id, why, commandContextOf(request, deps));
+      if (outcome === "notFound") throw new Problem("NOT_FOUND");
+      if (outcome === "afterClaim") set.status = 202;
+      return now(request, params.id);
+    },
+  });
 }
 
 function notCancelable({ email }: EmailView): Problem {

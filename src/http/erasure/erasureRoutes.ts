@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { listErasures } from "../../../projections/erasures.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import {
@@ -10,10 +9,9 @@ import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
-import { hooksOf } from "../server/operationHooks.ts";
+import { operationController } from "../server/operationController.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
-import { routes } from "../server/routes.ts";
 import { erasureOperations } from "./erasureOperations.ts";
 import { erasureJson } from "./erasureResource.ts";
 
@@ -32,37 +30,24 @@ export function erasuresController({ deps, basePath, erasures }: ErasuresOptions
     if (view?.erasure.workspaceId !== principalOf(request).workspaceId) throw new Problem("NOT_FOUND");
     return view;
   };
-  const hooks = hooksOf(deps, erasureOperations);
-  return new Elysia({ normalize: false })
-    .post(
-      routes.requestErasure.path,
-      async ({ body, request, set }) => {
-        const address = parseAddress(body.address);
-        if ("invalid" in address) throw invalid("/address", address.invalid);
-        const id = await requestPersonErasure(deps, address, commandContextOf(request, deps));
-        set.status = 202;
-        set.headers.location = `${basePath}/api/v1/erasures/${id}`;
-        return erasureJson(await existing(request, id));
-      },
-      hooks("requestErasure"),
-    )
-    .get(
-      routes.listErasures.path,
-      async ({ query, request }) => {
-        const { workspaceId } = principalOf(request);
-        const asked = pageRequest(query);
-        const db = await caughtUpRows(erasures);
-        const { shown: rows, nextCursor } = pageOf(asked, (page) =>
-          listErasures(db, { workspaceId, ...page }),
-        );
-        const shown = await erasures.scheduler.mapEach(rows, ({ id }) => existing(request, id));
-        return pageJson({ shown, nextCursor }, erasureJson);
-      },
-      hooks("listErasures"),
-    )
-    .get(
-      routes.getErasure.path,
-      async ({ params, request }) => erasureJson(await existing(request, params.id)),
-      hooks("getErasure"),
-    );
+
+  return operationController(deps, erasureOperations, {
+    requestErasure: async ({ body, request, set }) => {
+      const address = parseAddress(body.address);
+      if ("invalid" in address) throw invalid("/address", address.invalid);
+      const id = await requestPersonErasure(deps, address, commandContextOf(request, deps));
+      set.status = 202;
+      set.headers.location = `${basePath}/api/v1/erasures/${id}`;
+      return erasureJson(await existing(request, id));
+    },
+    listErasures: async ({ query, request }) => {
+      const { workspaceId } = principalOf(request);
+      const asked = pageRequest(query);
+      const db = await caughtUpRows(erasures);
+      const { shown: rows, nextCursor } = pageOf(asked, (page) => listErasures(db, { workspaceId, ...page }));
+      const shown = await erasures.scheduler.mapEach(rows, ({ id }) => existing(request, id));
+      return pageJson({ shown, nextCursor }, erasureJson);
+    },
+    getErasure: async ({ params, request }) => erasureJson(await existing(request, params.id)),
+  });
 }

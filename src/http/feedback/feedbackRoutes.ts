@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { listEmails } from "../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { findByRelayId } from "../../commands/email/feedback/findByRelayId.ts";
@@ -15,10 +14,9 @@ import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { checkRules } from "../body/validation.ts";
 import { type ReadModel, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { requireSender } from "../server/authorization.ts";
-import { hooksOf } from "../server/operationHooks.ts";
+import { operationController } from "../server/operationController.ts";
 import { Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
-import { routes } from "../server/routes.ts";
 import { feedbackOperations, type TellFeedback, TellFeedbackBody } from "./feedbackOperations.ts";
 
 /** So many messages to one address are looked at for a relay's id: events come within days. */
@@ -33,29 +31,21 @@ interface FeedbackOptions extends Dependencies {
 
 /** What others report of messages. */
 export function feedbackController(deps: FeedbackOptions) {
-  const hooks = hooksOf(deps, feedbackOperations);
-  return new Elysia({ normalize: false })
-    .post(
-      routes.tellFeedback.path,
-      async ({ body, request }) => {
-        checkRules(TellFeedbackBody, body);
-        const id = await messageIdOf(deps, principalOf(request).workspaceId, body);
-        if (id === null) throw new Problem("NOT_FOUND");
-        const outcome = await record(deps, request, { id, report: feedbackReportOf(body), source: "api" });
-        if (outcome === "notFound") throw new Problem("NOT_FOUND");
-        return { object: "feedback", email_id: id, outcome } as const;
-      },
-      hooks("tellFeedback"),
-    )
-    .post(
-      routes.takePostmarkEvent.path,
-      async ({ body, request, set }) => {
-        const { emailId: id, report } = readPostmarkEvent(body);
-        if (id !== null && report !== null) await record(deps, request, { id, report, source: "postmark" });
-        set.status = 204;
-      },
-      hooks("takePostmarkEvent"),
-    );
+  return operationController(deps, feedbackOperations, {
+    tellFeedback: async ({ body, request }) => {
+      checkRules(TellFeedbackBody, body);
+      const id = await messageIdOf(deps, principalOf(request).workspaceId, body);
+      if (id === null) throw new Problem("NOT_FOUND");
+      const outcome = await record(deps, request, { id, report: feedbackReportOf(body), source: "api" });
+      if (outcome === "notFound") throw new Problem("NOT_FOUND");
+      return { object: "feedback", email_id: id, outcome } as const;
+    },
+    takePostmarkEvent: async ({ body, request, set }) => {
+      const { emailId: id, report } = readPostmarkEvent(body);
+      if (id !== null && report !== null) await record(deps, request, { id, report, source: "postmark" });
+      set.status = 204;
+    },
+  });
 }
 
 interface ReceivedReport {

@@ -5,7 +5,7 @@ import type { SenderView } from "../../commands/sender/readSender.ts";
 import { confirmVerificationLink, readVerificationLink } from "../../commands/sender/verificationLink.ts";
 import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
-import { hooksOf } from "../server/operationHooks.ts";
+import { operationController } from "../server/operationController.ts";
 import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { addedSender } from "./addSenderRequest.ts";
@@ -26,66 +26,38 @@ interface SendersOptions {
 
 /** Adding, listing, verifying and switching senders. */
 export function sendersController({ deps, basePath, senders, verification }: SendersOptions) {
-  const hooks = hooksOf(deps, senderOperations);
   const json = (view: SenderView) => senderJson(deps, view);
-  return new Elysia({ normalize: false })
-    .post(
-      routes.addSender.path,
-      async ({ body, request, set }) => {
-        const { workspaceId } = principalOf(request);
-        const sender = { workspaceId, ...addedSender(body) };
-        const added = await addOrRenameSender({ deps, senders }, sender, commandContextOf(request, deps));
-        set.status = added.outcome === "added" ? 201 : 200;
-        set.headers.location = `${basePath}/api/v1/senders/${added.id}`;
-        return json(await existingSender(deps, workspaceId, added.id));
-      },
-      hooks("addSender"),
-    )
-    .get(
-      routes.listSenders.path,
-      async ({ query, request }) => {
-        const { workspaceId } = principalOf(request);
-        const asked = pageRequest(query, isSenderId);
-        const db = await caughtUpRows(senders);
-        const { shown: rows, nextCursor } = pageOf(asked, (page) =>
-          listSenders(db, { workspaceId, ...page }),
-        );
-        // Addresses are in the senders' own streams only.
-        const shown = await senders.scheduler.mapEach(rows, ({ id }) =>
-          existingSender(deps, workspaceId, id),
-        );
-        return pageJson({ shown, nextCursor }, json);
-      },
-      hooks("listSenders"),
-    )
-    .get(
-      routes.getSender.path,
-      async ({ params, request }) =>
-        json(await existingSender(deps, principalOf(request).workspaceId, params.id)),
-      hooks("getSender"),
-    )
-    .post(
-      routes.requestSenderVerification.path,
-      async ({ body, params, request }) => {
-        const { workspaceId } = principalOf(request);
-        const view = await existingSender(deps, workspaceId, params.id);
-        await verification.verify(body.method, view, commandContextOf(request, deps));
-        return json(await existingSender(deps, workspaceId, view.id));
-      },
-      hooks("requestSenderVerification"),
-    )
-    .post(
-      routes.disableSender.path,
-      async ({ params, request }) =>
-        json(await switchExistingSender(deps, params.id, "disabled", commandContextOf(request, deps))),
-      hooks("disableSender"),
-    )
-    .post(
-      routes.enableSender.path,
-      async ({ params, request }) =>
-        json(await switchExistingSender(deps, params.id, "enabled", commandContextOf(request, deps))),
-      hooks("enableSender"),
-    );
+  return operationController(deps, senderOperations, {
+    addSender: async ({ body, request, set }) => {
+      const { workspaceId } = principalOf(request);
+      const sender = { workspaceId, ...addedSender(body) };
+      const added = await addOrRenameSender({ deps, senders }, sender, commandContextOf(request, deps));
+      set.status = added.outcome === "added" ? 201 : 200;
+      set.headers.location = `${basePath}/api/v1/senders/${added.id}`;
+      return json(await existingSender(deps, workspaceId, added.id));
+    },
+    listSenders: async ({ query, request }) => {
+      const { workspaceId } = principalOf(request);
+      const asked = pageRequest(query, isSenderId);
+      const db = await caughtUpRows(senders);
+      const { shown: rows, nextCursor } = pageOf(asked, (page) => listSenders(db, { workspaceId, ...page }));
+      // Addresses are in the senders' own streams only.
+      const shown = await senders.scheduler.mapEach(rows, ({ id }) => existingSender(deps, workspaceId, id));
+      return pageJson({ shown, nextCursor }, json);
+    },
+    getSender: async ({ params, request }) =>
+      json(await existingSender(deps, principalOf(request).workspaceId, params.id)),
+    requestSenderVerification: async ({ body, params, request }) => {
+      const { workspaceId } = principalOf(request);
+      const view = await existingSender(deps, workspaceId, params.id);
+      await verification.verify(body.method, view, commandContextOf(request, deps));
+      return json(await existingSender(deps, workspaceId, view.id));
+    },
+    disableSender: async ({ params, request }) =>
+      json(await switchExistingSender(deps, params.id, "disabled", commandContextOf(request, deps))),
+    enableSender: async ({ params, request }) =>
+      json(await switchExistingSender(deps, params.id, "enabled", commandContextOf(request, deps))),
+  });
 }
 
 /** The pages behind a mailed link: whoever holds it needs no key. */

@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import {
   listSuppressions,
   type SuppressionQuery,
@@ -15,10 +14,9 @@ import { definedMembers } from "../../kernel/definedMembers.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
 import { catchUpIfInTime, findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
-import { hooksOf } from "../server/operationHooks.ts";
+import { operationController } from "../server/operationController.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
-import { routes } from "../server/routes.ts";
 import { type ListSuppressionsQuery, suppressionOperations } from "./suppressionOperations.ts";
 import { suppressionJson } from "./suppressionResource.ts";
 
@@ -32,58 +30,42 @@ interface SuppressionsOptions {
 
 /** Adding, looking up, listing and removing suppressed recipients. */
 export function suppressionsController({ deps, basePath, suppressions }: SuppressionsOptions) {
-  const hooks = hooksOf(deps, suppressionOperations);
-  return new Elysia({ normalize: false })
-    .post(
-      routes.addSuppression.path,
-      async ({ body, request, set }) => {
-        const address = parseAddress(body.address);
-        if ("invalid" in address) throw invalid("/address", address.invalid);
-        const { workspaceId } = principalOf(request);
-        const wanted = { workspaceId, address, note: body.note ?? null };
-        const { isNew, suppression } = await addSuppression(deps, wanted, commandContextOf(request, deps));
-        await catchUpIfInTime(suppressions);
-        set.status = isNew ? 201 : 200;
-        set.headers.location = `${basePath}/api/v1/suppressions/${encodeURIComponent(address.canonical)}`;
-        return suppressionJson(suppression);
-      },
-      hooks("addSuppression"),
-    )
-    .get(
-      routes.listSuppressions.path,
-      async ({ query, request }) => {
-        await whenCaughtUp(suppressions);
-        const wanted = suppressionQuery(principalOf(request).workspaceId, query);
-        const { shown: rows, nextCursor } = await findPage(suppressions, wanted, listSuppressions);
-        // Addresses are in the recipients' own streams only, so that erasing one stream is enough.
-        const read = (row: SuppressionRow) => readSuppressionAt(deps.store, row);
-        const shown = await suppressions.scheduler.mapEach(rows, read);
-        return pageJson({ shown, nextCursor }, suppressionJson);
-      },
-      hooks("listSuppressions"),
-    )
-    .get(
-      routes.getSuppression.path,
-      async ({ params, request }) => {
-        const { workspaceId } = principalOf(request);
-        const suppression = await readSuppression(deps, workspaceId, addressOf(params.address));
-        if (suppression === null) throw new Problem("NOT_FOUND");
-        return suppressionJson(suppression);
-      },
-      hooks("getSuppression"),
-    )
-    .delete(
-      routes.removeSuppression.path,
-      async ({ params, request, set }) => {
-        const { workspaceId } = principalOf(request);
-        const context = commandContextOf(request, deps);
-        const outcome = await removeSuppression(deps, workspaceId, addressOf(params.address), context);
-        if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
-        await catchUpIfInTime(suppressions);
-        set.status = 204;
-      },
-      hooks("removeSuppression"),
-    );
+  return operationController(deps, suppressionOperations, {
+    addSuppression: async ({ body, request, set }) => {
+      const address = parseAddress(body.address);
+      if ("invalid" in address) throw invalid("/address", address.invalid);
+      const { workspaceId } = principalOf(request);
+      const wanted = { workspaceId, address, note: body.note ?? null };
+      const { isNew, suppression } = await addSuppression(deps, wanted, commandContextOf(request, deps));
+      await catchUpIfInTime(suppressions);
+      set.status = isNew ? 201 : 200;
+      set.headers.location = `${basePath}/api/v1/suppressions/${encodeURIComponent(address.canonical)}`;
+      return suppressionJson(suppression);
+    },
+    listSuppressions: async ({ query, request }) => {
+      await whenCaughtUp(suppressions);
+      const wanted = suppressionQuery(principalOf(request).workspaceId, query);
+      const { shown: rows, nextCursor } = await findPage(suppressions, wanted, listSuppressions);
+      // Addresses are in the recipients' own streams only, so that erasing one stream is enough.
+      const read = (row: SuppressionRow) => readSuppressionAt(deps.store, row);
+      const shown = await suppressions.scheduler.mapEach(rows, read);
+      return pageJson({ shown, nextCursor }, suppressionJson);
+    },
+    getSuppression: async ({ params, request }) => {
+      const { workspaceId } = principalOf(request);
+      const suppression = await readSuppression(deps, workspaceId, addressOf(params.address));
+      if (suppression === null) throw new Problem("NOT_FOUND");
+      return suppressionJson(suppression);
+    },
+    removeSuppression: async ({ params, request, set }) => {
+      const { workspaceId } = principalOf(request);
+      const context = commandContextOf(request, deps);
+      const outcome = await removeSuppression(deps, workspaceId, addressOf(params.address), context);
+      if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
+      await catchUpIfInTime(suppressions);
+      set.status = 204;
+    },
+  });
 }
 
 /** The address of a path; what is no address is nobody's. */

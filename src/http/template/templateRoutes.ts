@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { listTemplates } from "../../../projections/templates.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { deleteTemplate } from "../../commands/template/deleteTemplate.ts";
@@ -8,10 +7,9 @@ import { templateStatus } from "../../domain/template/state.ts";
 import { checkRules } from "../body/validation.ts";
 import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
-import { hooksOf } from "../server/operationHooks.ts";
+import { operationController } from "../server/operationController.ts";
 import { Problem, refusedFor } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
-import { routes } from "../server/routes.ts";
 import {
   archiveOrRefuse,
   createWithinLimit,
@@ -40,114 +38,74 @@ interface TemplatesOptions {
 
 /** Templates: creating, reading, listing, archiving and deleting them. */
 export function templatesController({ deps, basePath, templates }: TemplatesOptions) {
-  const hooks = hooksOf(deps, templateOperations);
-  return new Elysia({ normalize: false })
-    .post(
-      routes.createTemplate.path,
-      async ({ body, request, set }) => {
-        checkRules(CreateTemplateBody, body);
-        const { workspaceId } = principalOf(request);
-        const context = commandContextOf(request, deps);
-        const id = await createWithinLimit(deps, templates, body.name, context);
-        set.status = 201;
-        set.headers.location = `${basePath}/api/v1/templates/${id}`;
-        return shownTemplate(deps, { workspaceId, templateId: id });
-      },
-      hooks("createTemplate"),
-    )
-    .get(
-      routes.listTemplates.path,
-      async ({ query, request }) => {
-        const { workspaceId } = principalOf(request);
-        const asked = pageRequest(query);
-        const db = await caughtUpRows(templates);
-        return pageJson(
-          pageOf(asked, (page) => listTemplates(db, workspaceId, page)),
-          templateJson,
-        );
-      },
-      hooks("listTemplates"),
-    )
-    .get(
-      routes.getTemplate.path,
-      async ({ params, request }) => shownTemplate(deps, templateLocationOf(request, params.id)),
-      hooks("getTemplate"),
-    )
-    .delete(
-      routes.deleteTemplate.path,
-      async ({ params, request, set }) => {
-        const outcome = await deleteTemplate(deps, templateIdOf(params.id), commandContextOf(request, deps));
-        if (outcome !== "deleted") throw new Problem("NOT_FOUND");
-        set.status = 204;
-      },
-      hooks("deleteTemplate"),
-    )
-    .post(
-      routes.archiveTemplate.path,
-      async ({ params, request }) => {
-        const location = templateLocationOf(request, params.id);
-        await archiveOrRefuse(deps, location, commandContextOf(request, deps));
-        return shownTemplate(deps, location);
-      },
-      hooks("archiveTemplate"),
-    )
-    .use(versionsController(deps, basePath));
+  return operationController(deps, templateOperations, {
+    createTemplate: async ({ body, request, set }) => {
+      checkRules(CreateTemplateBody, body);
+      const { workspaceId } = principalOf(request);
+      const context = commandContextOf(request, deps);
+      const id = await createWithinLimit(deps, templates, body.name, context);
+      set.status = 201;
+      set.headers.location = `${basePath}/api/v1/templates/${id}`;
+      return shownTemplate(deps, { workspaceId, templateId: id });
+    },
+    listTemplates: async ({ query, request }) => {
+      const { workspaceId } = principalOf(request);
+      const asked = pageRequest(query);
+      const db = await caughtUpRows(templates);
+      return pageJson(
+        pageOf(asked, (page) => listTemplates(db, workspaceId, page)),
+        templateJson,
+      );
+    },
+    getTemplate: async ({ params, request }) => shownTemplate(deps, templateLocationOf(request, params.id)),
+    deleteTemplate: async ({ params, request, set }) => {
+      const outcome = await deleteTemplate(deps, templateIdOf(params.id), commandContextOf(request, deps));
+      if (outcome !== "deleted") throw new Problem("NOT_FOUND");
+      set.status = 204;
+    },
+    archiveTemplate: async ({ params, request }) => {
+      const location = templateLocationOf(request, params.id);
+      await archiveOrRefuse(deps, location, commandContextOf(request, deps));
+      return shownTemplate(deps, location);
+    },
+  }).use(versionsController(deps, basePath));
 }
 
 /** The versions of templates: drafting, reading, listing, publishing and previewing them. */
 function versionsController(deps: Dependencies, basePath: string) {
-  const hooks = hooksOf(deps, templateOperations);
-  return new Elysia({ normalize: false })
-    .post(
-      routes.draftTemplateVersion.path,
-      async ({ body, params, request, set }) => {
-        const location = templateLocationOf(request, params.id);
-        const versionId = await draftOrRefuse(deps, location, body, commandContextOf(request, deps));
-        set.status = 201;
-        set.headers.location = `${basePath}/api/v1/templates/${location.templateId}/versions/${versionId}`;
-        return versionJson(location, await existingVersion(deps, location, versionId));
-      },
-      hooks("draftTemplateVersion"),
-    )
-    .get(
-      routes.listTemplateVersions.path,
-      async ({ params, query, request }) => versionPage(deps, templateLocationOf(request, params.id), query),
-      hooks("listTemplateVersions"),
-    )
-    .get(
-      routes.getTemplateVersion.path,
-      async ({ params, request }) => {
-        const location = templateLocationOf(request, params.id);
-        return versionJson(location, await existingVersion(deps, location, params.version_id));
-      },
-      hooks("getTemplateVersion"),
-    )
-    .post(
-      routes.publishTemplateVersion.path,
-      async ({ params, request }) => {
-        const location = templateLocationOf(request, params.id);
-        const versionId = templateIdOf(params.version_id);
-        const context = commandContextOf(request, deps);
-        await publishOrRefuse(deps, location, versionId, context);
-        return versionJson(location, await existingVersion(deps, location, versionId));
-      },
-      hooks("publishTemplateVersion"),
-    )
-    .post(
-      routes.previewTemplateVersion.path,
-      async ({ body, params, request }) => {
-        checkRules(PreviewBody, body);
-        const location = templateLocationOf(request, params.id);
-        const { version } = await existingVersion(deps, location, params.version_id);
-        const compiled = await deps.compiled.get(location.templateId, version);
-        if (compiled === null) throw new Problem("NOT_FOUND");
-        const output = renderVersion(compiled, body.variables ?? {});
-        if (output.kind === "invalidData") throw refusedFor("INVALID_TEMPLATE_DATA", output.faults);
-        const { subject, html = null, text = null } = output;
-        return { object: "template_preview", subject, html, text };
-      },
-      hooks("previewTemplateVersion"),
-    );
+  return operationController(deps, templateOperations, {
+    draftTemplateVersion: async ({ body, params, request, set }) => {
+      const location = templateLocationOf(request, params.id);
+      const versionId = await draftOrRefuse(deps, location, body, commandContextOf(request, deps));
+      set.status = 201;
+      set.headers.location = `${basePath}/api/v1/templates/${location.templateId}/versions/${versionId}`;
+      return versionJson(location, await existingVersion(deps, location, versionId));
+    },
+    listTemplateVersions: async ({ params, query, request }) =>
+      versionPage(deps, templateLocationOf(request, params.id), query),
+    getTemplateVersion: async ({ params, request }) => {
+      const location = templateLocationOf(request, params.id);
+      return versionJson(location, await existingVersion(deps, location, params.version_id));
+    },
+    publishTemplateVersion: async ({ params, request }) => {
+      const location = templateLocationOf(request, params.id);
+      const versionId = templateIdOf(params.version_id);
+      const context = commandContextOf(request, deps);
+      await publishOrRefuse(deps, location, versionId, context);
+      return versionJson(location, await existingVersion(deps, location, versionId));
+    },
+    previewTemplateVersion: async ({ body, params, request }) => {
+      checkRules(PreviewBody, body);
+      const location = templateLocationOf(request, params.id);
+      const { version } = await existingVersion(deps, location, params.version_id);
+      const compiled = await deps.compiled.get(location.templateId, version);
+      if (compiled === null) throw new Problem("NOT_FOUND");
+      const output = renderVersion(compiled, body.variables ?? {});
+      if (output.kind === "invalidData") throw refusedFor("INVALID_TEMPLATE_DATA", output.faults);
+      const { subject, html = null, text = null } = output;
+      return { object: "template_preview", subject, html, text };
+    },
+  });
 }
 
 function templateLocationOf(request: Request, id: string): TemplateLocation {

@@ -1,5 +1,4 @@
 import type { Static } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { listBounces, listUsage } from "../../../projections/usage/queries.ts";
 import type { UsageCursor, UsagePage, UsageRange } from "../../../projections/usage/usageBuckets.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
@@ -17,10 +16,9 @@ import {
   pageItems,
   pageJson,
 } from "../lists/cursorPaging.ts";
-import { hooksOf } from "../server/operationHooks.ts";
+import { operationController } from "../server/operationController.ts";
 import { invalid } from "../server/problem.ts";
 import { principalOf } from "../server/requestContext.ts";
-import { routes } from "../server/routes.ts";
 import { readTagNames } from "./readTagNames.ts";
 import { RANGE_DAYS_DEFAULT, RANGE_DAYS_MAX, type RangeQuery, usageOperations } from "./usageOperations.ts";
 import { bouncesJson, usageJson } from "./usageResource.ts";
@@ -33,35 +31,26 @@ interface UsageOptions {
 
 /** How many messages there were and what became of them. */
 export function usageController({ deps, emails }: UsageOptions) {
-  const hooks = hooksOf(deps, usageOperations);
   const now = () => deps.clock.now();
-  return new Elysia({ normalize: false })
-    .get(
-      routes.showUsage.path,
-      async ({ query, request }) => {
-        const ownerId = mailOwnerId(principalOf(request));
-        const wanted = { ...rangeOf(ownerId, query, now()), ...usageFilters(deps, ownerId, query) };
-        await whenCaughtUp(emails);
-        const page = await readInSteps(emails, (db) => listUsage(db, wanted));
-        const { group_by: groupBy } = query;
-        const names =
-          groupBy === "tag" ? await readTagNames({ deps, emails }, ownerId, page.rows) : undefined;
-        return pageJson(pageOfUsage(page), (row) => usageJson(row, groupBy, names));
-      },
-      hooks("showUsage"),
-    )
-    .get(
-      routes.showBounces.path,
-      async ({ query, request }) => {
-        const domain = query.domain === undefined ? undefined : domainOf(query.domain);
-        const range = rangeOf(mailOwnerId(principalOf(request)), query, now());
-        const wanted = { ...range, ...definedMembers({ domain }) };
-        await whenCaughtUp(emails);
-        const page = await readInSteps(emails, (db) => listBounces(db, wanted));
-        return pageJson(pageOfUsage(page), bouncesJson);
-      },
-      hooks("showBounces"),
-    );
+  return operationController(deps, usageOperations, {
+    showUsage: async ({ query, request }) => {
+      const ownerId = mailOwnerId(principalOf(request));
+      const wanted = { ...rangeOf(ownerId, query, now()), ...usageFilters(deps, ownerId, query) };
+      await whenCaughtUp(emails);
+      const page = await readInSteps(emails, (db) => listUsage(db, wanted));
+      const { group_by: groupBy } = query;
+      const names = groupBy === "tag" ? await readTagNames({ deps, emails }, ownerId, page.rows) : undefined;
+      return pageJson(pageOfUsage(page), (row) => usageJson(row, groupBy, names));
+    },
+    showBounces: async ({ query, request }) => {
+      const domain = query.domain === undefined ? undefined : domainOf(query.domain);
+      const range = rangeOf(mailOwnerId(principalOf(request)), query, now());
+      const wanted = { ...range, ...definedMembers({ domain }) };
+      await whenCaughtUp(emails);
+      const page = await readInSteps(emails, (db) => listBounces(db, wanted));
+      return pageJson(pageOfUsage(page), bouncesJson);
+    },
+  });
 }
 
 type UsageFilters = Static<typeof usageOperations.showUsage.query>;

@@ -18,10 +18,9 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { checkRules } from "../body/validation.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
-import { hooksOf } from "../server/operationHooks.ts";
+import { operationController } from "../server/operationController.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
-import { routes } from "../server/routes.ts";
 import { type DestinationRules, destinationOf } from "./webhookDestination.ts";
 import { type UpdateWebhookBody, webhookEndpointOperations } from "./webhookEndpointOperations.ts";
 import { endpointJson, webhookId } from "./webhookEndpointResource.ts";
@@ -55,50 +54,42 @@ export function webhookEndpointsController(options: WebhooksOptions) {
 }
 
 function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: WebhooksOptions) {
-  const hooks = hooksOf(deps, webhookEndpointOperations);
-  return new Elysia({ normalize: false })
-    .post(
-      routes.registerWebhook.path,
-      async ({ body, request, set }) => {
-        checkRules(webhookEndpointOperations.registerWebhook.body, body);
-        const url = await destinationOf(body.url, rules);
-        const description = body.description ?? null;
-        const eventTypes = body.event_types ?? null;
-        const context = commandContextOf(request, deps);
-        const { workspaceId } = principalOf(request);
-        const outcome = await registerWebhook(deps, {
-          workspaceId,
-          url,
-          description,
-          eventTypes,
-          context,
-        });
-        if (outcome.kind !== "registered") throw new Problem(ENDPOINT_REFUSALS[outcome.kind]);
-        set.status = 201;
-        const { id, createdAt, secret } = outcome;
-        set.headers.location = `${basePath}/webhooks/${id}`;
-        const row = { id, url, description, eventTypes, createdAt, updatedAt: createdAt };
-        return { ...endpointJson({ ...row, status: "active", disabledReason: null }), secret };
-      },
-      hooks("registerWebhook"),
-    )
-    .get(
-      routes.listWebhooks.path,
-      async ({ query, request }) => {
-        const { workspaceId } = principalOf(request);
-        const asked = pageRequest(query);
-        const endpoints = await caughtUpEndpoints(workspaceId);
-        if (query.limit === undefined && query.cursor === undefined) {
-          const all = listWebhookEndpoints(endpoints, workspaceId, { limit: ENDPOINTS_MAX });
-          return { data: all.map(endpointJson) };
-        }
-        return pageJson(
-          pageOf(asked, (page) => listWebhookEndpoints(endpoints, workspaceId, page)),
-          endpointJson,
-        );
-      },
-      hooks("listWebhooks"),
-    );
+  return operationController(deps, webhookEndpointOperations, {
+    registerWebhook: async ({ body, request, set }) => {
+      checkRules(webhookEndpointOperations.registerWebhook.body, body);
+      const url = await destinationOf(body.url, rules);
+      const description = body.description ?? null;
+      const eventTypes = body.event_types ?? null;
+      const context = commandContextOf(request, deps);
+      const { workspaceId } = principalOf(request);
+      const outcome = await registerWebhook(deps, {
+        workspaceId,
+        url,
+        description,
+        eventTypes,
+        context,
+      });
+      if (outcome.kind !== "registered") throw new Problem(ENDPOINT_REFUSALS[outcome.kind]);
+      set.status = 201;
+      const { id, createdAt, secret } = outcome;
+      set.headers.location = `${basePath}/webhooks/${id}`;
+      const row = { id, url, description, eventTypes, createdAt, updatedAt: createdAt };
+      return { ...endpointJson({ ...row, status: "active", disabledReason: null }), secret };
+    },
+    listWebhooks: async ({ query, request }) => {
+      const { workspaceId } = principalOf(request);
+      const asked = pageRequest(query);
+      const endpoints = await caughtUpEndpoints(workspaceId);
+      if (query.limit === undefined && query.cursor === undefined) {
+        const all = listWebhookEndpoints(endpoints, workspaceId, { limit: ENDPOINTS_MAX });
+        return { data: all.map(endpointJson) };
+      }
+      return pageJson(
+        pageOf(asked, (page) => listWebhookEndpoints(endpoints, workspaceId, page)),
+        endpointJson,
+      );
+    },
+  });
 }
 
 /** What the operations on one endpoint look up of a request. */
@@ -119,78 +110,56 @@ function readerOf({ deps, caughtUpEndpoints }: WebhooksOptions) {
 function singleEndpoint(options: WebhooksOptions) {
   const { deps, rules } = options;
   const { nameOf, shown, context } = readerOf(options);
-  const hooks = hooksOf(deps, webhookEndpointOperations);
-  return new Elysia({ normalize: false })
-    .get(routes.getWebhook.path, shown, hooks("getWebhook"))
-    .patch(
-      routes.updateWebhook.path,
-      async ({ body, ...call }) => {
-        checkRules(webhookEndpointOperations.updateWebhook.body, body);
-        const change = await endpointChange(body, rules);
-        const outcome = await updateWebhookEndpoint(deps, nameOf(call), change, context(call));
-        if (outcome === "alreadyExists") throw new Problem("WEBHOOK_ALREADY_EXISTS");
-        if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
-        return shown(call);
-      },
-      hooks("updateWebhook"),
-    )
-    .delete(
-      routes.deleteWebhook.path,
-      async ({ set, ...call }) => {
-        const outcome = await deleteWebhookEndpoint(deps, nameOf(call), context(call));
-        if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
-        set.status = 204;
-      },
-      hooks("deleteWebhook"),
-    );
+
+  return operationController(deps, webhookEndpointOperations, {
+    getWebhook: shown,
+    updateWebhook: async ({ body, ...call }) => {
+      checkRules(webhookEndpointOperations.updateWebhook.body, body);
+      const change = await endpointChange(body, rules);
+      const outcome = await updateWebhookEndpoint(deps, nameOf(call), change, context(call));
+      if (outcome === "alreadyExists") throw new Problem("WEBHOOK_ALREADY_EXISTS");
+      if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
+      return shown(call);
+    },
+    deleteWebhook: async ({ set, ...call }) => {
+      const outcome = await deleteWebhookEndpoint(deps, nameOf(call), context(call));
+      if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
+      set.status = 204;
+    },
+  });
 }
 
 /** Disabling, enabling and testing an endpoint, and giving it a new secret. */
 function endpointActions(options: WebhooksOptions) {
   const { deps, basePath } = options;
   const { nameOf, shown, context } = readerOf(options);
-  const hooks = hooksOf(deps, webhookEndpointOperations);
-  return new Elysia({ normalize: false })
-    .post(
-      routes.disableWebhook.path,
-      async (call) => {
-        await disableWebhookEndpoint(deps, nameOf(call), "manual", context(call));
-        return shown(call);
-      },
-      hooks("disableWebhook"),
-    )
-    .post(
-      routes.enableWebhook.path,
-      async (call) => {
-        await enableWebhookEndpoint(deps, nameOf(call), context(call));
-        return shown(call);
-      },
-      hooks("enableWebhook"),
-    )
-    .post(
-      routes.rotateWebhookSecret.path,
-      async ({ query, body, ...call }) => {
-        const overlapMs = overlapSeconds(query.overlap_seconds, body.overlap_seconds) * SECOND_MS;
-        const rotated = await rotateWebhookSecret(deps, nameOf(call), overlapMs, context(call));
-        if (rotated === null) throw new Problem("WEBHOOK_NOT_FOUND");
-        return { ...(await shown(call)), secret: rotated.secret };
-      },
-      hooks("rotateWebhookSecret"),
-    )
-    .post(
-      routes.testWebhook.path,
-      async ({ set, ...call }) => {
-        const outcome = await testWebhookEndpoint(deps, nameOf(call), context(call));
-        if (outcome.kind !== "requested") {
-          throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
-        }
-        const { deliveryId } = outcome;
-        set.status = 202;
-        set.headers.location = `${basePath}/webhooks/${nameOf(call).endpointId}/deliveries/${deliveryId}`;
-        return { object: "webhook_test", delivery_id: deliveryId };
-      },
-      hooks("testWebhook"),
-    );
+
+  return operationController(deps, webhookEndpointOperations, {
+    disableWebhook: async (call) => {
+      await disableWebhookEndpoint(deps, nameOf(call), "manual", context(call));
+      return shown(call);
+    },
+    enableWebhook: async (call) => {
+      await enableWebhookEndpoint(deps, nameOf(call), context(call));
+      return shown(call);
+    },
+    rotateWebhookSecret: async ({ query, body, ...call }) => {
+      const overlapMs = overlapSeconds(query.overlap_seconds, body.overlap_seconds) * SECOND_MS;
+      const rotated = await rotateWebhookSecret(deps, nameOf(call), overlapMs, context(call));
+      if (rotated === null) throw new Problem("WEBHOOK_NOT_FOUND");
+      return { ...(await shown(call)), secret: rotated.secret };
+    },
+    testWebhook: async ({ set, ...call }) => {
+      const outcome = await testWebhookEndpoint(deps, nameOf(call), context(call));
+      if (outcome.kind !== "requested") {
+        throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
+      }
+      const { deliveryId } = outcome;
+      set.status = 202;
+      set.headers.location = `${basePath}/webhooks/${nameOf(call).endpointId}/deliveries/${deliveryId}`;
+      return { object: "webhook_test", delivery_id: deliveryId };
+    },
+  });
 }
 
 function overlapSeconds(inQuery: string | undefined, inBody: number | undefined): number {

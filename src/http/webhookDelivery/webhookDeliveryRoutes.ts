@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { MISSED_KEPT_MS } from "../../../projections/webhookDeliveries/fanOut.ts";
 import {
   listWebhookDeliveries,
@@ -11,10 +10,9 @@ import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { caughtUpRows, findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
-import { hooksOf } from "../server/operationHooks.ts";
+import { operationController } from "../server/operationController.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
-import { routes } from "../server/routes.ts";
 import { webhookId } from "../webhook/webhookEndpointResource.ts";
 import type { WebhooksOptions } from "../webhook/webhookEndpointRoutes.ts";
 import { deliveryWithAttempts } from "./deliveryWithAttempts.ts";
@@ -57,55 +55,39 @@ export function webhookDeliveriesController({
     return row;
   };
 
-  const hooks = hooksOf(deps, webhookDeliveryOperations);
-  return new Elysia({ normalize: false })
-    .get(
-      routes.listWebhookDeliveries.path,
-      async ({ query, ...call }) => {
-        const wanted = deliveryQuery(query);
-        const { id: endpointId } = await endpointOf(call);
-        await whenCaughtUp(deliveries);
-        const page = await findPage(deliveries, { endpointId, ...wanted }, listWebhookDeliveries);
-        return pageJson(page, deliveryJson);
-      },
-      hooks("listWebhookDeliveries"),
-    )
-    .get(
-      routes.getWebhookDelivery.path,
-      async ({ params, ...call }) => {
-        const endpoint = await endpointOf({ params, ...call });
-        const row = await deliveryOf(endpoint.id, params.delivery_id);
-        return deliveryWithAttempts(deps, row);
-      },
-      hooks("getWebhookDelivery"),
-    )
-    .post(
-      routes.retryWebhookDelivery.path,
-      async ({ params, set, ...call }) => {
-        const endpoint = await activeEndpointOf({ params, ...call });
-        const row = await deliveryOf(endpoint.id, params.delivery_id);
-        await redeliver(deps, row, commandContextOf(call.request, deps));
-        set.status = 202;
-        set.headers.location = `${basePath}/webhooks/${endpoint.id}/deliveries/${row.id}`;
-        return deliveryJson(await deliveryOf(endpoint.id, params.delivery_id));
-      },
-      hooks("retryWebhookDelivery"),
-    )
-    .post(
-      routes.recoverWebhook.path,
-      async ({ body, ...call }) => {
-        const since = recoveredSince(body.since, deps.clock.now());
-        const { id } = await activeEndpointOf(call);
-        const context = commandContextOf(call.request, deps);
-        const { requested, hasMore } = await recoverSince(
-          { deps, deliveries },
-          { endpointId: id, since },
-          context,
-        );
-        return { object: "webhook_recovery", requested, has_more: hasMore };
-      },
-      hooks("recoverWebhook"),
-    );
+  return operationController(deps, webhookDeliveryOperations, {
+    listWebhookDeliveries: async ({ query, ...call }) => {
+      const wanted = deliveryQuery(query);
+      const { id: endpointId } = await endpointOf(call);
+      await whenCaughtUp(deliveries);
+      const page = await findPage(deliveries, { endpointId, ...wanted }, listWebhookDeliveries);
+      return pageJson(page, deliveryJson);
+    },
+    getWebhookDelivery: async ({ params, ...call }) => {
+      const endpoint = await endpointOf({ params, ...call });
+      const row = await deliveryOf(endpoint.id, params.delivery_id);
+      return deliveryWithAttempts(deps, row);
+    },
+    retryWebhookDelivery: async ({ params, set, ...call }) => {
+      const endpoint = await activeEndpointOf({ params, ...call });
+      const row = await deliveryOf(endpoint.id, params.delivery_id);
+      await redeliver(deps, row, commandContextOf(call.request, deps));
+      set.status = 202;
+      set.headers.location = `${basePath}/webhooks/${endpoint.id}/deliveries/${row.id}`;
+      return deliveryJson(await deliveryOf(endpoint.id, params.delivery_id));
+    },
+    recoverWebhook: async ({ body, ...call }) => {
+      const since = recoveredSince(body.since, deps.clock.now());
+      const { id } = await activeEndpointOf(call);
+      const context = commandContextOf(call.request, deps);
+      const { requested, hasMore } = await recoverSince(
+        { deps, deliveries },
+        { endpointId: id, since },
+        context,
+      );
+      return { object: "webhook_recovery", requested, has_more: hasMore };
+    },
+  });
 }
 
 /** As far back as it goes, unless the caller says since when. */

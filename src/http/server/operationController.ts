@@ -1,4 +1,5 @@
-import type { TSchema } from "@sinclair/typebox";
+import type { Static, TSchema } from "@sinclair/typebox";
+import { type Context, Elysia } from "elysia";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { Json } from "../../kernel/text/json.ts";
 import { NoQuery } from "../body/commonSchemas.ts";
@@ -21,15 +22,6 @@ interface Incoming {
 }
 
 type Hook = (incoming: Incoming) => Promise<void>;
-
-/**
- * What Elysia runs and checks before the handler of an operation. Where there is a body, the hook has checked the query
- * and the body: their schemas are there for the handler's types alone.
- */
-type OperationHooks<Of> = { parse: "none"; transform: Hook } & (Of extends { body: infer Body }
-  ? { body: Body }
-  : unknown) &
-  (Of extends { query: infer Query } ? { query: Query } : { query: TSchema });
 
 function reading(
   deps: Dependencies,
@@ -63,16 +55,43 @@ function hookOf(deps: Dependencies, route: Route, operation: Operation, rules: R
   return async ({ request }) => check(request);
 }
 
+/** The names of a path's parameters: `:id` is `id`. */
+type ParameterOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParameterOf<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+/** A request for an operation, once its key, query and body are checked. */
+interface Call<Name extends RouteName, Of> {
+  readonly request: Request;
+  readonly params: Readonly<Record<ParameterOf<(typeof routes)[Name]["path"]>, string>>;
+  readonly query: Of extends { query: infer Query extends TSchema } ? Static<Query> : object;
+  readonly body: Of extends { body: infer Body extends TSchema } ? Static<Body> : unknown;
+  readonly set: Context["set"];
+}
+
+/** Answers an operation. Async, because Elysia lets the rejection of any other handler escape. */
+type Handler<Name extends RouteName, Of> = (call: Call<Name, Of>) => Promise<unknown>;
+
 /**
- * The hooks of operations by their name: the key is checked first, and requests by the same schemas that the document
- * shows.
+ * Answers operations by their names, under the methods and paths of {@link routes}: the key is checked first, and
+ * requests by the same schemas that the document shows.
  */
-export function hooksOf<All extends Operations>(deps: Dependencies, operations: All) {
-  return <Name extends RouteName & keyof All>(name: Name, rules: ReadRules = {}) => {
+export function operationController<All extends Operations, Name extends RouteName & keyof All>(
+  deps: Dependencies,
+  operations: All,
+  handlers: { readonly [Key in Name]: Handler<Key, All[Key]> },
+  rules: ReadRules = {},
+): Elysia {
+  const controller = new Elysia({ normalize: false });
+  for (const [name, handler] of Object.entries(handlers) as [Name, (context: Context) => unknown][]) {
+    const route: Route = routes[name];
     const operation = operations[name] as Operation;
-    const transform = hookOf(deps, routes[name], operation, rules);
+    const transform = hookOf(deps, route, operation, rules);
     // Whoever sends `?dry_run=1` to an operation without parameters must not believe that it does something.
     const query = operation.body === undefined ? { query: operation.query ?? NoQuery } : {};
-    return { parse: "none", transform, ...query } as OperationHooks<All[Name]>;
-  };
+    controller.route(route.method, route.path, handler, { parse: "none", transform, ...query });
+  }
+  return controller;
 }
