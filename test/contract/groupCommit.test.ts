@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { TransactionOutcome } from "../../src/adapters/sqlite/appendTransaction.ts";
-import { GroupCommit } from "../../src/adapters/sqlite/groupCommit.ts";
+import type { TransactionOutcome } from "../../src/adapters/sqlite/append/appendTransaction.ts";
+import { GroupCommit } from "../../src/adapters/sqlite/append/groupCommit.ts";
 import type { AppendResult } from "../../src/ports/eventStore.ts";
 
 const APPENDED = { outcome: "appended", revision: 0 } as AppendResult;

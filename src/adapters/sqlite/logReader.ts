@@ -9,7 +9,7 @@ import {
   type RecordedEvent,
   type Truncation,
 } from "../../ports/eventStore.ts";
-import { positionText } from "./appendTransaction.ts";
+import { positionText } from "./append/appendTransaction.ts";
 
 /** One batch holds at most this many events and looks at no more than this many positions. */
 const BATCH_EVENTS_MAX = 1_000;

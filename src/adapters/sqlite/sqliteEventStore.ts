@@ -18,15 +18,16 @@ import {
   type StoreFault,
   type Truncation,
 } from "../../ports/eventStore.ts";
-import { type PreparedEvent, positionText } from "./appendTransaction.ts";
+import { type PreparedEvent, positionText } from "./append/appendTransaction.ts";
+import { flushOpenFile } from "./append/flushOpenFile.ts";
+import { GroupCommit, type LogWriter } from "./append/groupCommit.ts";
+import { openLogWriter, type WritingThreads } from "./append/logWriters.ts";
+import { WriteAheadLog } from "./append/writeAheadLog.ts";
 import { blankErasedRows } from "./blankErasedRows.ts";
 import { fullIntegrityCheck } from "./fullIntegrityCheck.ts";
-import { GroupCommit, type LogWriter } from "./groupCommit.ts";
 import { LogReader } from "./logReader.ts";
-import { openLogWriter, type WritingThreads } from "./logWriters.ts";
 import { damageOf, openLogDatabase } from "./openLogDatabase.ts";
 import { areTablesOurs, fileFaultOf, quickIntegrityCheck } from "./quickIntegrityCheck.ts";
-import { WriteAheadLog } from "./writeAheadLog.ts";
 
 export interface SqliteEventStoreOptions {
   /** The log's file; its folder is made when it is missing. */
@@ -289,22 +290,28 @@ class SqliteEventStore implements EventStore {
     return Number(this.db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy) === 0;
   }
 
-  /** Moves what was committed into the file, as far as nobody has to wait for it. */
   private checkpoint(): void {
     try {
-      const { log: pages } = this.db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() ?? {};
-      if (Number(pages) >= RESTART_PAGES) this.restartWriteAheadLog();
+      if (this.moveCommitted() >= RESTART_PAGES) this.restartWriteAheadLog();
     } catch (error) {
       if (!isBusy(error)) throw this.failureOf(error);
     }
   }
 
+  /** Moves what was committed into the file, as far as nobody has to wait for it. Answers the pages of the write-ahead log. */
+  private moveCommitted(): number {
+    return Number(this.db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get()?.log);
+  }
+
   /**
-   * Has the next append begin the write-ahead log anew: for that, what came since the last checkpoint is moved while writers
-   * wait. Appends that never pause would never begin it anew, and in the end a commit would have to move all of it. Left to
-   * the next time when somebody is in the way for too long.
+   * Has the next append begin the write-ahead log anew. For that, SQLite moves what has come since, and flushes all that was
+   * moved, while writers wait: so nearly all of it is moved and flushed before. Appends that never pause would never begin
+   * it anew, and in the end a commit would have to move all of it. Left to the next time when somebody is in the way for too
+   * long.
    */
   private restartWriteAheadLog(): void {
+    flushOpenFile(this.path);
+    this.moveCommitted();
     this.db.exec(`PRAGMA busy_timeout = ${RESTART_WAIT_MS}`);
     try {
       this.db.exec("PRAGMA wal_checkpoint(RESTART)");

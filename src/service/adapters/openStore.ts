@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { WritingThreads } from "../../adapters/sqlite/logWriters.ts";
+import type { WritingThreads } from "../../adapters/sqlite/append/logWriters.ts";
 import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";

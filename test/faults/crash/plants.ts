@@ -1,7 +1,7 @@
 import { cp, mkdir, mkdtemp, readFile, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { WritingThreads } from "../../../src/adapters/sqlite/logWriters.ts";
+import type { WritingThreads } from "../../../src/adapters/sqlite/append/logWriters.ts";
 import { ROOT } from "../../support/service.ts";
 
 /** A change to the program's text: a fault, to show that the checker finds it, or a part of the next release. */
@@ -20,7 +20,7 @@ export const PLANTS = {
   },
   /** The same where a thread of its own waits for the disk. */
   "no-flush": {
-    file: "src/adapters/sqlite/writeAheadLog.ts",
+    file: "src/adapters/sqlite/append/writeAheadLog.ts",
     from: "fdatasyncSync(this.descriptor());",
     to: "this.descriptor();",
   },

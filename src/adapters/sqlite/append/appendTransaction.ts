@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { AppendResult, ExpectedRevision, Position } from "../../ports/eventStore.ts";
+import type { AppendResult, ExpectedRevision, Position } from "../../../ports/eventStore.ts";
 
 /** An event whose data and metadata are already bytes or text: nothing inside a transaction can fail on them. */
 export interface PreparedEvent {

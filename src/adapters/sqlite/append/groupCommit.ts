@@ -1,4 +1,4 @@
-import { type AppendResult, StoreError } from "../../ports/eventStore.ts";
+import { type AppendResult, StoreError } from "../../../ports/eventStore.ts";
 import type { PreparedAppend, TransactionOutcome } from "./appendTransaction.ts";
 
 /** One append as it waits for its transaction. `deadline` is on the monotonic clock, in ms. */
