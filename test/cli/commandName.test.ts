@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { commandName } from "../../src/kernel/text/commandName.ts";
 import { runProcess } from "../support/process/runProcess.ts";
-import { ROOT } from "../support/service.ts";
+import { ROOT } from "../support/root.ts";
 
 const DOCKERFILE = await readFile(join(ROOT, "Dockerfile"), "utf8");
 /** What the image says of itself. */

@@ -7,9 +7,11 @@ import { startupWarnings } from "../../src/cli/service/startupWarnings.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { directoryError } from "../../src/service/startupErrors.ts";
 import { type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
-import { COMMAND_LINE, runCommand } from "../support/process/runCommand.ts";
+import { COMMAND_LINE } from "../support/process/program.ts";
+import { runCommand } from "../support/process/runCommand.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
-import { ROOT, startTestApp, startTestProcess } from "../support/service.ts";
+import { ROOT } from "../support/root.ts";
+import { startTestApp, startTestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const START_MS = 60_000;

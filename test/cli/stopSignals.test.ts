@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { type StopSignal, stopSignals } from "../../src/cli/service/stopSignals.ts";
 import { type Sink, startSmtpSink } from "../support/mail/smtpSink.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
-import { ROOT, startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
+import { ROOT } from "../support/root.ts";
+import { startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
 import { message, newKey } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import manifest from "../../package.json";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";
-import { ROOT } from "../support/service.ts";
+import { ROOT } from "../support/root.ts";
 import { PAGES } from "./pages.ts";
 
 function textOf(path: string): string {

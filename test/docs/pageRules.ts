@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";
-import { ROOT } from "../support/service.ts";
+import { ROOT } from "../support/root.ts";
 import { type Block, type Page, parsePage, proseOf } from "./markdownPage.ts";
 
 /** Blocks of other languages would be shown and never looked at. */

@@ -3,8 +3,8 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/pr
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ROOT } from "../support/root.ts";
 import { noNames } from "../support/servers/nameServer.ts";
-import { ROOT } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { isAlive } from "./isAlive.ts";
 import type { Block, Page } from "./markdownPage.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../support/service.ts";
+import { ROOT } from "../support/root.ts";
 import { type Page, parsePage } from "./markdownPage.ts";
 
 const DOCS = [...new Bun.Glob("docs/*.md").scanSync({ cwd: ROOT })].sort();

@@ -1,7 +1,7 @@
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { plantFault } from "../faults/crash/plants.ts";
-import { ROOT } from "../support/service.ts";
+import { ROOT } from "../support/root.ts";
 import type { Kind } from "./judge.ts";
 
 interface Plant {

@@ -3,6 +3,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { contractTable, coverageFaults, webhookFaults } from "./answerCoverage.ts";
 import { ANSWERS_FILE_VARIABLE, readAnswers, type SeenLine } from "./answerLog.ts";
+import { buildProgram, PROGRAM_VARIABLE } from "./buildProgram.ts";
 import { runCheckSteps } from "./checkSteps.ts";
 import { runTestFiles } from "./runTestFiles.ts";
 import { makeTemporaryDirectory } from "./temporaryDirectory.ts";
@@ -49,7 +50,8 @@ const answersFile = join(directory, "answers.jsonl");
 await writeFile(answersFile, "");
 const files = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync({ cwd: ROOT })].sort();
 const lanes = availableParallelism() + LANES_MORE_THAN_CORES;
-const env = { [ANSWERS_FILE_VARIABLE]: answersFile };
+const program = await buildProgram(ROOT, directory);
+const env = { [ANSWERS_FILE_VARIABLE]: answersFile, [PROGRAM_VARIABLE]: program };
 const diskDirectory = tmpdir();
 // Servers that files share are started by this process, others by those that it starts.
 Object.assign(process.env, SHORT_LIVED_SERVERS, { TMPDIR: makeTemporaryDirectory() });

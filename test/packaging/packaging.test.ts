@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import manifest from "../../package.json";
 import { startOnTerminal } from "../support/process/terminal.ts";
-import { ROOT } from "../support/service.ts";
+import { ROOT } from "../support/root.ts";
 import { until } from "../support/until.ts";
 
 const START_MS = 120_000;

@@ -7,7 +7,8 @@ import { WEBHOOK_POLICY } from "../../src/domain/webhookDelivery/retrySchedule.t
 import { readConfig } from "../../src/service/config/config.ts";
 import { ConfigError } from "../../src/service/config/configError.ts";
 import { runJsonCommand } from "../support/process/jsonCommand.ts";
-import { COMMAND_LINE, runCommand } from "../support/process/runCommand.ts";
+import { COMMAND_LINE } from "../support/process/program.ts";
+import { runCommand } from "../support/process/runCommand.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/webhook/receiverCertificate.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import PostalMime from "postal-mime";
 import { version } from "../../package.json";
 import { mailFaults } from "../support/mail/strictMail.ts";
-import { COMMAND_LINE } from "../support/process/runCommand.ts";
+import { COMMAND_LINE } from "../support/process/program.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
 import { startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { SAMPLE_FILES } from "../support/files/sampleFiles.ts";
-import { ROOT } from "../support/service.ts";
+import { ROOT } from "../support/root.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
 

@@ -6,6 +6,7 @@ import { isEmbedded } from "../../src/service/adapters/openStore.ts";
 import { type RunningApp, startApp } from "../../src/service/app.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { checkAnswer, noteService } from "../gate/answerLog.ts";
+import { COMMAND_LINE } from "./process/program.ts";
 import { noNames } from "./servers/nameServer.ts";
 import { until } from "./until.ts";
 
@@ -20,8 +21,8 @@ export interface ServiceOptions {
 
 /** A service in a process of its own may also be started in another way than the usual one. */
 export interface ProcessOptions extends ServiceOptions {
-  /** Where its program is: a copy with a fault in it, say. Else the repository. */
-  readonly root?: string;
+  /** The words that begin a process of the program: of a copy with a fault in it, say. */
+  readonly program?: readonly string[];
   /** Stands before its command: `strace`, say. It must keep the process id. */
   readonly wrapper?: readonly string[];
   /** Called as soon as there is a process, long before it listens. */
@@ -169,9 +170,6 @@ export interface TestProcess extends Caller {
   readonly exited: Promise<number>;
 }
 
-/** The root of the repository. */
-export const ROOT = join(import.meta.dir, "../..");
-
 /** The line of the log that says where the service listens: LOG_LEVEL must let it through. */
 const LISTENING = /"url":"([^"]+)"[^\n]*"msg":"listening"/;
 
@@ -179,8 +177,8 @@ export async function startTestProcess(options: ProcessOptions = {}): Promise<Te
   const dataDir = await directoryFor(options);
   const settings = await testEnvironment();
   const env = { ...process.env, ...settings, LOG_LEVEL: "info", DATA_DIR: dataDir, ...options.env };
-  const { root = ROOT, wrapper = [] } = options;
-  const child = Bun.spawn([...wrapper, process.execPath, join(root, "src/main.ts"), "serve"], {
+  const { program = COMMAND_LINE, wrapper = [] } = options;
+  const child = Bun.spawn([...wrapper, ...program, "serve"], {
     // It must not matter where it is started: Bun takes no setting of tsconfig.json from another folder than this.
     cwd: "/",
     env,

@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, readFile, symlink, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { WritingThreads } from "../../../src/adapters/sqlite/append/logWriters.ts";
-import { ROOT } from "../../support/service.ts";
+import { ROOT } from "../../support/root.ts";
 
 /** A change to the program's text: a fault, to show that the checker finds it, or a part of the next release. */
 export interface Plant {

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sourceCommandLine } from "../../support/process/program.ts";
 import { type ProcessOptions, startTestProcess, type TestProcess } from "../../support/service.ts";
 import {
   type OwnServer,
@@ -144,7 +145,7 @@ export class ServiceUnderTest {
       },
       dataDir: this.dataDir,
       env: { ...this.env, ...env },
-      ...(root === undefined ? {} : { root }),
+      ...(root === undefined ? {} : { program: sourceCommandLine(root) }),
     });
   }
 

@@ -185,7 +185,7 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
     async () => {
       const refused = await runJsonCommand(server.env, "log", "import", join(folder, "log.zst"));
       expect(refused).toMatchObject({ exitCode: 1, err: expect.stringContaining("not empty") });
-      const served = await runJsonCommand(source.env, "serve");
+      const served = await runJsonCommand({ ...source.env, PORT: "0" }, "serve");
       expect(served).toMatchObject({ exitCode: 1, err: expect.stringContaining("log unfreeze") });
       const created = await runJsonCommand(source.env, "workspace", "create", "lost");
       expect(created).toMatchObject({ exitCode: 1, err: expect.stringContaining("frozen") });

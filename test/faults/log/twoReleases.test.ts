@@ -7,8 +7,10 @@ import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatab
 import { type EventStore, LOG_START, type RecordedEvent } from "../../../src/ports/eventStore.ts";
 import { openStore } from "../../../src/service/adapters/openStore.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
+import { sourceCommandLine } from "../../support/process/program.ts";
 import { runProcess } from "../../support/process/runProcess.ts";
-import { type Answer, callerOf, ROOT, startTestProcess, type TestProcess } from "../../support/service.ts";
+import { ROOT } from "../../support/root.ts";
+import { type Answer, callerOf, startTestProcess, type TestProcess } from "../../support/service.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
 import { until } from "../../support/until.ts";
 import { type RawSink, startRawSink } from "../crash/rawSink.ts";
@@ -76,7 +78,11 @@ describe.each(stores)("releases on one log on %s", (name) => {
   /** All of them are called with the key that the first one got. */
   async function start(directory: string, root: string, delivery: "on" | "off"): Promise<TestProcess> {
     const dataDir = join(folder, directory);
-    const service = await startTestProcess({ root, dataDir, env: { ...env, DELIVERY: delivery } });
+    const service = await startTestProcess({
+      program: sourceCommandLine(root),
+      dataDir,
+      env: { ...env, DELIVERY: delivery },
+    });
     apiKey ||= service.apiKey;
     return { ...service, ...callerOf(service.url, apiKey) };
   }
@@ -89,7 +95,7 @@ describe.each(stores)("releases on one log on %s", (name) => {
       DATA_DIR: join(folder, directory),
       DISK_FREE_BYTES_MIN: "0",
     };
-    const called = [process.execPath, join(root, "src/main.ts"), ...words, "--json"];
+    const called = [...sourceCommandLine(root), ...words, "--json"];
     const { exitCode, out } = await runProcess(called, { env: { ...process.env, ...settings } });
     return { exitCode, json: out ? JSON.parse(out) : null };
   }

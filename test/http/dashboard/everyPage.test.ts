@@ -6,7 +6,7 @@ import { allDashboardRoutes } from "../../../src/http/dashboard/frame/allDashboa
 import type { DashboardOptions } from "../../../src/http/dashboard/frame/dashboardOptions.ts";
 import type { LiveStreams } from "../../../src/http/dashboard/live/liveStreams.ts";
 import { askDashboard, logIn } from "../../support/dashboard.ts";
-import { ROOT } from "../../support/service.ts";
+import { ROOT } from "../../support/root.ts";
 import { sqliteStore } from "../../support/stores/stores.ts";
 import { unused } from "../../support/unused.ts";
 import { visitedDashboard } from "../../support/visitedDashboard.ts";

@@ -1,4 +1,4 @@
-import { COMMAND_LINE } from "./runCommand.ts";
+import { COMMAND_LINE } from "./program.ts";
 import { startProcess } from "./runProcess.ts";
 
 type Environment = Readonly<Record<string, string>>;

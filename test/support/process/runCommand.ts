@@ -1,5 +1,4 @@
-import { join } from "node:path";
-import { ROOT } from "../service.ts";
+import { COMMAND_LINE } from "./program.ts";
 import { type ProcessEnd, runProcess } from "./runProcess.ts";
 
 type Environment = Readonly<Record<string, string>>;
@@ -9,9 +8,6 @@ export interface CommandEnd extends ProcessEnd {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into results of every shape.
   readonly json: any;
 }
-
-/** The words that begin a command's process. */
-export const COMMAND_LINE: readonly string[] = [process.execPath, join(ROOT, "src/main.ts")];
 
 /** The environment of a command on a data directory. */
 export function commandEnv(dataDir: string, env: Environment = {}): Record<string, string> {

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sourceCommandLine } from "../support/process/program.ts";
+import { runProcess } from "../support/process/runProcess.ts";
+import { ROOT } from "../support/root.ts";
+import { startTestProcess } from "../support/service.ts";
+import { until } from "../support/until.ts";
+import { buildProgram } from "./buildProgram.ts";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "postledger-build-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** What shows in which folder its modules are, and that its threads run. */
+async function shownBy(program: readonly string[]) {
+  const service = await startTestProcess({ program });
+  const get = async (path: string) => {
+    const answer = await fetch(service.url + path);
+    return { status: answer.status, text: await answer.text() };
+  };
+  const page = await get("/dashboard/log-in");
+  const files = [...page.text.matchAll(/(?:href|src)="([^"]+\.(?:css|js|svg))"/g)].map(
+    ([, file = ""]) => file,
+  );
+  const assets = await Promise.all(files.map(get));
+  const sent = await service.send("a-first-message", {
+    from: "hello@example.com",
+    to: "ada@example.net",
+    subject: "Hello",
+    html: "<p>Hello, <b>Ada</b>.</p>",
+  });
+  const isListed = async () => (await service.call("GET", "/api/v1/emails")).json.data.length === 1;
+  await until(isListed, "the thread of the read models to list it");
+  await service.kill("SIGTERM");
+  await rm(service.dataDir, { recursive: true });
+  return {
+    page: page.status,
+    files,
+    assets: assets.map(({ status, text }) => [status, Bun.hash(text)]),
+    sent: sent.status,
+  };
+}
+
+test("a built program serves what the source does, from any folder", async () => {
+  const built = await shownBy([await buildProgram(ROOT, folder)]);
+  expect(built).toEqual(await shownBy(sourceCommandLine(ROOT)));
+  expect(built).toMatchObject({ page: 200, sent: 202 });
+  expect(built.files.length).toBeGreaterThan(1);
+});
+
+describe("of a source with a fault", () => {
+  async function sourceWith(main: string): Promise<string> {
+    const root = join(folder, `source-${Bun.hash(main)}`);
+    await mkdir(join(root, "src"), { recursive: true });
+    await writeFile(join(root, "src/fails.ts"), main);
+    await writeFile(join(root, "src/main.ts"), 'import "./fails.ts";');
+    await mkdir(join(root, "built"));
+    return root;
+  }
+
+  test("what it throws is told with its place in the source", async () => {
+    const root = await sourceWith('\n\nthrow new Error("planted");\n');
+    const { err, exitCode } = await runProcess([await buildProgram(root, join(root, "built"))], { env: {} });
+    expect({ exitCode, err }).toEqual({
+      exitCode: 1,
+      err: expect.stringMatching(/planted[\s\S]*src\/fails\.ts:3:/),
+    });
+  });
+
+  test("nothing is built of what cannot be read", async () => {
+    const root = await sourceWith("const = 1;");
+    expect(buildProgram(root, join(root, "built"))).rejects.toThrow(AggregateError);
+  });
+});
