@@ -31,6 +31,10 @@ import { senderRename } from "../sender/senderRename.ts";
 import { senderVerify } from "../sender/senderVerify.ts";
 import { doctor } from "../service/doctor.ts";
 import { serveCommand } from "../service/serveCommand.ts";
+import { suppressionAdd } from "../suppression/suppressionAdd.ts";
+import { suppressionImport } from "../suppression/suppressionImport.ts";
+import { suppressionList } from "../suppression/suppressionList.ts";
+import { suppressionRemove } from "../suppression/suppressionRemove.ts";
 import { workspaceCreate } from "../workspace/workspaceCreate.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
 import { workspaceList } from "../workspace/workspaceList.ts";
@@ -69,6 +73,12 @@ export const commandGroups: readonly CommandGroup[] = [
     heading: USE,
     summary: "Keys that applications call the API with",
     commands: [apiKeyCreate, apiKeyList, apiKeyRotate, apiKeyRevoke],
+  },
+  {
+    noun: "suppression",
+    heading: USE,
+    summary: "Addresses that get no mail",
+    commands: [suppressionAdd, suppressionRemove, suppressionList, suppressionImport],
   },
   {
     noun: "delivery",

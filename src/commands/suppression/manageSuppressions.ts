@@ -13,6 +13,9 @@ const PAGE_EVENTS = 500;
 /** How often callers may suppress one recipient and let mail go again in a day. */
 const CHANGES_PER_DAY_MAX = 100;
 
+/** How long a note may be that somebody writes who suppresses by hand, in characters. */
+export const NOTE_CHARACTERS_MAX = 500;
+
 /** A recipient who must not get mail. */
 export interface Suppression {
   /** The id of the event that suppressed. */
@@ -29,16 +32,18 @@ export interface Suppression {
 }
 
 /** The last suppression of a recipient's stream, and whether it was lifted since. */
-interface LastSuppression {
+export interface LastSuppression {
   readonly suppression: Suppression | null;
   readonly isLifted: boolean;
   /** What was stored for the suppression that follows. */
   readonly stored: { readonly address: string; readonly note: string | null } | null;
 }
 
-const NONE: LastSuppression = { suppression: null, isLifted: false, stored: null };
+/** Nothing was ever said of a recipient. */
+export const NOT_SUPPRESSED: LastSuppression = { suppression: null, isLifted: false, stored: null };
 
-function follow(last: LastSuppression, recorded: RecordedEvent): LastSuppression {
+/** What is known of a recipient after one more event of their stream. */
+export function followSuppression(last: LastSuppression, recorded: RecordedEvent): LastSuppression {
   const { type, data } = suppressionCodec.decode(recorded);
   switch (type) {
     case "SuppressionAddressStored":
@@ -64,10 +69,10 @@ function follow(last: LastSuppression, recorded: RecordedEvent): LastSuppression
 }
 
 async function readLast(store: EventStore, recipientHash: string): Promise<LastSuppression> {
-  let last = NONE;
+  let last = NOT_SUPPRESSED;
   for (let from = 0; ; ) {
     const page = await store.read(suppressionStream(recipientHash), from, PAGE_EVENTS);
-    last = page.reduce(follow, last);
+    last = page.reduce(followSuppression, last);
     from = (page.at(-1)?.revision ?? -1) + 1;
     if (page.length < PAGE_EVENTS) return last;
   }
@@ -90,7 +95,9 @@ export async function readSuppressionAt(
   { recipientHash, revision }: { readonly recipientHash: string; readonly revision: number },
 ): Promise<Suppression> {
   const events = await store.read(suppressionStream(recipientHash), Math.max(0, revision - 1), 2);
-  const { suppression } = events.filter((event) => event.revision <= revision).reduce(follow, NONE);
+  const { suppression } = events
+    .filter((event) => event.revision <= revision)
+    .reduce(followSuppression, NOT_SUPPRESSED);
   invariant(suppression, "a suppression that was listed is in its stream");
   return suppression;
 }

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/manageSuppressions.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
 import { addressFaults, memberRules } from "../body/memberFaults.ts";
@@ -6,8 +7,6 @@ import { withRules } from "../body/validation.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersCreated, answersNoContent, answersOk, type Operations } from "../server/operation.ts";
 import { Suppression, SuppressionReason } from "./suppressionResource.ts";
-
-const NOTE_CHARACTERS_MAX = 500;
 
 /** How addresses are compared, for the reader of the reference. */
 const COMPARED =

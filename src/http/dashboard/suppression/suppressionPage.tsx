@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
-import type { Suppression } from "../../../commands/suppression/manageSuppressions.ts";
+import { NOTE_CHARACTERS_MAX, type Suppression } from "../../../commands/suppression/manageSuppressions.ts";
 import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field, FilterForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
@@ -18,9 +18,6 @@ export interface SuppressionForm {
 }
 
 export const EMPTY_FORM: SuppressionForm = { address: "", note: "", faults: {} };
-
-/** The longest note, in characters: as in the API. */
-export const NOTE_CHARACTERS_MAX = 500;
 
 interface SuppressionListProps {
   readonly context: PageContext;

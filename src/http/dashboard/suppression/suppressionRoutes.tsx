@@ -3,6 +3,7 @@
 import { listSuppressions } from "../../../../projections/suppressions.ts";
 import {
   addSuppression,
+  NOTE_CHARACTERS_MAX,
   readSuppression,
   readSuppressionAt,
   removeSuppression,
@@ -19,12 +20,7 @@ import { type DashboardRoute, get, type Page, type PageContext, post } from "../
 import { fieldOf } from "../frame/formBody.ts";
 import { afterCursor } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
-import {
-  EMPTY_FORM,
-  NOTE_CHARACTERS_MAX,
-  type SuppressionForm,
-  SuppressionList,
-} from "./suppressionPage.tsx";
+import { EMPTY_FORM, type SuppressionForm, SuppressionList } from "./suppressionPage.tsx";
 
 const PAGE_ITEMS = 50;
 const WHY: Readonly<Record<string, string>> = {

@@ -1,0 +1,102 @@
+import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/manageSuppressions.ts";
+import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
+import { excerpt } from "../../kernel/text/text.ts";
+import { csvRecords } from "./csvRecords.ts";
+
+/** An address that a file suppresses, with what the file says of why. */
+export interface ImportedAddress {
+  readonly address: Address;
+  readonly note: string | null;
+}
+
+/** What a file holds. */
+export interface ImportedAddresses {
+  /** Each once, however often and in whatever spelling the file has it. */
+  readonly addresses: readonly ImportedAddress[];
+  /** Where there is no address, and why: a sentence each. They repeat nothing of the file. */
+  readonly faults: readonly string[];
+}
+
+/** A place of the file with what was found there, as text. */
+interface Entry {
+  readonly place: string;
+  readonly address: string;
+  readonly note: string;
+}
+
+/** Columns and members with an address, as our own list and the exports of other services call them. */
+const ADDRESS_NAMES = ["email", "address", "emailaddress", "recipient"];
+/** Those that say why. */
+const NOTE_NAMES = ["note", "reason", "suppressionreason", "error"];
+
+function plainName(name: string): string {
+  return name.toLowerCase().replace(/[^a-z]/g, "");
+}
+
+/**
+ * Reads the addresses of a file: one on each line, CSV with a column for them, or JSON with a list of addresses or of
+ * objects that have one. Null where it cannot tell where they are.
+ */
+export function importedAddresses(text: string): ImportedAddresses | null {
+  const content = text.replace(/^\uFEFF/, "");
+  const entries = /^\s*[[{]/.test(content) ? jsonEntries(content) : csvEntries(content);
+  if (entries === null) return null;
+  const addresses = new Map<string, ImportedAddress>();
+  const faults: string[] = [];
+  for (const { place, address: given, note } of entries) {
+    const address = parseAddress(given);
+    if ("invalid" in address) faults.push(`${place} ${address.invalid}`);
+    else if (!addresses.has(address.canonical))
+      addresses.set(address.canonical, { address, note: excerpt(note, NOTE_CHARACTERS_MAX) || null });
+  }
+  return { addresses: [...addresses.values()], faults };
+}
+
+function csvEntries(text: string): readonly Entry[] | null {
+  const records = csvRecords(text);
+  const names = records[0]?.fields.map(plainName) ?? [];
+  const addressAt = names.findIndex((name) => ADDRESS_NAMES.includes(name));
+  const noteAt = names.findIndex((name) => NOTE_NAMES.includes(name));
+  if (addressAt >= 0) {
+    return records.slice(1).map(({ line, fields }) => ({
+      place: `line ${line}`,
+      address: fields[addressAt] ?? "",
+      note: (noteAt < 0 ? undefined : fields[noteAt]) ?? "",
+    }));
+  }
+  // Without names, a file of several columns could hold anything.
+  if (names.length > 1) return null;
+  return records.map(({ line, fields: [address = ""] }) => ({ place: `line ${line}`, address, note: "" }));
+}
+
+function jsonEntries(text: string): readonly Entry[] | null {
+  const items = itemsOf(parsedJson(text));
+  const entries = items?.map((item, index) => {
+    const place = `entry ${index + 1}`;
+    if (typeof item === "string") return { place, address: item, note: "" };
+    return { place, address: memberOf(item, ADDRESS_NAMES), note: memberOf(item, NOTE_NAMES) };
+  });
+  return entries ?? null;
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** A list, or the one list that an object has among its members; null for everything else. */
+function itemsOf(value: unknown): readonly unknown[] | null {
+  if (Array.isArray(value)) return value;
+  const lists = Object.values(value ?? {}).filter((member) => Array.isArray(member));
+  return lists.length === 1 ? (lists[0] ?? null) : null;
+}
+
+/** The first text among the members of these names, in the names' order; "" where there is none. */
+function memberOf(item: unknown, names: readonly string[]): string {
+  const members = Object.entries(item ?? {}).filter(([, value]) => typeof value === "string" && value !== "");
+  const found = names.flatMap((name) => members.filter(([member]) => plainName(member) === name));
+  return found[0]?.[1] ?? "";
+}

@@ -1,0 +1,96 @@
+import { readFile, stat } from "node:fs/promises";
+import { text as textOf } from "node:stream/consumers";
+import { addSuppression } from "../../commands/suppression/manageSuppressions.ts";
+import { bytesText, counted } from "../../kernel/text/text.ts";
+import { systemCommandContext } from "../../service/systemCommandContext.ts";
+import { type Command, CommandFailure, type Option, refuse } from "../program/command.ts";
+import { withLog } from "../program/openStoreForCommand.ts";
+import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
+import { type ImportedAddress, type ImportedAddresses, importedAddresses } from "./importedAddresses.ts";
+import { NOTE_OPTION, noteOf } from "./suppressionNote.ts";
+
+const STDIN = "-";
+/** Some millions of addresses. The file is held in memory. */
+const FILE_BYTES_MAX = 268_435_456;
+/** So many are written at once: the log takes them to disk together. */
+const WRITES_AT_ONCE = 64;
+const FAULTS_SHOWN_MAX = 10;
+
+const SKIP_INVALID: Option = {
+  name: "skip-invalid",
+  value: null,
+  help: "import the others where there is no address (default: nothing is imported)",
+};
+
+export const suppressionImport: Command = {
+  name: "suppression import",
+  operands: [{ name: "file", help: "the addresses; -: standard input" }],
+  summary: "Suppress the addresses of a file, such as another service's list",
+  description:
+    "One address on each line; CSV with a column email, address or recipient; or JSON with a list of addresses or of " +
+    "objects that have one. What the file says as reason or note becomes the note. Addresses that are suppressed already " +
+    "stay as they are, so an import that was interrupted can be made again.",
+  options: [WORKSPACE_OPTION, NOTE_OPTION, SKIP_INVALID],
+  examples: [
+    "postledger suppression import list.csv --note 'from Postmark'",
+    "postledger suppression import - < suppressions.json",
+  ],
+  async run(invocation) {
+    const note = noteOf(invocation);
+    const read = importedAddresses(await contentOf(invocation.operand("file")));
+    if (read === null) {
+      refuse(
+        "it does not say where the addresses are: give one a line, CSV whose first line names a column email, or a JSON list",
+      );
+    }
+    const isLenient = invocation.option(SKIP_INVALID.name) !== undefined;
+    if (read.faults.length > 0 && !isLenient) throw faulty(read);
+    const added = await withLog(invocation.config, async ({ deps }) => {
+      const workspaceId = await workspaceOf(deps.store, invocation);
+      const suppress = async ({ address, note: own }: ImportedAddress) => {
+        const context = { ...systemCommandContext("cli"), workspaceId };
+        const { isNew } = await addSuppression(deps, { workspaceId, address, note: own ?? note }, context);
+        return isNew;
+      };
+      return countOf(read.addresses, suppress);
+    });
+    const alreadySuppressed = read.addresses.length - added;
+    const skipped = read.faults.length;
+    invocation.print({ added, already_suppressed: alreadySuppressed, skipped }, [
+      `${counted(added, "address", "addresses")} added, ${alreadySuppressed} suppressed already`,
+      ...(skipped === 0 ? [] : [`${counted(skipped, "entry", "entries")} without an address skipped`]),
+    ]);
+    return 0;
+  },
+};
+
+async function contentOf(file: string): Promise<string> {
+  if (file === STDIN) return textOf(process.stdin);
+  const { size } = await stat(file);
+  if (size > FILE_BYTES_MAX) refuse(`${file} has more than ${bytesText(FILE_BYTES_MAX)}: split it`);
+  return readFile(file, "utf8");
+}
+
+function faulty({ faults }: ImportedAddresses): CommandFailure {
+  const more = faults.length - FAULTS_SHOWN_MAX;
+  const lines = [
+    "nothing was imported:",
+    ...faults.slice(0, FAULTS_SHOWN_MAX).map((fault) => `  ${fault}`),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+  ];
+  return new CommandFailure("refused", lines.join("\n"), `--${SKIP_INVALID.name} imports the others`);
+}
+
+/** For how many the work says yes. Several are at work at once. */
+async function countOf<Item>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<boolean>,
+): Promise<number> {
+  const queue = items.values();
+  let count = 0;
+  const worker = async () => {
+    for (const item of queue) if (await work(item)) count += 1;
+  };
+  await Promise.all(Array.from({ length: WRITES_AT_ONCE }, worker));
+  return count;
+}

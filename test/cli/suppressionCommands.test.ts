@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { importedAddresses } from "../../src/cli/suppression/importedAddresses.ts";
+import { type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
+import { COMMAND_LINE } from "../support/process/program.ts";
+import { runProcess } from "../support/process/runProcess.ts";
+
+const TEST_MS_MAX = 30_000;
+/** With notes they are a megabyte. */
+const ENTRIES = 2_000;
+
+/** What a file's text is read as: addresses with their notes. */
+function read(text: string): Record<string, string | null> | null {
+  const found = importedAddresses(text);
+  return found && Object.fromEntries(found.addresses.map(({ address, note }) => [address.sent, note]));
+}
+
+describe("a file of addresses is read", () => {
+  test.each<[string, string, Record<string, string | null>]>([
+    [
+      "one on each line",
+      "ana@example.com\r\n\r\n bo@example.com \n",
+      {
+        "ana@example.com": null,
+        "bo@example.com": null,
+      },
+    ],
+    ["with a name above them", "\uFEFFE-Mail\nana@example.com", { "ana@example.com": null }],
+    [
+      "in a column, with the reason in another",
+      'status,reason,email,created\n5.1.1,"550 5.1.1 said ""no"",\nand no more",ana@example.com,1700000000\n,,bo@example.com,\n',
+      { "ana@example.com": '550 5.1.1 said "no",\nand no more', "bo@example.com": null },
+    ],
+    ["between semicolons", "Id;Email Address\n1;ana@example.com", { "ana@example.com": null }],
+    [
+      "in a list of a JSON object, by the names that Postmark gives",
+      JSON.stringify({
+        Suppressions: [
+          { EmailAddress: "ana@example.com", SuppressionReason: "HardBounce", Origin: "Recipient" },
+          { EmailAddress: "bo@example.com" },
+        ],
+        NextToken: "x",
+      }),
+      { "ana@example.com": "HardBounce", "bo@example.com": null },
+    ],
+    ["in a JSON list", '["ana@example.com"]', { "ana@example.com": null }],
+    [
+      "as they are listed here",
+      '[{"address":"ana@example.com","reason":"manual","note":"asked"}]',
+      {
+        "ana@example.com": "asked",
+      },
+    ],
+    ["once in two spellings", "ana@example.com\nAna@EXAMPLE.com", { "ana@example.com": null }],
+    ["when there are none", "email\n", {}],
+  ])("%s", (_how, text, addresses) => {
+    expect(read(text)).toEqual(addresses);
+  });
+
+  test("and it is not guessed where they are", () => {
+    for (const text of ["Ana,ana@example.com\nBo,bo@example.com", '{"a":1}', "[not JSON"])
+      expect(read(text)).toBeNull();
+  });
+
+  test("with the place of each that is none", () => {
+    expect(importedAddresses('name,email\n"A\nB",ana@example.com\nBo,bo\n,')).toMatchObject({
+      addresses: [{ address: { sent: "ana@example.com" } }],
+      faults: ["line 4 must be one bare address such as ana@example.com"],
+    });
+    expect(importedAddresses('["ana@example.com",7]')?.faults).toEqual([
+      "entry 2 must be one bare address such as ana@example.com",
+    ]);
+  });
+});
+
+describe("the commands", () => {
+  let folder: string;
+  let ends: readonly CommandCallEnd[];
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "postledger-suppressions-"));
+    await Bun.write(
+      join(folder, "list.csv"),
+      "email,reason\nBO@example.com,hard bounce\nana@example.com,\nnobody,\n",
+    );
+    await Bun.write(join(folder, "columns.csv"), "Bo,bo@example.com\n");
+    const call = (...words: readonly string[]) => ({
+      words,
+      cwd: folder,
+      env: { DATA_DIR: join(folder, "data"), DISK_FREE_BYTES_MIN: "0" },
+    });
+    ends = await endsOfCalls([
+      call("workspace", "create", "Acme"),
+      call("suppression", "add", "ana@example.com", "--note", "asked us"),
+      call("suppression", "import", "list.csv"),
+      call("suppression", "list", "--json"),
+      call("suppression", "import", "list.csv", "--skip-invalid", "--note", "moved"),
+      call("suppression", "list"),
+      call("suppression", "import", "list.csv", "--skip-invalid", "--json"),
+      call("suppression", "remove", "Ana@example.com"),
+      call("suppression", "remove", "ana@example.com"),
+      call("suppression", "list", "--json"),
+      call("suppression", "import", "columns.csv"),
+      call("suppression", "import", "none.csv"),
+      call("suppression", "add", "nobody"),
+    ]);
+  }, TEST_MS_MAX);
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test("a file with an entry that is no address imports nothing, and says where it is", () => {
+    expect(ends[2]).toMatchObject({ status: 1, out: "" });
+    expect(ends[2]?.err).toContain("  line 4 must be one bare address");
+    expect(ends[2]?.err).toContain("--skip-invalid");
+    expect(JSON.parse(ends[3]?.out ?? "")).toMatchObject([{ address: "ana@example.com", note: "asked us" }]);
+  });
+
+  test("an import adds who is not suppressed yet, and can be made again", () => {
+    expect(ends[4]).toMatchObject({
+      status: 0,
+      out: "1 address added, 1 suppressed already\n1 entry without an address skipped\n",
+    });
+    const lines = (ends[5]?.out ?? "").trimEnd().split("\n");
+    expect(lines).toEqual([
+      expect.stringMatching(/Z {2}manual {5}ana@example\.com {2}"asked us"$/),
+      expect.stringMatching(/Z {2}manual {5}BO@example\.com {2}"hard bounce"$/),
+    ]);
+    expect(JSON.parse(ends[6]?.out ?? "")).toEqual({ added: 0, already_suppressed: 2, skipped: 1 });
+  });
+
+  test("a removal holds for every spelling, and is told from one of nobody", () => {
+    expect(ends[7]).toMatchObject({ status: 0, out: "removed: new mail to it is delivered\n" });
+    expect(ends[8]).toMatchObject({ status: 1, out: "" });
+    expect(JSON.parse(ends[9]?.out ?? "")).toMatchObject([{ address: "BO@example.com" }]);
+  });
+
+  test("what cannot be read is refused with what to do", () => {
+    expect(ends[10]).toMatchObject({ status: 1, err: expect.stringContaining("a column email") });
+    expect(ends[11]).toMatchObject({ status: 1, err: expect.stringContaining("none.csv") });
+    expect(ends[12]).toMatchObject({ status: 2, err: expect.stringContaining("must be one bare address") });
+  });
+
+  test("one installation's list is taken by another's standard input, and is whole however long it is", async () => {
+    const env = {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      DATA_DIR: join(folder, "data"),
+      DISK_FREE_BYTES_MIN: "0",
+    };
+    const note = "n".repeat(500);
+    const entries = Array.from({ length: ENTRIES }, (_, index) => ({
+      address: `u${index}@example.com`,
+      note,
+    }));
+    const call = [...COMMAND_LINE, "suppression", "import", "-", "--json"];
+    const imported = Bun.spawn(call, { cwd: folder, env, stdin: new Blob([JSON.stringify(entries)]) });
+    expect(JSON.parse(await new Response(imported.stdout).text())).toEqual({
+      added: ENTRIES,
+      already_suppressed: 0,
+      skipped: 0,
+    });
+    // A pipe holds less than this: what it had not taken when the command was done was cut off.
+    const { exitCode, out } = await runProcess([...COMMAND_LINE, "suppression", "list"], {
+      cwd: folder,
+      env,
+    });
+    expect({ exitCode, lines: out.trimEnd().split("\n").length }).toEqual({
+      exitCode: 0,
+      lines: ENTRIES + 1,
+    });
+  });
+
+  test("a list that finds no room is no success", async () => {
+    const env = {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      DATA_DIR: join(folder, "data"),
+      DISK_FREE_BYTES_MIN: "0",
+    };
+    const words = [...COMMAND_LINE, "suppression", "list"].map((word) => `'${word}'`).join(" ");
+    const { exitCode, err } = await runProcess(["sh", "-c", `${words} > /dev/full`], { cwd: folder, env });
+    expect(exitCode).toBe(1);
+    expect(err).toStartWith("postledger: standard output could not be written: ");
+  });
+});
