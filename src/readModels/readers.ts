@@ -7,7 +7,7 @@ import {
   type ReadDatabaseFile,
   type ReadDatabases,
 } from "../ports/readDatabase.ts";
-import type { FollowEvent } from "./threadMessages.ts";
+import type { FollowEvent } from "./follow/followMessages.ts";
 
 export interface ReadersOptions {
   readonly databases: ReadDatabases;

@@ -19,6 +19,7 @@ import {
 } from "../commands/instance/serviceRegister.ts";
 import { makeDependencies } from "../commands/makeDependencies.ts";
 import { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
+import { lazy } from "../kernel/lazy.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
@@ -92,14 +93,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   const membership = await joinServices(config, store);
   // The reason why it cannot start is reported, and not that it could not be recorded.
   undo.defer(() => membership.leave().catch(() => {}));
-  const app = await runOn(reached, logger, {
-    listeners,
-    lock,
-    store,
-    content,
-    opened,
-    membership,
-  });
+  const app = await runWith(reached, logger, { listeners, lock, store, content, opened, membership });
   undo.move();
   return app;
 }
@@ -125,8 +119,8 @@ function lockData(dataDir: string): DirectoryLock {
   ]);
 }
 
-/** What a service runs on. */
-interface Ground {
+/** What a service takes before it runs, and gives back when it stops. */
+interface AcquiredResources {
   readonly listeners: Listeners;
   readonly lock: DirectoryLock;
   readonly store: EventStore;
@@ -135,8 +129,8 @@ interface Ground {
   readonly membership: ServiceMembership;
 }
 
-async function runOn(config: Config, logger: Logger, ground: Ground): Promise<RunningApp> {
-  const { store, content, opened, listeners, membership } = ground;
+async function runWith(config: Config, logger: Logger, resources: AcquiredResources): Promise<RunningApp> {
+  const { store, content, opened, listeners, lock, membership } = resources;
   const { logId, incarnation } = opened;
   const readers = readersOf(config, (file) => readModels.tellDamage(file));
   const deps = depsOn(config, { store, content, keys: opened.keys, readers });
@@ -147,20 +141,11 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   const held = heldDetail((await deps.instanceStatus.get()).instance);
   const isWithoutWorkspace = !config.bootstrap && !(await hasWorkspace(store));
   const requests = new RequestsInFlight();
-  let stopping: Promise<void> | undefined;
-  const stopWorkers = () => {
-    stopping ??= workers.stop(config.drainTimeoutMs);
-    return stopping;
-  };
-  let isSettled = false;
-  const freezeWatch = watchFreeze(deps.instanceStatus, () => {
-    logger.error("the log was frozen: nothing is accepted or delivered here any more");
-    void Promise.all([stopWorkers(), requests.whenIdle()]).then(() => {
-      isSettled = true;
-      return leave(ground, logger);
-    });
-  });
-  const maintenance = dashboardMaintenance(copyOf(config, incarnation), { logger, clock: deps.clock });
+  const leave = () => leaveRegister(membership, logger);
+  const stopWorkers = lazy(() => workers.stop(config.drainTimeoutMs));
+  const stopWork = () => Promise.all([stopWorkers(), requests.whenIdle()]);
+  const { freezeWatch, settled } = stopAtFreeze(deps, logger, { stopWork, leave });
+  const maintenance = dashboardMaintenance(logCopyOf(config, incarnation), { logger, clock: deps.clock });
   const served = { deps, readers, freezeWatch, maintenance, ...workers };
   const { controllers, dashboard } = await makeControllers(config, served);
   const isClosed = () => freezeWatch.isFrozen();
@@ -169,12 +154,11 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   const { delivery } = workers;
   const { url } = listeners;
   const status = serviceStatus({ ...listeners, config, deps, readers, delivery, logId, inFlight });
-  const settled = async () => (await freezeWatch.isFrozen()) && isSettled;
   const makeLink = (workspaceId: string | null) => dashboardLink(deps, config, workspaceId);
   const control = await openLocalControl(config.dataDir, { status, settled, dashboardLink: makeLink });
   // Not before it listens: a service that cannot must not have claimed anything.
   workers.start();
-  const verifying = verifyOnSchedule(config, logger, copyOf(config, incarnation));
+  const verifying = verifyOnSchedule(config, logger, logCopyOf(config, incarnation));
   return {
     url,
     ...smtpPorts(listeners),
@@ -198,11 +182,30 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
       readers.close();
       // What has outlived the time for draining may still write, and send, until the process ends, and with it the lock.
       const isIdle = requests.isIdle && workers.inFlightCount() === 0;
-      if (isIdle) await leave(ground, logger);
+      if (isIdle) await leave();
       await store.close();
-      if (isIdle) ground.lock.release();
+      if (isIdle) lock.release();
     },
   };
+}
+
+interface Stopping {
+  /** Begins nothing more, and settles when nothing is under way. */
+  stopWork(): Promise<unknown>;
+  leave(): Promise<void>;
+}
+
+/** Ends the work of a service whose log was frozen. `settled` says whether it was, and nothing is under way any more. */
+function stopAtFreeze(deps: Dependencies, logger: Logger, { stopWork, leave }: Stopping) {
+  let isSettled = false;
+  const freezeWatch = watchFreeze(deps.instanceStatus, () => {
+    logger.error("the log was frozen: nothing is accepted or delivered here any more");
+    void stopWork().then(() => {
+      isSettled = true;
+      return leave();
+    });
+  });
+  return { freezeWatch, settled: async () => (await freezeWatch.isFrozen()) && isSettled };
 }
 
 /**
@@ -217,7 +220,7 @@ async function joinServices({ dataDir, ...config }: Config, store: EventStore): 
 }
 
 /** Whoever freezes the log waits its longest for a service that could not say that it has left. */
-async function leave({ membership }: Ground, logger: Logger): Promise<void> {
+async function leaveRegister(membership: ServiceMembership, logger: Logger): Promise<void> {
   await membership
     .leave()
     .catch((error) =>
@@ -229,7 +232,7 @@ async function leave({ membership }: Ground, logger: Logger): Promise<void> {
 }
 
 /** What a thread opens this copy of the log with. */
-function copyOf({ storeUrl, storeTimeoutMs, dataDir }: Config, incarnation: string) {
+function logCopyOf({ storeUrl, storeTimeoutMs, dataDir }: Config, incarnation: string) {
   return { storeUrl, storeTimeoutMs, dataDir, logId: incarnation };
 }
 
@@ -248,7 +251,7 @@ function readersOf({ dataDir }: Config, onDamage: (file: string) => void): Reade
 function followLog(config: Config, logger: Logger, { incarnation, readers, workers }: Following) {
   const { auditSealIntervalMs, auditSigningKey } = config;
   return superviseReadModels({
-    start: { ...copyOf(config, incarnation), auditSealIntervalMs, auditSigningKey },
+    start: { ...logCopyOf(config, incarnation), auditSealIntervalMs, auditSigningKey },
     onEvent(event) {
       readers.receive(event);
       if (event.type === "failed")
@@ -285,19 +288,19 @@ function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
 
 /** Nothing is listed while the list is being made anew. */
 function acceptanceListed(readers: Readers, emailId: string, fingerprint: string): ListedAcceptance | null {
-  return orWhileAway(null, () => findAcceptance(readers.reader("emails"), emailId, fingerprint));
+  return unlessUnavailable(null, () => findAcceptance(readers.reader("emails"), emailId, fingerprint));
 }
 
 /** A send does not wait for a count that is being made anew. */
 function storedContentBytes(readers: Readers, workspaceId: string): number | null {
-  return orWhileAway(null, () => {
+  return unlessUnavailable(null, () => {
     const ofMessages = contentBytesOf(readers.reader("emails"), workspaceId);
     return ofMessages + sourceBytesOf(readers.reader("templates"), workspaceId);
   });
 }
 
 /** What `query` says; `other` where its read model cannot be asked. */
-function orWhileAway<Value, Other>(other: Other, query: () => Value): Value | Other {
+function unlessUnavailable<Value, Other>(other: Other, query: () => Value): Value | Other {
   try {
     return query();
   } catch (error) {

@@ -18,8 +18,8 @@ import { contentRetention } from "../reactors/content/contentRetention.ts";
 import { erasedContentCleanup } from "../reactors/content/erasedContentCleanup.ts";
 import { orphanedContentSweeper } from "../reactors/content/orphanedContentSweeper.ts";
 import { MailDelivery } from "../reactors/email/mailDelivery.ts";
-import { RefusalReports } from "../reactors/email/refusalReports.ts";
 import { RelayOutageReports } from "../reactors/email/relayOutageReports.ts";
+import { RelayRefusalReports } from "../reactors/email/relayRefusalReports.ts";
 import { personErasure } from "../reactors/erasure/personErasure.ts";
 import { domainRecheck } from "../reactors/sender/domainRecheck.ts";
 import { VerificationMailWorker } from "../reactors/sender/verificationMailWorker.ts";
@@ -59,12 +59,13 @@ export interface BackgroundJobs {
   stop(graceMs: number): Promise<void>;
 }
 
-interface Working {
+/** What jobs are made of. */
+interface JobParts {
   readonly deps: Dependencies;
   readonly readers: Readers;
 }
 
-interface WorkingOnLog extends Working {
+interface LogJobParts extends JobParts {
   readonly logId: string;
 }
 
@@ -78,7 +79,7 @@ interface Claiming {
 export function makeBackgroundJobs(
   config: Config,
   logger: Logger,
-  { deps, readers, logId, membership }: WorkingOnLog & { readonly membership: ServiceMembership },
+  { deps, readers, logId, membership }: LogJobParts & { readonly membership: ServiceMembership },
 ): BackgroundJobs {
   const relays = relayStates(config, deps.clock);
   const logChange = relayChangeLog(logger);
@@ -145,7 +146,7 @@ function caughtUpCheckOf(readers: Readers, name: string): (position: Position) =
 function webhookDelivery(
   config: Config,
   logger: Logger,
-  { readers, ...claiming }: Working & Claiming,
+  { readers, ...claiming }: JobParts & Claiming,
 ): WebhookDelivery {
   const { deps } = claiming;
   return new WebhookDelivery({
@@ -167,12 +168,12 @@ function webhookDelivery(
   });
 }
 
-interface Mailing extends Working, Claiming {
+interface MailJobParts extends JobParts, Claiming {
   readonly transport: MailTransport;
   readonly relayOutageReports: RelayOutageReports;
 }
 
-function staleReservationsOf(logger: Logger, { deps, readers }: Working) {
+function staleReservationsOf(logger: Logger, { deps, readers }: JobParts) {
   return staleReservations({
     deps,
     reservations: readers.reader("storage-reservations"),
@@ -182,10 +183,10 @@ function staleReservationsOf(logger: Logger, { deps, readers }: Working) {
   });
 }
 
-function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: Mailing) {
+function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: MailJobParts) {
   return new MailDelivery({
     ...mailing,
-    refusalReports: new RefusalReports(mailing.deps.clock, refusalLog(config, logger)),
+    refusalReports: new RelayRefusalReports(mailing.deps.clock, refusalLog(config, logger)),
     emails: readers.reader("emails"),
     isCaughtUp: caughtUpCheckOf(readers, "emails"),
     policy: config.deliveryPolicy,
@@ -198,7 +199,7 @@ function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: M
   });
 }
 
-function domainRecheckOf(config: Config, logger: Logger, { deps, readers }: Working) {
+function domainRecheckOf(config: Config, logger: Logger, { deps, readers }: JobParts) {
   return domainRecheck({
     deps,
     senders: readers.reader("senders"),
@@ -237,7 +238,7 @@ function contentSweeperOf(config: Config, logger: Logger, { store, content }: De
 function workOnErasures(
   config: Config,
   logger: Logger,
-  { deps, readers, logId }: WorkingOnLog,
+  { deps, readers, logId }: LogJobParts,
 ): readonly Worker[] {
   const directory = join(config.dataDir, "projections");
   const kind = isEmbedded(config) ? "sqlite" : "eventstoredb";
@@ -271,7 +272,7 @@ function workOnErasures(
 }
 
 /** What checks uploads, and what deletes files whose time is over. */
-function workOnAttachments(logger: Logger, { deps, readers }: Working): readonly PollingWorker[] {
+function workOnAttachments(logger: Logger, { deps, readers }: JobParts): readonly PollingWorker[] {
   const shared = {
     deps,
     attachments: readers.reader("attachments"),
@@ -285,7 +286,7 @@ function workOnAttachments(logger: Logger, { deps, readers }: Working): readonly
 }
 
 /** Null where there is no address to mail links from. */
-function senderVerification(config: Config, logger: Logger, { readers, ...mailing }: Mailing) {
+function senderVerification(config: Config, logger: Logger, { readers, ...mailing }: MailJobParts) {
   const { verificationFrom: from, baseUrl } = config;
   if (from === null) return null;
   return new VerificationMailWorker({

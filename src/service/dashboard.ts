@@ -2,7 +2,7 @@ import { version } from "../../package.json";
 import { buildMime } from "../adapters/nodemailer/mimeMessage.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { findMailRecords } from "../commands/sender/mailRecords.ts";
-import type { Maintenance } from "../http/dashboard/audit/maintenance.ts";
+import type { Maintenance } from "../http/dashboard/audit/maintenanceTasks.ts";
 import type { DashboardOptions, MaintenanceCheck } from "../http/dashboard/frame/dashboardOptions.ts";
 import { type Dashboard, makeDashboard } from "../http/dashboard/frame/makeDashboard.tsx";
 import type { Checks } from "../http/health/healthRoutes.ts";

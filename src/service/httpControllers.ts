@@ -6,7 +6,7 @@ import type { Dependencies } from "../commands/dependencies.ts";
 import { apiKeysController } from "../http/apiKey/apiKeyRoutes.ts";
 import { attachmentsController } from "../http/attachment/attachmentRoutes.ts";
 import { auditLogController } from "../http/audit/auditLogRoutes.ts";
-import type { Maintenance } from "../http/dashboard/audit/maintenance.ts";
+import type { Maintenance } from "../http/dashboard/audit/maintenanceTasks.ts";
 import type { DashboardOptions } from "../http/dashboard/frame/dashboardOptions.ts";
 import type { Dashboard } from "../http/dashboard/frame/makeDashboard.tsx";
 import { emailsController } from "../http/email/emailRoutes.ts";

@@ -5,8 +5,12 @@ import { systemClock } from "../adapters/system/systemClock.ts";
 import type { RelayTrouble } from "../kernel/outcome/mailOutcome.ts";
 import { SECOND_MS } from "../kernel/time.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
-import type { CorrectableReason, Refusal, RefusalReport } from "../reactors/email/refusalReports.ts";
 import type { RelayReport } from "../reactors/email/relayOutageReports.ts";
+import type {
+  CorrectableReason,
+  Refusal,
+  RelayRefusalReport,
+} from "../reactors/email/relayRefusalReports.ts";
 import { mailDestination } from "./adapters/openMailTransport.ts";
 import type { Config } from "./config/config.ts";
 
@@ -51,7 +55,7 @@ export function refusalRemedy({ emailId, reason }: Refusal): string {
 }
 
 /** Writes to the log that mail is lost for a reason which the operator can mend. */
-export function refusalLog(config: Config, logger: Logger): (report: RefusalReport) => void {
+export function refusalLog(config: Config, logger: Logger): (report: RelayRefusalReport) => void {
   const relay = mailDestination(config);
   return ({ failed, ...refusal }) => {
     const { emailId, reason, code } = refusal;

@@ -10,16 +10,16 @@ import {
   resumeHeld,
   startDelivery,
 } from "../../src/domain/email/decisions.ts";
-import type { EmailEvent } from "../../src/domain/email/events.ts";
-import { nextAction } from "../../src/domain/email/nextAction.ts";
-import type { RecordedVerdict } from "../../src/domain/email/recordedVerdict.ts";
-import { redactRelayReply } from "../../src/domain/email/redactRelayReply.ts";
 import {
   DELIVERY_POLICY,
   type DecisionInput,
   type DeliveryPolicy,
-  expiresAt,
-} from "../../src/domain/email/retrySchedule.ts";
+} from "../../src/domain/email/deliveryPolicy.ts";
+import type { EmailEvent } from "../../src/domain/email/events.ts";
+import { nextAction } from "../../src/domain/email/nextAction.ts";
+import type { RecordedVerdict } from "../../src/domain/email/recordedVerdict.ts";
+import { redactRelayReply } from "../../src/domain/email/redactRelayReply.ts";
+import { expiresAt } from "../../src/domain/email/retrySchedule.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../src/kernel/time.ts";
 import { ACCEPTED_AT, acceptance } from "../support/emailHistories.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";

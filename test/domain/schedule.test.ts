@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { emailAggregate } from "../../src/commands/aggregateDefinitions.ts";
+import { DELIVERY_POLICY } from "../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { nextAction } from "../../src/domain/email/nextAction.ts";
-import { DELIVERY_POLICY } from "../../src/domain/email/retrySchedule.ts";
 import { reschedule, scheduleFault } from "../../src/domain/email/schedule.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { ACCEPTED_AT, acceptance } from "../support/emailHistories.ts";

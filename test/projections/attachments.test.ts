@@ -7,8 +7,8 @@ import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
 import { attachmentDecider, isRejectedOrExpired } from "../../src/domain/attachment/state.ts";
 import { canLoseAttachments, expireAttachments } from "../../src/domain/email/contentRemoval.ts";
+import { DELIVERY_POLICY } from "../../src/domain/email/deliveryPolicy.ts";
 import { ACCEPTANCE_REVISION, type EmailEvent } from "../../src/domain/email/events.ts";
-import { DELIVERY_POLICY } from "../../src/domain/email/retrySchedule.ts";
 import { type EmailState, emailDecider } from "../../src/domain/email/state.ts";
 import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";

@@ -21,8 +21,8 @@ import {
   webhooksRevision,
 } from "../../projections/webhookEndpoints.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { DELIVERY_POLICY } from "../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
-import { DELIVERY_POLICY } from "../../src/domain/email/retrySchedule.ts";
 import {
   deliverFrom,
   type Email,

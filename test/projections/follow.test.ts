@@ -11,7 +11,7 @@ import {
   type ReadDatabaseFile,
   type ReadDatabases,
 } from "../../src/ports/readDatabase.ts";
-import { deliver, type FollowMessage, followRelay } from "../../src/readModels/threadMessages.ts";
+import { deliver, type FollowMessage, followRelay } from "../../src/readModels/follow/followMessages.ts";
 import { overwriteDatabase } from "../support/files/overwriteDatabase.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { until } from "../support/until.ts";

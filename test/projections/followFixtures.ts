@@ -5,10 +5,10 @@ import type { Projection } from "../../projections/projection.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
 import type { ReadDatabases, SqlRow } from "../../src/ports/readDatabase.ts";
+import type { FollowEvent } from "../../src/readModels/follow/followMessages.ts";
 import { followReadModels } from "../../src/readModels/follow/followReadModels.ts";
 import type { ReadModelStorage } from "../../src/readModels/generations.ts";
 import { openReaders, type Readers } from "../../src/readModels/readers.ts";
-import type { FollowEvent } from "../../src/readModels/threadMessages.ts";
 import { until } from "../support/until.ts";
 
 export interface Added {

@@ -16,8 +16,8 @@ import {
 import { ENDINGS, FEEDBACK_STATUSES } from "../../projections/usage/tables.ts";
 import type { SteppedRead, UsageCursor, UsagePage } from "../../projections/usage/usageBuckets.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { DELIVERY_POLICY } from "../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
-import { DELIVERY_POLICY } from "../../src/domain/email/retrySchedule.ts";
 import { emailDecider, isTerminal } from "../../src/domain/email/state.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";

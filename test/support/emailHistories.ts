@@ -10,10 +10,10 @@ import {
   resumeHeld,
   startDelivery,
 } from "../../src/domain/email/decisions.ts";
+import type { DecisionInput, DeliveryPolicy } from "../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../src/domain/email/feedback/recordFeedback.ts";
 import { toRecordedVerdict } from "../../src/domain/email/recordedVerdict.ts";
-import type { DecisionInput, DeliveryPolicy } from "../../src/domain/email/retrySchedule.ts";
 import { reschedule } from "../../src/domain/email/schedule.ts";
 import { deliverFrom, type EmailState, emailDecider } from "../../src/domain/email/state.ts";
 import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";

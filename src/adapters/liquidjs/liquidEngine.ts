@@ -1,15 +1,11 @@
-import { AssertionError, analyzeSync, type Liquid, LiquidError, type Template, toValueSync } from "liquidjs";
+import { AssertionError, type Liquid, LiquidError, type Template, toValueSync } from "liquidjs";
 import { excerpt } from "../../kernel/text/text.ts";
-import type {
-  CompileResult,
-  RenderResult,
-  TemplateEngine,
-  UsedVariable,
-} from "../../ports/templateEngine.ts";
+import type { CompileResult, RenderResult, TemplateEngine } from "../../ports/templateEngine.ts";
 import { BudgetedContext, BudgetedEmitter } from "./budgetedContext.ts";
 import { budgetedLiquid } from "./budgetedLiquid.ts";
 import { OutputTagParser } from "./plainPathOutput.ts";
 import { BudgetError } from "./renderBudget.ts";
+import { usedVariables } from "./usedVariables.ts";
 
 /** The longest source, in UTF-16 units. */
 const SOURCE_UNITS_MAX = 256 * 1_024;
@@ -45,20 +41,6 @@ function compile(liquid: Liquid, source: string): CompileResult {
     variables: () => usedVariables(templates),
   };
   return { kind: "compiled", template };
-}
-
-/** The word after `offset:` of a loop, which liquidjs takes for a variable. */
-const CONTINUE = "continue";
-
-function usedVariables(templates: Template[]): readonly UsedVariable[] {
-  const { globals, locals } = analyzeSync(templates, { partials: false });
-  // One round of a loop may read what the round before it has assigned, further down.
-  const made = new Set([...Object.values(locals).map(([variable]) => variable?.segments[0]), CONTINUE]);
-  return Object.values(globals).flatMap(([first]) => {
-    const [name] = first?.segments ?? [];
-    if (first === undefined || typeof name !== "string" || made.has(name)) return [];
-    return [{ name, line: first.location.row }];
-  });
 }
 
 function bytesOf(source: string): number {

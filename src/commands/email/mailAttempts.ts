@@ -7,13 +7,13 @@ import {
   resumeHeld,
   startDelivery,
 } from "../../domain/email/decisions.ts";
+import type { DecisionInput, DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../domain/email/feedback/recordFeedback.ts";
 import type { RecordedReply, RecordedVerdict } from "../../domain/email/recordedVerdict.ts";
-import type { DecisionInput, DeliveryPolicy } from "../../domain/email/retrySchedule.ts";
 import { type EmailState, emailDecider } from "../../domain/email/state.ts";
 import { suppress } from "../../domain/suppression/decisions.ts";
-import { suppressionStream } from "../../domain/suppression/events.ts";
+import { type SUPPRESSION_REASONS, suppressionStream } from "../../domain/suppression/events.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
@@ -157,7 +157,7 @@ export interface RecipientToSuppress extends RecordedReply {
   /** Null once it was erased with the message. */
   readonly address: string | null;
   readonly emailId: string;
-  readonly reason: "bounce" | "complaint";
+  readonly reason: Exclude<(typeof SUPPRESSION_REASONS)[number], "manual">;
   readonly bounceReason?: string;
 }
 

@@ -1,15 +1,10 @@
 import type { Decision } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { withErasure } from "./contentRemoval.ts";
+import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
 import type { EmailEvent } from "./events.ts";
 import type { RecordedVerdict } from "./recordedVerdict.ts";
-import {
-  type DecisionInput,
-  type DeliveryPolicy,
-  expiresAt,
-  nextAttemptAt,
-  retryAfter,
-} from "./retrySchedule.ts";
+import { expiresAt, nextAttemptAt, retryAfter } from "./retrySchedule.ts";
 import { type Email, type EmailState, EXPIRED, isWaiting, LEASE_EXPIRED, RESUMED } from "./state.ts";
 
 type CancelOutcome = "canceled" | "alreadyCanceled" | "notCancelable" | "notFound";

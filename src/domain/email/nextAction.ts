@@ -1,5 +1,6 @@
 import type { EpochMs } from "../../kernel/time.ts";
-import { type DecisionInput, type DeliveryPolicy, expiresAt } from "./retrySchedule.ts";
+import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
+import { expiresAt } from "./retrySchedule.ts";
 import { type EmailState, isDue, isTerminal } from "./state.ts";
 
 export type NextAction =

@@ -2,6 +2,9 @@ import { Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
 import { ErasedEvents } from "../../kernel/event/erasedEvents.ts";
 
+/** Why an address gets no mail. */
+export const SUPPRESSION_REASONS = ["bounce", "complaint", "manual"] as const;
+
 const schemas = {
   /**
    * The address itself, and what a person wrote about it, in an event of its own, so that truncation can take it
@@ -16,7 +19,7 @@ const schemas = {
   RecipientSuppressed: Type.Object({
     workspaceId: Type.String(),
     recipientHash: Type.String(),
-    /** `bounce`, `complaint` or `manual`. */
+    /** One of {@link SUPPRESSION_REASONS}. */
     reason: Type.String(),
     /** The message whose bounce or complaint led to it. */
     emailId: Type.Optional(Type.String()),

@@ -17,9 +17,9 @@ import {
   requestContextOf,
   type ServerContext,
 } from "./requestContext.ts";
-import type { RequestLine, RequestLog } from "./requestLog.ts";
+import { type RequestLog, requestLine } from "./requestLog.ts";
 import { checkFraming, hasReadablePath, pathOf, routable } from "./requestTarget.ts";
-import { loggedPath, methodsOf, nearestPath } from "./routeMatching.ts";
+import { methodsOf, nearestPath } from "./routeMatching.ts";
 import { routes } from "./routes.ts";
 
 /** The server as far as answering a request needs it. */
@@ -206,22 +206,4 @@ function needsLog(request: Request, basePath: string): boolean {
 function answerUnavailable(detail: string, context: RequestContext): Response {
   const { answerHeaders: headers } = context;
   return answerProblem(new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }), context);
-}
-
-function requestLine(
-  request: Request,
-  response: Response,
-  context: RequestContext,
-  basePath: string,
-): RequestLine {
-  const path = pathOf(request);
-  return {
-    requestId: context.requestId,
-    method: request.method,
-    path: context.route ?? loggedPath(path.startsWith(basePath) ? path.slice(basePath.length) : path),
-    status: response.status,
-    code: context.code,
-    workspaceId: context.principal?.workspaceId ?? null,
-    durationMs: Math.round(performance.now() - context.startedAt),
-  };
 }

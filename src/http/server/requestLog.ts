@@ -1,3 +1,7 @@
+import type { RequestContext } from "./requestContext.ts";
+import { pathOf } from "./requestTarget.ts";
+import { loggedPath } from "./routeMatching.ts";
+
 /** Where lines are written. */
 interface Lines {
   info(fields: object, message: string): void;
@@ -15,6 +19,25 @@ export interface RequestLine {
   readonly code: string | null;
   readonly workspaceId: string | null;
   readonly durationMs: number;
+}
+
+/** The line of a request of HTTP. */
+export function requestLine(
+  request: Request,
+  response: Response,
+  context: RequestContext,
+  basePath: string,
+): RequestLine {
+  const path = pathOf(request);
+  return {
+    requestId: context.requestId,
+    method: request.method,
+    path: context.route ?? loggedPath(path.startsWith(basePath) ? path.slice(basePath.length) : path),
+    status: response.status,
+    code: context.code,
+    workspaceId: context.principal?.workspaceId ?? null,
+    durationMs: Math.round(performance.now() - context.startedAt),
+  };
 }
 
 /** What became of a request. `hasHungUp`: the client did not wait for the answer. */

@@ -1,9 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import type { Suppression as SuppressionView } from "../../commands/suppression/manageSuppressions.ts";
+import { SUPPRESSION_REASONS } from "../../domain/suppression/events.ts";
 import { Closed, DateTime, Id, Nullable, OneOf, type ResponseOf, Uuid } from "../body/commonSchemas.ts";
 
 /** Why an address is suppressed. */
-export const SuppressionReason = OneOf(["bounce", "complaint", "manual"], {
+export const SuppressionReason = OneOf(SUPPRESSION_REASONS, {
   description:
     "`bounce`: the address was refused for good by its own server; `complaint`: its owner has reported a message; `manual`: added by hand.",
 });

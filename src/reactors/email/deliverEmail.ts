@@ -38,7 +38,7 @@ import {
   releaseLease,
   withRecipientDomain,
 } from "./recordDelivery.ts";
-import { CORRECTABLE_REASONS, type Refusal } from "./refusalReports.ts";
+import { CORRECTABLE_REASONS, type Refusal } from "./relayRefusalReports.ts";
 
 /** What the scheduler learns from a delivery. */
 export type DeliveryReport =

@@ -2,7 +2,7 @@ import type { DueEmail } from "../../../projections/emails/mailQueue.ts";
 import type { EmailHistory } from "../../commands/email/emailHistory.ts";
 import type { ClaimedEmail } from "../../commands/email/mailAttempts.ts";
 import type { RecentEmailCache } from "../../commands/email/recentEmailCache.ts";
-import type { DecisionInput, DeliveryPolicy } from "../../domain/email/retrySchedule.ts";
+import type { DecisionInput, DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
 import { deliverFrom, type EmailState } from "../../domain/email/state.ts";
 import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";

@@ -6,7 +6,7 @@ import {
 } from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
-import type { DeliveryPolicy } from "../../domain/email/retrySchedule.ts";
+import type { DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { authorityOf } from "../../domain/sender/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
@@ -25,9 +25,9 @@ import type { DeliveryContext } from "./deliveryContext.ts";
 import { FairMailQueue, isHeld } from "./fairMailQueue.ts";
 import { mailHousekeeping } from "./mailHousekeeping.ts";
 import { readWaitingReason } from "./readWaitingReason.ts";
-import type { Refusal, RefusalReports } from "./refusalReports.ts";
 import { RelayCircuitBreaker, type RelayPermit } from "./relayCircuitBreaker.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
+import type { Refusal, RelayRefusalReports } from "./relayRefusalReports.ts";
 
 export interface MailDeliveryOptions {
   readonly deps: Dependencies;
@@ -52,7 +52,7 @@ export interface MailDeliveryOptions {
   /** Hears of every failure and success of the relay. */
   readonly relayOutageReports: RelayOutageReports;
   /** Hears of mail that the relay refuses for good for our sake. */
-  readonly refusalReports: RefusalReports;
+  readonly refusalReports: RelayRefusalReports;
 }
 
 /** Messages that stay inside, and are delivered at once. */

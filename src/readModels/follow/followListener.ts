@@ -1,4 +1,4 @@
-import type { FollowEvent, OnFollowEvent } from "../threadMessages.ts";
+import type { FollowEvent, OnFollowEvent } from "./followMessages.ts";
 
 /** Tells a listener what the follower does. One that throws is our caller's fault, which must not go unheard. */
 export class FollowListener {

@@ -13,10 +13,10 @@ import {
   type ReadModelStorage,
   retireOutdated,
 } from "../generations.ts";
-import type { OnFollowEvent } from "../threadMessages.ts";
 import { CatchUp } from "./catchUp.ts";
 import { type FollowedGeneration, fileAt, followedGeneration } from "./followedGeneration.ts";
 import { FollowListener } from "./followListener.ts";
+import type { OnFollowEvent } from "./followMessages.ts";
 import { LiveGenerations } from "./liveGenerations.ts";
 
 /** How often the follower looks for interrupted builds that were kept long enough. */

@@ -1,5 +1,5 @@
 import { smtpRelaysFromUrls } from "../../adapters/nodemailer/smtpOptions.ts";
-import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/retrySchedule.ts";
+import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
 import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { isLoopback } from "./loopback.ts";

@@ -1,4 +1,4 @@
-import type { MaintenanceProgress } from "../../http/dashboard/audit/maintenance.ts";
+import type { MaintenanceProgress } from "../../http/dashboard/audit/maintenanceTasks.ts";
 import type {
   FromMaintenanceThread,
   MaintenanceEnd,

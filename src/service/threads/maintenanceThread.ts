@@ -6,7 +6,7 @@ import type {
   MaintenanceProgress,
   MaintenanceResult,
   MaintenanceTask,
-} from "../../http/dashboard/audit/maintenance.ts";
+} from "../../http/dashboard/audit/maintenanceTasks.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
 import { rebuildReadModels } from "../../readModels/rebuildReadModels.ts";

@@ -1,5 +1,5 @@
-import type { FollowEvent } from "../../readModels/threadMessages.ts";
-import { deliver } from "../../readModels/threadMessages.ts";
+import type { FollowEvent } from "../../readModels/follow/followMessages.ts";
+import { deliver } from "../../readModels/follow/followMessages.ts";
 import type { FromThread, ThreadStart, ToThread } from "./readModelThread.ts";
 
 /** How long a thread that failed rests before it is begun again. */

@@ -9,8 +9,12 @@ import { newId } from "../../kernel/ids.ts";
 import { reasonOf } from "../../kernel/text/errorReason.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { auditSealing } from "../../reactors/audit/auditSealing.ts";
+import {
+  type FollowAnswer,
+  type FollowMessage,
+  followRelay,
+} from "../../readModels/follow/followMessages.ts";
 import { followReadModels } from "../../readModels/follow/followReadModels.ts";
-import { type FollowAnswer, type FollowMessage, followRelay } from "../../readModels/threadMessages.ts";
 import { openStore } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { workBehindRequests } from "./threadPriority.ts";

@@ -7,8 +7,8 @@ import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { toNewEvents, transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
+import { DELIVERY_POLICY, type DeliveryPolicy } from "../../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
-import { DELIVERY_POLICY, type DeliveryPolicy } from "../../../src/domain/email/retrySchedule.ts";
 import type { EmailState } from "../../../src/domain/email/state.ts";
 import { type SenderEvent, senderStream } from "../../../src/domain/sender/events.ts";
 import { pauseSending, resumeSending } from "../../../src/domain/workspace/decisions.ts";
@@ -21,8 +21,8 @@ import type { Clock } from "../../../src/ports/clock.ts";
 import { type EventStore, StoreError } from "../../../src/ports/eventStore.ts";
 import type { MailMessage, MailTransport, SessionResult } from "../../../src/ports/mailTransport.ts";
 import { MailDelivery } from "../../../src/reactors/email/mailDelivery.ts";
-import { RefusalReports } from "../../../src/reactors/email/refusalReports.ts";
 import { RelayOutageReports, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
+import { RelayRefusalReports } from "../../../src/reactors/email/relayRefusalReports.ts";
 import { addressOf } from "../../support/addressOf.ts";
 import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
@@ -362,7 +362,7 @@ async function startInstance(
     workOn(readers) {
       const delivery = new MailDelivery({
         relayOutageReports: new RelayOutageReports(deps.clock, (report) => reports.push(report)),
-        refusalReports: new RefusalReports(deps.clock, () => {}),
+        refusalReports: new RelayRefusalReports(deps.clock, () => {}),
         isCaughtUp: () => true,
         deps,
         transport,

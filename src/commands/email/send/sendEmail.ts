@@ -2,7 +2,7 @@ import { emailId, replayOf, requestFingerprint } from "../../../domain/email/ide
 import { newId } from "../../../kernel/ids.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
-import { directFilesOwner } from "../../storage/reservedFilesOwner.ts";
+import { directFilesOwner } from "../../storage/reservationOwner.ts";
 import { directBytes } from "../content/fileFacts.ts";
 import { acceptEmail } from "./acceptEmail.ts";
 import { prepareSend } from "./prepareSend.ts";

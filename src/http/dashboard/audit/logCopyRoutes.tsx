@@ -8,7 +8,7 @@ import { Time } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { AuditTabs } from "./auditTabs.tsx";
-import { isOperator } from "./operator.ts";
+import { isOperator } from "./requireOperator.ts";
 
 interface ShownCopy {
   readonly kind: "backup" | "export";

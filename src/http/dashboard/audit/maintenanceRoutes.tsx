@@ -4,10 +4,10 @@ import { Problem } from "../../server/problem.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
-import type { EndedTask, MaintenanceKind, MaintenanceTask, ReadModelState } from "./maintenance.ts";
-import { maintenanceStream } from "./maintenancePart.tsx";
-import { isOperator, requireOperator } from "./operator.ts";
+import { maintenanceStream } from "./maintenanceProgress.tsx";
+import type { EndedTask, MaintenanceKind, MaintenanceTask, ReadModelState } from "./maintenanceTasks.ts";
 import { ReadModelPage } from "./readModelPage.tsx";
+import { isOperator, requireOperator } from "./requireOperator.ts";
 import { SealPage, type ShownSeal } from "./sealPage.tsx";
 
 type Options = Pick<DashboardOptions, "deps" | "maintenance" | "readModelStates">;

@@ -14,9 +14,9 @@ import { Ago, Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark } from "../live/liveIndicator.tsx";
 import { AuditTabs } from "./auditTabs.tsx";
-import type { EndedTask, RunningTask } from "./maintenance.ts";
-import { FollowedPart, OperatorsOnly, TaskProgress, TaskTimes } from "./maintenancePart.tsx";
-import { isOperator } from "./operator.ts";
+import { FollowedPart, OperatorsOnly, TaskProgress, TaskTimes } from "./maintenanceProgress.tsx";
+import type { EndedTask, RunningTask } from "./maintenanceTasks.ts";
+import { isOperator } from "./requireOperator.ts";
 
 /** The last seal of the log. */
 export interface ShownSeal {

@@ -3,7 +3,7 @@ import { countScheduled, countWaiting, oldestWaiting } from "../../../../project
 import { mailOwnerId } from "../../../kernel/mail/liveOrTestMailOwner.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
-import { isOperator } from "../audit/operator.ts";
+import { isOperator } from "../audit/requireOperator.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";

@@ -9,6 +9,8 @@ import {
   removeSuppression,
   type Suppression,
 } from "../../../commands/suppression/manageSuppressions.ts";
+import { SUPPRESSION_REASONS } from "../../../domain/suppression/events.ts";
+import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { codePoints } from "../../../kernel/text/text.ts";
 import { catchUpIfInTime, findPage, whenCaughtUp } from "../../lists/caughtUpReads.ts";
@@ -30,7 +32,6 @@ const WHY: Readonly<Record<string, string>> = {
     "Its owner has reported a message as unwanted. Complaints harm your reputation as a sender more than anything else.",
   manual: "Somebody of your team has added it by hand.",
 };
-const REASONS = ["bounce", "complaint", "manual"];
 const PATH = "/suppressions";
 
 /** Listing, looking up, adding and removing addresses that get no mail. */
@@ -88,13 +89,13 @@ async function findSuppressions(
   }
   const suppressions = readModel("suppressions");
   await whenCaughtUp(suppressions);
-  const reason = query.get("reason") ?? "";
+  const reason = SUPPRESSION_REASONS.find((one) => one === query.get("reason"));
   const rows = await findPage(
     suppressions,
     {
       workspaceId,
       limit: PAGE_ITEMS,
-      ...(REASONS.includes(reason) ? { reason } : {}),
+      ...definedMembers({ reason }),
       ...afterCursor(context),
     },
     listSuppressions,

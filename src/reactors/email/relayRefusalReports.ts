@@ -20,7 +20,7 @@ export interface Refusal {
 }
 
 /** `failed`: how many there were since the report before, this one among them. */
-export interface RefusalReport extends Refusal {
+export interface RelayRefusalReport extends Refusal {
   readonly failed: number;
 }
 
@@ -30,14 +30,14 @@ const REPEAT_MS = MINUTE_MS;
 const RECENT_MS = HOUR_MS;
 
 /** Makes reports of mail that a relay refuses for good for our sake: such mail is lost, and nothing else would say so. */
-export class RefusalReports {
+export class RelayRefusalReports {
   private failed = 0;
   private reportedAt = Number.NEGATIVE_INFINITY;
   private last: { readonly refusal: Refusal; readonly at: number } | null = null;
 
   constructor(
     private readonly clock: Pick<Clock, "monotonicMs">,
-    private readonly tell: (report: RefusalReport) => void,
+    private readonly tell: (report: RelayRefusalReport) => void,
   ) {}
 
   refused(refusal: Refusal): void {

@@ -1,4 +1,4 @@
-import type { Position } from "../ports/eventStore.ts";
+import type { Position } from "../../ports/eventStore.ts";
 
 /**
  * What the follower sends to whoever reads its rows. Plain data: it passes between threads as it is.

@@ -7,8 +7,8 @@ import { PostForm } from "../components/form.tsx";
 import { Ago, lengthOfTime } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { ON_CHANGE } from "../live/liveIndicator.tsx";
-import type { EndedTask, Maintenance, MaintenanceKind, RunningTask } from "./maintenance.ts";
-import { isOperator } from "./operator.ts";
+import type { EndedTask, Maintenance, MaintenanceKind, RunningTask } from "./maintenanceTasks.ts";
+import { isOperator } from "./requireOperator.ts";
 
 /** The address of the stream that says when a task has moved on. */
 export function maintenanceStream(context: PageContext, maintenance: Maintenance): string {

@@ -2,17 +2,17 @@ import { describe, expect, test } from "bun:test";
 import { HOUR_MS, MINUTE_MS } from "../../../src/kernel/time.ts";
 import {
   type Refusal,
-  type RefusalReport,
-  RefusalReports,
-} from "../../../src/reactors/email/refusalReports.ts";
+  type RelayRefusalReport,
+  RelayRefusalReports,
+} from "../../../src/reactors/email/relayRefusalReports.ts";
 
 const REFUSAL: Refusal = { emailId: "one", reason: "sender_rejected", code: 554 };
 
 describe("news of refusals", () => {
   test("come at once, then once a minute with how many there were, and are recent for an hour", () => {
     let now = 0;
-    const reports: RefusalReport[] = [];
-    const news = new RefusalReports({ monotonicMs: () => now }, (report) => reports.push(report));
+    const reports: RelayRefusalReport[] = [];
+    const news = new RelayRefusalReports({ monotonicMs: () => now }, (report) => reports.push(report));
     expect(news.recent).toBeNull();
     for (let index = 0; index < 5; index += 1) news.refused(REFUSAL);
     expect(reports).toEqual([{ ...REFUSAL, failed: 1 }]);
