@@ -159,6 +159,20 @@ describe("a webhook call", () => {
     },
     10_000,
   );
+
+  test("ends in its time where several name servers say nothing", async () => {
+    const servers = await Promise.all(Array.from({ length: 3 }, () => startNameServer(() => "silent")));
+    const hasty = webhookTransport({
+      dnsServers: servers.map(({ address }) => address),
+      allowedPrivateHosts: new Set(),
+      certificateAuthorities: null,
+      callTimeoutMs: 300,
+    });
+    const outcome = await callTo(hasty, "https://receiver.example.org/");
+    for (const server of servers) server.stop();
+    expect(outcome).toMatchObject({ kind: "failed", reason: "dns" });
+    expect(outcome.durationMs).toBeLessThan(2_000);
+  });
 });
 
 /** Addresses that are not of the public internet, the edges of their ranges among them. */

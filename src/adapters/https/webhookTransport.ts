@@ -3,6 +3,7 @@ import { type RequestOptions, request as secureRequest } from "node:https";
 import type { LookupFunction } from "node:net";
 import { type ConnectionOptions, createSecureContext, rootCertificates, type SecureContext } from "node:tls";
 import type { WebhookFailure, WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
+import { settleWithin } from "../../kernel/sleep.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
 import {
   type DestinationAddress,
@@ -39,7 +40,12 @@ export function webhookTransport(options: WebhookTransportOptions): WebhookTrans
       const startedAt = performance.now();
       const durationMs = () => performance.now() - startedAt;
       if (signal.aborted) return { kind: "notSent", reason: "stopping", durationMs: 0 };
-      const destination = await addressOf(new URL(call.url).hostname, portOf(call.url));
+      // The resolver's own time-out is for one try at one server, and there may be many.
+      const destination = await settleWithin<DestinationAddress>(
+        options.callTimeoutMs,
+        addressOf(new URL(call.url).hostname, portOf(call.url)),
+        () => ({ kind: "refused", reason: "dns" }),
+      );
       if (destination.kind === "refused") {
         return { kind: "failed", reason: destination.reason, durationMs: durationMs() };
       }
