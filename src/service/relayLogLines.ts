@@ -25,6 +25,10 @@ const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: st
     "the relay cannot be reached",
     "check host and port in SMTP_URL, and that it runs and no firewall is between",
   ],
+  throttled: [
+    "the relay asks for less mail in so short a time",
+    "set SMTP_MESSAGES_PER_SECOND_MAX and SMTP_CONNECTIONS_MAX to what it permits, or ask whoever runs it for more",
+  ],
   unavailable: [
     "the relay takes no mail now",
     "if this lasts, check host and port in SMTP_URL, and ask whoever runs the relay why",

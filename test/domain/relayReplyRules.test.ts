@@ -45,6 +45,9 @@ const SES: readonly Row[] = [
   ["final", "bounced", "message_too_large", "552 Message is too long."],
   ["mail", "failed", "sender_rejected", "501 Invalid MAIL FROM address provided"],
   ["mail", "relay's fault", "throttled", "421 Too many concurrent SMTP connections; please try again later."],
+  ["mail", "relay's fault", "throttled", "421 4.7.0 Too many messages, slow down"],
+  ["mail", "relay's fault", "throttled", "450 4.7.1 Error: too much mail from 192.0.2.1"],
+  ["rcpt", "relay's fault", "throttled", "451 4.7.1 Rate limited, try again in 60 seconds"],
   ["final", "relay's fault", "relay_unavailable", "451 4.3.0 Temporary local problem - please try later"],
 ];
 

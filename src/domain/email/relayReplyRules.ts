@@ -73,7 +73,7 @@ export const REPLY_RULES: readonly ReplyRule[] = [
     reason: "throttled",
     // Gmail's daily limit is 5.4.5, Exchange Online's 5.1.90; its busy servers are 4.7.500 to 4.7.699.
     enhanced: /^(?:5\.4\.5|5\.1\.90|4\.7\.[56]\d\d)$/,
-    text: /throttl|sending (?:rate|limit|quota)|(?:daily|hourly|monthly|message) (?:\w+ ){0,3}(?:limit|quota) (?:\w+ )?exceeded|exceeded (?:\w+ ){0,3}(?:rate|hourly|daily|sending) (?:\w+ )?limit|(?:credits|rate limit) exceeded|too many (?:concurrent )?(?:smtp )?connections|concurrent connections limit|server busy/i,
+    text: /throttl|sending (?:rate|limit|quota)|(?:daily|hourly|monthly|message) (?:\w+ ){0,3}(?:limit|quota) (?:\w+ )?exceeded|exceeded (?:\w+ ){0,3}(?:rate|hourly|daily|sending) (?:\w+ )?limit|(?:credits|rate limit) exceeded|too many (?:concurrent )?(?:smtp )?(?:connections|messages|e?-?mails|requests)|too much mail from|rate.?limit(?:ed|ing)|slow(?:ing)? down|concurrent connections limit|server busy/i,
     // The recipient gets too much, whoever sends it.
     textUnless: /^[45]\.2\.\d+$/,
   },

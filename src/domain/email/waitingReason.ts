@@ -54,6 +54,7 @@ export const RELAY_DETAILS: Readonly<Record<RelayTrouble, string>> = {
   login_refused: "The relay refuses the service's log-in, or wants one.",
   tls_failed: "No secure connection to the relay comes about.",
   unreachable: "The relay cannot be reached.",
+  throttled: "The relay asks for less mail in so short a time.",
   unavailable: "The relay takes no mail at the moment.",
   outbox_unwritable: "The outbox cannot be written.",
 };

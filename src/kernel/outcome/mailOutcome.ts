@@ -19,6 +19,7 @@ export type RelayTrouble =
   | "login_refused"
   | "tls_failed"
   | "unreachable"
+  | "throttled"
   | "unavailable"
   | "outbox_unwritable";
 

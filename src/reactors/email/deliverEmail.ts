@@ -19,7 +19,7 @@ import { workspaceStream } from "../../domain/workspace/events.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { returnPathLocalPart } from "../../kernel/crypto/returnPath.ts";
-import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
+import type { RelayFault, RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { MailSession } from "../../ports/mailTransport.ts";
 import { coalescedReads } from "../worker/coalescedReads.ts";
@@ -210,12 +210,17 @@ function refusalFor(emailId: string, verdict: Verdict): Refusal | null {
   return reason === undefined ? null : { emailId, reason, code: verdict.code };
 }
 
+/** What an answer of the relay says that an operator can act on. */
+const TROUBLE_OF_REASON: Readonly<Partial<Record<string, RelayTrouble>>> = {
+  authentication_required: "login_refused",
+  throttled: "throttled",
+};
+
 /** What the verdict says of the relay. Its own words may name people, so of an answer only the code is reported. */
 function relayFaultOf({ transport }: DeliveryContext, verdict: Verdict): RelayFault | null {
   if (verdict.kind !== "deferred" || !verdict.relayFault) return null;
   const { reason, code, reply } = verdict;
   if (transport === "outbox") return { trouble: "outbox_unwritable", reason: reply ?? reason };
   if (code === undefined) return { trouble: "unreachable", reason };
-  const trouble = reason === "authentication_required" ? "login_refused" : "unavailable";
-  return { trouble, reason: `${reason}: ${code}` };
+  return { trouble: TROUBLE_OF_REASON[reason] ?? "unavailable", reason: `${reason}: ${code}` };
 }

@@ -184,6 +184,15 @@ describe("what the relay says", () => {
     expect(delivery.relayFault).toEqual({ trouble: "login_refused", reason: "authentication_required: 530" });
   });
 
+  test("a relay that asks for less mail is known to throttle, not to be away", async () => {
+    world.relay.answer = () => refused("mail", "421 4.7.0 Too many messages, slow down");
+    const ids = await Promise.all(Array.from({ length: 5 }, (_, index) => world.accept(`order-100${index}`)));
+    const { delivery } = await world.start();
+    for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    await until(() => delivery.relayFault !== null, "the trouble to be known");
+    expect(delivery.relayFault).toEqual({ trouble: "throttled", reason: "throttled: 421" });
+  });
+
   test("a refusal of our sender fails", async () => {
     world.relay.answer = () => refused("mail", "550 5.7.1 not you");
     const id = await world.accept("order-1001");
