@@ -2,7 +2,7 @@ import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { isTerminal, LEASE_EXPIRED } from "../../../src/domain/email/state.ts";
 import type { Post } from "./load.ts";
 import type { Copy, RawSink } from "./rawSink.ts";
-import { type Generation, SMTP_CONNECTIONS_MAX } from "./serviceUnderTest.ts";
+import { type Generation, generationAt, SMTP_CONNECTIONS_MAX } from "./serviceUnderTest.ts";
 import { readStories, type Story } from "./stories.ts";
 
 /** What the log, the sink and the callers agree on, and where they do not. */
@@ -118,11 +118,14 @@ function ambiguitiesOf(id: string, { events }: Story, generations: readonly Gene
   return events.flatMap(({ event, at }) => {
     if (event.type !== "EmailDeferred" || !event.data.ambiguous) return [];
     const claim = claimOf(events, event.data.attempt);
-    const generation = generations.find(
-      ({ startedAt, endedAt }) => claim !== null && startedAt <= claim.at && claim.at <= endedAt,
-    );
-    const problem = ambiguityProblem(id, event.data.reason, generation, claim && { ...claim, endedAt: at });
-    return [{ generation: generation?.number ?? 0, problem }];
+    if (claim === null)
+      return [{ generation: 0, problem: `${id} is ambiguous (${event.data.reason}) without a claim` }];
+    const claimer = generationAt(generations, claim.at);
+    const isTakenOver =
+      event.data.reason === LEASE_EXPIRED && !generationAt(generations, at)?.knowsPredecessor;
+    const waitMs = isTakenOver ? claim.leaseMs : 0;
+    const problem = ambiguityProblem(id, { claimer, waitMs, lastedMs: at - claim.at });
+    return [{ generation: claimer?.number ?? 0, problem }];
   });
 }
 
@@ -134,19 +137,19 @@ function claimOf(events: Story["events"], attempt: number) {
   return null;
 }
 
-function ambiguityProblem(
-  id: string,
-  reason: string,
-  generation: Generation | undefined,
-  claim: { readonly at: number; readonly leaseMs: number; readonly endedAt: number } | null,
-): string | null {
-  if (claim === null) return `${id} is ambiguous (${reason}) without a claim`;
-  const { ending } = generation ?? {};
-  if (ending !== "SIGKILL")
-    return `${id} is ambiguous (${reason}) on a claim of a process that ended by ${ending}`;
-  const lastedMs = claim.endedAt - claim.at;
-  if (reason === LEASE_EXPIRED && lastedMs < claim.leaseMs)
-    return `${id} was taken over ${lastedMs} ms after its claim, before the lease of ${claim.leaseMs} ms ran out`;
+interface EndedClaim {
+  /** The process that made it. */
+  readonly claimer: Generation | undefined;
+  readonly lastedMs: number;
+  /** How long whoever ended it had to wait for that. */
+  readonly waitMs: number;
+}
+
+function ambiguityProblem(id: string, { claimer, lastedMs, waitMs }: EndedClaim): string | null {
+  if (claimer?.ending !== "SIGKILL")
+    return `${id} is ambiguous on a claim of a process that ended by ${claimer?.ending}`;
+  if (lastedMs < waitMs)
+    return `${id} was taken over ${lastedMs} ms after its claim, before the lease of ${waitMs} ms ran out`;
   return null;
 }
 

@@ -23,6 +23,7 @@ export interface CrashOptions {
   /** How long after the last kill a message may take to reach its terminal state. */
   readonly terminalMsMax: number;
   readonly plant?: PlantName;
+  readonly leaseMs?: number;
   readonly onProgress?: (done: number, note: string) => void;
 }
 
@@ -65,6 +66,7 @@ export async function runCrash(options: CrashOptions): Promise<CrashReport> {
   const service = await ServiceUnderTest.create({
     store: options.store,
     smtpPort,
+    ...(options.leaseMs && { env: { DELIVERY_LEASE_MS: String(options.leaseMs) } }),
     ...(root ? { root } : {}),
   });
   const load = new Load({

@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,7 +20,7 @@ const SERVERS = {
 export type StoreName = keyof typeof SERVERS;
 export const STORE_NAMES = Object.keys(SERVERS) as readonly StoreName[];
 
-/** Claims of a dead process are taken up again after this: short, so that a run takes minutes. */
+/** Claims of a dead process that nobody knows of are taken up again after this: short, so that a run takes minutes. */
 const LEASE_MS = 1_500;
 export const SMTP_CONNECTIONS_MAX = 4;
 /** How long SIGTERM may take. */
@@ -29,9 +30,16 @@ export const DRAIN_MS_MAX = 5_000;
 export interface Generation {
   readonly number: number;
   readonly startedAt: number;
+  /** Whether it can know which process was on its data directory before: then it waits for none of that one's leases. */
+  readonly knowsPredecessor: boolean;
   endedAt: number;
   ending: "SIGKILL" | "SIGTERM" | null;
   exitCode: number | null;
+}
+
+/** The process that ran at this time. */
+export function generationAt(generations: readonly Generation[], at: number): Generation | undefined {
+  return generations.find(({ startedAt, endedAt }) => startedAt <= at && at <= endedAt);
 }
 
 export interface ServiceOptions {
@@ -125,10 +133,15 @@ export class ServiceUnderTest {
     return generation;
   }
 
+  /** Every other process knows nothing of the one before, as if that had run on another machine: it waits for leases. */
   private begin(): void {
+    const number = this.generations.length + 1;
+    const knowsPredecessor = number % 2 === 1;
+    if (!knowsPredecessor) rmSync(join(this.dataDir, "service.id"), { force: true });
     this.generations.push({
-      number: this.generations.length + 1,
+      number,
       startedAt: Date.now(),
+      knowsPredecessor,
       endedAt: Number.POSITIVE_INFINITY,
       ending: null,
       exitCode: null,

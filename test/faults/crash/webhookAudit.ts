@@ -1,6 +1,6 @@
 import { LEASE_EXPIRED } from "../../../src/domain/webhookDelivery/state.ts";
 import { epochMs } from "../../../src/kernel/time.ts";
-import type { Generation } from "./serviceUnderTest.ts";
+import { type Generation, generationAt } from "./serviceUnderTest.ts";
 import { type DeliveryStory, hasEnded, type WebhookLog } from "./webhookLog.ts";
 import type { SeenCall } from "./webhookReceivers.ts";
 
@@ -189,15 +189,18 @@ function expiredOf({ entries }: DeliveryStory): Expired[] {
   });
 }
 
-/** A lease is left alone while it lasts, and runs out only where the process was killed. */
+/**
+ * A lease is left alone while it lasts, unless its process is known to have died, and runs out only where the process was
+ * killed.
+ */
 function leaseProblems(story: DeliveryStory, generations: readonly Generation[]): string[] {
   return expiredOf(story).flatMap(({ startedAt, leaseMs, endedAt }) => {
     const lastedMs = endedAt - startedAt;
-    if (lastedMs < leaseMs)
+    if (lastedMs < leaseMs && !generationAt(generations, endedAt)?.knowsPredecessor)
       return [
         `${story.id} was taken over ${lastedMs} ms after its claim, before its ${leaseMs} ms were over`,
       ];
-    const claimer = generations.find((one) => one.startedAt <= startedAt && startedAt <= one.endedAt);
+    const claimer = generationAt(generations, startedAt);
     return claimer?.ending === "SIGKILL"
       ? []
       : [`${story.id} lost the claim of a process that ended by ${claimer?.ending}`];
