@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { DomainEvent } from "../kernel/event/decider.ts";
 import type { EventStore } from "../ports/eventStore.ts";
-import { type Aggregate, type Loaded, load } from "./transact.ts";
+import { type AggregateKind, type Loaded, load } from "./transact.ts";
 
 /** The promise is one second, counted from when a read begins; the rest is for the decision itself. */
 const AGE_MS_MAX = 900;
@@ -36,13 +36,12 @@ interface Entry<State> {
 /** Unknown ids are kept too, within the same bound, so that guessing at ids costs no reads of the store. */
 export function aggregateCache<State, Event extends DomainEvent>(
   store: EventStore,
-  aggregate: Aggregate<State, Event>,
-  streamOf: (id: string) => string,
+  kind: Pick<AggregateKind<State, Event>, "of">,
 ): AggregateCache<State> {
   const entries = new LRUCache<string, Entry<State>>({ max: ENTRIES_MAX });
 
   const read = (id: string, known: Loaded<State> | undefined): Entry<State> => {
-    const loading = load(store, aggregate, streamOf(id), known);
+    const loading = load(store, kind.of(id), known);
     const entry: Entry<State> = {
       loading,
       freshUntil: performance.now() + AGE_MS_MAX,

@@ -1,52 +1,73 @@
-import { apiKeyCodec } from "../domain/apiKey/events.ts";
+import { apiKeyCodec, apiKeyStream } from "../domain/apiKey/events.ts";
 import { apiKeyDecider } from "../domain/apiKey/state.ts";
-import { attachmentCodec } from "../domain/attachment/events.ts";
+import { attachmentCodec, attachmentStream } from "../domain/attachment/events.ts";
 import { attachmentDecider } from "../domain/attachment/state.ts";
-import { emailCodec } from "../domain/email/events.ts";
+import { emailCodec, emailStream } from "../domain/email/events.ts";
 import { emailDecider } from "../domain/email/state.ts";
-import { erasureCodec } from "../domain/erasure/events.ts";
+import { erasureCodec, erasureStream } from "../domain/erasure/events.ts";
 import { erasureDecider } from "../domain/erasure/state.ts";
-import { instanceCodec } from "../domain/instance/events.ts";
+import { INSTANCE_STREAM, instanceCodec } from "../domain/instance/events.ts";
 import { instanceDecider } from "../domain/instance/state.ts";
 import { logImportCodec } from "../domain/logImport/events.ts";
 import { logImportDecider } from "../domain/logImport/state.ts";
-import { senderCodec } from "../domain/sender/events.ts";
+import { senderCodec, senderStream } from "../domain/sender/events.ts";
 import { senderDecider } from "../domain/sender/state.ts";
-import { suppressionCodec } from "../domain/suppression/events.ts";
+import { suppressionCodec, suppressionStream } from "../domain/suppression/events.ts";
 import { suppressionDecider } from "../domain/suppression/state.ts";
-import { type TemplateEvent, templateCodec } from "../domain/template/events.ts";
+import { type TemplateEvent, templateCodec, templateStream } from "../domain/template/events.ts";
 import { templateDecider } from "../domain/template/state.ts";
 import { verificationAllowanceCodec } from "../domain/verificationAllowance/events.ts";
 import { verificationAllowanceDecider } from "../domain/verificationAllowance/state.ts";
-import { webhookCodec } from "../domain/webhook/events.ts";
+import { webhookCodec, webhooksStream } from "../domain/webhook/events.ts";
 import { webhookDecider } from "../domain/webhook/state.ts";
-import { webhookDeliveryCodec } from "../domain/webhookDelivery/events.ts";
+import { webhookDeliveryCodec, webhookDeliveryStream } from "../domain/webhookDelivery/events.ts";
 import { webhookDeliveryDecider } from "../domain/webhookDelivery/state.ts";
-import { workspaceCodec } from "../domain/workspace/events.ts";
+import { workspaceCodec, workspaceStream } from "../domain/workspace/events.ts";
 import { workspaceDecider } from "../domain/workspace/state.ts";
-import { encodeData } from "../kernel/event/codec.ts";
+import { IMPORT_STREAM } from "../kernel/event/bookkeepingEvents.ts";
+import { type Codec, encodeData } from "../kernel/event/codec.ts";
+import type { Decider, DomainEvent } from "../kernel/event/decider.ts";
+import type { AggregateKind } from "./transact.ts";
 
-export const apiKeyAggregate = { decider: apiKeyDecider, codec: apiKeyCodec };
-export const attachmentAggregate = { decider: attachmentDecider, codec: attachmentCodec };
-export const emailAggregate = { decider: emailDecider, codec: emailCodec };
-export const erasureAggregate = { decider: erasureDecider, codec: erasureCodec };
-export const instanceAggregate = { decider: instanceDecider, codec: instanceCodec };
+/** What every noun of a kind has in common, and the one with an id: `of(id)`. */
+function aggregateOf<State, Event extends DomainEvent>(
+  decider: Decider<State, Event>,
+  codec: Codec<Event>,
+  streamOf: (id: string) => string,
+  encode?: (event: Event) => object,
+): AggregateKind<State, Event> {
+  const shared = { decider, codec, ...(encode && { encode }) };
+  return { ...shared, of: (id) => ({ ...shared, stream: streamOf(id) }) };
+}
+
+export const apiKeyAggregate = aggregateOf(apiKeyDecider, apiKeyCodec, apiKeyStream);
+export const attachmentAggregate = aggregateOf(attachmentDecider, attachmentCodec, attachmentStream);
+export const emailAggregate = aggregateOf(emailDecider, emailCodec, emailStream);
+export const erasureAggregate = aggregateOf(erasureDecider, erasureCodec, erasureStream);
+export const instanceAggregate = { decider: instanceDecider, codec: instanceCodec, stream: INSTANCE_STREAM };
 /** How far the import of a log into this store has come. */
-export const logImportAggregate = { decider: logImportDecider, codec: logImportCodec };
-export const senderAggregate = { decider: senderDecider, codec: senderCodec };
-export const suppressionAggregate = { decider: suppressionDecider, codec: suppressionCodec };
-export const verificationAllowanceAggregate = {
-  decider: verificationAllowanceDecider,
-  codec: verificationAllowanceCodec,
-};
-export const templateAggregate = {
-  decider: templateDecider,
-  codec: templateCodec,
-  encode: encodeTemplateEvent,
-};
-export const webhookAggregate = { decider: webhookDecider, codec: webhookCodec };
-export const webhookDeliveryAggregate = { decider: webhookDeliveryDecider, codec: webhookDeliveryCodec };
-export const workspaceAggregate = { decider: workspaceDecider, codec: workspaceCodec };
+export const logImportAggregate = { decider: logImportDecider, codec: logImportCodec, stream: IMPORT_STREAM };
+export const senderAggregate = aggregateOf(senderDecider, senderCodec, senderStream);
+export const suppressionAggregate = aggregateOf(suppressionDecider, suppressionCodec, suppressionStream);
+/** By their streams: they are of senders, of addresses and of workspaces. */
+export const verificationAllowanceAggregate = aggregateOf(
+  verificationAllowanceDecider,
+  verificationAllowanceCodec,
+  (stream) => stream,
+);
+export const templateAggregate = aggregateOf(
+  templateDecider,
+  templateCodec,
+  templateStream,
+  encodeTemplateEvent,
+);
+export const webhookAggregate = aggregateOf(webhookDecider, webhookCodec, webhooksStream);
+export const webhookDeliveryAggregate = aggregateOf(
+  webhookDeliveryDecider,
+  webhookDeliveryCodec,
+  webhookDeliveryStream,
+);
+export const workspaceAggregate = aggregateOf(workspaceDecider, workspaceCodec, workspaceStream);
 
 function encodeTemplateEvent(event: TemplateEvent): object {
   const { type, data } = event;

@@ -1,8 +1,3 @@
-import { apiKeyStream } from "../domain/apiKey/events.ts";
-import { senderStream } from "../domain/sender/events.ts";
-import { templateStream } from "../domain/template/events.ts";
-import { webhooksStream } from "../domain/webhook/events.ts";
-import { workspaceStream } from "../domain/workspace/events.ts";
 import type { ContentBytesUsed } from "../ports/contentBytesUsed.ts";
 import type { OutboxCleanup } from "../ports/outboxCleanup.ts";
 import { aggregateCache } from "./aggregateCache.ts";
@@ -46,17 +41,17 @@ type Given = Omit<Dependencies, Made | "outbox" | "acceptanceList"> & {
 
 /** Adds the caches of what decisions read, and the keepers of limits. */
 export function makeDependencies(given: Given): Dependencies {
-  const workspaces = aggregateCache(given.store, workspaceAggregate, workspaceStream);
+  const workspaces = aggregateCache(given.store, workspaceAggregate);
   return {
     outbox: null,
     acceptanceList: { find: () => null },
     ...given,
-    apiKeys: aggregateCache(given.store, apiKeyAggregate, apiKeyStream),
+    apiKeys: aggregateCache(given.store, apiKeyAggregate),
     apiKeyLastUse: apiKeyLastUse(given.store),
-    senders: aggregateCache(given.store, senderAggregate, senderStream),
+    senders: aggregateCache(given.store, senderAggregate),
     workspaces,
-    webhooks: aggregateCache(given.store, webhookAggregate, webhooksStream),
-    templates: aggregateCache(given.store, templateAggregate, templateStream),
+    webhooks: aggregateCache(given.store, webhookAggregate),
+    templates: aggregateCache(given.store, templateAggregate),
     compiled: compiledVersions(given.store, given.templateEngine),
     quota: dailyQuota({ ...given, workspaces }),
     storage: fileStorageQuota({ ...given, workspaces }),

@@ -11,12 +11,22 @@ import { Contention, queueStreamWrite } from "./streamWriteQueue.ts";
 /** Events of one stream that are read at once. */
 const PAGE_EVENTS = 500;
 
-/** How a noun is kept: its fold, its codec and its stream. */
-export interface Aggregate<State, Event extends DomainEvent> {
+/** How a noun is kept: its fold and its codec. */
+interface AggregateRules<State, Event extends DomainEvent> {
   readonly decider: Decider<State, Event>;
   readonly codec: Codec<Event>;
   /** The data of an event as it is stored, where that is not as it is. */
   readonly encode?: (event: Event) => object;
+}
+
+/** One noun: its kind, and the stream that it is in. */
+export interface Aggregate<State, Event extends DomainEvent> extends AggregateRules<State, Event> {
+  readonly stream: string;
+}
+
+/** A kind of noun; `of` gives the one with an id. */
+export interface AggregateKind<State, Event extends DomainEvent> extends AggregateRules<State, Event> {
+  of(id: string): Aggregate<State, Event>;
 }
 
 /** A noun as the log has it now. `revision` is null when its stream was never written. */
@@ -28,8 +38,7 @@ export interface Loaded<State> {
 /** Folds a stream from its first readable event on, or from where it was loaded `since`. Throws `StoreError`. */
 export async function load<State, Event extends DomainEvent>(
   store: EventStore,
-  { decider, codec }: Aggregate<State, Event>,
-  stream: string,
+  { decider, codec, stream }: Aggregate<State, Event>,
   since: Loaded<State> = { state: decider.initialState, revision: null },
 ): Promise<Loaded<State>> {
   let { state, revision } = since;
@@ -66,7 +75,6 @@ export function toNewEvents(events: readonly DomainEvent[], context: CommandCont
 
 /** What is written, and from where on it is read: `since` spares reading a stream from its start. */
 interface Written<State, Event extends DomainEvent> extends Aggregate<State, Event> {
-  readonly stream: string;
   readonly since?: () => Loaded<State> | Promise<Loaded<State>>;
   /** How often callers may change it in a day, where they may go on doing so. */
   readonly changesPerDayMax?: number;
@@ -88,7 +96,7 @@ export async function transact<State, Event extends DomainEvent, Outcome>(
     const contention = new Contention(stream);
     const rate = changeRate(store, stream, context, aggregate.changesPerDayMax);
     for (;;) {
-      const { state, revision } = await load(store, aggregate, stream, await aggregate.since?.());
+      const { state, revision } = await load(store, aggregate, await aggregate.since?.());
       const { outcome, events } = decide(state);
       if (events.length === 0) {
         // What has been done before may be somebody else's append that still waits for the disk.

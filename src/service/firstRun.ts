@@ -5,10 +5,8 @@ import { apiKeyAggregate, senderAggregate, workspaceAggregate } from "../command
 import type { Dependencies } from "../commands/dependencies.ts";
 import { transact } from "../commands/transact.ts";
 import { issueApiKey } from "../domain/apiKey/decisions.ts";
-import { apiKeyStream } from "../domain/apiKey/events.ts";
 import { SCOPES } from "../domain/apiKey/scopes.ts";
 import { addSender, verifySender } from "../domain/sender/decisions.ts";
-import { senderStream } from "../domain/sender/events.ts";
 import { createWorkspace } from "../domain/workspace/decisions.ts";
 import { workspaceStream } from "../domain/workspace/events.ts";
 import { newApiKey } from "../kernel/crypto/apiKeyFormat.ts";
@@ -50,15 +48,10 @@ export async function bootstrap(deps: Dependencies, logId: string, dataDir: stri
   const context = { ...systemCommandContext("system"), workspaceId };
   const { id, key } = newApiKey();
   const senderId = keys.hashAddress(workspaceId, BOOTSTRAP_SENDER);
-  const sender = { ...senderAggregate, stream: senderStream(senderId) };
+  const sender = senderAggregate.of(senderId);
   await writeFile(bootstrapKeyPath(dataDir), `${key}\n`, { mode: 0o600, flush: true });
   const issued = { workspaceId, name: "bootstrap", hash: keys.hashApiKey(key), scopes: [...SCOPES] };
-  await transact(
-    store,
-    { ...apiKeyAggregate, stream: apiKeyStream(id) },
-    (state) => issueApiKey(state, issued),
-    context,
-  );
+  await transact(store, apiKeyAggregate.of(id), (state) => issueApiKey(state, issued), context);
   await transact(
     store,
     sender,
@@ -66,7 +59,7 @@ export async function bootstrap(deps: Dependencies, logId: string, dataDir: stri
     context,
   );
   await transact(store, sender, (state) => verifySender(state, "bootstrap"), context);
-  const workspace = { ...workspaceAggregate, stream: workspaceStream(workspaceId) };
+  const workspace = workspaceAggregate.of(workspaceId);
   await transact(store, workspace, (state) => createWorkspace(state, "default"), context);
 }
 

@@ -29,7 +29,7 @@ function slowStore() {
   };
   let events = 0;
   return {
-    cache: aggregateCache(slow, workspaceAggregate, workspaceStream),
+    cache: aggregateCache(slow, workspaceAggregate),
     reads: () => reads,
     fail(error: StoreError | null) {
       failure = error;

@@ -3,7 +3,6 @@ import { aggregateCache } from "../../src/commands/aggregateCache.ts";
 import { templateAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import { load, transact } from "../../src/commands/transact.ts";
 import { createTemplate, draftVersion } from "../../src/domain/template/decisions.ts";
-import { templateStream } from "../../src/domain/template/events.ts";
 import { watchedStore } from "../reactors/email/deliveryFixtures.ts";
 import { until } from "../support/until.ts";
 
@@ -20,8 +19,8 @@ test("a state that is too old is brought level with what is new in its stream, a
       return store.read(...call);
     },
   };
-  const aggregate = { ...templateAggregate, stream: templateStream("t") };
-  const cache = aggregateCache(counted, templateAggregate, templateStream);
+  const aggregate = templateAggregate.of("t");
+  const cache = aggregateCache(counted, templateAggregate);
   const draft = (versionId: string) => {
     const parts = { subject: "s", html: null, text: "t", variables: [], bytes: 1, at: AT };
     return transact(store, aggregate, (state) => draftVersion(state, "w", { versionId, ...parts }), CONTEXT);
@@ -37,6 +36,6 @@ test("a state that is too old is brought level with what is new in its stream, a
   await draft("v2");
   expect((await cache.get("t"))?.versions).toHaveLength(1);
   await until(async () => (await cache.get("t"))?.versions.length !== 1, "the second version");
-  expect(await cache.get("t")).toEqual((await load(store, templateAggregate, templateStream("t"))).state);
+  expect(await cache.get("t")).toEqual((await load(store, templateAggregate.of("t"))).state);
   expect(reads).toEqual([0, 2]);
 });

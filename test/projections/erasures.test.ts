@@ -10,7 +10,6 @@ import { suppressionAggregate } from "../../src/commands/aggregateDefinitions.ts
 import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonalEvents.ts";
 import { toNewEvents, transact } from "../../src/commands/transact.ts";
 import { suppress, unsuppress } from "../../src/domain/suppression/decisions.ts";
-import { suppressionStream } from "../../src/domain/suppression/events.ts";
 import type { WorkspaceCommandContext } from "../../src/kernel/event/eventMetadata.ts";
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { type EventStore, LOG_START, type RecordedEvent } from "../../src/ports/eventStore.ts";
@@ -111,7 +110,7 @@ class World {
     const decide = kind === "suppress" ? suppress : null;
     await transact(
       this.store,
-      { ...suppressionAggregate, stream: suppressionStream(who) },
+      suppressionAggregate.of(who),
       (state) => (decide ? decide(state, { address: `${who}@example.com` }, facts) : unsuppress(state)),
       at(seconds),
     );

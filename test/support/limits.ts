@@ -2,7 +2,6 @@ import { workspaceAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../src/commands/dependencies.ts";
 import { transact } from "../../src/commands/transact.ts";
 import { changeLimits } from "../../src/domain/workspace/decisions.ts";
-import { workspaceStream } from "../../src/domain/workspace/events.ts";
 import type { WorkspaceLimits } from "../../src/domain/workspace/limits.ts";
 
 /** Sets limits of one workspace, as the operator would on the command line. */
@@ -11,7 +10,7 @@ export async function setLimits(
   workspaceId: string,
   changes: Partial<WorkspaceLimits>,
 ): Promise<void> {
-  const aggregate = { ...workspaceAggregate, stream: workspaceStream(workspaceId) };
+  const aggregate = workspaceAggregate.of(workspaceId);
   const context = { at: Date.now(), correlationId: "test", actor: "test", workspaceId };
   const outcome = await transact(store, aggregate, (state) => changeLimits(state, changes), context);
   if (outcome !== "changed") throw new Error(`there is no workspace ${workspaceId}`);

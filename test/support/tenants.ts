@@ -14,11 +14,9 @@ import { markVerified, newSender, senderIdOf } from "../../src/commands/sender/m
 import { load, transact } from "../../src/commands/transact.ts";
 import { issueKey, newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { SCOPES, type Scope } from "../../src/domain/apiKey/scopes.ts";
-import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
+import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { type SenderEvent, senderStream } from "../../src/domain/sender/events.ts";
-import { webhooksStream } from "../../src/domain/webhook/events.ts";
 import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
-import { workspaceStream } from "../../src/domain/workspace/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { dependenciesFromConfig } from "../../src/service/adapters/dependenciesFromConfig.ts";
 import { openContentStore } from "../../src/service/adapters/openContentStore.ts";
@@ -116,7 +114,7 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     };
   };
   const changeWorkspace = async (id: string, change: typeof pauseSending | typeof resumeSending) => {
-    const aggregate = { ...workspaceAggregate, stream: workspaceStream(id) };
+    const aggregate = workspaceAggregate.of(id);
     const context = { ...systemCommandContext("test"), workspaceId: id };
     await transact(log.store, aggregate, (state) => change(state, context.at), context);
   };
@@ -153,8 +151,8 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
       );
     },
     async addEmailEvents(id, ...events) {
-      const aggregate = { ...emailAggregate, stream: emailStream(id) };
-      const { state } = await load(log.store, emailAggregate, aggregate.stream);
+      const aggregate = emailAggregate.of(id);
+      const { state } = await load(log.store, aggregate);
       // An erasure among them is one that the operator has asked for; all else is a worker's doing.
       const isErasure = events.some(({ type }) => type === "EmailContentErased");
       const actor = isErasure ? "cli" : "worker:test";
@@ -173,7 +171,7 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
       await suppressRecipient(log.store, { workspaceId, recipientHash, address, ...bounce }, context);
     },
     async addEndpoints(workspaceId, urls) {
-      const aggregate = { ...webhookAggregate, stream: webhooksStream(workspaceId) };
+      const aggregate = webhookAggregate.of(workspaceId);
       const events = urls.map((url) => {
         const made = { endpointId: newId(), description: null, eventTypes: null, sealedSecret: "none" };
         return { type: "WebhookEndpointRegistered" as const, data: { ...made, workspaceId, url } };

@@ -1,15 +1,17 @@
+import { apiKeyAggregate } from "../../commands/aggregateDefinitions.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { revokeKey } from "../../commands/workspace/manageWorkspace.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound } from "../program/command.ts";
+import { foldFromLog } from "../program/foldFromLog.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { apiKeysBelow, apiKeysInLog } from "./apiKeysInLog.ts";
+import { apiKeysBelow } from "./apiKeysBelow.ts";
 
 /** Answers which ones. What a key has issued may issue more meanwhile, so it is looked for until there is none. */
 async function revokeChildren(deps: Dependencies, id: string): Promise<readonly string[]> {
   const revoked: string[] = [];
   for (;;) {
-    const children = apiKeysBelow(await apiKeysInLog(deps.store), id);
+    const children = apiKeysBelow(await foldFromLog(deps.store, apiKeyAggregate), id);
     if (children.length === 0) return revoked;
     for (const child of children) await revokeKey(deps, child, systemCommandContext("cli"));
     revoked.push(...children);

@@ -7,7 +7,6 @@ import { vacuumCopy } from "../../adapters/sqlite/vacuumCopy.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { recordCopy } from "../../commands/instance/freezeAndResume.ts";
 import { load } from "../../commands/transact.ts";
-import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newId } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
@@ -44,7 +43,7 @@ async function factsOf(config: Config, place: string): Promise<BackupFacts> {
   const createdAt = rfc3339(Date.now());
   const { state } = await withLog(config, async ({ log }) => {
     await recordCopy(log, { kind: "backup", place }, systemCommandContext("cli"));
-    return load(log, instanceAggregate, INSTANCE_STREAM);
+    return load(log, instanceAggregate);
   });
   invariant(state, "a log that is open has an instance");
   const { logId, contentStoreId, sealedDataKey, frozenAt } = state;

@@ -8,7 +8,6 @@ import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts"
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { transact } from "../../commands/transact.ts";
 import { restoreInstance } from "../../domain/instance/decisions.ts";
-import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { decrypt } from "../../kernel/crypto/derivedKeys.ts";
 import { newId } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
@@ -88,7 +87,7 @@ async function restoreLog(config: Config, from: string, facts: BackupFacts): Pro
       sealed,
       at: context.at,
     } as const;
-    const instance = { ...instanceAggregate, stream: INSTANCE_STREAM };
+    const instance = instanceAggregate;
     await transact(store, instance, (state) => restoreInstance(state, restoration), context);
   } finally {
     await store.close();

@@ -9,7 +9,6 @@ import { recordCopy } from "../../commands/instance/freezeAndResume.ts";
 import type { ExportEnd } from "../../commands/log/exportFormat.ts";
 import { exportLog } from "../../commands/log/exportLog.ts";
 import { load } from "../../commands/transact.ts";
-import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
@@ -42,7 +41,7 @@ interface Exported extends Written {
 async function writeOut({ log, storage }: OpenForCommand, out: string): Promise<Written> {
   const copy = { kind: "export", place: out === STDOUT ? "standard output" : resolve(out) } as const;
   await recordCopy(log, copy, systemCommandContext("cli"));
-  const { state } = await load(log, instanceAggregate, INSTANCE_STREAM);
+  const { state } = await load(log, instanceAggregate);
   invariant(state, "a log that is open has an instance");
   const { logId, contentStoreId, sealedDataKey, frozenAt } = state;
   const header = {

@@ -1,25 +1,9 @@
-import { senderCodec } from "../../domain/sender/events.ts";
-import { type Sender, type SenderState, senderDecider, senderStatus } from "../../domain/sender/state.ts";
-import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
+import { senderAggregate } from "../../commands/aggregateDefinitions.ts";
+import { type Sender, senderStatus } from "../../domain/sender/state.ts";
 import type { Command } from "../program/command.ts";
+import { foldFromLog } from "../program/foldFromLog.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
-
-/** The senders of a workspace by id, folded while the log is read once. */
-async function sendersInLog(store: EventStore, workspaceId: string): Promise<ReadonlyMap<string, Sender>> {
-  const senders = new Map<string, SenderState>();
-  for await (const { events } of store.readAll(LOG_START, { types: senderCodec.types })) {
-    for (const recorded of events) {
-      const id = recorded.stream.slice("sender-".length);
-      senders.set(id, senderDecider.evolve(senders.get(id) ?? null, senderCodec.decode(recorded)));
-    }
-  }
-  return new Map(
-    [...senders].flatMap(([id, sender]) =>
-      sender?.workspaceId === workspaceId ? [[id, sender] as const] : [],
-    ),
-  );
-}
 
 function listed(id: string, sender: Sender) {
   const { kind, name, displayName, verifiedBy } = sender;
@@ -37,10 +21,12 @@ export const senderList: Command = {
   examples: ["postledger sender list --workspace <id>"],
   options: [WORKSPACE_OPTION],
   async run(invocation) {
-    const senders = await withLog(invocation.config, async ({ deps: { store } }) =>
-      sendersInLog(store, await workspaceOf(store, invocation)),
-    );
-    const rows = [...senders].map(([id, sender]) => listed(id, sender));
+    const { workspaceId, senders } = await withLog(invocation.config, async ({ deps: { store } }) => ({
+      workspaceId: await workspaceOf(store, invocation),
+      senders: await foldFromLog(store, senderAggregate),
+    }));
+    const own = [...senders].filter(([, sender]) => sender.workspaceId === workspaceId);
+    const rows = own.map(([id, sender]) => listed(id, sender));
     invocation.print(rows, rows.map(senderLine));
     return 0;
   },

@@ -26,7 +26,7 @@ export async function issueFurtherKey(
 ): Promise<IssueOutcome> {
   const { workspaceId, keyId } = issuer;
   // From the log itself: a key that was revoked a moment ago must not live on in another one.
-  const { state } = await load(deps.store, apiKeyAggregate, apiKeyStream(keyId));
+  const { state } = await load(deps.store, apiKeyAggregate.of(keyId));
   if (!isUsable(state, context.at)) return { kind: "issuerGone" };
   const refusal = issueRefusal(state, wanted);
   if (refusal !== null) return refusal;
@@ -73,7 +73,7 @@ export async function rotateKeyForOperator(
   { id, overlapMs }: { readonly id: string; readonly overlapMs: number },
   context: CommandContext,
 ): Promise<Extract<RotateOutcome, { kind: "rotated" | "notActive" | "notFound" }>> {
-  const { state } = await load(deps.store, apiKeyAggregate, apiKeyStream(id));
+  const { state } = await load(deps.store, apiKeyAggregate.of(id));
   if (state === null) return { kind: "notFound" };
   if (!isUsable(state, context.at)) return { kind: "notActive" };
   const { workspaceId } = state;
@@ -102,7 +102,7 @@ async function endRotated(
 ): Promise<void> {
   await transact(
     deps.store,
-    { ...apiKeyAggregate, stream: apiKeyStream(id), changesPerDayMax: ROTATIONS_PER_DAY_MAX },
+    { ...apiKeyAggregate.of(id), changesPerDayMax: ROTATIONS_PER_DAY_MAX },
     (state) => rotateApiKey(state, newKeyId, { now: context.at, overlapMs }),
     context,
   );
@@ -115,8 +115,7 @@ export async function readApiKey(
   workspaceId: string,
   id: string,
 ): Promise<{ readonly key: ApiKey; readonly createdAt: string } | null> {
-  const stream = apiKeyStream(id);
-  const { state } = await load(deps.store, apiKeyAggregate, stream);
+  const { state } = await load(deps.store, apiKeyAggregate.of(id));
   if (state?.workspaceId !== workspaceId) return null;
-  return { key: state, createdAt: await writtenFirstAt(deps.store, stream) };
+  return { key: state, createdAt: await writtenFirstAt(deps.store, apiKeyStream(id)) };
 }

@@ -1,5 +1,4 @@
 import { issueApiKey } from "../../domain/apiKey/decisions.ts";
-import { apiKeyStream } from "../../domain/apiKey/events.ts";
 import { SCOPES } from "../../domain/apiKey/scopes.ts";
 import { newApiKey } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
@@ -45,7 +44,7 @@ export async function redeemLogInLink(
   if ((await deps.workspaces.get(workspaceId)) === null) return { kind: "unknown" };
   const outcome = await transact(
     deps.store,
-    { ...apiKeyAggregate, stream: apiKeyStream(keyId) },
+    apiKeyAggregate.of(keyId),
     (state) =>
       issueApiKey(state, {
         workspaceId,

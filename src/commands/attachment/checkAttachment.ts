@@ -1,5 +1,4 @@
 import { type CheckResult, settleCheck } from "../../domain/attachment/decisions.ts";
-import { attachmentStream } from "../../domain/attachment/events.ts";
 import type { Attachment } from "../../domain/attachment/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
@@ -20,8 +19,8 @@ export async function checkAttachment(
   id: string,
   context: CommandContext,
 ): Promise<void> {
-  const aggregate = { ...attachmentAggregate, stream: attachmentStream(id) };
-  const { state } = await load(deps.store, attachmentAggregate, aggregate.stream);
+  const aggregate = attachmentAggregate.of(id);
+  const { state } = await load(deps.store, aggregate);
   if (state?.status !== "pending") return;
   const result = await look(deps, id, state);
   await transact(deps.store, aggregate, (now) => settleCheck(now, result), context);

@@ -1,5 +1,4 @@
 import { deleteUpload } from "../../domain/attachment/decisions.ts";
-import { attachmentStream } from "../../domain/attachment/events.ts";
 import type { AttachmentState } from "../../domain/attachment/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { StoreError } from "../../ports/eventStore.ts";
@@ -16,7 +15,7 @@ export async function deleteAttachment(
 ): Promise<"deleted" | "notFound"> {
   const decide = (state: AttachmentState) =>
     deleteUpload(state?.workspaceId === context.workspaceId ? state : null);
-  const aggregate = { ...attachmentAggregate, stream: attachmentStream(id) };
+  const aggregate = attachmentAggregate.of(id);
   const outcome = await transact(deps.store, aggregate, decide, context);
   if (outcome === "notFound") return outcome;
   // Done here, there is room again when the caller hears of it. What fails here, the retention does later.

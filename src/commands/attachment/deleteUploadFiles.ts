@@ -1,5 +1,4 @@
 import { noteBytesRemoved } from "../../domain/attachment/decisions.ts";
-import { attachmentStream } from "../../domain/attachment/events.ts";
 import { isRejectedOrExpired } from "../../domain/attachment/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { attachmentAggregate } from "../aggregateDefinitions.ts";
@@ -15,10 +14,10 @@ export async function deleteUploadFiles(
   id: string,
   context: CommandContext,
 ): Promise<void> {
-  const stream = attachmentStream(id);
-  const { state } = await load(deps.store, attachmentAggregate, stream);
+  const aggregate = attachmentAggregate.of(id);
+  const { state } = await load(deps.store, aggregate);
   if (state === null || !isRejectedOrExpired(state) || state.bytesRemoved) return;
   await deps.content.removeOwner({ workspaceId: state.workspaceId, ownerId: id });
-  await deps.storage.release(state.workspaceId, stream, context);
-  await transact(deps.store, { ...attachmentAggregate, stream }, noteBytesRemoved, context);
+  await deps.storage.release(state.workspaceId, aggregate.stream, context);
+  await transact(deps.store, aggregate, noteBytesRemoved, context);
 }

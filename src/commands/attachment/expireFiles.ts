@@ -1,5 +1,4 @@
 import { retire } from "../../domain/attachment/decisions.ts";
-import { attachmentStream } from "../../domain/attachment/events.ts";
 import { canLoseAttachments, expireAttachments } from "../../domain/email/contentRemoval.ts";
 import { emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
@@ -13,7 +12,7 @@ import { deleteUploadFiles } from "./deleteUploadFiles.ts";
 
 /** Expires an upload whose time is over, and deletes the bytes of one that nothing is sent from any more. */
 export async function expireUpload(deps: Dependencies, id: string, context: CommandContext): Promise<void> {
-  const aggregate = { ...attachmentAggregate, stream: attachmentStream(id) };
+  const aggregate = attachmentAggregate.of(id);
   await transact(deps.store, aggregate, (state) => retire(state, context.at), context);
   await deleteUploadFiles(deps, id, context);
 }
@@ -35,7 +34,7 @@ export async function expireEmailFiles(
     const owner = `${emailStream(id)}/${state.contentEventId}`;
     await deps.storage.release(state.workspaceId, owner, context);
   }
-  const aggregate = { ...emailAggregate, stream: emailStream(id) };
+  const aggregate = emailAggregate.of(id);
   await transact(deps.store, aggregate, (now) => expireAttachments(now, context.at), context);
 }
 

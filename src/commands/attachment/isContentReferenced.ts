@@ -1,4 +1,3 @@
-import { attachmentStream } from "../../domain/attachment/events.ts";
 import { isRejectedOrExpired } from "../../domain/attachment/state.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
@@ -17,6 +16,6 @@ export async function isContentReferenced(
 ): Promise<boolean> {
   const email = await readEmailState(store, ownerId);
   if (email !== null) return email.contentEventId === folderId && !email.contentErased;
-  const { state: upload } = await load(store, attachmentAggregate, attachmentStream(ownerId));
+  const { state: upload } = await load(store, attachmentAggregate.of(ownerId));
   return upload !== null && !isRejectedOrExpired(upload) && folderId === ownerId;
 }

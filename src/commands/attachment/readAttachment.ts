@@ -1,4 +1,3 @@
-import { attachmentStream } from "../../domain/attachment/events.ts";
 import type { Attachment } from "../../domain/attachment/state.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
 import { attachmentAggregate } from "../aggregateDefinitions.ts";
@@ -16,6 +15,6 @@ export async function readAttachment(
   workspaceId: string,
   id: string,
 ): Promise<Attachment | null> {
-  const { state } = await load(store, attachmentAggregate, attachmentStream(id));
+  const { state } = await load(store, attachmentAggregate.of(id));
   return state?.workspaceId === workspaceId ? state : null;
 }

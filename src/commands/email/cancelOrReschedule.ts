@@ -1,5 +1,5 @@
 import { cancel } from "../../domain/email/decisions.ts";
-import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
+import type { EmailEvent } from "../../domain/email/events.ts";
 import { reschedule } from "../../domain/email/schedule.ts";
 import type { EmailState } from "../../domain/email/state.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
@@ -44,7 +44,7 @@ function changeOwn<Outcome extends string>(
   context: WorkspaceCommandContext,
   { decide, ...bound }: Change<Outcome>,
 ): Promise<Outcome> {
-  const aggregate = { ...emailAggregate, stream: emailStream(id), ...bound };
+  const aggregate = { ...emailAggregate.of(id), ...bound };
   const own = (state: EmailState) => (state !== null && isReachedBy(state, context) ? state : null);
   return transact(deps.store, aggregate, (state) => decide(own(state)), context);
 }

@@ -124,7 +124,7 @@ export function expireEmailLease(
   attempt: number,
   on: Omit<Recording, "transport">,
 ) {
-  const aggregate = { ...emailAggregate, stream: emailStream(id) };
+  const aggregate = emailAggregate.of(id);
   return transact(store, aggregate, (state) => expireLease(state, attempt, on.policy, on.input), on.context);
 }
 
@@ -143,8 +143,7 @@ const RESUMES_PER_DAY_MAX = 100;
 /** Lets a held message go on. Throws `ChangeRateError` when a caller has done so too often. */
 export function resumeEmail(store: EventStore, id: string, context: WorkspaceCommandContext) {
   const aggregate = {
-    ...emailAggregate,
-    stream: emailStream(id),
+    ...emailAggregate.of(id),
     changesPerDayMax: RESUMES_PER_DAY_MAX,
   };
   return transact(store, aggregate, (state) => resumeHeld(state, context.at), context);

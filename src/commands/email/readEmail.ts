@@ -1,4 +1,4 @@
-import { ACCEPTANCE_REVISION, type EmailContent, emailStream } from "../../domain/email/events.ts";
+import { ACCEPTANCE_REVISION, type EmailContent } from "../../domain/email/events.ts";
 import { emailId } from "../../domain/email/idempotency.ts";
 import { type Email, type EmailState, emailDecider } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
@@ -20,7 +20,7 @@ export const WITHOUT_CONTENT = { state: emailDecider.initialState, revision: ACC
 
 /** A message's current state, without its content. Throws `StoreError`. */
 export async function readEmailState(store: EventStore, id: string): Promise<EmailState> {
-  return (await load(store, emailAggregate, emailStream(id), WITHOUT_CONTENT)).state;
+  return (await load(store, emailAggregate.of(id), WITHOUT_CONTENT)).state;
 }
 
 /** Where a message's bytes are that are too large for its events. */

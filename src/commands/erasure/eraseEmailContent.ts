@@ -11,7 +11,7 @@ import { isReachedBy, readEmailState, WITHOUT_CONTENT } from "../email/readEmail
 import { transact } from "../transact.ts";
 
 function aggregateOf(id: string) {
-  return { ...emailAggregate, stream: emailStream(id), since: () => WITHOUT_CONTENT };
+  return { ...emailAggregate.of(id), since: () => WITHOUT_CONTENT };
 }
 
 /**

@@ -1,7 +1,6 @@
 import { completeErasure, noteApplied, requestErasure } from "../../domain/erasure/decisions.ts";
-import { type ErasureCounts, type ErasureEvent, erasureStream } from "../../domain/erasure/events.ts";
+import type { ErasureCounts, ErasureEvent } from "../../domain/erasure/events.ts";
 import type { Erasure } from "../../domain/erasure/state.ts";
-import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
@@ -14,10 +13,6 @@ import { load, transact } from "../transact.ts";
 
 /** A request has three events at most. */
 const EVENTS_MAX = 10;
-
-function aggregateOf(id: string) {
-  return { ...erasureAggregate, stream: erasureStream(id) };
-}
 
 /**
  * People whom callers may have erased in one workspace in a day. Each is looked for in all of its messages, and whoever
@@ -41,7 +36,7 @@ export async function requestPersonErasure(
   const rate = changeRate(deps.store, `erasures of ${workspaceId}`, context, ERASURES_PER_DAY_MAX);
   rate.check();
   rate.count();
-  await transact(deps.store, aggregateOf(id), (state) => requestErasure(state, person), context);
+  await transact(deps.store, erasureAggregate.of(id), (state) => requestErasure(state, person), context);
   return id;
 }
 
@@ -58,9 +53,9 @@ export interface ErasureView {
 
 /** A request; null when there is none. Throws `StoreError`. */
 export async function readErasure(store: EventStore, id: string): Promise<ErasureView | null> {
-  const stream = erasureStream(id);
-  const { state: erasure } = await load(store, erasureAggregate, stream);
-  const events = await store.read(stream, 0, EVENTS_MAX);
+  const aggregate = erasureAggregate.of(id);
+  const { state: erasure } = await load(store, aggregate);
+  const events = await store.read(aggregate.stream, 0, EVENTS_MAX);
   const [requested] = events;
   if (erasure === null || requested === undefined) return null;
   const timeOf = (type: ErasureEvent["type"]) => {
@@ -84,7 +79,7 @@ export async function noteErasureApplied(
   counts: ErasureCounts,
   context: CommandContext,
 ): Promise<void> {
-  await transact(store, aggregateOf(id), (state) => noteApplied(state, counts), context);
+  await transact(store, erasureAggregate.of(id), (state) => noteApplied(state, counts), context);
 }
 
 /** Ends a request, with what may remain on disks and in copies of the log. */
@@ -94,9 +89,14 @@ export async function completePersonErasure(
   remains: readonly string[],
   context: CommandContext,
 ): Promise<void> {
-  const { state: instance } = await load(store, instanceAggregate, INSTANCE_STREAM);
+  const { state: instance } = await load(store, instanceAggregate);
   const copies = (instance?.copies ?? []).map(({ kind, at, place }) => {
     return { kind, at: rfc3339(at), ...(place === null ? {} : { place }) };
   });
-  await transact(store, aggregateOf(id), (state) => completeErasure(state, { remains, copies }), context);
+  await transact(
+    store,
+    erasureAggregate.of(id),
+    (state) => completeErasure(state, { remains, copies }),
+    context,
+  );
 }

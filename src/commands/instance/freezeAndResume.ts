@@ -4,13 +4,12 @@ import {
   resumeInstance,
   unfreezeInstance,
 } from "../../domain/instance/decisions.ts";
-import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { instanceAggregate } from "../aggregateDefinitions.ts";
 import { transact } from "../transact.ts";
 
-const aggregate = { ...instanceAggregate, stream: INSTANCE_STREAM };
+const aggregate = instanceAggregate;
 
 /** Freezes the log: every instance stops within about a second. Returns when it was frozen (epoch ms). */
 export function freezeLog(store: EventStore, context: CommandContext) {

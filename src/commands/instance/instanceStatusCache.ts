@@ -2,7 +2,7 @@ import { INSTANCE_STREAM, type InstanceEvent, instanceCodec } from "../../domain
 import { type InstanceState, instanceDecider } from "../../domain/instance/state.ts";
 import type { StoredEvent } from "../../kernel/event/codec.ts";
 import type { EventStore, Position, RecordedEvent } from "../../ports/eventStore.ts";
-import { type AggregateCache, aggregateCache } from "../aggregateCache.ts";
+import { aggregateCache } from "../aggregateCache.ts";
 import type { Aggregate } from "../transact.ts";
 
 /** The status of the log: whether it goes on here, and the position of the last restoration. */
@@ -16,6 +16,7 @@ export interface InstanceStatus {
 type PositionedEvent = InstanceEvent & { readonly position: Position };
 
 const instanceStatusAggregate: Aggregate<InstanceStatus, PositionedEvent> = {
+  stream: INSTANCE_STREAM,
   decider: {
     initialState: { instance: null, restoredPosition: null },
     evolve: ({ instance, restoredPosition }, event) => ({
@@ -40,11 +41,7 @@ export interface InstanceStatusCache {
 }
 
 export function instanceStatusCache(store: EventStore): InstanceStatusCache {
-  const folds: AggregateCache<InstanceStatus> = aggregateCache(
-    store,
-    instanceStatusAggregate,
-    (stream) => stream,
-  );
+  const folds = aggregateCache(store, { of: () => instanceStatusAggregate });
   return {
     known: () => folds.known(INSTANCE_STREAM)?.state ?? null,
     get: () => folds.get(INSTANCE_STREAM),

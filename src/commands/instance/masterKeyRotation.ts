@@ -1,4 +1,3 @@
-import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import type { Instance } from "../../domain/instance/state.ts";
 import { decrypt, encrypt } from "../../kernel/crypto/derivedKeys.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
@@ -35,7 +34,7 @@ export async function openDataKey(
   const sealedDataKey = encrypt(masterKey, previous);
   await transact(
     store,
-    { ...instanceAggregate, stream: INSTANCE_STREAM },
+    instanceAggregate,
     () => ({ outcome: null, events: [{ type: "MasterKeyRotated" as const, data: { sealedDataKey } }] }),
     context,
   );

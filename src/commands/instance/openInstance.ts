@@ -1,7 +1,6 @@
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { encrypt, type InstanceKeys, instanceKeys, newDataKey } from "../../kernel/crypto/derivedKeys.ts";
-import { IMPORT_STREAM } from "../../kernel/event/bookkeepingEvents.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
@@ -51,7 +50,7 @@ export async function openInstance(
 ): Promise<OpenInstance> {
   await requireWhole(store);
   const isNew = (await store.lastRevision(INSTANCE_STREAM)) === null && (await begin(store, claims, context));
-  const { state } = await load(store, instanceAggregate, INSTANCE_STREAM);
+  const { state } = await load(store, instanceAggregate);
   invariant(state, "the instance stream begins with InstanceCreated");
   if (state.contentStoreId !== claims.contentStoreId) {
     throw new InstanceMismatchError(
@@ -66,7 +65,7 @@ export async function openInstance(
 
 /** Refuses a log of which a part is still in a file. */
 async function requireWhole(store: EventStore): Promise<void> {
-  const { state } = await load(store, logImportAggregate, IMPORT_STREAM);
+  const { state } = await load(store, logImportAggregate);
   if (state === null || state.isFinished) return;
   throw new InstanceMismatchError(
     `a log is being imported into this store, or its import was interrupted: run the same \`${POSTLEDGER} log import\` again`,

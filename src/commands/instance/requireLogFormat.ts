@@ -1,4 +1,3 @@
-import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { raiseLogFormat } from "../../domain/instance/raiseLogFormat.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { LOG_FORMAT, type LogFormat } from "../../kernel/event/logFormat.ts";
@@ -26,6 +25,6 @@ export async function requireLogFormat(
   const trouble = formatTrouble(format, own);
   if (trouble !== null) throw new InstanceMismatchError(trouble);
   if (format >= own.writes) return;
-  const aggregate = { ...instanceAggregate, stream: INSTANCE_STREAM };
+  const aggregate = instanceAggregate;
   await transact(store, aggregate, (state) => raiseLogFormat(state, own.writes), context);
 }

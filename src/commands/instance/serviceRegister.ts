@@ -1,4 +1,3 @@
-import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { type ServiceRegisterEvent, serviceRegisterCodec } from "../../domain/serviceRegister/events.ts";
 import {
   type ServiceLocation,
@@ -14,7 +13,7 @@ import { instanceAggregate } from "../aggregateDefinitions.ts";
 import { type Loaded, load, transact } from "../transact.ts";
 import { requireNotFrozen } from "./openInstance.ts";
 
-const register = { decider: serviceRegisterDecider, codec: serviceRegisterCodec };
+const register = { decider: serviceRegisterDecider, codec: serviceRegisterCodec, stream: SERVICES_STREAM };
 
 /** A service among those that work on a log. */
 export interface ServiceMembership {
@@ -32,7 +31,7 @@ async function note(store: EventStore, event: ServiceRegisterEvent, context: Com
     state: serviceRegisterDecider.initialState,
     revision: await store.lastRevision(SERVICES_STREAM),
   });
-  const written = { ...register, stream: SERVICES_STREAM, since };
+  const written = { ...register, since };
   await transact(store, written, () => ({ outcome: null, events: [event] }), context);
 }
 
@@ -79,7 +78,7 @@ export async function registerService(
     memory.forget();
   };
   try {
-    const { state } = await load(store, instanceAggregate, INSTANCE_STREAM);
+    const { state } = await load(store, instanceAggregate);
     requireNotFrozen({ frozenAt: state?.frozenAt ?? null });
   } catch (error) {
     // The reason why it may not work here is reported, and not that it could not be recorded.
@@ -93,7 +92,7 @@ export async function registerService(
 export function registeredServices(store: EventStore): () => Promise<readonly ServiceLocation[]> {
   let loaded: Loaded<ServiceRegisterState> | undefined;
   return async () => {
-    loaded = await load(store, register, SERVICES_STREAM, loaded);
+    loaded = await load(store, register, loaded);
     return [...loaded.state.values()];
   };
 }

@@ -1,7 +1,6 @@
 import { restoreInstance } from "../../domain/instance/decisions.ts";
-import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import type { LogImportEvent } from "../../domain/logImport/events.ts";
-import { IMPORT_STREAM, isLogEvent } from "../../kernel/event/bookkeepingEvents.ts";
+import { isLogEvent } from "../../kernel/event/bookkeepingEvents.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { epochMs } from "../../kernel/time.ts";
@@ -111,8 +110,8 @@ export async function importLog(options: ImportOptions): Promise<Imported> {
   const { store, header, end, context } = options;
   const copyId = await begin(options);
   const writer = new ImportAppender(store, header);
-  const instance = { ...instanceAggregate, stream: INSTANCE_STREAM };
-  const { state } = await load(store, instanceAggregate, INSTANCE_STREAM);
+  const instance = instanceAggregate;
+  const { state } = await load(store, instanceAggregate);
   // An earlier run may have been interrupted after it had compared everything.
   const isCompared = state?.restored?.copyId === copyId;
   const found = isCompared ? end.events : await bring(options, writer);
@@ -161,7 +160,7 @@ async function writeEvent(writer: ImportAppender, line: string): Promise<void> {
 /** Claims the store for this export, or finds that an earlier run has. Answers what the copy is called. */
 async function begin({ store, header, context }: ImportOptions): Promise<string> {
   const { exportId } = header;
-  const { state } = await load(store, logImportAggregate, IMPORT_STREAM);
+  const { state } = await load(store, logImportAggregate);
   if (state?.isFinished) throw new ExportError("the store holds a log that was imported: it is not empty");
   if (state !== null && state.exportId !== exportId) {
     throw new ExportError("the import of another export into this store was interrupted: empty the store");
@@ -177,7 +176,7 @@ async function begin({ store, header, context }: ImportOptions): Promise<string>
 }
 
 function note(store: EventStore, event: LogImportEvent, context: CommandContext): Promise<null> {
-  const aggregate = { ...logImportAggregate, stream: IMPORT_STREAM };
+  const aggregate = logImportAggregate;
   return transact(store, aggregate, () => ({ outcome: null, events: [event] }), context);
 }
 

@@ -1,5 +1,5 @@
 import { addSender, renameSender, switchSender, verifySender } from "../../domain/sender/decisions.ts";
-import { type SenderEvent, senderStream, type VerificationMethod } from "../../domain/sender/events.ts";
+import type { SenderEvent, VerificationMethod } from "../../domain/sender/events.ts";
 import type { SenderState } from "../../domain/sender/state.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
@@ -51,8 +51,7 @@ async function changeSender<Outcome>(
   context: CommandContext,
 ): Promise<Outcome> {
   const aggregate = {
-    ...senderAggregate,
-    stream: senderStream(id),
+    ...senderAggregate.of(id),
     since: () => deps.senders.loaded(id),
     changesPerDayMax,
   };

@@ -1,5 +1,4 @@
 import { requestVerification } from "../../domain/sender/decisions.ts";
-import { suppressionStream } from "../../domain/suppression/events.ts";
 import {
   ADDRESS_RULE,
   ADDRESS_RULE_OF_FIRST,
@@ -49,7 +48,7 @@ export async function requestSenderVerification(
   const address = parseAddress(sender.name);
   invariant("canonical" in address, "a sender's address was parsed when it was added");
   // The sender's id is the same keyed hash of workspace and address that a suppression is found by.
-  const suppression = await load(store, suppressionAggregate, suppressionStream(id));
+  const suppression = await load(store, suppressionAggregate.of(id));
   if (suppression.state !== null) return { kind: "suppressed" };
 
   const now = context.at;
@@ -57,7 +56,7 @@ export async function requestSenderVerification(
   const ofAddress = addressAllowanceStream(keys.hashAddressGlobally(address.canonical));
   const ofWorkspace = workspaceAllowanceStream(workspaceId, utcDay(now));
   const allowance = async (stream: string) =>
-    (await load(store, verificationAllowanceAggregate, stream)).state;
+    (await load(store, verificationAllowanceAggregate.of(stream))).state;
   const known = await allowance(ofSender);
   const addressRule = hasMailToday(known, now) ? ADDRESS_RULE : ADDRESS_RULE_OF_FIRST;
   // Looked at before anything is counted, so that asking in vain uses nothing up.
@@ -84,6 +83,6 @@ function count(
   rule: AllowanceRule,
   context: CommandContext,
 ): Promise<EpochMs | null> {
-  const aggregate = { ...verificationAllowanceAggregate, stream };
+  const aggregate = verificationAllowanceAggregate.of(stream);
   return transact(store, aggregate, (state) => countVerificationMail(state, rule, context.at), context);
 }

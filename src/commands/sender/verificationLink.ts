@@ -5,7 +5,6 @@ import {
   linkStatus,
   type PresentedLink,
 } from "../../domain/sender/decisions.ts";
-import { senderStream } from "../../domain/sender/events.ts";
 import { equalInConstantTime } from "../../kernel/crypto/derivedKeys.ts";
 import {
   decodeVerificationToken,
@@ -82,7 +81,7 @@ export async function readVerificationLink(
 ): Promise<{ readonly instanceStatus: LinkStatus; readonly requester: VerificationRequester | null }> {
   const token = openToken(deps, text);
   if (token === null) return { instanceStatus: "unknown", requester: null };
-  const { state } = await load(deps.store, senderAggregate, senderStream(token.senderId));
+  const { state } = await load(deps.store, senderAggregate.of(token.senderId));
   const instanceStatus = linkStatus(state, presented(token, deps.clock.now()));
   if (state === null || instanceStatus !== "open") return { instanceStatus, requester: null };
   return { instanceStatus, requester: await verificationRequester(deps, state.workspaceId, token) };

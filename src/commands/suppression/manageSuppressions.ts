@@ -121,8 +121,7 @@ export async function addSuppression(
   const outcome = await transact(
     deps.store,
     {
-      ...suppressionAggregate,
-      stream: suppressionStream(recipientHash),
+      ...suppressionAggregate.of(recipientHash),
       changesPerDayMax: CHANGES_PER_DAY_MAX,
     },
     (state) => suppress(state, stored, facts),
@@ -143,8 +142,7 @@ export function removeSuppression(
 ) {
   const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
   const aggregate = {
-    ...suppressionAggregate,
-    stream: suppressionStream(recipientHash),
+    ...suppressionAggregate.of(recipientHash),
     changesPerDayMax: CHANGES_PER_DAY_MAX - CHANGES_KEPT_FOR_STOPPING,
   };
   return transact(deps.store, aggregate, unsuppress, context);

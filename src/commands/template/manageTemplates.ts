@@ -5,7 +5,7 @@ import {
   publishVersion,
   type TemplateRefusal,
 } from "../../domain/template/decisions.ts";
-import { templateStream } from "../../domain/template/events.ts";
+import type { TemplateEvent } from "../../domain/template/events.ts";
 import { findVersion, type Template, type TemplateVersion } from "../../domain/template/state.ts";
 import type { VariableDefinition } from "../../domain/template/variables.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
@@ -31,17 +31,16 @@ export interface VersionView {
 }
 
 type State = Parameters<typeof createTemplate>[0];
-type Event = Parameters<typeof templateAggregate.encode>[0];
 
 async function change<Outcome>(
   deps: Dependencies,
   templateId: string,
-  decide: (state: State) => Decision<Outcome, Event>,
+  decide: (state: State) => Decision<Outcome, TemplateEvent>,
   context: CommandContext,
 ): Promise<Outcome> {
   // A template may be megabytes long: what is known of it is not read again.
   const since = () => deps.templates.loaded(templateId);
-  const aggregate = { ...templateAggregate, stream: templateStream(templateId), since };
+  const aggregate = { ...templateAggregate.of(templateId), since };
   const outcome = await transact(deps.store, aggregate, decide, context);
   deps.templates.forget(templateId);
   return outcome;
@@ -120,7 +119,7 @@ export async function readTemplate(
   { workspaceId, templateId }: TemplateLocation,
 ): Promise<Template | null> {
   const since = await deps.templates.loaded(templateId);
-  const { state } = await load(deps.store, templateAggregate, templateStream(templateId), since);
+  const { state } = await load(deps.store, templateAggregate.of(templateId), since);
   return state?.workspaceId === workspaceId ? state : null;
 }
 

@@ -4,6 +4,7 @@ import {
   disableEndpoint,
   type EndpointRefusal,
   enableEndpoint,
+  registerEndpoint,
   requestTest,
   rotateSecret,
   updateEndpoint,
@@ -14,7 +15,8 @@ import { invariant } from "../../kernel/assert.ts";
 import { webhookSecretText } from "../../kernel/crypto/webhookSignature.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
-import { webhookDeliveryId } from "../../kernel/ids.ts";
+import { newId, webhookDeliveryId } from "../../kernel/ids.ts";
+import { rfc3339 } from "../../kernel/time.ts";
 import { webhookAggregate } from "../aggregateDefinitions.ts";
 import { changeRate } from "../changesPerDay.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -38,25 +40,61 @@ const CHANGES_PER_DAY_MAX = 2_000;
  */
 const TESTS_PER_DAY_MAX = 1_000;
 
-/** The endpoints of a workspace as they are written: what was read of them is not read again. */
-export function endpointsOf({ webhooks }: Pick<Dependencies, "webhooks">, workspaceId: string) {
-  return {
-    ...webhookAggregate,
-    stream: webhooksStream(workspaceId),
-    since: () => webhooks.loaded(workspaceId),
-    changesPerDayMax: CHANGES_PER_DAY_MAX,
-  };
-}
-
+/** Changes the endpoints of a workspace. */
 async function change<Outcome>(
   deps: Holder,
   workspaceId: string,
   decide: (state: WebhooksState) => Decision<Outcome, WebhookEvent>,
   context: WorkspaceCommandContext,
 ): Promise<Outcome> {
-  const outcome = await transact(deps.store, endpointsOf(deps, workspaceId), decide, context);
+  const aggregate = {
+    ...webhookAggregate.of(workspaceId),
+    // What was read of them is not read again.
+    since: () => deps.webhooks.loaded(workspaceId),
+    changesPerDayMax: CHANGES_PER_DAY_MAX,
+  };
+  const outcome = await transact(deps.store, aggregate, decide, context);
   deps.webhooks.forget(workspaceId);
   return outcome;
+}
+
+export interface RegisterWebhook {
+  readonly workspaceId: string;
+  /** As `readDestination` gives it. */
+  readonly url: string;
+  readonly description: string | null;
+  /** Null: all. */
+  readonly eventTypes: readonly string[] | null;
+  readonly context: WorkspaceCommandContext;
+}
+
+export type RegisterOutcome =
+  | { readonly kind: "registered"; readonly id: string; readonly secret: string; readonly createdAt: string }
+  | { readonly kind: "alreadyExists" | "limitReached" };
+
+/**
+ * Registers an endpoint with a fresh signing secret (Standard Webhooks: `whsec_` and base64), which this
+ * answer alone carries. Two endpoints of a workspace cannot have one destination: its stream's expected
+ * revision sees to that.
+ */
+export async function registerWebhook(
+  deps: Holder & Pick<Dependencies, "keys">,
+  register: RegisterWebhook,
+): Promise<RegisterOutcome> {
+  const { workspaceId, url, description, eventTypes, context } = register;
+  const id = newId();
+  const secret = randomBytes(SECRET_BYTES);
+  const endpoint = {
+    endpointId: id,
+    workspaceId,
+    url,
+    description,
+    eventTypes: eventTypes === null ? null : [...eventTypes],
+    sealedSecret: deps.keys.encryptSecret(secret, { workspaceId, endpointId: id }),
+  };
+  const outcome = await change(deps, workspaceId, (state) => registerEndpoint(state, endpoint), context);
+  if (outcome !== "registered") return { kind: outcome };
+  return { kind: "registered", id, secret: webhookSecretText(secret), createdAt: rfc3339(context.at) };
 }
 
 /** What can be changed of an endpoint; what is left out stays. */

@@ -41,7 +41,7 @@ export interface ClaimedWebhook extends WebhookDeliveryAtRevision {
 
 /** A delivery as the log has it now. Throws `StoreError`. */
 export async function readWebhookDelivery(store: EventStore, id: string): Promise<WebhookDeliveryAtRevision> {
-  return { id, ...(await load(store, webhookDeliveryAggregate, webhookDeliveryStream(id))) };
+  return { id, ...(await load(store, webhookDeliveryAggregate.of(id))) };
 }
 
 /** One event of a delivery's history. */
@@ -128,7 +128,7 @@ export function skipWebhook(
 
 /** Ends a claim whose lease ran out with no outcome. */
 export function expireWebhookLease(store: EventStore, id: string, attempt: number, on: WebhookRecording) {
-  const aggregate = { ...webhookDeliveryAggregate, stream: webhookDeliveryStream(id) };
+  const aggregate = webhookDeliveryAggregate.of(id);
   return transact(store, aggregate, (state) => expireAttempt(state, attempt, on), on.context);
 }
 
@@ -159,8 +159,7 @@ export function recoverDelivery(
 
 function redeliveryAggregate(id: string) {
   return {
-    ...webhookDeliveryAggregate,
-    stream: webhookDeliveryStream(id),
+    ...webhookDeliveryAggregate.of(id),
     changesPerDayMax: REDELIVERIES_PER_DAY_MAX,
   };
 }

@@ -1,5 +1,4 @@
 import { issueApiKey, revokeApiKey } from "../../domain/apiKey/decisions.ts";
-import { apiKeyStream } from "../../domain/apiKey/events.ts";
 import type { Scope } from "../../domain/apiKey/scopes.ts";
 import {
   changeLimits,
@@ -29,12 +28,10 @@ export async function newWorkspace(
   context: CommandContext,
 ): Promise<string> {
   const id = newId();
-  await transact(
-    deps.store,
-    { ...workspaceAggregate, stream: workspaceStream(id) },
-    (state) => createWorkspace(state, name),
-    { ...context, workspaceId: id },
-  );
+  await transact(deps.store, workspaceAggregate.of(id), (state) => createWorkspace(state, name), {
+    ...context,
+    workspaceId: id,
+  });
   deps.workspaces.forget(id);
   return id;
 }
@@ -54,8 +51,7 @@ async function changeWorkspace<Outcome>(
   const outcome = await transact(
     deps.store,
     {
-      ...workspaceAggregate,
-      stream: workspaceStream(id),
+      ...workspaceAggregate.of(id),
       since: () => deps.workspaces.loaded(id),
       changesPerDayMax,
     },
@@ -91,11 +87,10 @@ export function limitWorkspace(
 
 /** A workspace by its stream, with the time of its creation; null when there is none. */
 export async function readWorkspace(deps: Dependencies, id: string) {
-  const stream = workspaceStream(id);
   const known = await deps.workspaces.loaded(id);
-  const { state } = await load(deps.store, workspaceAggregate, stream, known);
+  const { state } = await load(deps.store, workspaceAggregate.of(id), known);
   if (state === null) return null;
-  return { workspace: state, createdAt: await writtenFirstAt(deps.store, stream) };
+  return { workspace: state, createdAt: await writtenFirstAt(deps.store, workspaceStream(id)) };
 }
 
 export interface IssueApiKey {
@@ -149,12 +144,10 @@ export async function issueKey(
     ...bound,
     ...(isTest ? { test: true as const } : {}),
   };
-  await transact(
-    deps.store,
-    { ...apiKeyAggregate, stream: apiKeyStream(id) },
-    (state) => issueApiKey(state, data),
-    { ...context, workspaceId },
-  );
+  await transact(deps.store, apiKeyAggregate.of(id), (state) => issueApiKey(state, data), {
+    ...context,
+    workspaceId,
+  });
   deps.apiKeys.forget(id);
   return { id, key };
 }
@@ -167,7 +160,7 @@ export async function revokeKey(deps: Dependencies, id: string, context: Command
   const { workspaceId } = context;
   const outcome = await transact(
     deps.store,
-    { ...apiKeyAggregate, stream: apiKeyStream(id) },
+    apiKeyAggregate.of(id),
     (state) => {
       const isForeign = workspaceId !== undefined && state?.workspaceId !== workspaceId;
       return revokeApiKey(isForeign ? null : state);

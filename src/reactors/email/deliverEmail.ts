@@ -14,8 +14,6 @@ import {
   simulatedOutcome,
 } from "../../domain/email/simulator.ts";
 import { type Email, type EmailState, isDue } from "../../domain/email/state.ts";
-import { senderStream } from "../../domain/sender/events.ts";
-import { workspaceStream } from "../../domain/workspace/events.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { returnPathLocalPart } from "../../kernel/crypto/returnPath.ts";
@@ -65,11 +63,11 @@ export function emailDelivery(context: DeliveryContext) {
   const { store } = context;
   const reads = {
     workspace: coalescedReads(
-      async (id) => (await load(store, workspaceAggregate, workspaceStream(id))).state,
+      async (id) => (await load(store, workspaceAggregate.of(id))).state,
       context.readSpacingMs,
     ),
     sender: coalescedReads(
-      async (id) => (await load(store, senderAggregate, senderStream(id))).state,
+      async (id) => (await load(store, senderAggregate.of(id))).state,
       context.readSpacingMs,
     ),
   };

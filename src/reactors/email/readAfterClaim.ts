@@ -5,7 +5,6 @@ import { openAttachments } from "../../commands/email/storedContent.ts";
 import { load } from "../../commands/transact.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
 import { authorityOf, type SenderState } from "../../domain/sender/state.ts";
-import { suppressionStream } from "../../domain/suppression/events.ts";
 import type { SuppressionState } from "../../domain/suppression/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { DeliveryAttempt, DeliveryContext } from "./deliveryContext.ts";
@@ -56,7 +55,7 @@ async function readSuppression(
   const recipientHash = claimed.state?.recipientHash ?? "";
   const isListCurrent = await context.suppressions.holds(claimed.position, LIST_WAIT_MS);
   if (isListCurrent && !context.suppressions.isSuppressed(due.workspaceId, recipientHash)) return null;
-  return (await load(context.store, suppressionAggregate, suppressionStream(recipientHash))).state;
+  return (await load(context.store, suppressionAggregate.of(recipientHash))).state;
 }
 
 /** Why a claimed message is not handed to the relay now; null when nothing is in the way. */

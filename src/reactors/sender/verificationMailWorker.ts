@@ -19,7 +19,6 @@ import {
   type MailResult,
   settleVerificationMail,
 } from "../../domain/sender/decisions.ts";
-import { suppressionStream } from "../../domain/suppression/events.ts";
 import { sleep } from "../../kernel/sleep.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, MINUTE_MS } from "../../kernel/time.ts";
@@ -207,7 +206,7 @@ export class VerificationMailWorker {
   ): Promise<MailResult> {
     const { deps, transport } = this.options;
     // The sender's id is the same keyed hash of workspace and address that a suppression is found by.
-    const suppression = await load(deps.store, suppressionAggregate, suppressionStream(senderId));
+    const suppression = await load(deps.store, suppressionAggregate.of(senderId));
     if (suppression.state !== null) return { kind: "failed", reason: "recipient_suppressed", isFinal: true };
     const outcome = await session.send(await this.message(senderId, claimed), deadline);
     return resultOf(classifyMailOutcome(outcome), transport.name);

@@ -24,7 +24,7 @@ let workspaceId: string;
 
 /** One instance's hold on the quotas, and what makes it look at a workspace's limits anew. */
 function instance(idleMs?: number): DailyQuota & { forget(): void } {
-  const workspaces = aggregateCache(store, workspaceAggregate, workspaceStream);
+  const workspaces = aggregateCache(store, workspaceAggregate);
   const { limitsDefault } = readConfig({});
   const options = { store, clock, workspaces, limitsDefault, ...(idleMs === undefined ? {} : { idleMs }) };
   return { ...dailyQuota(options), forget: () => workspaces.forget(workspaceId) };

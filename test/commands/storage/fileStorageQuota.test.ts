@@ -19,7 +19,7 @@ let store: WatchedStore;
 let workspaceId: string;
 
 function instance(): FileStorageQuota {
-  const workspaces = aggregateCache(store, workspaceAggregate, workspaceStream);
+  const workspaces = aggregateCache(store, workspaceAggregate);
   return fileStorageQuota({ store, workspaces, limitsDefault: readConfig({}).limitsDefault });
 }
 

@@ -8,7 +8,6 @@ import { freezeLog, resumeLog } from "../../../src/commands/instance/freezeAndRe
 import { transact } from "../../../src/commands/transact.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { restoreInstance } from "../../../src/domain/instance/decisions.ts";
-import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
 import type { Check } from "../../../src/service/status/healthChecks.ts";
@@ -38,7 +37,7 @@ afterAll(async () => {
 async function restore(takenAt: number): Promise<void> {
   const context = systemCommandContext("test");
   const restoration = { copyId: newId(), from: "backup", takenAt, sealed: false, at: context.at } as const;
-  const aggregate = { ...instanceAggregate, stream: INSTANCE_STREAM };
+  const aggregate = instanceAggregate;
   await transact(service.log.store, aggregate, (state) => restoreInstance(state, restoration), context);
 }
 

@@ -91,7 +91,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
     };
     await transact(
       service.log.store,
-      { ...emailAggregate, stream: emailStream(id) },
+      emailAggregate.of(id),
       (state) => recordOutcome(state, 1, { kind: "sent", codes: reply }, on),
       context,
     );

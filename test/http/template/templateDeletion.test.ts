@@ -184,7 +184,7 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
       const data = { versionId: index % 2 === 0 ? other : version, at: rfc3339(Date.now()) };
       return { type: "TemplateVersionPublished", data };
     });
-    const aggregate = { ...templateAggregate, stream: templateStream(id) };
+    const aggregate = templateAggregate.of(id);
     for (let from = 0; from < changes.length; from += 1_000) {
       const events = changes.slice(from, from + 1_000);
       await transact(

@@ -353,7 +353,7 @@ describe.each(await testStores())("templates on $name", (store) => {
         });
         return { outcome: null, events };
       };
-      const aggregate = { ...templateAggregate, stream: templateStream(id) };
+      const aggregate = templateAggregate.of(id);
       await transact(service.log.store, aggregate, decide, systemCommandContext("test"));
     };
 
@@ -367,7 +367,7 @@ describe.each(await testStores())("templates on $name", (store) => {
     test("beyond the bytes of all of a template's versions is refused", async () => {
       const { id } = await create();
       await draft(id);
-      const { state } = await load(service.log.store, templateAggregate, templateStream(id));
+      const { state } = await load(service.log.store, templateAggregate.of(id));
       const { bytes = 0 } = state?.versions[0] ?? {};
       await addVersions(id, 1, TEMPLATE_BYTES_MAX - 2 * bytes);
       expectProblem(await tryDraft(id, { subject: `${WELCOME.subject}!` }), 409, "TEMPLATE_LIMIT_REACHED");

@@ -9,7 +9,7 @@ import type { FileStorageQuota } from "../../../src/commands/storage/fileStorage
 import { transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
-import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
+import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
 import type { AttachmentInspector } from "../../../src/ports/attachmentInspector.ts";
 import type { ContentStore } from "../../../src/ports/contentStore.ts";
@@ -158,7 +158,7 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
       return result.receipt.id;
     },
     async addEmailEvents(id, ...events) {
-      const aggregate = { ...emailAggregate, stream: emailStream(id) };
+      const aggregate = emailAggregate.of(id);
       await transact(store, aggregate, () => ({ outcome: null, events }), world.context());
     },
     types: async (stream) => (await store.read(stream, 0, 100)).map(({ type }) => type),

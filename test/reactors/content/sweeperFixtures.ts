@@ -13,7 +13,6 @@ import type { SendOutcome } from "../../../src/commands/email/send/sendOutcome.t
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
-import { emailStream } from "../../../src/domain/email/events.ts";
 import { folderPath } from "../../../src/kernel/contentPath.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
@@ -162,7 +161,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
     check: (id) => checkAttachment(deps, id, context()),
     async erase(id) {
       const event = { type: "EmailContentErased" as const, data: { reason: "requested" } };
-      const aggregate = { ...emailAggregate, stream: emailStream(id) };
+      const aggregate = emailAggregate.of(id);
       await transact(store, aggregate, () => ({ outcome: null, events: [event] }), context());
     },
     async files() {

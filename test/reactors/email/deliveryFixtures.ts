@@ -10,9 +10,8 @@ import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import type { EmailState } from "../../../src/domain/email/state.ts";
-import { type SenderEvent, senderStream } from "../../../src/domain/sender/events.ts";
+import type { SenderEvent } from "../../../src/domain/sender/events.ts";
 import { pauseSending, resumeSending } from "../../../src/domain/workspace/decisions.ts";
-import { workspaceStream } from "../../../src/domain/workspace/events.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
 import type { WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
@@ -312,18 +311,18 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
     },
     settle: () => settleAfter(() => world.pass(0)),
     async pause() {
-      const workspace = { ...workspaceAggregate, stream: workspaceStream(workspaceId) };
+      const workspace = workspaceAggregate.of(workspaceId);
       await transact(store, workspace, (state) => pauseSending(state, clock.now()), context());
       forgetAll();
     },
     async unpause() {
-      const workspace = { ...workspaceAggregate, stream: workspaceStream(workspaceId) };
+      const workspace = workspaceAggregate.of(workspaceId);
       await transact(store, workspace, (state) => resumeSending(state, clock.now()), context());
       forgetAll();
     },
     async setSender(type, id = senderId) {
       const event: SenderEvent = { type, data: {} };
-      const sender = { ...senderAggregate, stream: senderStream(id) };
+      const sender = senderAggregate.of(id);
       await transact(store, sender, () => ({ outcome: null, events: [event] }), context());
       forgetAll(id);
     },

@@ -152,7 +152,7 @@ describe("what the relay says", () => {
     expect((await lastEvent(id)).data).not.toHaveProperty("reply");
     expect(await lastTold(id)).toMatchObject({ ...facts, reason, reply });
     const { recipientHash } = await world.state(id);
-    const { state } = await load(world.store, suppressionAggregate, suppressionStream(recipientHash));
+    const { state } = await load(world.store, suppressionAggregate.of(recipientHash));
     expect(state).toMatchObject({ reason: "bounce", emailId: id, bounceReason: reason, ...facts });
     expect(state).not.toHaveProperty("reply");
   });

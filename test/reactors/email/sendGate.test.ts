@@ -57,7 +57,7 @@ test("nothing leaves after a restoration before the read model knows what is hel
   const store = await newLog();
   const before = await store.head();
   const restoration = { copyId: newId(), from: "backup", takenAt: 0, sealed: false, at: 0 } as const;
-  const aggregate = { ...instanceAggregate, stream: INSTANCE_STREAM };
+  const aggregate = instanceAggregate;
   await transact(store, aggregate, (state) => restoreInstance(state, restoration), context);
   const restored = await store.head();
   expect(await asking(store, before).ask()).toBe(false);

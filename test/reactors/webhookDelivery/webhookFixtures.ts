@@ -6,10 +6,10 @@ import {
   deleteWebhookEndpoint,
   disableWebhookEndpoint,
   enableWebhookEndpoint,
+  registerWebhook,
   testWebhookEndpoint,
   updateWebhookEndpoint,
 } from "../../../src/commands/webhook/manageWebhooks.ts";
-import { registerWebhook } from "../../../src/commands/webhook/registerWebhook.ts";
 import {
   readWebhookHistory,
   redeliverWebhook,

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { attachmentAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { transact } from "../../../src/commands/transact.ts";
-import { type AttachmentEvent, attachmentStream } from "../../../src/domain/attachment/events.ts";
+import type { AttachmentEvent } from "../../../src/domain/attachment/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
@@ -31,7 +31,7 @@ export async function unreadableUpload(
   const times = { uploadedAt: rfc3339(uploadedAt), expiresAt: rfc3339(uploadedAt + lifeMs) };
   const data = { ...file, ...times, workspaceId, bytes: bytes.byteLength, sha256 };
   const event: AttachmentEvent = { type: "AttachmentUploaded", data };
-  const aggregate = { ...attachmentAggregate, stream: attachmentStream(id) };
+  const aggregate = attachmentAggregate.of(id);
   const decide = () => ({ outcome: null, events: [event] });
   await transact(service.log.store, aggregate, decide, systemCommandContext("test"));
   return id;

@@ -1,4 +1,3 @@
-import { emailStream } from "../../../domain/email/events.ts";
 import type { BounceReason } from "../../../domain/email/feedback/bounceReason.ts";
 import {
   type Feedback,
@@ -114,10 +113,8 @@ export async function recordEmailFeedback(
     const recipient = { workspaceId, recipientHash, address: facts.address, emailId: id, ...suppression };
     await suppressRecipient(context.store, recipient, { ...on, workspaceId });
   }
-  return transact(
-    context.store,
-    { ...emailAggregate, stream: emailStream(id) },
-    (state) => recordFeedback(state, feedback, source),
-    { ...on, workspaceId },
-  );
+  return transact(context.store, emailAggregate.of(id), (state) => recordFeedback(state, feedback, source), {
+    ...on,
+    workspaceId,
+  });
 }
