@@ -24,6 +24,8 @@ export const DELIVERY_POLICY: DeliveryPolicy = {
 /** The input of a decision that is not in the log. */
 export interface DecisionInput {
   readonly now: EpochMs;
+  /** The time by which the end of its life is decided; left out: `now`. */
+  readonly settledNow?: EpochMs;
   /** In [0, 1). */
   readonly random: number;
   /** How long sending was paused since the delivery was to begin. That time does not count. */

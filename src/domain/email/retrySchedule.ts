@@ -22,7 +22,10 @@ export function retryAfter(
   delayMs: number,
 ): EpochMs {
   const at = input.now + Math.ceil(delayMs * (1 + 0.2 * input.random));
-  return Math.min(at, expiresAt(email, policy, input.pausedMs));
+  const end = expiresAt(email, policy, input.pausedMs);
+  const { now, settledNow = now } = input;
+  // What is tried past its end, because a clock that went ahead is not believed yet, is not tried without a pause.
+  return settledNow < end && end <= now ? at : Math.min(at, end);
 }
 
 type DeferredVerdict = Extract<RecordedVerdict, { kind: "deferred" }>;

@@ -4,6 +4,7 @@ import { expireEmailFiles, expireUpload } from "../../commands/attachment/expire
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";
+import { settledTime } from "../worker/settledTime.ts";
 
 export interface AttachmentRetentionOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
@@ -22,7 +23,8 @@ const REMOVALS_MAX = 2;
  */
 export function attachmentRetention(options: AttachmentRetentionOptions): PollingWorker {
   const { deps, attachments, attachmentUse, ...rest } = options;
-  const shared = { ...rest, clock: deps.clock, concurrencyMax: REMOVALS_MAX };
+  const clock = { now: settledTime(deps.clock), monotonicMs: () => deps.clock.monotonicMs() };
+  const shared = { ...rest, clock, concurrencyMax: REMOVALS_MAX };
   const workers = [
     pollingWorker({
       ...shared,

@@ -8,6 +8,7 @@ import { DAY_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
+import { settledTime } from "../worker/settledTime.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
 export interface ContentRetentionOptions {
@@ -38,6 +39,7 @@ const PAGE_SPACING_MS = 250;
 export function contentRetention(options: ContentRetentionOptions): PeriodicWorker {
   const { deps, emails, worker, random, intervalMs = INTERVAL_MS, onTrouble } = options;
   const { clock } = deps;
+  const now = settledTime(clock);
 
   const retire = async (workspaceId: string, id: string, before: number) => {
     try {
@@ -53,7 +55,7 @@ export function contentRetention(options: ContentRetentionOptions): PeriodicWork
   const retirePage = async ({ stopping }: Round, ownerId: string, seen: Set<string>): Promise<boolean> => {
     const workspaceId = mailOwnerOf(ownerId).workspaceId;
     const { contentRetentionDays } = await workspaceLimits(deps, workspaceId);
-    const before = clock.now() - contentRetentionDays * DAY_MS;
+    const before = now() - contentRetentionDays * DAY_MS;
     const found = oldContent(emails, ownerId, rfc3339(before), PAGE_EMAILS);
     const ids = found.filter((id) => !seen.has(id));
     // In any order, so that instances do not go through the same messages side by side.
@@ -68,7 +70,7 @@ export function contentRetention(options: ContentRetentionOptions): PeriodicWork
 
   const round = async (on: Round) => {
     // Nobody keeps content for a shorter time than this.
-    const soonest = rfc3339(clock.now() - LIMIT_RANGES.contentRetentionDays.min * DAY_MS);
+    const soonest = rfc3339(now() - LIMIT_RANGES.contentRetentionDays.min * DAY_MS);
     for (const { ownerId, since } of workspacesRetaining(emails)) {
       if (since > soonest) continue;
       let seen = new Set<string>();

@@ -6,6 +6,7 @@ import type { DecisionInput, DeliveryPolicy } from "../../domain/email/deliveryP
 import { deliverFrom, type EmailState } from "../../domain/email/state.ts";
 import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
+import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ContentStore } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
@@ -18,6 +19,8 @@ export interface DeliveryContext {
   readonly store: EventStore;
   readonly content: ContentStore;
   readonly clock: Clock;
+  /** See `settledTime`. */
+  readonly settledTime: () => EpochMs;
   readonly keys: Pick<InstanceKeys, "encryptWithSalt" | "returnPathTag">;
   /** The domain of envelope senders; null: they are the messages' own. */
   readonly returnPathDomain: string | null;
@@ -57,12 +60,12 @@ export interface DeliveryAttempt {
 
 /** What a decision about this message depends on beside its state: the time, and pauses. */
 export function decisionInputOf(
-  context: Pick<DeliveryContext, "clock" | "random" | "sendGate">,
+  context: Pick<DeliveryContext, "clock" | "settledTime" | "random" | "sendGate">,
   state: EmailState,
   workspace: WorkspaceState,
 ): DecisionInput {
   const now = context.clock.now();
   const paused =
     state === null ? 0 : pausedMs(workspace, deliverFrom(state), now, context.sendGate.downtimes);
-  return { now, random: context.random(), pausedMs: paused };
+  return { now, settledNow: context.settledTime(), random: context.random(), pausedMs: paused };
 }

@@ -18,6 +18,7 @@ import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { ClaimScheduler, type ReadyItems, type WorkPermit } from "../worker/claimScheduler.ts";
 import { hasRoomForClaims } from "../worker/hasRoomForClaims.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
+import { settledTime } from "../worker/settledTime.ts";
 import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
@@ -88,6 +89,7 @@ export class MailDelivery {
       store,
       content,
       clock,
+      settledTime: settledTime(clock),
       keys,
       recent,
       suppressions,

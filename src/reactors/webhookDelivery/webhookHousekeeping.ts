@@ -13,6 +13,7 @@ import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 import { rowBackoff } from "../worker/rowBackoff.ts";
+import { settledTime } from "../worker/settledTime.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { recordingOf, type WebhookContext } from "./deliverWebhook.ts";
 
@@ -47,6 +48,7 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
   const { context, deliveries, waitUntilCaughtUp, isInFlight } = options;
   const { deps, sendGate, onTrouble } = context;
   const { store, clock } = deps;
+  const settled = settledTime(clock);
   const leases = new ExpiredLeases(clock, context.endedWorker);
   const backoff = rowBackoff(clock);
   const read = <Result>(query: (db: ReadDatabase) => Result) =>
@@ -68,7 +70,7 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
   const disableFailing = async (): Promise<void> => {
     // A read model that is behind has not seen yet what got through since.
     if (!(await waitUntilCaughtUp())) return;
-    const since = clock.now() - FAILING_RULE.durationMs;
+    const since = settled() - FAILING_RULE.durationMs;
     const { instance } = await deps.instanceStatus.get();
     // Nobody was called while the log was stopped, and what got through elsewhere meanwhile is not known here.
     if (instance?.downtimes.some(({ to }) => to === null || to > since)) return;

@@ -12,6 +12,7 @@ import { suppressionStream } from "../../../src/domain/suppression/events.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
+import { SETTLING_MS } from "../../../src/reactors/worker/settledTime.ts";
 import { until } from "../../support/until.ts";
 import {
   ACCEPTED,
@@ -619,6 +620,53 @@ describe("what holds a message back", () => {
 });
 
 describe("the end of a message's life", () => {
+  test("does not come for a clock that goes ahead by a mistake and back again", async () => {
+    world.relay.refuse = () => "ECONNREFUSED";
+    const id = await world.accept("order-1001");
+    await world.start();
+    await world.settle();
+    world.clock.setBack(-2 * LIFE_MS);
+    for (const passedMs of [0, MINUTE_MS, 10 * MINUTE_MS]) {
+      world.pass(passedMs);
+      await world.settle();
+    }
+    expect(await world.events(id)).toHaveLength(2);
+    world.clock.setBack(2 * LIFE_MS);
+    world.relay.refuse = () => null;
+    world.pass(MINUTE_MS);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+  });
+
+  test("comes when a clock that went ahead stays there", async () => {
+    world.relay.refuse = () => "ECONNREFUSED";
+    const id = await world.accept("order-1001");
+    await world.start();
+    await world.settle();
+    world.clock.setBack(-2 * LIFE_MS);
+    world.pass(MINUTE_MS);
+    await world.settle();
+    world.pass(SETTLING_MS);
+    await world.untilEvents(id, "EmailFailed");
+  });
+
+  test("leaves time between the attempts of a message whose end is not believed yet", async () => {
+    world.relay.answer = () => refused("rcpt", "450 4.2.0 busy");
+    const id = await world.accept("order-1001");
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    world.clock.setBack(-2 * LIFE_MS);
+    world.pass(MINUTE_MS);
+    await world.untilEvents(
+      id,
+      "EmailDeliveryStarted",
+      "EmailDeferred",
+      "EmailDeliveryStarted",
+      "EmailDeferred",
+    );
+    await world.settle();
+    expect(world.relay.sent).toHaveLength(2);
+  });
+
   test("comes after 72 hours of a relay that is not there", async () => {
     world.relay.refuse = () => "ECONNREFUSED";
     const id = await world.accept("order-1001");
