@@ -1,11 +1,9 @@
-import { Elysia } from "elysia";
 import { listApiKeys } from "../../../projections/apiKeys.ts";
-import type { Dependencies } from "../../commands/dependencies.ts";
 import { OVERLAP_SECONDS_DEFAULT } from "../../domain/apiKey/decisions.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
-import { operationController } from "../server/operationController.ts";
+import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import {
   existingKey,
@@ -17,20 +15,13 @@ import {
 import { apiKeyOperations } from "./apiKeyOperations.ts";
 import { apiKeyJson } from "./apiKeyResource.ts";
 
-interface ApiKeysOptions {
-  readonly deps: Dependencies;
-  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
-  readonly basePath: string;
+interface ApiKeysOptions extends ControllerOptions {
   /** The read model `api-keys`. */
   readonly apiKeys: ReadModel;
 }
 
 /** Issuing, listing, rotating and revoking the keys of a workspace. */
-export function apiKeysController(options: ApiKeysOptions) {
-  return new Elysia({ normalize: false }).use(issuingKeys(options)).use(existingKeys(options));
-}
-
-function issuingKeys({ deps, basePath, apiKeys }: ApiKeysOptions) {
+export function apiKeysController({ deps, basePath, apiKeys }: ApiKeysOptions) {
   const keys = { deps, apiKeys };
   const issued = async (request: Request, set: Answering, { id, key }: NewKey) => {
     set.status = 201;
@@ -49,13 +40,6 @@ function issuingKeys({ deps, basePath, apiKeys }: ApiKeysOptions) {
       const context = commandContextOf(request, deps);
       return issued(request, set, await rotateOnRequest(keys, principalOf(request), rotation, context));
     },
-  });
-}
-
-function existingKeys({ deps, apiKeys }: ApiKeysOptions) {
-  const keys = { deps, apiKeys };
-
-  return operationController(deps, apiKeyOperations, {
     listApiKeys: async ({ query, request }) => {
       const { workspaceId } = principalOf(request);
       const asked = pageRequest(query, isApiKeyId);

@@ -23,17 +23,14 @@ import { checkBy } from "../body/validation.ts";
 import { findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { pageRequest } from "../lists/cursorPaging.ts";
 import { authorize, authorizeThenRead } from "../server/authorization.ts";
-import { operationController } from "../server/operationController.ts";
+import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { invalidHeader, Problem, refusedFor } from "../server/problem.ts";
 import { bodyOf, commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { attachmentOperations } from "./attachmentOperations.ts";
 import { attachmentJson } from "./attachmentResource.ts";
 
-interface AttachmentsOptions {
-  readonly deps: Dependencies;
-  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
-  readonly basePath: string;
+interface AttachmentsOptions extends ControllerOptions {
   /** The read model `attachments`. */
   readonly attachments: ReadModel;
 }

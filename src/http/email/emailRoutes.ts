@@ -19,7 +19,7 @@ import { dateTime } from "../body/dateTimeText.ts";
 import { catchUpIfInTime, findPage, type ReadModel } from "../lists/caughtUpReads.ts";
 import { createdRange, pageRequest } from "../lists/cursorPaging.ts";
 import { requireSender } from "../server/authorization.ts";
-import { operationController } from "../server/operationController.ts";
+import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
 import { sendBatch } from "./emailBatch.ts";
@@ -35,10 +35,7 @@ import { idempotencyKeyOf } from "./idempotencyKey.ts";
 import { type SendEmailBody, sendRequest } from "./sendEmailRequest.ts";
 import { sendProblem } from "./sendProblem.ts";
 
-interface EmailsOptions {
-  readonly deps: Dependencies;
-  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
-  readonly basePath: string;
+interface EmailsOptions extends ControllerOptions {
   /** The read model `emails`. */
   readonly emails: ReadModel;
   /** Why a message waits; null when it has ended. */

@@ -1,5 +1,4 @@
 import { listErasures } from "../../../projections/erasures.ts";
-import type { Dependencies } from "../../commands/dependencies.ts";
 import {
   type ErasureView,
   readErasure,
@@ -9,16 +8,13 @@ import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
-import { operationController } from "../server/operationController.ts";
+import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { erasureOperations } from "./erasureOperations.ts";
 import { erasureJson } from "./erasureResource.ts";
 
-interface ErasuresOptions {
-  readonly deps: Dependencies;
-  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
-  readonly basePath: string;
+interface ErasuresOptions extends ControllerOptions {
   /** The read model `erasures`. */
   readonly erasures: ReadModel;
 }

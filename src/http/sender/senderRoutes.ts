@@ -5,7 +5,7 @@ import type { SenderView } from "../../commands/sender/readSender.ts";
 import { confirmVerificationLink, readVerificationLink } from "../../commands/sender/verificationLink.ts";
 import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
-import { operationController } from "../server/operationController.ts";
+import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { addedSender } from "./addSenderRequest.ts";
@@ -15,10 +15,7 @@ import { senderJson } from "./senderResource.ts";
 import type { SenderVerification } from "./senderVerification.ts";
 import { verificationLinkPage } from "./verificationLinkPage.ts";
 
-interface SendersOptions {
-  readonly deps: Dependencies;
-  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
-  readonly basePath: string;
+interface SendersOptions extends ControllerOptions {
   /** The read model `senders`. */
   readonly senders: ReadModel;
   readonly verification: SenderVerification;

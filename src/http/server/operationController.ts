@@ -55,6 +55,13 @@ function hookOf(deps: Dependencies, route: Route, operation: Operation, rules: R
   return async ({ request }) => check(request);
 }
 
+/** What most controllers work with. */
+export interface ControllerOptions {
+  readonly deps: Dependencies;
+  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
+  readonly basePath: string;
+}
+
 /** The names of a path's parameters: `:id` is `id`. */
 type ParameterOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? Name | ParameterOf<Rest>

@@ -3,7 +3,6 @@ import {
   type SuppressionQuery,
   type SuppressionRow,
 } from "../../../projections/suppressions.ts";
-import type { Dependencies } from "../../commands/dependencies.ts";
 import {
   addSuppression,
   readSuppression,
@@ -14,16 +13,13 @@ import { definedMembers } from "../../kernel/definedMembers.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
 import { catchUpIfInTime, findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
-import { operationController } from "../server/operationController.ts";
+import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { type ListSuppressionsQuery, suppressionOperations } from "./suppressionOperations.ts";
 import { suppressionJson } from "./suppressionResource.ts";
 
-interface SuppressionsOptions {
-  readonly deps: Dependencies;
-  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
-  readonly basePath: string;
+interface SuppressionsOptions extends ControllerOptions {
   /** The read model `suppressions`. */
   readonly suppressions: ReadModel;
 }

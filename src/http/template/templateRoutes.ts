@@ -7,7 +7,7 @@ import { templateStatus } from "../../domain/template/state.ts";
 import { checkRules } from "../body/validation.ts";
 import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
-import { operationController } from "../server/operationController.ts";
+import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { Problem, refusedFor } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import {
@@ -28,10 +28,7 @@ import {
 } from "./templateOperations.ts";
 import { templateJson, versionJson } from "./templateResource.ts";
 
-interface TemplatesOptions {
-  readonly deps: Dependencies;
-  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
-  readonly basePath: string;
+interface TemplatesOptions extends ControllerOptions {
   /** The read model `templates`. */
   readonly templates: ReadModel;
 }

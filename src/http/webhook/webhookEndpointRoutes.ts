@@ -1,6 +1,4 @@
-import { Elysia } from "elysia";
-import { listWebhookEndpoints, webhookEndpoint } from "../../../projections/webhookEndpoints.ts";
-import type { Dependencies } from "../../commands/dependencies.ts";
+import { listWebhookEndpoints } from "../../../projections/webhookEndpoints.ts";
 import {
   deleteWebhookEndpoint,
   disableWebhookEndpoint,
@@ -15,23 +13,18 @@ import { ENDPOINTS_MAX, OVERLAP_SECONDS_DEFAULT } from "../../domain/webhook/dec
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
-import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { checkRules } from "../body/validation.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
-import { operationController } from "../server/operationController.ts";
+import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
+import { type EndpointRows, existingEndpoint } from "./existingEndpoint.ts";
 import { type DestinationRules, destinationOf } from "./webhookDestination.ts";
 import { type UpdateWebhookBody, webhookEndpointOperations } from "./webhookEndpointOperations.ts";
 import { endpointJson, webhookId } from "./webhookEndpointResource.ts";
 
-export interface WebhooksOptions {
-  readonly deps: Dependencies;
-  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
-  readonly basePath: string;
+export interface WebhooksOptions extends ControllerOptions, EndpointRows {
   readonly rules: DestinationRules;
-  /** The rows of `webhook-endpoints`, holding everything that was written of this workspace before the call; else 503. */
-  readonly caughtUpEndpoints: (workspaceId: string) => Promise<ReadDatabase>;
 }
 
 /** Why no endpoint is registered. */
@@ -47,10 +40,7 @@ interface Call {
 
 /** Registering, listing, reading, changing and deleting webhook endpoints, rotating their secrets, testing them. */
 export function webhookEndpointsController(options: WebhooksOptions) {
-  return new Elysia({ normalize: false })
-    .use(endpointCollection(options))
-    .use(singleEndpoint(options))
-    .use(endpointActions(options));
+  return endpointCollection(options).use(singleEndpoint(options));
 }
 
 function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: WebhooksOptions) {
@@ -62,13 +52,8 @@ function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: Webhoo
       const eventTypes = body.event_types ?? null;
       const context = commandContextOf(request, deps);
       const { workspaceId } = principalOf(request);
-      const outcome = await registerWebhook(deps, {
-        workspaceId,
-        url,
-        description,
-        eventTypes,
-        context,
-      });
+      const endpoint = { workspaceId, url, description, eventTypes };
+      const outcome = await registerWebhook(deps, { ...endpoint, context });
       if (outcome.kind !== "registered") throw new Problem(ENDPOINT_REFUSALS[outcome.kind]);
       set.status = 201;
       const { id, createdAt, secret } = outcome;
@@ -92,24 +77,16 @@ function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: Webhoo
   });
 }
 
-/** What the operations on one endpoint look up of a request. */
-function readerOf({ deps, caughtUpEndpoints }: WebhooksOptions) {
+function singleEndpoint(options: WebhooksOptions) {
+  const { deps, basePath, rules } = options;
   const nameOf = ({ request, params }: Call) => {
     return { workspaceId: principalOf(request).workspaceId, endpointId: webhookId("/id", params.id) };
   };
   const shown = async (call: Call) => {
     const { workspaceId, endpointId } = nameOf(call);
-    const row = webhookEndpoint(await caughtUpEndpoints(workspaceId), workspaceId, endpointId);
-    if (row === null) throw new Problem("WEBHOOK_NOT_FOUND");
-    return endpointJson(row);
+    return endpointJson(await existingEndpoint(options, workspaceId, endpointId));
   };
   const context = ({ request }: Call) => commandContextOf(request, deps);
-  return { nameOf, shown, context };
-}
-
-function singleEndpoint(options: WebhooksOptions) {
-  const { deps, rules } = options;
-  const { nameOf, shown, context } = readerOf(options);
 
   return operationController(deps, webhookEndpointOperations, {
     getWebhook: shown,
@@ -126,15 +103,6 @@ function singleEndpoint(options: WebhooksOptions) {
       if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
       set.status = 204;
     },
-  });
-}
-
-/** Disabling, enabling and testing an endpoint, and giving it a new secret. */
-function endpointActions(options: WebhooksOptions) {
-  const { deps, basePath } = options;
-  const { nameOf, shown, context } = readerOf(options);
-
-  return operationController(deps, webhookEndpointOperations, {
     disableWebhook: async (call) => {
       await disableWebhookEndpoint(deps, nameOf(call), "manual", context(call));
       return shown(call);
@@ -175,9 +143,6 @@ async function endpointChange(
   { url: text, description, event_types: types }: UpdateWebhookBody,
   rules: DestinationRules,
 ): Promise<EndpointChange> {
-  if (text === undefined && description === undefined && types === undefined) {
-    throw invalid("", "names nothing to change");
-  }
   const url = text === undefined ? undefined : await destinationOf(text, rules);
   return definedMembers({ url, description, eventTypes: types });
 }

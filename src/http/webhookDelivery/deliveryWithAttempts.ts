@@ -1,7 +1,13 @@
-import { isMissed, type WebhookDeliveryRow } from "../../../projections/webhookDeliveries/queries.ts";
+import {
+  isMissed,
+  type WebhookDeliveryRow,
+  webhookDelivery,
+} from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readWebhookHistory } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
+import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
+import { Problem } from "../server/problem.ts";
 import { originOf } from "./redelivery.ts";
 import { answerOpener, deliveryJson, webhookHistoryJson } from "./webhookDeliveryResource.ts";
 
@@ -11,4 +17,15 @@ export async function deliveryWithAttempts(deps: Dependencies, row: WebhookDeliv
   const { payload, answer } = await mapToWebhookEvent(deps, originOf(row));
   const told = webhookHistoryJson(history, isMissed(row), answerOpener(deps.keys, answer));
   return { ...deliveryJson(row), ...told, payload };
+}
+
+/** A delivery to an endpoint. Throws NOT_FOUND. */
+export async function existingDelivery(
+  deliveries: ReadModel,
+  endpointId: string,
+  id: string,
+): Promise<WebhookDeliveryRow> {
+  const row = webhookDelivery(await caughtUpRows(deliveries), endpointId, id);
+  if (row === null) throw new Problem("NOT_FOUND");
+  return row;
 }

@@ -1,21 +1,17 @@
 import { MISSED_KEPT_MS } from "../../../projections/webhookDeliveries/fanOut.ts";
-import {
-  listWebhookDeliveries,
-  type WebhookDeliveryRow,
-  webhookDelivery,
-} from "../../../projections/webhookDeliveries/queries.ts";
-import { webhookEndpoint } from "../../../projections/webhookEndpoints.ts";
+import { listWebhookDeliveries } from "../../../projections/webhookDeliveries/queries.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { caughtUpRows, findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
+import { findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { operationController } from "../server/operationController.ts";
-import { invalid, Problem } from "../server/problem.ts";
+import { invalid } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
+import { activeEndpoint, existingEndpoint } from "../webhook/existingEndpoint.ts";
 import { webhookId } from "../webhook/webhookEndpointResource.ts";
 import type { WebhooksOptions } from "../webhook/webhookEndpointRoutes.ts";
-import { deliveryWithAttempts } from "./deliveryWithAttempts.ts";
+import { deliveryWithAttempts, existingDelivery } from "./deliveryWithAttempts.ts";
 import { recoverSince, redeliver } from "./redelivery.ts";
 import { type ListWebhookDeliveriesQuery, webhookDeliveryOperations } from "./webhookDeliveryOperations.ts";
 import { deliveryJson } from "./webhookDeliveryResource.ts";
@@ -31,29 +27,14 @@ interface Call {
 }
 
 /** Looking at what became of deliveries, and asking for them once more. */
-export function webhookDeliveriesController({
-  deps,
-  basePath,
-  caughtUpEndpoints,
-  deliveries,
-}: DeliveriesOptions) {
-  const endpointOf = async ({ request, params }: Call) => {
-    const { workspaceId } = principalOf(request);
-    const id = webhookId("/id", params.id);
-    const row = webhookEndpoint(await caughtUpEndpoints(workspaceId), workspaceId, id);
-    if (row === null) throw new Problem("WEBHOOK_NOT_FOUND");
-    return row;
-  };
-  const activeEndpointOf = async (call: Call) => {
-    const endpoint = await endpointOf(call);
-    if (endpoint.status === "disabled") throw new Problem("WEBHOOK_DISABLED");
-    return endpoint;
-  };
-  const deliveryOf = async (endpointId: string, text: string): Promise<WebhookDeliveryRow> => {
-    const row = webhookDelivery(await caughtUpRows(deliveries), endpointId, webhookId("/delivery_id", text));
-    if (row === null) throw new Problem("NOT_FOUND");
-    return row;
-  };
+export function webhookDeliveriesController(options: DeliveriesOptions) {
+  const { deps, basePath, deliveries } = options;
+  const endpointOf = async ({ request, params }: Call) =>
+    existingEndpoint(options, principalOf(request).workspaceId, webhookId("/id", params.id));
+  const activeEndpointOf = async ({ request, params }: Call) =>
+    activeEndpoint(options, principalOf(request).workspaceId, webhookId("/id", params.id));
+  const deliveryOf = async (endpointId: string, text: string) =>
+    existingDelivery(deliveries, endpointId, webhookId("/delivery_id", text));
 
   return operationController(deps, webhookDeliveryOperations, {
     listWebhookDeliveries: async ({ query, ...call }) => {
@@ -80,11 +61,7 @@ export function webhookDeliveriesController({
       const since = recoveredSince(body.since, deps.clock.now());
       const { id } = await activeEndpointOf(call);
       const context = commandContextOf(call.request, deps);
-      const { requested, hasMore } = await recoverSince(
-        { deps, deliveries },
-        { endpointId: id, since },
-        context,
-      );
+      const { requested, hasMore } = await recoverSince(options, { endpointId: id, since }, context);
       return { object: "webhook_recovery", requested, has_more: hasMore };
     },
   });

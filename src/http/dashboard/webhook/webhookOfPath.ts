@@ -2,53 +2,50 @@ import {
   failuresInARow,
   listWebhookDeliveries,
   type WebhookDeliveryRow,
-  webhookDelivery,
 } from "../../../../projections/webhookDeliveries/queries.ts";
-import { type WebhookEndpointRow, webhookEndpoint } from "../../../../projections/webhookEndpoints.ts";
+import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import type { ReadDatabase } from "../../../ports/readDatabase.ts";
-import { caughtUpRows } from "../../lists/caughtUpReads.ts";
 import { Problem } from "../../server/problem.ts";
+import type { ProblemCode } from "../../server/problemCodes.ts";
+import { activeEndpoint, existingEndpoint } from "../../webhook/existingEndpoint.ts";
+import { existingDelivery } from "../../webhookDelivery/deliveryWithAttempts.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /** The endpoint that the path names. Throws WEBHOOK_NOT_FOUND where the workspace has none of this id. */
-export async function endpointOf(
+export function endpointOf(
   { webhooks }: DashboardOptions,
   context: PageContext,
 ): Promise<WebhookEndpointRow> {
-  const { workspaceId } = context;
-  const id = idIn(context, "id");
-  const row = id && webhookEndpoint(await webhooks.caughtUpEndpoints(workspaceId), workspaceId, id);
-  if (!row) throw new Problem("WEBHOOK_NOT_FOUND");
-  return row;
+  return existingEndpoint(webhooks, context.workspaceId, idIn(context, "id", "WEBHOOK_NOT_FOUND"));
 }
 
 /** The same where it must take deliveries. Throws WEBHOOK_DISABLED. */
-export async function activeEndpointOf(
-  options: DashboardOptions,
+export function activeEndpointOf(
+  { webhooks }: DashboardOptions,
   context: PageContext,
 ): Promise<WebhookEndpointRow> {
-  const endpoint = await endpointOf(options, context);
-  if (endpoint.status === "disabled") throw new Problem("WEBHOOK_DISABLED");
-  return endpoint;
+  return activeEndpoint(webhooks, context.workspaceId, idIn(context, "id", "WEBHOOK_NOT_FOUND"));
 }
 
 /** The delivery to an endpoint that the path names. Throws NOT_FOUND. */
-export async function deliveryOf(
+export function deliveryOf(
   { readModel }: DashboardOptions,
   endpointId: string,
   context: PageContext,
 ): Promise<WebhookDeliveryRow> {
-  const id = idIn(context, "delivery");
-  const row = id && webhookDelivery(await caughtUpRows(readModel("webhook-deliveries")), endpointId, id);
-  if (!row) throw new Problem("NOT_FOUND");
-  return row;
+  return existingDelivery(
+    readModel("webhook-deliveries"),
+    endpointId,
+    idIn(context, "delivery", "NOT_FOUND"),
+  );
 }
 
-function idIn({ params }: PageContext, name: string): string | null {
+function idIn({ params }: PageContext, name: string, code: ProblemCode): string {
   const text = params[name] ?? "";
-  return isUuid(text) ? text.toLowerCase() : null;
+  if (!isUuid(text)) throw new Problem(code);
+  return text.toLowerCase();
 }
 
 /** How an endpoint has fared, as far as its newest deliveries say. Times are RFC 3339. */
