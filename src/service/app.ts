@@ -38,6 +38,8 @@ import { bootstrap, hasBootstrapKey, hasWorkspace } from "./firstRun.ts";
 import { makeControllers } from "./httpControllers.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import { openLocalControl } from "./localControlServer.ts";
+import { type ActivityCounts, activityCounts } from "./metrics/activityCounts.ts";
+import { serviceMetrics } from "./metrics/serviceMetrics.ts";
 import { openInstanceFromConfig } from "./openInstanceFromConfig.ts";
 import { requireDkimKeys } from "./requireDkimKeys.ts";
 import { directoryError } from "./startupErrors.ts";
@@ -56,6 +58,8 @@ export interface RunningApp {
   readonly submission: { readonly host: string; readonly port: number } | null;
   /** Where mail that comes back is taken; null where it is not. */
   readonly inbound: { readonly host: string; readonly port: number } | null;
+  /** Where figures are read; null where they are not. */
+  readonly metrics: URL | null;
   /** Whether the key of a first run is still in its file. */
   readonly hasBootstrapKey: boolean;
   /** Whether nobody can use it yet: a log without a workspace, and no first run to make one. */
@@ -79,21 +83,23 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   await using undo = new AsyncDisposableStack();
   await requireDkimKeys(config);
   // Before anything is made: a HOST or PORT that cannot be had leaves no data behind.
-  const listeners = await openListeners(config, logger);
+  const counts = config.metrics && activityCounts();
+  const listeners = await openListeners(config, logger, counts);
   undo.defer(() => listeners.kill());
   const reached = { ...config, baseUrl: withPort(config.baseUrl, listeners.url.port) };
   const lock = lockData(config.dataDir);
   undo.defer(() => lock.release());
   const writingThreads = writingThreadsFor(availableParallelism());
-  const store = await openStore(config, { cacheKib: config.storeCacheKib, writingThreads });
-  undo.defer(() => store.close());
+  const log = await openStore(config, { cacheKib: config.storeCacheKib, writingThreads });
+  undo.defer(() => log.close());
+  const store = counts?.counted(log) ?? log;
   const content = openContentStore(config);
   const opened = await openInstanceFromConfig(config, store, content);
   requireNotFrozen(opened);
   const membership = await joinServices(config, store);
   // The reason why it cannot start is reported, and not that it could not be recorded.
   undo.defer(() => membership.leave().catch(() => {}));
-  const app = await runWith(reached, logger, { listeners, lock, store, content, opened, membership });
+  const app = await runWith(reached, logger, { listeners, lock, store, content, opened, membership, counts });
   undo.move();
   return app;
 }
@@ -127,10 +133,12 @@ interface AcquiredResources {
   readonly content: ContentStore;
   readonly opened: OpenInstance;
   readonly membership: ServiceMembership;
+  /** Null where no figures are read. */
+  readonly counts: ActivityCounts | null;
 }
 
 async function runWith(config: Config, logger: Logger, resources: AcquiredResources): Promise<RunningApp> {
-  const { store, content, opened, listeners, lock, membership } = resources;
+  const { store, content, opened, listeners, lock, membership, counts } = resources;
   const { logId, incarnation } = opened;
   const readers = readersOf(config, (file) => readModels.tellDamage(file));
   const deps = depsOn(config, { store, content, keys: opened.keys, readers });
@@ -147,10 +155,12 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const { freezeWatch, settled } = stopAtFreeze(deps, logger, { stopWork, leave });
   const maintenance = dashboardMaintenance(logCopyOf(config, incarnation), { logger, clock: deps.clock });
   const served = { deps, readers, freezeWatch, maintenance, ...workers };
-  const { controllers, dashboard } = await makeControllers(config, served);
+  const { controllers, dashboard, readiness } = await makeControllers(config, served);
   const isClosed = () => freezeWatch.isFrozen();
   listeners.answer({ deps, controllers, requests, isClosed });
   const inFlight = () => ({ requests: listeners.inFlightCount(), deliveries: workers.inFlightCount() });
+  if (counts !== null)
+    listeners.metrics?.answer(serviceMetrics({ deps, readers, counts, readiness, inFlight }));
   const { delivery } = workers;
   const { url } = listeners;
   const status = serviceStatus({ ...listeners, config, deps, readers, delivery, logId, inFlight });
@@ -162,6 +172,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   return {
     url,
     ...smtpPorts(listeners),
+    metrics: listeners.metrics?.url ?? null,
     isWithoutWorkspace,
     held,
     hasBootstrapKey: hasBootstrapKey(config.dataDir),

@@ -53,6 +53,8 @@ interface Serving {
 interface Controllers {
   readonly controllers: readonly AnyElysia[];
   readonly dashboard: Dashboard;
+  /** What `/health/ready` looks at. */
+  readonly readiness: ReturnType<typeof readinessOf>;
 }
 
 /** The door's controllers, each with the read model that it asks. */
@@ -123,7 +125,7 @@ export async function makeControllers(config: Config, serving: Serving): Promise
       document: lazy(() => openApiDocument({ operations, baseUrl: config.baseUrl, version })),
     }),
   ];
-  return { controllers, dashboard };
+  return { controllers, dashboard, readiness };
 }
 
 /** What the routes of webhooks work with, those of the API and those of the dashboard. */

@@ -11,6 +11,8 @@ import type { SubmissionPort } from "../ports/submission/submissionServer.ts";
 import type { Config } from "./config/config.ts";
 import { basePathOf } from "./httpControllers.ts";
 import { type InboundMail, openInboundMail } from "./inboundMail.ts";
+import type { ActivityCounts } from "./metrics/activityCounts.ts";
+import { type MetricsPort, openMetricsPort } from "./metrics/metricsPort.ts";
 import { openSubmission } from "./openSubmission.ts";
 import { listenError } from "./startupErrors.ts";
 
@@ -30,6 +32,8 @@ export interface Listeners {
   readonly submission: SubmissionPort<Principal> | null;
   /** Null where nothing that comes back is taken. */
   readonly inbound: InboundMail | null;
+  /** Null where no figures are read. */
+  readonly metrics: MetricsPort | null;
   /** From now on requests are answered; those that have come before have waited for it. */
   answer(answering: Answering): void;
   /** Requests and mails that have no whole answer yet. */
@@ -39,20 +43,25 @@ export interface Listeners {
   kill(): Promise<void>;
 }
 
-/** Takes the ports. Throws what says why one of them cannot be had. */
-export async function openListeners(config: Config, logger: Logger): Promise<Listeners> {
+/** Takes the ports. Throws what says why one of them cannot be had. `counts`: what is answered is counted there. */
+export async function openListeners(
+  config: Config,
+  logger: Logger,
+  counts: ActivityCounts | null = null,
+): Promise<Listeners> {
   const { requestTimeoutMs, trustedProxies } = config;
-  const log = requestLogOf(config, logger);
+  const lines = requestLogOf(config, logger);
+  const log = counts?.countedLog(lines) ?? lines;
+  // Those that were taken are given back where another cannot be had.
+  await using undo = new AsyncDisposableStack();
   const port = bindPort(config, log);
-  const submission = await openSubmission(config, logger).catch(async (error: unknown) => {
-    await port.kill();
-    throw error;
-  });
-  const inbound = await openInboundMail(config, logger).catch(async (error: unknown) => {
-    submission?.kill();
-    await port.kill();
-    throw error;
-  });
+  undo.defer(() => port.kill());
+  const metrics = config.metrics && openMetricsPort(config.metrics);
+  undo.defer(() => metrics?.stop());
+  const submission = await openSubmission(config, logger);
+  undo.defer(() => submission?.kill());
+  const inbound = await openInboundMail(config, logger);
+  undo.move();
   // What callers use up is one for both.
   const rateLimits = makeRateLimits(config.authFailuresPerMinute);
   const bodies = new BodyAdmissionControl(config.bodyBytesInFlightMax);
@@ -61,6 +70,7 @@ export async function openListeners(config: Config, logger: Logger): Promise<Lis
     url: port.url,
     submission: submission?.port ?? null,
     inbound,
+    metrics,
     answer({ deps, controllers, requests, isClosed }) {
       port.answer({
         ...shared,
@@ -76,10 +86,11 @@ export async function openListeners(config: Config, logger: Logger): Promise<Lis
     inFlightCount: () => port.pending() + (submission?.port.taking() ?? 0),
     async stop() {
       await Promise.all([port.stop(), submission?.stop(), inbound?.stop(config.drainTimeoutMs)]);
+      await metrics?.stop();
     },
     async kill() {
       submission?.kill();
-      await Promise.all([port.kill(), inbound?.stop(0)]);
+      await Promise.all([port.kill(), inbound?.stop(0), metrics?.stop()]);
     },
   };
 }

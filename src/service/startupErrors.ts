@@ -4,6 +4,7 @@ import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import type { InboundMailConfig } from "./config/inboundConfig.ts";
 import type { SubmissionConfig } from "./config/submissionConfig.ts";
+import type { MetricsConfig } from "./metrics/metricsConfig.ts";
 
 /** What the operating system says, for somebody who reads it for the first time. */
 const SYSTEM_FAULTS: Readonly<Record<string, string>> = {
@@ -71,6 +72,11 @@ export function submissionListenError({ host, port }: SubmissionConfig, error: u
 /** As {@link listenError}, of where mail that comes back is taken. */
 export function inboundListenError({ host, port }: InboundMailConfig, error: unknown): unknown {
   return listenAddressError({ host, port, settings: { host: "INBOUND_HOST", port: "INBOUND_PORT" } }, error);
+}
+
+/** As {@link listenError}, of where figures are read. */
+export function metricsListenError({ host, port }: MetricsConfig, error: unknown): unknown {
+  return listenAddressError({ host, port, settings: { host: "METRICS_HOST", port: "METRICS_PORT" } }, error);
 }
 
 function listenAddressError({ host, port, settings }: ListenAddress, error: unknown): unknown {

@@ -18,6 +18,7 @@ export async function serve(config: Config): Promise<void> {
   logger.info({ url: app.url.href, store: config.storeUrl.split(":", 1)[0] }, "listening");
   if (app.submission !== null) logger.info(app.submission, "taking mail over SMTP");
   if (app.inbound !== null) logger.info(app.inbound, "taking mail that comes back");
+  if (app.metrics !== null) logger.info({ url: new URL("/metrics", app.metrics).href }, "answering metrics");
   for (const warning of startupWarnings(config, { ...app, isGreeted })) logger.warn(warning);
   const signal = await stopAsked;
   logDrain(config, logger, { app, signal });

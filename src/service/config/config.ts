@@ -1,4 +1,5 @@
 import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
+import { type MetricsConfig, readMetricsConfig } from "../metrics/metricsConfig.ts";
 import { ConfigError } from "./configError.ts";
 import { type ContentConfig, readContentConfig } from "./contentConfig.ts";
 import { type DkimConfig, readDkimConfig } from "./dkimConfig.ts";
@@ -30,6 +31,8 @@ export interface Config
     InboundConfig {
   /** Null: nothing is taken over SMTP. */
   readonly submission: SubmissionConfig | null;
+  /** Null: figures can be read nowhere. */
+  readonly metrics: MetricsConfig | null;
   readonly webhooks: WebhookConfig;
   /** What a workspace may use unless it was set for itself. */
   readonly limitsDefault: WorkspaceLimits;
@@ -54,6 +57,7 @@ export function readConfig(env: Environment): Config {
     ...readLoggingConfig(reader),
     ...readInboundConfig(reader, server.host),
     submission: readSubmissionConfig(reader, server.host),
+    metrics: readMetricsConfig(reader),
     webhooks: readWebhookConfig(reader),
     limitsDefault: readLimitsDefault(reader),
     misspelt: reader.misspelt(),

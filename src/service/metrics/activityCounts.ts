@@ -1,0 +1,42 @@
+import type { RequestLog } from "../../http/server/requestLog.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+
+/** What this process has done since its start. */
+export interface ActivityCounts {
+  /** Events that it has appended to the log, by type. */
+  readonly events: ReadonlyMap<string, number>;
+  /** Requests that it has answered, by status. */
+  readonly requests: ReadonlyMap<number, number>;
+  /** The store, with what is appended counted. */
+  counted(store: EventStore): EventStore;
+  /** The request log, with what is answered counted. */
+  countedLog(log: RequestLog): RequestLog;
+}
+
+export function activityCounts(): ActivityCounts {
+  const events = new Map<string, number>();
+  const requests = new Map<number, number>();
+  return {
+    events,
+    requests,
+    counted(store) {
+      const append: EventStore["append"] = async (stream, appended, expected, options) => {
+        const result = await store.append(stream, appended, expected, options);
+        for (const { type } of appended) countUp(events, type);
+        return result;
+      };
+      return Object.assign(Object.create(store) as EventStore, { append });
+    },
+    countedLog: (log) => ({
+      ...log,
+      answered(end) {
+        if (!end.hasHungUp) countUp(requests, end.status);
+        log.answered(end);
+      },
+    }),
+  };
+}
+
+function countUp<Key>(counts: Map<Key, number>, key: Key): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}

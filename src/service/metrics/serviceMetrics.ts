@@ -1,0 +1,111 @@
+import { version } from "../../../package.json";
+import { countReady } from "../../../projections/emails/mailQueue.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import type { Check } from "../../http/health/healthRoutes.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
+import { ReadDatabaseError } from "../../ports/readDatabase.ts";
+import type { Readers } from "../../readModels/readers.ts";
+import type { ActivityCounts } from "./activityCounts.ts";
+import { type Metric, prometheusText } from "./prometheusText.ts";
+
+/** Messages that are counted; more are shown as this many. */
+const DUE_MAX = 10_000;
+const MICROSECONDS = 1_000_000;
+
+interface MetricsOptions {
+  readonly deps: Dependencies;
+  readonly readers: Readers;
+  readonly counts: ActivityCounts;
+  readonly readiness: () => Promise<Readonly<Record<string, Check>>>;
+  inFlight(): { readonly requests: number; readonly deliveries: number };
+}
+
+/** The figures of a running service as Prometheus reads them. No address and no id is among them. */
+export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
+  const startedAt = Date.now();
+  return async () => {
+    const checks = await options.readiness();
+    return prometheusText([
+      ...processMetrics(startedAt),
+      gauge("postledger_info", "What runs here.", [{ labels: { version }, value: 1 }]),
+      ...stateMetrics(options, checks),
+      ...countMetrics(options.counts),
+    ]);
+  };
+}
+
+function gauge(name: string, help: string, samples: Metric["samples"]): Metric {
+  return { name, help, type: "gauge", samples };
+}
+
+function processMetrics(startedAt: number): readonly Metric[] {
+  const { user, system } = process.cpuUsage();
+  return [
+    gauge("process_start_time_seconds", "When the process was started, in seconds since 1970.", [
+      { value: startedAt / SECOND_MS },
+    ]),
+    gauge("process_resident_memory_bytes", "Memory of the process.", [{ value: process.memoryUsage.rss() }]),
+    {
+      name: "process_cpu_seconds_total",
+      help: "Processor time of the process.",
+      type: "counter",
+      samples: [{ value: (user + system) / MICROSECONDS }],
+    },
+  ];
+}
+
+function stateMetrics(
+  { deps, readers, inFlight }: MetricsOptions,
+  checks: Readonly<Record<string, Check>>,
+): readonly Metric[] {
+  const { requests, deliveries } = inFlight();
+  return [
+    gauge(
+      "postledger_check_ok",
+      "1 where a check of /health/ready is well, else 0.",
+      Object.entries(checks).map(([check, { ok }]) => ({ labels: { check }, value: Number(ok) })),
+    ),
+    gauge(
+      "postledger_read_model_caught_up",
+      "1 where a read model is at the head of the log, else 0.",
+      readers.status().map(({ name, isCaughtUp }) => ({ labels: { name }, value: Number(isCaughtUp) })),
+    ),
+    gauge("postledger_disk_free_bytes", "Free space for DATA_DIR.", [{ value: deps.disk.freeBytes() }]),
+    gauge("postledger_requests_in_flight", "Requests that have no whole answer yet.", [{ value: requests }]),
+    gauge("postledger_deliveries_in_flight", "Messages and webhook calls that a worker is at.", [
+      { value: deliveries },
+    ]),
+    gauge(
+      "postledger_messages_due",
+      `Messages that should be delivered by now; ${DUE_MAX} at most.`,
+      dueOf(deps, readers),
+    ),
+  ];
+}
+
+/** None while the read model is being made anew. */
+function dueOf({ clock }: Dependencies, readers: Readers): Metric["samples"] {
+  try {
+    return [{ value: countReady(readers.reader("emails"), clock.now(), DUE_MAX) }];
+  } catch (error) {
+    if (error instanceof ReadDatabaseError) return [];
+    throw error;
+  }
+}
+
+function countMetrics({ events, requests }: ActivityCounts): readonly Metric[] {
+  return [
+    {
+      name: "postledger_events_appended_total",
+      help: "Events that this process has appended to the log, by type.",
+      type: "counter",
+      samples: [...events].map(([type, value]) => ({ labels: { type }, value })),
+    },
+    {
+      name: "postledger_http_responses_total",
+      help: "Requests that this process has answered, by status.",
+      type: "counter",
+      samples: [...requests].map(([status, value]) => ({ labels: { status: String(status) }, value })),
+    },
+  ];
+}

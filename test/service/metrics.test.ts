@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createServer } from "node:net";
+import { readConfig } from "../../src/service/config/config.ts";
+import { openMetricsPort } from "../../src/service/metrics/metricsPort.ts";
+import { prometheusText } from "../../src/service/metrics/prometheusText.ts";
+import { startTestApp, type TestApp } from "../support/service.ts";
+import { message, newKey } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startTestApp({ env: { METRICS_PORT: "0", DELIVERY: "on" } });
+});
+afterAll(() => app.remove());
+
+async function asked(path = "/metrics", options: RequestInit = {}) {
+  const answer = await fetch(new URL(path, app.app.metrics ?? "none:"), options);
+  return { answer, text: await answer.text() };
+}
+
+/** The value of a metric; null where it is not there. */
+async function figure(metric: string): Promise<number | null> {
+  const { text } = await asked();
+  const line = text.split("\n").find((one) => one.startsWith(`${metric} `));
+  return line === undefined ? null : Number(line.slice(metric.length));
+}
+
+const BOOTSTRAP_SENDER = "hello@example.com";
+
+test("metrics count what was accepted, what became of it, and what was answered", async () => {
+  expect(await figure('postledger_events_appended_total{type="EmailSent"}')).toBeNull();
+  const body = message({ from: BOOTSTRAP_SENDER });
+  for (const status of [202, 202, 400]) {
+    const sent = status === 202 ? body : {};
+    expect((await app.send(newKey(), sent)).status).toBe(status);
+  }
+  const counted = async () => (await figure('postledger_events_appended_total{type="EmailSent"}')) === 2;
+  await until(counted, "both to be sent");
+  expect(await figure('postledger_events_appended_total{type="EmailQueued"}')).toBe(2);
+  expect(await figure('postledger_http_responses_total{status="202"}')).toBe(2);
+  expect(await figure('postledger_http_responses_total{status="400"}')).toBe(1);
+  expect(await figure("postledger_messages_due")).toBe(0);
+});
+
+test("metrics say how the service is, in the format of Prometheus", async () => {
+  const { answer, text } = await asked();
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+  for (const check of ["store", "read_models", "disk", "relay"])
+    expect(await figure(`postledger_check_ok{check="${check}"}`)).toBe(1);
+  expect(await figure('postledger_read_model_caught_up{name="emails"}')).not.toBeNull();
+  expect(await figure("postledger_disk_free_bytes")).toBeGreaterThan(0);
+  const comment = /^# (?:HELP [a-z_]+ .+|TYPE [a-z_]+ (?:counter|gauge))$/;
+  const sample = /^[a-z_]+(?:\{[a-z_]+="[^"]*"\})? [\d.e+]+$/;
+  const odd = text
+    .trimEnd()
+    .split("\n")
+    .filter((line) => !comment.test(line) && !sample.test(line));
+  expect(odd).toEqual([]);
+});
+
+test("nothing else is answered there, and no metrics on the port of the API", async () => {
+  expect((await asked("/api/v1/emails")).answer.status).toBe(404);
+  expect((await asked("/metrics", { method: "POST" })).answer.status).toBe(405);
+  expect((await fetch(`${app.url}/metrics`)).status).toBe(404);
+});
+
+test("labels are escaped", () => {
+  const samples = [{ labels: { name: 'a"b\\c\nd' }, value: 1 }];
+  expect(prometheusText([{ name: "x", help: "y", type: "gauge", samples }])).toBe(
+    '# HELP x y\n# TYPE x gauge\nx{name="a\\"b\\\\c\\nd"} 1\n',
+  );
+});
+
+test("the settings are checked, and a port that is taken is named", async () => {
+  expect(readConfig({}).metrics).toBeNull();
+  expect(() => readConfig({ METRICS_PORT: "on" })).toThrow("METRICS_PORT must be off, or a whole number");
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const { port } = other.address() as { port: number };
+  expect(() => openMetricsPort({ host: "127.0.0.1", port })).toThrow(
+    `METRICS_PORT ${port} on 127.0.0.1 is in use`,
+  );
+  other.close();
+});
