@@ -258,6 +258,19 @@ describe("a service that starts warns", () => {
     ]);
   });
 
+  test("of variables that other programs would read, and of ours with our name before them", () => {
+    const env = {
+      SMTP_URL: "smtp://relay.example.com",
+      SMTP_HOST: "relay.example.com",
+      POSTLEDGER_PORT: "80",
+      POSTLEDGER_API_KEY: "pl_",
+    };
+    expect(warnings(env)).toEqual([
+      "SMTP_HOST is no setting and has no effect: did you mean SMTP_URL?",
+      "POSTLEDGER_PORT is no setting and has no effect: did you mean PORT?",
+    ]);
+  });
+
   test("of links in mail that nobody could open", () => {
     const open = { HOST: "0.0.0.0", TRUSTED_PROXIES: "10.0.0.0/8", VERIFICATION_FROM: "hello@example.com" };
     expect(warnings(open)).toEqual([

@@ -13,6 +13,12 @@ const WRONG_ENTRIES_SHOWN_MAX = 5;
 /** Shorter names are too near to those of other programs (HOME, HOST). */
 const NAME_CHARACTERS_MIN = 6;
 
+/** What other programs set for their relay, one variable for each part of ours. */
+const RELAY_PARTS = ["HOST", "PORT", "USER", "USERNAME", "PASS", "PASSWORD", "SECURE"];
+const RELAY_NAMES = new Set(RELAY_PARTS.map((part) => `SMTP_${part}`));
+/** Some programs begin the names of all their settings with their own. */
+const OUR_PREFIX = "POSTLEDGER_";
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Reads one variable after another and collects what is wrong with all of them. */
@@ -43,15 +49,25 @@ export class EnvironmentReader {
     return found ?? fallback;
   }
 
-  /** Variables that nobody has asked for and that are hardly another name than one of ours: slips, a sentence each. */
+  /** Variables that nobody has asked for and that somebody may have meant for one of ours: a sentence each. */
   misspelt(): readonly string[] {
-    const known = [...this.names].filter((name) => name.length >= NAME_CHARACTERS_MIN);
     return Object.keys(this.env)
       .filter((name) => name.length >= NAME_CHARACTERS_MIN && !this.names.has(name))
       .flatMap((name) => {
-        const meant = nearestName(name, known);
+        const meant = this.meantBy(name);
         return meant === null ? [] : [`${name} is no setting and has no effect: did you mean ${meant}?`];
       });
+  }
+
+  /** The setting that somebody may have meant by a name that is none; null where it is likely another program's. */
+  private meantBy(name: string): string | null {
+    if (RELAY_NAMES.has(name)) return "SMTP_URL";
+    const unprefixed = name.startsWith(OUR_PREFIX) ? name.slice(OUR_PREFIX.length) : "";
+    if (this.names.has(unprefixed)) return unprefixed;
+    return nearestName(
+      name,
+      [...this.names].filter((known) => known.length >= NAME_CHARACTERS_MIN),
+    );
   }
 
   /** A setting that has another name now must not be passed over in silence. */
