@@ -117,7 +117,7 @@ describe("a registered endpoint", () => {
       .then("disabled");
   });
 
-  test("signs with at most two secrets, and with the older one until its time is over", () => {
+  test("signs with its earlier secrets until their time is over, also where a rotation is repeated", () => {
     const now = Date.parse("2030-01-01T00:00:00Z");
     const rotated = (sealedSecret: string, overlapMs: number): WebhookEvent => ({
       type: "WebhookEndpointSecretRotated",
@@ -132,7 +132,13 @@ describe("a registered endpoint", () => {
     expect(once && signingSecrets(once, now + 999)).toEqual(["second", "sealed"]);
     expect(once && signingSecrets(once, now + 1_000)).toEqual(["second"]);
     const twice = fold(registered(1), rotated("second", 1_000), rotated("third", 1_000));
-    expect(twice && signingSecrets(twice, now)).toEqual(["third", "second"]);
+    expect(twice && signingSecrets(twice, now)).toEqual(["third", "second", "sealed"]);
+    expect(twice && signingSecrets(twice, now + 1_000)).toEqual(["third"]);
+    const leaked = fold(registered(1), rotated("second", 1_000), rotated("third", 0));
+    expect(leaked && signingSecrets(leaked, now)).toEqual(["third"]);
+    const names = ["second", "third", "fourth", "fifth", "sixth"];
+    const often = fold(registered(1), ...names.map((name) => rotated(name, 1_000)));
+    expect(often && signingSecrets(often, now)).toEqual(["sixth", "fifth", "fourth", "third"]);
     const atOnce = fold(registered(1), rotated("second", 0));
     expect(atOnce && signingSecrets(atOnce, now)).toEqual(["second"]);
   });

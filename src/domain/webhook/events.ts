@@ -28,7 +28,7 @@ const schemas = {
     reason: Type.Union([Type.Literal("manual"), Type.Literal("failing"), Type.Literal("gone")]),
   }),
   WebhookEndpointEnabled: Type.Object({ endpointId: Type.String() }),
-  /** The secret before this one signs beside it until `previousUntil`; one before that signs no more. */
+  /** The secret before this one signs beside it until `previousUntil`, and those before that no longer either. */
   WebhookEndpointSecretRotated: Type.Object({
     endpointId: Type.String(),
     sealedSecret: Type.String(),

@@ -5,6 +5,17 @@ import type { WebhookEvent } from "./events.ts";
 
 export type DisabledReason = Extract<WebhookEvent, { type: "WebhookEndpointDisabled" }>["data"]["reason"];
 
+interface PreviousSecret {
+  readonly sealedSecret: string;
+  readonly until: EpochMs;
+}
+
+/**
+ * Whoever gets no answer to a rotation asks again: the secret that receivers know is then not the last but one. So many
+ * sign beside the newest.
+ */
+const PREVIOUS_SECRETS_MAX = 3;
+
 export interface WebhookEndpoint {
   readonly id: string;
   /** Normalised. */
@@ -15,8 +26,8 @@ export interface WebhookEndpoint {
   /** Null while it is active. */
   readonly disabledReason: DisabledReason | null;
   readonly sealedSecret: string;
-  /** The secret before the last rotation, and until when it signs too. */
-  readonly previous: { readonly sealedSecret: string; readonly until: EpochMs } | null;
+  /** The secrets before the last rotations, the newest first, and until when each of them signs too. */
+  readonly previous: readonly PreviousSecret[];
 }
 
 /** The endpoints of one workspace by id; deleted ones are not there. */
@@ -43,7 +54,10 @@ function changed(endpoint: WebhookEndpoint, event: Change): WebhookEndpoint {
       return { ...endpoint, disabledReason: null };
     case "WebhookEndpointSecretRotated": {
       const { sealedSecret, previousUntil } = event.data;
-      const previous = { sealedSecret: endpoint.sealedSecret, until: epochMs(previousUntil) };
+      const until = epochMs(previousUntil);
+      const previous = [{ sealedSecret: endpoint.sealedSecret, until }, ...endpoint.previous]
+        .map((one) => ({ ...one, until: Math.min(one.until, until) }))
+        .slice(0, PREVIOUS_SECRETS_MAX);
       return { ...endpoint, sealedSecret, previous };
     }
     case "WebhookTestRequested":
@@ -57,7 +71,7 @@ function evolve({ endpoints }: WebhooksState, event: WebhookEvent): WebhooksStat
   const next = new Map(endpoints);
   if (event.type === "WebhookEndpointRegistered") {
     const { endpointId: id, url, description, eventTypes, sealedSecret } = event.data;
-    next.set(id, { id, url, description, eventTypes, sealedSecret, disabledReason: null, previous: null });
+    next.set(id, { id, url, description, eventTypes, sealedSecret, disabledReason: null, previous: [] });
   } else if (event.type === "WebhookEndpointDeleted") {
     next.delete(event.data.endpointId);
   } else {
@@ -72,7 +86,8 @@ export const webhookDecider: Decider<WebhooksState, WebhookEvent> = {
   evolve,
 };
 
-/** The encrypted secrets that sign at `now`, the newest first: one, or two during a rotation. */
+/** The encrypted secrets that sign at `now`, the newest first: one, or several during a rotation. */
 export function signingSecrets({ sealedSecret, previous }: WebhookEndpoint, now: EpochMs): readonly string[] {
-  return previous !== null && now < previous.until ? [sealedSecret, previous.sealedSecret] : [sealedSecret];
+  const others = previous.filter(({ until }) => now < until);
+  return [sealedSecret, ...others.map((one) => one.sealedSecret)];
 }

@@ -142,7 +142,8 @@ export const webhookEndpointOperations = {
   },
   rotateWebhookSecret: {
     summary: "Give a webhook endpoint a new signing secret",
-    description: "Both secrets sign while they overlap; a secret before these two signs no more.",
+    description:
+      "Both secrets sign while they overlap. Where a rotation is repeated, up to three earlier secrets sign until their overlap has passed, and none for longer than the newest rotation says.",
     tag,
     body: RotateSecretBody,
     isBodyOptional: true,

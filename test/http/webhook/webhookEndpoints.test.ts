@@ -80,7 +80,7 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     const overlapMs = async () => {
       log.webhooks.forget(owner.workspaceId);
       const { endpoints } = await log.webhooks.get(owner.workspaceId);
-      return (endpoints.get(id)?.previous?.until ?? 0) - Date.now();
+      return (endpoints.get(id)?.previous[0]?.until ?? 0) - Date.now();
     };
     expect((await rotate({ overlap_seconds: 0 })).status).toBe(200);
     expect(await overlapMs()).toBeLessThanOrEqual(0);
