@@ -136,7 +136,7 @@ function rotateQuestion({ url }: WebhookEndpointRow): Question {
       <>
         <p>
           <code>{url}</code> gets a new secret, which is shown once. Until the one before ends, both sign
-          every call, so that nothing is refused meanwhile. A secret before that one signs no more.
+          every call, so that nothing is refused meanwhile. Earlier secrets sign no longer than that.
         </p>
         <Select
           name="overlap_ms"
