@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -8,6 +8,7 @@ import { WriteAheadLog } from "../../src/adapters/sqlite/append/writeAheadLog.ts
 import { openLogDatabase } from "../../src/adapters/sqlite/openLogDatabase.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
+import { openStore } from "../../src/service/adapters/openStore.ts";
 import { until } from "../support/until.ts";
 import { newEvent } from "./eventStore.ts";
 
@@ -186,6 +187,22 @@ test("nothing is acknowledged behind what a killed service may have left unflush
   expect(flushes).toEqual(["rewritten", "rewritten", "rewritten", "written"]);
   expect((await store.read("one", 0, 10)).length).toBe(1);
   expect(await store.faults("whole")).toEqual([]);
+  await store.close();
+});
+
+test("a service waits at its start until all is written anew, however short the time of a call is", async () => {
+  const killed = await openLog();
+  await killed.append("one", [newEvent()], "noStream");
+  const left = join(folder, "left");
+  mkdirSync(left);
+  for (const suffix of ["", "-wal"])
+    copyFileSync(join(folder, `log.db${suffix}`), join(left, `events.db${suffix}`));
+  await killed.close();
+  flushes.length = 0;
+  isFlushed = () => flushes.length > 100;
+  const config = { storeUrl: `file:${left}`, storeTimeoutMs: 10 };
+  const store = await openStore(config, { writingThreads: "flushedAside" });
+  expect(flushes.length).toBe(102);
   await store.close();
 });
 

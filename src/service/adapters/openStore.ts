@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { WritingThreads } from "../../adapters/sqlite/append/logWriters.ts";
 import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { MINUTE_MS } from "../../kernel/time.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import type { Config } from "../config/config.ts";
 import { ConfigError } from "../config/configError.ts";
@@ -67,10 +68,13 @@ export async function openStore(
   }
 }
 
+/** It writes all of the write-ahead log anew, which may be 128 MB and more, on a slow disk. */
+const FIRST_FLUSH_MS_MAX = 2 * MINUTE_MS;
+
 /** What a service that was killed has left is on disk before the next one acts on it. Throws `StoreError`. */
 async function flushOrClose(store: EventStore): Promise<void> {
   try {
-    await store.flush();
+    await store.flush({ timeoutMs: FIRST_FLUSH_MS_MAX });
   } catch (error) {
     await store.close();
     throw error;
