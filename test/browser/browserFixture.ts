@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, describe, expect } from "bun:test";
-import { existsSync, mkdirSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect } from "bun:test";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { source as axeSource } from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import type { TestApp } from "../support/service.ts";
 
@@ -17,6 +16,8 @@ const executablePath = chromiumPath();
 /** How long a page may take for what a test waits for, in ms. */
 const WAIT_MS_MAX = 30_000;
 const START_MS_MAX = 60_000;
+/** Each page compiles it anew, and this is half of what the package's own `source` is. */
+const axeSource = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
 
 /** A window of the browser, and what went wrong in it. */
 export interface Window {
@@ -38,6 +39,77 @@ export interface TestBrowser {
   open(options?: WindowOptions): Promise<Window>;
 }
 
+/** Where a window is, and whether its pages may have scripts. */
+interface Tab {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  readonly javaScriptEnabled: boolean;
+}
+
+/**
+ * Windows that tests have left, emptied for other tests: in a new one a log-in and a page take three times as much of a
+ * processor, since it has a process of its own that knows none of the scripts.
+ */
+class Tabs {
+  private readonly free: Tab[] = [];
+  private readonly taken: Tab[] = [];
+
+  async take(browser: Browser, javaScriptEnabled: boolean): Promise<Tab> {
+    const at = this.free.findIndex((tab) => tab.javaScriptEnabled === javaScriptEnabled);
+    const [tab = await openTab(browser, javaScriptEnabled)] = at < 0 ? [] : this.free.splice(at, 1);
+    this.taken.push(tab);
+    return tab;
+  }
+
+  /** Empties the windows that are open, for other tests. */
+  async release(): Promise<void> {
+    const left = this.taken.splice(0);
+    await Promise.all(left.map(emptyTab));
+    this.free.push(...left);
+  }
+}
+
+async function openTab(browser: Browser, javaScriptEnabled: boolean): Promise<Tab> {
+  const context = await browser.newContext({
+    javaScriptEnabled,
+    timezoneId: "Europe/Berlin",
+    locale: "en-GB",
+  });
+  context.setDefaultTimeout(WAIT_MS_MAX);
+  return { context, page: await context.newPage(), javaScriptEnabled };
+}
+
+/** Ends what its page does, and takes away cookies, rights, and what pages have stored. */
+async function emptyTab({ context, page }: Tab): Promise<void> {
+  page.removeAllListeners();
+  const others = context.pages().filter((other) => other !== page);
+  await Promise.all(others.map((other) => other.close()));
+  await page.mouse.move(0, 0);
+  if (page.url().startsWith("http")) {
+    // A page of the same site without scripts: for an empty one the browser would begin another process. Where the
+    // service has ended already, its error takes the place.
+    const isThere = await page.goto(new URL("/health/live", page.url()).href).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) await page.evaluate("localStorage.clear(); sessionStorage.clear()");
+  }
+  await context.clearCookies();
+  await context.clearPermissions();
+}
+
+/** What goes wrong in a page from now on. */
+function errorsOf(page: Page): readonly string[] {
+  const errors: string[] = [];
+  page.on("pageerror", (error) => errors.push(String(error)));
+  page.on("console", (message) => {
+    // That a page itself is not there, or not allowed, is what some tests are about.
+    const isOfPage = message.location().url === page.url() && /status of 4\d\d/.test(message.text());
+    if (message.type() === "error" && !isOfPage) errors.push(message.text());
+  });
+  return errors;
+}
+
 /**
  * Tests in a real Chromium. Where none is found they are skipped, and the run of all tests says how many. Every name
  * has the word "browser" in it, by which they are counted.
@@ -45,7 +117,7 @@ export interface TestBrowser {
 export function describeInBrowser(name: string, tests: (browser: TestBrowser) => void): void {
   describe.skipIf(executablePath === null)(`in a browser: ${name}`, () => {
     let browser: Browser;
-    const contexts: BrowserContext[] = [];
+    const tabs = new Tabs();
     beforeAll(async () => {
       browser = await chromium.launch({
         executablePath: executablePath ?? "",
@@ -54,30 +126,14 @@ export function describeInBrowser(name: string, tests: (browser: TestBrowser) =>
         timeout: START_MS_MAX,
       });
     }, START_MS_MAX);
-    afterAll(async () => {
-      await Promise.all(contexts.map((context) => context.close()));
-      await browser?.close();
-    });
+    afterEach(() => tabs.release());
+    afterAll(() => browser?.close());
     tests({
       async open({ colorScheme = "light", width = 1280, height = 860, javaScriptEnabled = true } = {}) {
-        const context = await browser.newContext({
-          colorScheme,
-          javaScriptEnabled,
-          viewport: { width, height },
-          timezoneId: "Europe/Berlin",
-          locale: "en-GB",
-        });
-        contexts.push(context);
-        context.setDefaultTimeout(WAIT_MS_MAX);
-        const page = await context.newPage();
-        const errors: string[] = [];
-        page.on("pageerror", (error) => errors.push(String(error)));
-        page.on("console", (message) => {
-          // That a page itself is not there, or not allowed, is what some tests are about.
-          const isOfPage = message.location().url === page.url() && /status of 4\d\d/.test(message.text());
-          if (message.type() === "error" && !isOfPage) errors.push(message.text());
-        });
-        return { page, context, errors };
+        const { context, page } = await tabs.take(browser, javaScriptEnabled);
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height });
+        return { page, context, errors: errorsOf(page) };
       },
     });
   });
@@ -189,7 +245,7 @@ export async function expectGoodLooks(
     { look: "phone", colorScheme: "light", width: 390, height: 844 },
     { look: "narrow", colorScheme: "dark", width: 360, height: 740 },
   ] as const;
-  const { page, context, errors } = await browser.open();
+  const { page, errors } = await browser.open();
   await logIn(page);
   for (const { look, colorScheme, width, height } of looks) {
     await page.emulateMedia({ colorScheme });
@@ -200,5 +256,4 @@ export async function expectGoodLooks(
     await expectNoSideScroll(page);
     expect({ look, errors }).toEqual({ look, errors: [] });
   }
-  await context.close();
 }

@@ -68,7 +68,6 @@ describeInBrowser("pictures of the documentation", (browser) => {
       const picture = await window.page.screenshot();
       if (isWanted) await Bun.write(join(IMAGES, `dashboard-${name}.png`), picture);
       expect(picture.byteLength).toBeLessThan(PICTURE_BYTES_MAX);
-      await window.context.close();
     },
     TEST_MS_MAX,
   );

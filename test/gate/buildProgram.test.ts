@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { sourceCommandLine } from "../support/process/program.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 import { ROOT } from "../support/root.ts";
-import { startTestProcess } from "../support/service.ts";
+import { startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { buildProgram } from "./buildProgram.ts";
 
@@ -16,10 +16,9 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 /** What shows in which folder its modules are, and that its threads run. */
-async function shownBy(program: readonly string[]) {
-  const service = await startTestProcess({ program });
+async function shownBy({ url, call, send }: TestProcess) {
   const get = async (path: string) => {
-    const answer = await fetch(service.url + path);
+    const answer = await fetch(url + path);
     return { status: answer.status, text: await answer.text() };
   };
   const page = await get("/dashboard/log-in");
@@ -27,16 +26,14 @@ async function shownBy(program: readonly string[]) {
     ([, file = ""]) => file,
   );
   const assets = await Promise.all(files.map(get));
-  const sent = await service.send("a-first-message", {
+  const sent = await send("a-first-message", {
     from: "hello@example.com",
     to: "ada@example.net",
     subject: "Hello",
     html: "<p>Hello, <b>Ada</b>.</p>",
   });
-  const isListed = async () => (await service.call("GET", "/api/v1/emails")).json.data.length === 1;
+  const isListed = async () => (await call("GET", "/api/v1/emails")).json.data.length === 1;
   await until(isListed, "the thread of the read models to list it");
-  await service.kill("SIGTERM");
-  await rm(service.dataDir, { recursive: true });
   return {
     page: page.status,
     files,
@@ -45,9 +42,19 @@ async function shownBy(program: readonly string[]) {
   };
 }
 
+async function shownWhenStarted(program: readonly string[]) {
+  const service = await startTestProcess({ program });
+  try {
+    return await shownBy(service);
+  } finally {
+    await service.kill("SIGTERM");
+    await rm(service.dataDir, { recursive: true });
+  }
+}
+
 test("a built program serves what the source does, from any folder", async () => {
-  const built = await shownBy([await buildProgram(ROOT, folder)]);
-  expect(built).toEqual(await shownBy(sourceCommandLine(ROOT)));
+  const built = await shownWhenStarted([await buildProgram(ROOT, folder)]);
+  expect(built).toEqual(await shownWhenStarted(sourceCommandLine(ROOT)));
   expect(built).toMatchObject({ page: 200, sent: 202 });
   expect(built.files.length).toBeGreaterThan(1);
 });

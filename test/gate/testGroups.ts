@@ -1,5 +1,6 @@
 /** Files of these folders keep to what they have made, so that several of them may have one process. */
 const FOLDERS = [
+  "browser",
   "commands",
   "contract",
   "domain",
