@@ -1,6 +1,5 @@
 import type { Logger } from "pino";
 import { threadedReturnedMailParser } from "../adapters/postalMime/threadedReturnedMailParser.ts";
-import { openInboundMailServer } from "../adapters/smtpServer/inboundMailServer.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import {
   type ReturnAddress,
@@ -42,6 +41,8 @@ export async function openInboundMail(
 ): Promise<InboundMail | null> {
   const { inbound: place, bounceDomains, baseUrl } = config;
   if (place === null) return null;
+  // Only who takes mail over SMTP pays for loading the server.
+  const { openInboundMailServer } = await import("../adapters/smtpServer/inboundMailServer.ts");
   const counts = new Map<string, number>();
   const parser = threadedReturnedMailParser();
   let answering: Answering | null = null;

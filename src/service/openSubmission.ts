@@ -1,6 +1,5 @@
 import type { Logger } from "pino";
 import { threadedMailParser } from "../adapters/postalMime/threadedMailParser.ts";
-import { openSubmissionPort } from "../adapters/smtpServer/submissionPort.ts";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import { BODY_BYTES_MAX } from "../http/body/bodyLimits.ts";
 import type { SubmissionPort } from "../ports/submission/submissionServer.ts";
@@ -26,6 +25,8 @@ export async function openSubmission(
   logger: Logger,
 ): Promise<SubmissionServer | null> {
   if (config === null) return null;
+  // Only who takes mail over SMTP pays for loading the server.
+  const { openSubmissionPort } = await import("../adapters/smtpServer/submissionPort.ts");
   const port = await openSubmissionPort<Principal>({
     ...config,
     name: smtpName(baseUrl),

@@ -1,4 +1,3 @@
-import { fileTypeFromBuffer } from "file-type";
 import { excerpt } from "../../kernel/text/text.ts";
 import type {
   AttachmentInspector,
@@ -88,6 +87,8 @@ async function plainFault(bytes: Uint8Array, format: FileFormat): Promise<string
 }
 
 async function find(bytes: Uint8Array): Promise<string | null> {
+  // Loaded with the first file: a start does without it.
+  const { fileTypeFromBuffer } = await import("file-type");
   try {
     return (await fileTypeFromBuffer(bytes))?.ext ?? null;
   } catch {
