@@ -128,13 +128,20 @@ export function failingEndpoints(
     .map((row) => ({ workspaceId: String(row.workspace_id), endpointId: String(row.id) }));
 }
 
-/** Attempts that have failed since the last one that got through; null when none has. */
-export function failuresInARow(
-  db: ReadDatabase,
-  endpointId: string,
-): { readonly since: string; readonly failures: number } | null {
-  const row = db.get("SELECT since, failures FROM failing WHERE endpoint_id = ?", endpointId);
-  return row === undefined ? null : { since: String(row.since), failures: Number(row.failures) };
+/** Attempts that have failed since the last one that got through. */
+export interface FailuresInARow {
+  /** The first of them, RFC 3339. */
+  readonly since: string;
+  readonly failures: number;
+  /** The event that the last of them was to deliver. */
+  readonly eventId: string;
+}
+
+/** The failures of an endpoint since its last success; null when there are none. */
+export function failuresInARow(db: ReadDatabase, endpointId: string): FailuresInARow | null {
+  const row = db.get("SELECT since, failures, event_id FROM failing WHERE endpoint_id = ?", endpointId);
+  if (row === undefined) return null;
+  return { since: String(row.since), failures: Number(row.failures), eventId: String(row.event_id) };
 }
 
 /** Which deliveries of an endpoint to list. */

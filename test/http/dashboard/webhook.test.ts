@@ -7,6 +7,8 @@ import type { Tenant } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 import { startWebhookWorld, type WebhookWorld } from "../../support/webhook/webhookWorld.ts";
 
+/** An endpoint is left alone after fewer failures in a row: the rest waits. */
+const TESTS_UNTIL_LEFT_ALONE = 25;
 const SECRET = /whsec_[A-Za-z0-9+/]{43}=/;
 const HOSTILE = `<script>alert(1)</script>"'&`;
 
@@ -17,7 +19,7 @@ describe("the pages of webhooks", () => {
   let status = 200;
   let text = "ok";
   beforeAll(async () => {
-    world = await startWebhookWorld(sqliteStore, ["one", "two", "three", "four", "five", "six"], {
+    world = await startWebhookWorld(sqliteStore, ["one", "two", "three", "four", "five", "six", "seven"], {
       answer: (_call, response) => {
         response.statusCode = status;
         response.end(text);
@@ -125,6 +127,9 @@ describe("the pages of webhooks", () => {
     expect(failed).not.toContain("<script>alert");
     expect(failed).toContain("&quot;type&quot;: &quot;webhook.test&quot;");
     expect((await visitor.get("/webhooks")).html).toContain("failing");
+    const standing = (await visitor.get(`/webhooks/${id}`)).html;
+    expect(standing).toContain("The last call failed because it did not answer 2xx (status 500).");
+    expect(standing).toContain(`<a href="/dashboard${path}">Look at it</a>`);
     status = 200;
     text = "ok";
     expect((await visitor.post(`${path}/retry`)).status).toBe(303);
@@ -143,6 +148,18 @@ describe("the pages of webhooks", () => {
     expect(delivered).toContain(path);
     expect((await visitor.get(`/webhooks/${id}?status=skipped`)).html).toContain("None like that");
     expect((await visitor.get(`/webhooks/${id}?status=nonsense`)).html).toContain(path);
+  });
+
+  test("calls that an endpoint which fails keeps waiting are due, and not of some time ago", async () => {
+    const id = await registered("seven");
+    status = 500;
+    for (let sent = 0; sent < TESTS_UNTIL_LEFT_ALONE; sent += 1) await visitor.post(`/webhooks/${id}/test`);
+    let html = "";
+    await until(async () => {
+      html = (await visitor.get(`/webhooks/${id}?status=pending`)).html;
+      return html.includes("The last call failed") && />due<\/td>/.test(html);
+    }, "calls that wait their turn");
+    expect(html).not.toContain(" ago</time></td>");
   });
 
   test("what happened while an endpoint was disabled is recovered", async () => {

@@ -47,6 +47,8 @@ interface Shown {
   readonly endpoint: WebhookEndpointRow;
   readonly row: WebhookDeliveryRow;
   readonly delivery: WholeDelivery;
+  /** Whether nothing has got through to the endpoint since its last failure. */
+  readonly isFailing: boolean;
   readonly now: EpochMs;
 }
 
@@ -107,7 +109,7 @@ const SKIPPED: Readonly<Record<string, string>> = {
 };
 
 /** What has become of it, and what happens next. */
-function standing({ row: { status, dueAt, attempts }, delivery, now }: Shown) {
+function standing({ row: { status, dueAt, attempts }, delivery, isFailing, now }: Shown) {
   switch (status) {
     case "delivered":
       return "The endpoint has taken it.";
@@ -119,7 +121,11 @@ function standing({ row: { status, dueAt, attempts }, delivery, now }: Shown) {
       return `It was not sent: ${SKIPPED[delivery.skipped_reason ?? ""] ?? "the endpoint was not there to take it"}.`;
     default:
       return dueAt === null || dueAt <= now ? (
-        "It is due: the next attempt begins any moment."
+        isFailing ? (
+          "It is due, and waits its turn: while the endpoint fails, only now and then a call is tried there."
+        ) : (
+          "It is due: the next attempt begins any moment."
+        )
       ) : (
         <>
           The next attempt is <Ago at={dueAt} now={now} />.
@@ -158,6 +164,12 @@ const REASONS: Readonly<Record<string, string>> = {
   status: "it did not answer 2xx",
   redirected: "it answered with another address, and nobody follows that",
 };
+
+/** Why an attempt failed, as the end of a sentence. */
+export function failureText({ reason, status_code: code }: Pick<Attempt, "reason" | "status_code">): string {
+  const why = REASONS[reason ?? ""] ?? reason ?? "of something that was not recorded";
+  return code === null ? why : `${why} (status ${code})`;
+}
 
 const OUTCOMES: Readonly<Record<string, Tone>> = {
   running: "busy",

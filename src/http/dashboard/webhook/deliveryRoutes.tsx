@@ -1,5 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
+import { failuresInARow } from "../../../../projections/webhookDeliveries/queries.ts";
+import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import { deliveryWithAttempts } from "../../webhookDelivery/deliveryWithAttempts.ts";
 import { redeliver } from "../../webhookDelivery/redelivery.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -16,7 +18,11 @@ export function deliveryRoutes(options: DashboardOptions): readonly DashboardRou
       const endpoint = await endpointOf(options, context);
       const row = await deliveryOf(options, endpoint.id, context);
       const delivery = await deliveryWithAttempts(deps, row);
-      return deliveryPage(context, { endpoint, row, delivery, now: deps.clock.now() });
+      const failing = await scheduledRead(options.readModel("webhook-deliveries"), (db) =>
+        failuresInARow(db, endpoint.id),
+      );
+      const isFailing = failing !== null;
+      return deliveryPage(context, { endpoint, row, delivery, isFailing, now: deps.clock.now() });
     }),
     post("/webhooks/:id/deliveries/:delivery/retry", "webhook:manage", async (context) => {
       const endpoint = await activeEndpointOf(options, context);

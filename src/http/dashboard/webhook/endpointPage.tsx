@@ -34,10 +34,18 @@ export function isDeliveryStatus(text: string): text is DeliveryStatus {
   return Object.hasOwn(STATUSES, text);
 }
 
+interface LastFailure {
+  readonly deliveryId: string;
+  /** Why, as the end of a sentence. */
+  readonly why: string;
+}
+
 interface Shown {
   readonly endpoint: ListedEndpoint;
   /** Why calls to it are blocked, where they fail and that is known. */
   readonly blockedReason: string | null;
+  /** The last call that failed, where they fail. */
+  readonly lastFailure: LastFailure | null;
   readonly filters: DeliveryFilters;
   readonly page: ListPage<WebhookDeliveryRow>;
   readonly now: EpochMs;
@@ -64,6 +72,7 @@ export function endpointPage(context: PageContext, shown: Shown): Page {
           </p>
         )}
         {shown.blockedReason === null ? null : <p class="standing bad">{shown.blockedReason}</p>}
+        <LastFailed context={context} shown={shown} />
         <EndpointFacts endpoint={endpoint} now={shown.now} />
         <Deliveries context={context} shown={shown} />
         <p class="actions">
@@ -98,6 +107,19 @@ const Actions: FC<{ readonly context: PageContext; readonly endpoint: ListedEndp
     </>
   );
 };
+
+/** What whoever runs the endpoint has to mend. */
+const LastFailed: FC<{ readonly context: PageContext; readonly shown: Shown }> = ({
+  context,
+  shown: { endpoint, lastFailure, blockedReason },
+}) =>
+  // Why calls are blocked is said above, and is why they fail.
+  lastFailure === null || blockedReason !== null ? null : (
+    <p class="standing bad">
+      The last call failed because {lastFailure.why}.{" "}
+      <a href={context.to(`/webhooks/${endpoint.id}/deliveries/${lastFailure.deliveryId}`)}>Look at it</a>
+    </p>
+  );
 
 const EndpointFacts: FC<{ readonly endpoint: ListedEndpoint; readonly now: EpochMs }> = ({
   endpoint,
@@ -165,7 +187,8 @@ const Deliveries: FC<{ readonly context: PageContext; readonly shown: Shown }> =
             { title: "Attempts", cell: ({ attempts }) => attempts, isNumber: true, isMinor: true },
             {
               title: "Next attempt",
-              cell: ({ dueAt }) => (dueAt === null ? "" : <Ago at={dueAt} now={now} />),
+              cell: ({ dueAt }) =>
+                dueAt === null ? "" : dueAt <= now ? "due" : <Ago at={dueAt} now={now} />,
               isMinor: true,
             },
             { title: "Happened", cell: ({ createdAt }) => <Time at={createdAt} /> },

@@ -1,17 +1,24 @@
 /** @jsxImportSource hono/jsx */
 
-import { listWebhookDeliveries } from "../../../../projections/webhookDeliveries/queries.ts";
+import {
+  type FailuresInARow,
+  listWebhookDeliveries,
+  webhookDelivery,
+} from "../../../../projections/webhookDeliveries/queries.ts";
 import { type EndpointChange, updateWebhookEndpoint } from "../../../commands/webhook/manageWebhooks.ts";
 import { isWebhookEventType } from "../../../domain/webhookEventTypes.ts";
+import { webhookDeliveryId } from "../../../kernel/ids.ts";
 import { findPage, scheduledRead, whenCaughtUp } from "../../lists/caughtUpReads.ts";
 import { pageRequest } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { blockedReason, destinationOf } from "../../webhook/webhookDestination.ts";
+import { deliveryWithAttempts } from "../../webhookDelivery/deliveryWithAttempts.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { cursorOf } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
+import { failureText } from "./deliveryPage.tsx";
 import {
   checkInput,
   type EndpointFaults,
@@ -61,11 +68,28 @@ async function shown(options: DashboardOptions, context: PageContext): Promise<P
   const isFailing = endpoint.status === "active" && standing.failing !== null;
   return endpointPage(context, {
     endpoint: { ...endpoint, ...standing },
+    lastFailure: isFailing ? await lastFailureOf(options, endpoint.id, standing.failing) : null,
     blockedReason: isFailing ? await blockedReason(endpoint.url, options.webhooks.rules) : null,
     filters,
     page,
     now: options.deps.clock.now(),
   });
+}
+
+/** The last call that failed; null where its event has left the log since. */
+async function lastFailureOf(
+  { deps, readModel }: DashboardOptions,
+  endpointId: string,
+  failing: FailuresInARow | null,
+) {
+  if (failing === null) return null;
+  const deliveryId = webhookDeliveryId(failing.eventId, endpointId);
+  const model = readModel("webhook-deliveries");
+  const row = await scheduledRead(model, (db) => webhookDelivery(db, endpointId, deliveryId));
+  if (row === null) return null;
+  const { attempt_log: attempts } = await deliveryWithAttempts(deps, row);
+  const failed = attempts.findLast(({ outcome }) => outcome === "failed");
+  return failed === undefined ? null : { deliveryId, why: failureText(failed) };
 }
 
 /** What the address says is wanted; what there is none of is not asked for. */

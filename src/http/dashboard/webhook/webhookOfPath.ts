@@ -1,4 +1,5 @@
 import {
+  type FailuresInARow,
   failuresInARow,
   listWebhookDeliveries,
   type WebhookDeliveryRow,
@@ -54,7 +55,7 @@ export interface EndpointHealth {
   /** When a delivery was given up last. */
   readonly gaveUpAt: string | null;
   /** What has failed since the last success. */
-  readonly failing: { readonly since: string; readonly failures: number } | null;
+  readonly failing: FailuresInARow | null;
 }
 
 export function endpointHealthOf(db: ReadDatabase, endpointId: string): EndpointHealth {
