@@ -36,3 +36,8 @@ export async function settleWithin<Result>(
     clearTimeout(timer);
   }
 }
+
+/** Gives timers and messages their turn. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,5 +1,6 @@
 import type { Projection } from "../../projections/projection.ts";
 import { UnreadableEventError } from "../kernel/event/codec.ts";
+import { nextTurn } from "../kernel/sleep.ts";
 import type { EventStore, LogBatch, Position, RecordedEvent } from "../ports/eventStore.ts";
 import { type ProjectedRows, ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { writeCheckpoint } from "./generations.ts";
@@ -223,15 +224,11 @@ export async function* feedToHead(store: EventStore, appliers: readonly Applier[
     }
     yield pending;
     pending = 0;
-    await yieldToTimers();
+    // A store that answers from memory would never let timers and messages have their turn.
+    await nextTurn();
   }
   // The reading covered all up to where the head was, though its last batch may end before that.
   feed({ events: [], position: head, caughtUp: true });
   for (const applier of appliers) commit(applier);
   yield pending;
-}
-
-/** Gives timers and messages their turn: a store that answers from memory would never let them have one. */
-export function yieldToTimers(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
+import { nextTurn } from "../kernel/sleep.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { type EventStore, LOG_START, type Position } from "../ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
-import { type Applier, feedToHead, makeApplier, yieldToTimers } from "./applyEvents.ts";
+import { type Applier, feedToHead, makeApplier } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
 import {
   type Catalog,
@@ -146,7 +147,7 @@ async function compareAll(
       if (difference) onDifference(difference);
       if (rows % ROWS_PER_TURN === 0) {
         options.signal.throwIfAborted();
-        await (options.rest ?? yieldToTimers)();
+        await (options.rest ?? nextTurn)();
       }
     }
   }

@@ -265,7 +265,6 @@ function workOnErasures(
       attachmentUse: readers.reader("attachment-use"),
       areCaughtUp: async () =>
         (await waitUntilCaughtUp("emails")) && (await waitUntilCaughtUp("attachment-use")),
-      yieldToTimers: () => new Promise((resolve) => setImmediate(resolve)),
       truncateWriteAheadLogs: () => truncateWriteAheadLogs(sqliteReadDatabases, directory),
     }),
   ];

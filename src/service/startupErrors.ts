@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { messageOf } from "../kernel/text/errorReason.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
@@ -28,7 +29,7 @@ function systemCode(error: unknown): string | null {
 function fileFaultOf(error: unknown): string {
   const code = systemCode(error);
   if (code !== null && SYSTEM_FAULTS[code] !== undefined) return `${SYSTEM_FAULTS[code]} (${code})`;
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }
 
 /** Why a directory that a setting names cannot hold data. */

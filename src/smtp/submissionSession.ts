@@ -9,7 +9,7 @@ import type { BodyAdmissionControl } from "../http/body/bodyAdmission.ts";
 import type { RateLimits } from "../http/limits/rateLimits.ts";
 import type { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
 import { makeRequestTimeouts, type RequestTimeouts } from "../http/limits/requestTimeouts.ts";
-import { Problem } from "../http/server/problem.ts";
+import { Problem, unavailable } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
 import type { RequestLog } from "../http/server/requestLog.ts";
 import { newRequestId } from "../kernel/ids.ts";
@@ -52,14 +52,8 @@ const REFUSED: Readonly<Record<AuthenticationFault, string>> = {
 };
 
 const REVOKED = new Problem("UNAUTHORIZED", { detail: "the API key was revoked or has expired" });
-const FROZEN = new Problem("INTERNAL_ERROR", {
-  unavailable: true,
-  detail: "the log is frozen: the service continues elsewhere",
-});
-const TOO_LATE = new Problem("INTERNAL_ERROR", {
-  unavailable: true,
-  detail: "that took too long: send the mail again as it is",
-});
+const FROZEN = unavailable("the log is frozen: the service continues elsewhere");
+const TOO_LATE = unavailable("that took too long: send the mail again as it is");
 
 /** What decides about sessions of submission over SMTP: the keys, limits and rules of a send over HTTP. */
 export function submissionSession(options: SubmissionOptions): SubmissionHandlers<Principal> {

@@ -5,6 +5,7 @@ import {
   StreamDeletedError,
 } from "@eventstore/db-client";
 import { status } from "@grpc/grpc-js";
+import { messageOf } from "../../kernel/text/errorReason.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { AttemptTimedOutError } from "./deadline.ts";
 
@@ -74,9 +75,4 @@ export function moreInformative(earlier: unknown, later: unknown): unknown {
 export function unavailable(what: string, cause: unknown): StoreError {
   if (cause instanceof StoreError) return cause;
   return new StoreError("unavailable", `EventStoreDB: ${what}: ${messageOf(cause)}`, { cause });
-}
-
-/** What `error` says of itself. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,8 +1,8 @@
 import { EventStoreDBClient } from "@eventstore/db-client";
 import { sleep } from "../../kernel/sleep.ts";
+import { messageOf } from "../../kernel/text/errorReason.ts";
 import { adminHttpApi } from "./adminHttpApi.ts";
 import { BatchAppends } from "./append/batchAppends.ts";
-import { messageOf } from "./clientErrors.ts";
 import { deadlineIn } from "./deadline.ts";
 import { permitAddressesOverTls } from "./ipHostsOverTls.ts";
 

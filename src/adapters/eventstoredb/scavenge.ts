@@ -1,8 +1,9 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
 import { sleep } from "../../kernel/sleep.ts";
+import { messageOf } from "../../kernel/text/errorReason.ts";
 import type { Position, PurgeReport } from "../../ports/eventStore.ts";
 import { type AdminHttpApi, type AdminHttpResponse, adminHttpApi } from "./adminHttpApi.ts";
-import { messageOf, unavailable } from "./clientErrors.ts";
+import { unavailable } from "./clientErrors.ts";
 import { backoffMs, type Deadline, leftMs } from "./deadline.ts";
 import { readLog } from "./read/logReads.ts";
 import { readHeadOnce } from "./read/readHead.ts";

@@ -1,3 +1,4 @@
+import { parseJson } from "../../kernel/text/json.ts";
 import type { ContentCheck } from "./fileFormats.ts";
 
 /** Deeper nesting serves nobody and costs the parser, ours and the recipient's. */
@@ -50,12 +51,7 @@ function envelopeFault(text: string, component: string): string | null {
 
 function jsonFault(text: string): string | null {
   if (jsonDepth(text) > JSON_DEPTH_MAX) return `is nested more than ${JSON_DEPTH_MAX} levels deep`;
-  try {
-    JSON.parse(text);
-    return null;
-  } catch {
-    return "is not valid JSON";
-  }
+  return parseJson(text) === undefined ? "is not valid JSON" : null;
 }
 
 /**

@@ -5,6 +5,7 @@ import { readLines } from "../../adapters/directory/compressedLineFile.ts";
 import type { CopiedFile } from "../../adapters/directory/copyContentTree.ts";
 import { digestFile, isContentPath } from "../../adapters/directory/copyContentTree.ts";
 import { logFault } from "../../adapters/sqlite/vacuumCopy.ts";
+import { parseJson } from "../../kernel/text/json.ts";
 import { CommandFailure } from "../program/command.ts";
 
 /** The parts of a backup, below its directory. */
@@ -70,11 +71,9 @@ export class ManifestWriter {
 type Line = Readonly<Record<string, unknown>>;
 
 function parsed(line: string): Line {
-  try {
-    return JSON.parse(line) as Line;
-  } catch {
-    throw new BackupError("the list of the backup's files is damaged");
-  }
+  const value = parseJson(line);
+  if (value === undefined) throw new BackupError("the list of the backup's files is damaged");
+  return value as Line;
 }
 
 function factsOf(line: Line): BackupFacts {

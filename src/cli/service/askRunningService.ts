@@ -1,5 +1,6 @@
 import { get } from "node:http";
 import { isDirectoryLocked } from "../../adapters/sqlite/directoryLock.ts";
+import { parseJson } from "../../kernel/text/json.ts";
 import { type ServiceAddress, serviceAddress } from "../../service/localControlServer.ts";
 
 /** Far more than a service says of itself. */
@@ -42,17 +43,9 @@ function answerOf({ url, token }: ServiceAddress, path: string, timeoutMs: numbe
         // The address is what a file says: nobody knows who is there.
         if (text.length > ANSWER_CHARS_MAX) response.destroy(new Error("too long"));
       });
-      response.on("end", () => resolve(response.statusCode === 200 ? parsed(text) : null));
+      response.on("end", () => resolve(response.statusCode === 200 ? (parseJson(text) ?? null) : null));
       response.on("error", () => resolve(null));
     });
     request.on("error", () => resolve(null));
   });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -1,5 +1,6 @@
 import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/manageSuppressions.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
+import { parseJson } from "../../kernel/text/json.ts";
 import { excerpt } from "../../kernel/text/text.ts";
 import { csvRecords } from "./csvRecords.ts";
 
@@ -70,21 +71,13 @@ function csvEntries(text: string): readonly Entry[] | null {
 }
 
 function jsonEntries(text: string): readonly Entry[] | null {
-  const items = itemsOf(parsedJson(text));
+  const items = itemsOf(parseJson(text));
   const entries = items?.map((item, index) => {
     const place = `entry ${index + 1}`;
     if (typeof item === "string") return { place, address: item, note: "" };
     return { place, address: memberOf(item, ADDRESS_NAMES), note: memberOf(item, NOTE_NAMES) };
   });
   return entries ?? null;
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 /** A list, or the one list that an object has among its members; null for everything else. */

@@ -1,6 +1,6 @@
 import { isLogEvent } from "../../kernel/event/bookkeepingEvents.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
-import type { JsonObject } from "../../kernel/text/json.ts";
+import { type JsonObject, parseJson } from "../../kernel/text/json.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 
 /** The format of the lines; one that is not known is refused. */
@@ -156,11 +156,6 @@ function parsed(line: string): Fields {
 
 /** Null for what is no JSON object. */
 function objectIn(line: string): Fields | null {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isObject(value) ? value : null;
-  } catch {
-    // The parser's message repeats what it has read.
-    return null;
-  }
+  const value = parseJson(line);
+  return isObject(value) ? value : null;
 }

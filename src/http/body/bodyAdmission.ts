@@ -1,6 +1,6 @@
 import { invariant } from "../../kernel/assert.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
-import { Problem } from "../server/problem.ts";
+import { type Problem, unavailable } from "../server/problem.ts";
 import { BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX } from "./bodyLimits.ts";
 
 const SHARE_OF_SMALL = 1 / 8;
@@ -134,8 +134,7 @@ function smallPart(bytes: number): number {
 
 /** The connection ends with the answer: else what is left of the body would be read on and thrown away. */
 function cutOff(detail: string, retryAfterSeconds: number): Problem {
-  const headers = { "retry-after": String(retryAfterSeconds), connection: "close" };
-  return new Problem("INTERNAL_ERROR", { unavailable: true, headers, detail });
+  return unavailable(detail, { "retry-after": String(retryAfterSeconds), connection: "close" });
 }
 
 class Body implements IncomingBody {

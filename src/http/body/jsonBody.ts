@@ -1,4 +1,5 @@
-import type { Json } from "../../kernel/text/json.ts";
+import { nextTurn } from "../../kernel/sleep.ts";
+import { type Json, parseJson } from "../../kernel/text/json.ts";
 import { ERRORS_MAX, invalid, invalidHeader, refusedFor } from "../server/problem.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";
 import {
@@ -115,14 +116,6 @@ export async function requireNoBody(request: Request, body: IncomingBody): Promi
 
 /** The names of an object's members; null when the text is no JSON object. */
 function membersOf(text: string): readonly string[] | null {
-  try {
-    const value = JSON.parse(text) as unknown;
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value) : null;
-  } catch {
-    return null;
-  }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  const value = parseJson(text);
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value) : null;
 }

@@ -1,6 +1,6 @@
 import type { PageQuery, RowPage } from "../../../projections/keysetList.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
-import { Problem } from "../server/problem.ts";
+import { type Problem, unavailable } from "../server/problem.ts";
 import { encodeCursor, type Page } from "./cursorPaging.ts";
 import type { ReadScheduler } from "./readScheduler.ts";
 
@@ -55,7 +55,7 @@ export async function whenCaughtUp(model: ReadModel): Promise<void> {
 
 /** The answer to who cannot be shown a list as it is now. */
 export function notUpToDate(): Problem {
-  return new Problem("INTERNAL_ERROR", { unavailable: true, detail: "the list is not up to date yet" });
+  return unavailable("the list is not up to date yet");
 }
 
 /** The result of one query, once the scheduler lets it run. */

@@ -1,4 +1,4 @@
-import { Problem } from "../server/problem.ts";
+import { unavailable } from "../server/problem.ts";
 
 /** Reads that may wait; further ones are refused with a 503. */
 const WAITING_MAX = 2_000;
@@ -16,12 +16,7 @@ export class ReadScheduler {
 
   /** Resolves when the caller may run one query, before it awaits anything else. */
   async nextRead(): Promise<void> {
-    if (this.#waiting.length >= WAITING_MAX) {
-      throw new Problem("INTERNAL_ERROR", {
-        unavailable: true,
-        detail: "too many lists are asked for at once",
-      });
-    }
+    if (this.#waiting.length >= WAITING_MAX) throw unavailable("too many lists are asked for at once");
     await new Promise<void>((resolve) => {
       this.#waiting.push(resolve);
       if (this.#waiting.length === 1) setImmediate(this.#runNext);

@@ -6,7 +6,7 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
-import { invalid, Problem } from "../server/problem.ts";
+import { invalid, Problem, unavailable } from "../server/problem.ts";
 
 interface VerificationOptions {
   readonly deps: Dependencies;
@@ -62,7 +62,7 @@ async function verifyByDns(
 ) {
   const outcome = await verifyDomain(view, context).catch((error: unknown) => {
     if (!(error instanceof DnsUnavailableError)) throw error;
-    throw new Problem("INTERNAL_ERROR", { unavailable: true, detail: error.message });
+    throw unavailable(error.message);
   });
   if (outcome.kind === "limited") throw tooMany("look-ups", outcome.againAt, context.at);
   if (outcome.kind === "zoneFailing") {

@@ -31,6 +31,11 @@ export class Problem extends Error {
   }
 }
 
+/** The refusal of what may work a little later as it is: 503. */
+export function unavailable(detail: string, headers: Readonly<Record<string, string>> = {}): Problem {
+  return new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers });
+}
+
 /** When to come back after a 503, in seconds. */
 const RETRY_AFTER_SECONDS = 2;
 

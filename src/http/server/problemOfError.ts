@@ -3,7 +3,7 @@ import { StreamBusyError } from "../../commands/streamWriteQueue.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
-import { Problem } from "./problem.ts";
+import { Problem, unavailable } from "./problem.ts";
 
 /** The problem that a caller gets for an error; null when it is a bug, whose details stay inside. */
 export function problemOf(error: unknown): Problem | null {
@@ -12,23 +12,11 @@ export function problemOf(error: unknown): Problem | null {
     const headers = { "retry-after": String(Math.ceil(error.retryAfterMs / SECOND_MS)) };
     return new Problem("RATE_LIMITED", { detail: error.message, headers });
   }
-  if (error instanceof StreamBusyError) {
-    return new Problem("INTERNAL_ERROR", {
-      unavailable: true,
-      detail: "too many requests change the same resource at once; try again",
-    });
-  }
-  if (error instanceof StoreError && error.failure !== "tooLarge") {
-    return new Problem("INTERNAL_ERROR", {
-      unavailable: true,
-      detail: "the store cannot be reached; try again",
-    });
-  }
-  if (error instanceof ReadDatabaseError && error.failure !== "statement") {
-    return new Problem("INTERNAL_ERROR", {
-      unavailable: true,
-      detail: "the read model is not ready yet; try again",
-    });
-  }
+  if (error instanceof StreamBusyError)
+    return unavailable("too many requests change the same resource at once; try again");
+  if (error instanceof StoreError && error.failure !== "tooLarge")
+    return unavailable("the store cannot be reached; try again");
+  if (error instanceof ReadDatabaseError && error.failure !== "statement")
+    return unavailable("the read model is not ready yet; try again");
   return null;
 }

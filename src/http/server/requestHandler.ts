@@ -9,7 +9,7 @@ import { ReadsInFlight } from "../limits/readsInFlight.ts";
 import type { RequestsInFlight } from "../limits/requestsInFlight.ts";
 import { makeRequestTimeouts } from "../limits/requestTimeouts.ts";
 import { ResponseBuffer } from "../limits/responseBuffer.ts";
-import { Problem, problemResponse } from "./problem.ts";
+import { Problem, problemResponse, unavailable } from "./problem.ts";
 import { problemOf } from "./problemOfError.ts";
 import {
   openRequestContext,
@@ -205,5 +205,5 @@ function needsLog(request: Request, basePath: string): boolean {
 /** A 503 that says why, and that the same request may do better later. */
 function answerUnavailable(detail: string, context: RequestContext): Response {
   const { answerHeaders: headers } = context;
-  return answerProblem(new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }), context);
+  return answerProblem(unavailable(detail, headers), context);
 }

@@ -4,3 +4,8 @@ export function reasonOf(error: unknown): string {
   const cause = error.cause instanceof Error ? ` (${error.cause.message})` : "";
   return `${error.name}: ${error.message}${cause}`;
 }
+
+/** What an error says of itself. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -3,6 +3,15 @@ export type Json = string | number | boolean | null | readonly Json[] | { readon
 /** A JSON object: what an event's data and metadata are. */
 export type JsonObject = { readonly [key: string]: Json };
 
+/** What a text says as JSON; undefined where it is none. The parser's own message would repeat what it has read. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Canonical JSON (RFC 8785): keys sorted by UTF-16 code units, no white space, numbers and strings as
  * ECMAScript serialises them. Two requests that say the same have the same canonical bytes.

@@ -16,6 +16,7 @@ import { ACCEPTANCE_REVISION, emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
 import type { ErasureCounts } from "../../domain/erasure/events.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import { nextTurn } from "../../kernel/sleep.ts";
 import { type EpochMs, epochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";
@@ -30,8 +31,6 @@ export interface PersonErasureOptions extends Pick<PollingWork, "worker" | "rand
   readonly attachmentUse: ReadDatabase;
   /** Waits for a moment until both hold what is in the log now; false when they do not. */
   readonly areCaughtUp: () => Promise<boolean>;
-  /** Gives other work of the process a turn. */
-  readonly yieldToTimers: () => Promise<void>;
   /** Cuts back the read models' files; what remains of that, a sentence each. */
   readonly truncateWriteAheadLogs: () => Promise<readonly string[]>;
 }
@@ -146,7 +145,7 @@ const NOTHING: MessageCounts = {
 };
 
 async function eraseMessages(erasing: Erasing): Promise<MessageCounts> {
-  const { emails, request, yieldToTimers } = erasing;
+  const { emails, request } = erasing;
   let counts = NOTHING;
   let underWay = 0;
   let after: KeysetCursor | null = null;
@@ -158,7 +157,7 @@ async function eraseMessages(erasing: Erasing): Promise<MessageCounts> {
       else if (email !== null) counts = counted(counts, email, request.id);
     }
     after = page.next;
-    await yieldToTimers();
+    await nextTurn();
   } while (after !== null);
   if (underWay > 0) throw new NotYetError(`${underWay} messages are being delivered`);
   return counts;

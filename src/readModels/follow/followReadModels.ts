@@ -1,9 +1,9 @@
 import type { Projection } from "../../../projections/projection.ts";
-import { sleep } from "../../kernel/sleep.ts";
+import { nextTurn, sleep } from "../../kernel/sleep.ts";
 import { HOUR_MS } from "../../kernel/time.ts";
 import { type EventStore, LOG_START, type Position, StoreError } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
-import { commit, moveTo, stop, TRANSACTION_EVENTS_MAX, yieldToTimers } from "../applyEvents.ts";
+import { commit, moveTo, stop, TRANSACTION_EVENTS_MAX } from "../applyEvents.ts";
 import { type Catalog, type GenerationEntry, openOwnedCatalog } from "../generationCatalog.ts";
 import {
   clearAway,
@@ -142,7 +142,7 @@ class Follower {
         if (batch.events.length >= BUSY_BATCH_EVENTS) await sleep(BUSY_REST_MS, this.#signal);
       } else if (this.#live.uncommittedEvents >= TRANSACTION_EVENTS_MAX) {
         this.#commitLive(false);
-        await yieldToTimers();
+        await nextTurn();
       }
     }
     if (!this.#signal.aborted) throw new Error("the subscription to the log ended by itself");

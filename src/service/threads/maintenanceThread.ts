@@ -7,6 +7,7 @@ import type {
   MaintenanceResult,
   MaintenanceTask,
 } from "../../http/dashboard/audit/maintenanceTasks.ts";
+import { messageOf } from "../../kernel/text/errorReason.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
 import { rebuildReadModels } from "../../readModels/rebuildReadModels.ts";
@@ -109,10 +110,6 @@ async function run(start: MaintenanceStart): Promise<MaintenanceResult> {
   } finally {
     await store.close();
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 self.onmessage = ({ data }: MessageEvent<ToMaintenanceThread>) => {

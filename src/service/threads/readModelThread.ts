@@ -6,7 +6,7 @@ import { AuditSealer } from "../../commands/audit/auditSealer.ts";
 import { instanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 import { parseSigningKey } from "../../kernel/crypto/signingKey.ts";
 import { newId } from "../../kernel/ids.ts";
-import { reasonOf } from "../../kernel/text/errorReason.ts";
+import { messageOf, reasonOf } from "../../kernel/text/errorReason.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { auditSealing } from "../../reactors/audit/auditSealing.ts";
 import {
@@ -90,7 +90,7 @@ self.onmessage = ({ data }: MessageEvent<ToThread>) => {
   else {
     follow(data.start).then(
       () => post({ ended: null }),
-      (error: unknown) => post({ ended: error instanceof Error ? error.message : String(error) }),
+      (error: unknown) => post({ ended: messageOf(error) }),
     );
   }
 };

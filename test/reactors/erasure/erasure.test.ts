@@ -138,7 +138,6 @@ function worker(world: World, deps: Dependencies, troubles: unknown[] = []): Pol
     emails: world.readers.reader("emails"),
     attachmentUse: world.readers.reader("attachment-use"),
     areCaughtUp: world.areCaughtUp,
-    yieldToTimers: async () => {},
     truncateWriteAheadLogs: async () => [],
     worker: "test",
     random: () => 0,

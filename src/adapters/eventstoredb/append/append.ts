@@ -1,17 +1,12 @@
 import { sleep } from "../../../kernel/sleep.ts";
+import { messageOf } from "../../../kernel/text/errorReason.ts";
 import {
   type AppendResult,
   type ExpectedRevision,
   type NewEvent,
   StoreError,
 } from "../../../ports/eventStore.ts";
-import {
-  AppendFailedError,
-  failureKindOf,
-  messageOf,
-  moreInformative,
-  unavailable,
-} from "../clientErrors.ts";
+import { AppendFailedError, failureKindOf, moreInformative, unavailable } from "../clientErrors.ts";
 import type { Connection } from "../connection.ts";
 import { backoffMs, type Deadline, leftMs } from "../deadline.ts";
 import { positionText } from "../positions.ts";

@@ -1,7 +1,8 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
 import { Client, status } from "@grpc/grpc-js";
 import { sleep } from "../../../kernel/sleep.ts";
-import { messageOf, NotSentError } from "../clientErrors.ts";
+import { messageOf } from "../../../kernel/text/errorReason.ts";
+import { NotSentError } from "../clientErrors.ts";
 import { AttemptTimedOutError, backoffMs } from "../deadline.ts";
 import { internalsOf, type VendorInternals } from "../vendorInternals.ts";
 import { type AppendCall, BatchAppendCall } from "./batchAppendCall.ts";

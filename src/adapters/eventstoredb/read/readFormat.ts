@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../kernel/text/json.ts";
+import { type JsonObject, parseJson } from "../../../kernel/text/json.ts";
 import type { RecordedEvent } from "../../../ports/eventStore.ts";
 import { positionText } from "../positions.ts";
 import {
@@ -89,21 +89,13 @@ function noteSystemMetadata(system: SystemMetadata, entry: Uint8Array): void {
 
 /** What others have written may say of itself that it is JSON, and be none: it stays a text, for its codec to refuse. */
 function dataOf(text: string): object {
-  const value = parsed(text);
+  const value = parseJson(text);
   return (value === undefined ? text : value) as object;
 }
 
 function metadataOf(bytes: Uint8Array): JsonObject {
-  const metadata = parsed(textOf(bytes));
+  const metadata = parseJson(textOf(bytes));
   return typeof metadata === "object" && metadata !== null ? (metadata as JsonObject) : {};
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function plainBytes(bytes: Uint8Array): Uint8Array {

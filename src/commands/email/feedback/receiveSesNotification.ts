@@ -8,6 +8,7 @@ import {
   SNS_TYPES,
   type SnsMessage,
 } from "../../../kernel/crypto/snsSignature.ts";
+import { parseJson } from "../../../kernel/text/json.ts";
 import { DAY_MS, type EpochMs } from "../../../kernel/time.ts";
 import type { SnsEndpoint } from "../../../ports/snsEndpoint.ts";
 import { type FeedbackContext, recordEmailFeedback } from "./recordEmailFeedback.ts";
@@ -40,14 +41,10 @@ export type SesOutcome = "taken" | "refused" | "unavailable";
 
 /** The message as texts; null when it is none. */
 function snsMessage(text: string): SnsMessage | null {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return null;
-    const texts = Object.entries(parsed).filter(([, value]) => typeof value === "string");
-    return Object.fromEntries(texts) as SnsMessage;
-  } catch {
-    return null;
-  }
+  const parsed = parseJson(text);
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return null;
+  const texts = Object.entries(parsed).filter(([, value]) => typeof value === "string");
+  return Object.fromEntries(texts) as SnsMessage;
 }
 
 /** Whether it is worth asking Amazon whether it has signed the message. */
@@ -62,11 +59,7 @@ function mayBeOurs({ Type = "", TopicArn = "", SigningCertURL = "" }: SnsMessage
 
 /** What the notification is about; undefined when Amazon writes to people: it does after a confirmation. */
 function eventOf({ Message = "" }: SnsMessage): unknown {
-  try {
-    return JSON.parse(Message);
-  } catch {
-    return undefined;
-  }
+  return parseJson(Message);
 }
 
 /** Makes the receiver of notifications of Amazon SES that come through Amazon SNS. */

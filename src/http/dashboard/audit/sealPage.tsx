@@ -8,7 +8,7 @@ import { type EpochMs, epochMs } from "../../../kernel/time.ts";
 import { locationOfFault } from "../../../ports/eventStore.ts";
 import { ActionButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Copyable, Facts } from "../components/list.tsx";
+import { Copyable, Facts, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Ago, Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -160,35 +160,25 @@ const Findings: FC<{ readonly context: PageContext; readonly log: LogVerificatio
     </p>
     {/* Streams are of all workspaces. */}
     {isOperator(context) ? (
-      <div class="table">
-        <table>
-          <caption class="unseen">Findings</caption>
-          <thead>
-            <tr>
-              <th scope="col">Kind</th>
-              <th scope="col">Where</th>
-              <th scope="col">Why</th>
-            </tr>
-          </thead>
-          <tbody>
-            {log.shown.map((finding) => (
-              <tr>
-                <td>{finding.kind}</td>
-                <td>
-                  <code>{locationOfFault(finding)}</code>
-                </td>
-                <td>
-                  {finding.detail}
-                  {finding.seal === null ? "" : ` (seal ${finding.seal})`}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+      <>
+        <RowTable
+          label="Findings"
+          rows={log.shown}
+          idOf={null}
+          linkOf={null}
+          columns={[
+            { title: "Kind", cell: ({ kind }) => kind },
+            { title: "Where", cell: (finding) => <code>{locationOfFault(finding)}</code> },
+            {
+              title: "Why",
+              cell: ({ detail, seal }) => `${detail}${seal === null ? "" : ` (seal ${seal})`}`,
+            },
+          ]}
+        />
         {log.findings > log.shown.length ? (
           <p class="soft">And {grouped(log.findings - log.shown.length)} more.</p>
         ) : null}
-      </div>
+      </>
     ) : null}
   </>
 );

@@ -16,7 +16,8 @@ interface RowTableProps<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  readonly idOf: (row: Row) => string;
+  /** Null where rows have no pages and nobody asks for one again. */
+  readonly idOf: ((row: Row) => string) | null;
   /** The page of a row: its first cell is a link there. Null: it has none. */
   readonly linkOf: ((row: Row) => string) | null;
 }
@@ -40,11 +41,11 @@ export function RowTable<Row>({ label, columns, rows, idOf, linkOf }: RowTablePr
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr id={`row-${idOf(row)}`}>
+            <tr id={idOf === null ? undefined : `row-${idOf(row)}`}>
               {columns.map((column, index) => (
                 <td class={cellClass(column)}>
                   {index === 0 && linkOf !== null ? (
-                    <a href={linkOf(row)} data-row={idOf(row)}>
+                    <a href={linkOf(row)} data-row={idOf?.(row)}>
                       {column.cell(row)}
                     </a>
                   ) : (

@@ -5,7 +5,7 @@ import { limitsOf } from "../../../domain/workspace/limits.ts";
 import { equalInConstantTime } from "../../../kernel/crypto/derivedKeys.ts";
 import { isClientIn } from "../../../kernel/network/clientIp.ts";
 import { healthStatus } from "../../health/healthRoutes.ts";
-import { Problem } from "../../server/problem.ts";
+import { Problem, unavailable } from "../../server/problem.ts";
 import {
   beginRead,
   bodyOf,
@@ -152,8 +152,7 @@ function noSuchPage(request: Request, methods: readonly string[]): Problem {
 }
 
 function frozen(): Problem {
-  const detail = "the log is frozen: the service continues elsewhere";
-  return new Problem("INTERNAL_ERROR", { unavailable: true, detail });
+  return unavailable("the log is frozen: the service continues elsewhere");
 }
 
 function fromElsewhere(): Problem {

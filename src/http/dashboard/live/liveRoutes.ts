@@ -6,7 +6,7 @@ import { isUuid } from "../../../kernel/ids.ts";
 import { mailOwnerId } from "../../../kernel/mail/liveOrTestMailOwner.ts";
 import { rfc3339, SECOND_MS } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
-import { Problem } from "../../server/problem.ts";
+import { Problem, unavailable } from "../../server/problem.ts";
 import { requestContextOf } from "../../server/requestContext.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, getInBackground, type PageContext } from "../frame/dashboardRoute.ts";
@@ -31,8 +31,7 @@ export function liveRoutes(options: DashboardOptions, streams: LiveStreams): rea
     // A stream that comes back says where it was; a new one where its page was.
     const shown = request.headers.get("last-event-id") ?? query.get("shown") ?? "";
     const response = streams.open({ session, workspaceId, ...watched, shown });
-    if (response === null)
-      throw new Problem("INTERNAL_ERROR", { unavailable: true, detail: "the service stops" });
+    if (response === null) throw unavailable("the service stops");
     requestContextOf(request).isStreamed = true;
     return response;
   };

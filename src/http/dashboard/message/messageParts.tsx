@@ -4,6 +4,7 @@ import type { FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { grouped } from "../../../kernel/text/text.ts";
 import { HtmlFrame } from "../components/htmlFrame.tsx";
+import { RowTable } from "../components/list.tsx";
 import { addressOf } from "./messagePage.tsx";
 
 interface FrameProps {
@@ -39,31 +40,23 @@ export const HeadersPart: FC<{ readonly mime: Uint8Array }> = ({ mime }) => {
 /** More than the headers of a message of ours can take. */
 const HEADER_BYTES_MAX = 65_536;
 
-export const FilesPart: FC<{ readonly at: string; readonly view: EmailView }> = ({ at, view }) => (
-  <div class="table">
-    <table>
-      <caption class="unseen">Attachments</caption>
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col">Type</th>
-          <th scope="col" class="number">
-            Bytes
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {(view.content?.attachments ?? []).map(({ filename, contentType, bytes }, index) => (
-          <tr>
-            <td>
-              {view.email.attachmentsExpired ? filename : <a href={`${at}/files/${index}`}>{filename}</a>}
-            </td>
-            <td>{contentType}</td>
-            <td class="number">{grouped(bytes)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-    {view.email.attachmentsExpired ? <p class="soft">Their bytes have expired.</p> : null}
-  </div>
-);
+export const FilesPart: FC<{ readonly at: string; readonly view: EmailView }> = ({ at, view }) => {
+  const { attachmentsExpired } = view.email;
+  const files = (view.content?.attachments ?? []).map((file, index) => ({ ...file, index }));
+  return (
+    <>
+      <RowTable
+        label="Attachments"
+        rows={files}
+        idOf={null}
+        linkOf={attachmentsExpired ? null : ({ index }) => `${at}/files/${index}`}
+        columns={[
+          { title: "Name", cell: ({ filename }) => filename },
+          { title: "Type", cell: ({ contentType }) => contentType },
+          { title: "Bytes", cell: ({ bytes }) => grouped(bytes), isNumber: true },
+        ]}
+      />
+      {attachmentsExpired ? <p class="soft">Their bytes have expired.</p> : null}
+    </>
+  );
+};

@@ -1,5 +1,6 @@
 import type { VersionSource } from "../../../commands/template/compiledTemplateCache.ts";
 import type { VariableDefinition, VariableType } from "../../../domain/template/variables.ts";
+import { parseJson } from "../../../kernel/text/json.ts";
 import type { ProblemDetail } from "../../server/problem.ts";
 import { fieldOf } from "../frame/formBody.ts";
 
@@ -102,11 +103,8 @@ export function draftBody({ subject, html, text, variables }: DraftFields): unkn
 /** What a field's text says as a value of a type; the text itself where it is none of it. */
 function parsedValue(type: string, text: string): unknown {
   if (type === "string" || type === "date") return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = parseJson(text);
+  return value === undefined ? text : value;
 }
 
 /** The value of a variable that nobody has given yet, so that there is something to see. */
