@@ -29,9 +29,9 @@ export class RelayCircuitBreaker {
     private readonly reports: RelayOutageReports,
   ) {}
 
-  /** What is wrong with the relay; null while nothing is. One fault may be a hiccup, a refused log-in is none. */
+  /** What is wrong with the relay; null while nothing is. As the log has it: one fault may be a hiccup. */
   get trouble(): RelayFault | null {
-    const isKnown = this.faults >= FAULTS_MAX || this.last?.trouble === "login_refused";
+    const isKnown = this.reports.isTold || this.faults >= FAULTS_MAX;
     return isKnown ? this.last : null;
   }
 

@@ -31,6 +31,11 @@ export class RelayOutageReports {
     private readonly tell: (report: RelayReport) => void,
   ) {}
 
+  /** Whether the operator was told of trouble that is not over yet. */
+  get isTold(): boolean {
+    return this.reportedAt !== null;
+  }
+
   fault(fault: RelayFault): void {
     const now = this.clock.monotonicMs();
     if (this.attempts === 0) this.beganAt = now;

@@ -187,11 +187,12 @@ describe("what the relay says", () => {
 
   test("a relay that asks for less mail is known to throttle, not to be away", async () => {
     world.relay.answer = () => refused("mail", "421 4.7.0 Too many messages, slow down");
-    const ids = await Promise.all(Array.from({ length: 5 }, (_, index) => world.accept(`order-100${index}`)));
-    const { delivery } = await world.start();
+    const ids = await Promise.all(["order-1001", "order-1002", "order-1003"].map((key) => world.accept(key)));
+    const { delivery, reports } = await world.start();
     for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
     await until(() => delivery.relayFault !== null, "the trouble to be known");
     expect(delivery.relayFault).toEqual({ trouble: "throttled", reason: "throttled: 421" });
+    expect(reports).toMatchObject([{ kind: "began", fault: { trouble: "throttled" } }]);
   });
 
   test("a refusal of our sender fails", async () => {
