@@ -2,17 +2,16 @@ import { auditLog } from "../../../projections/auditLog/auditLog.ts";
 import { type AuditRow, listAuditLog } from "../../../projections/auditLog/queries.ts";
 import type { KeysetCursor } from "../../../projections/keysetList.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
-import { readSender } from "../../commands/sender/readSender.ts";
-import { workspaceStream } from "../../domain/workspace/events.ts";
-import { isUuid } from "../../kernel/ids.ts";
+import { withSenderName } from "../../http/audit/auditLogRoutes.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { createTables } from "../../readModels/generations.ts";
 import type { Config } from "../../service/config/config.ts";
-import { type Command, type Invocation, notFound, UsageError } from "../program/command.ts";
+import { type Command, type Invocation, UsageError } from "../program/command.ts";
 import { withStore } from "../program/openStoreForCommand.ts";
 import { parseTime } from "../program/timeArgument.ts";
+import { existingWorkspace } from "../workspace/workspaceOption.ts";
 
 /** Entries that are read from the rows at once. */
 const PAGE_ENTRIES = 500;
@@ -82,26 +81,16 @@ function entriesOf(db: ReadDatabase, { entries: wanted, ...asked }: AuditLogArgu
   return found;
 }
 
-/** An entry with the address of the sender that it is about: that is in the sender's own stream only. */
-async function withSender(store: EventStore, workspaceId: string | null, row: AuditRow): Promise<AuditRow> {
-  const { type, id } = row.target;
-  if (type !== "sender" || id === null || workspaceId === null) return row;
-  const label = (await readSender({ store }, workspaceId, id))?.sender.name ?? null;
-  return { ...row, target: { type, id, label } };
-}
-
 async function entries(config: Config, asked: AuditLogArguments): Promise<readonly AuditRow[]> {
   const { workspaceId } = asked;
   return withStore(config, async (store) => {
-    if (workspaceId !== null) {
-      const isThere =
-        isUuid(workspaceId) && (await store.lastRevision(workspaceStream(workspaceId))) !== null;
-      if (!isThere) notFound(`there is no workspace ${workspaceId}`);
-    }
+    if (workspaceId !== null) await existingWorkspace(store, workspaceId);
     return withRows(store, async (db) => {
-      const found: AuditRow[] = [];
-      for (const row of entriesOf(db, asked)) found.push(await withSender(store, workspaceId, row));
-      return found;
+      const rows = entriesOf(db, asked);
+      if (workspaceId === null) return rows;
+      const named: AuditRow[] = [];
+      for (const row of rows) named.push(await withSenderName({ store }, workspaceId, row));
+      return named;
     });
   });
 }

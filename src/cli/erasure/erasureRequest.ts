@@ -1,11 +1,10 @@
 import { requestPersonErasure } from "../../commands/erasure/erasureRequests.ts";
-import { workspaceStream } from "../../domain/workspace/events.ts";
-import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type Command, notFound, type Option, UsageError } from "../program/command.ts";
+import { type Command, type Option, UsageError } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
+import { existingWorkspace } from "../workspace/workspaceOption.ts";
 
 const WORKSPACE: Option = {
   name: "workspace",
@@ -15,11 +14,7 @@ const WORKSPACE: Option = {
 
 /** The workspace that was named, or all of them. */
 async function workspacesOf(store: EventStore, named: string | undefined): Promise<readonly string[]> {
-  if (named !== undefined) {
-    const isThere = isUuid(named) && (await store.lastRevision(workspaceStream(named))) !== null;
-    if (!isThere) notFound(`there is no workspace ${named}`);
-    return [named];
-  }
+  if (named !== undefined) return [await existingWorkspace(store, named)];
   const ids: string[] = [];
   for await (const { events } of store.readAll(LOG_START, { types: ["WorkspaceCreated"] })) {
     ids.push(...events.map(({ stream }) => stream.slice("workspace-".length)));

@@ -15,6 +15,11 @@ export const WORKSPACE_OPTION: Option = {
 export async function workspaceOf(store: EventStore, invocation: Invocation): Promise<string> {
   const id = invocation.option(WORKSPACE_OPTION.name);
   if (id === undefined) return (await onlyWorkspace(store, "add --workspace <id>")).id;
+  return existingWorkspace(store, id);
+}
+
+/** The id of a workspace that a command was given. Throws {@link CommandFailure} where there is none. */
+export async function existingWorkspace(store: EventStore, id: string): Promise<string> {
   if (isUuid(id) && (await store.lastRevision(workspaceStream(id))) !== null) return id;
   throw new CommandFailure(
     "not_found",

@@ -1,5 +1,6 @@
 import type { EmailContent } from "../../domain/email/events.ts";
 import { deliverFrom, type Email } from "../../domain/email/state.ts";
+import { definedMembers } from "../../kernel/definedMembers.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import type { MailMessage } from "../../ports/mailTransport.ts";
 import type { OpenAttachment } from "./storedContent.ts";
@@ -25,14 +26,7 @@ export function mailMessage(
     from,
     to,
     subject,
-    ...(returnPath === undefined ? {} : { returnPath }),
-    ...(fromName === undefined ? {} : { fromName }),
-    ...(toName === undefined ? {} : { toName }),
-    ...(replyTo === undefined ? {} : { replyTo }),
-    ...(replyToName === undefined ? {} : { replyToName }),
-    ...(headers === undefined ? {} : { headers }),
-    ...(html === undefined ? {} : { html }),
-    ...(text === undefined ? {} : { text }),
+    ...definedMembers({ returnPath, fromName, toName, replyTo, replyToName, headers, html, text }),
     ...(files.length === 0 ? {} : { attachments: files }),
   };
 }

@@ -1,4 +1,5 @@
 import { never } from "../../kernel/assert.ts";
+import { definedMembers } from "../../kernel/definedMembers.ts";
 import type { Decider } from "../../kernel/event/decider.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { WebhookEvent } from "./events.ts";
@@ -41,12 +42,7 @@ function changed(endpoint: WebhookEndpoint, event: Change): WebhookEndpoint {
   switch (event.type) {
     case "WebhookEndpointUpdated": {
       const { url, description, eventTypes } = event.data;
-      return {
-        ...endpoint,
-        ...(url === undefined ? {} : { url }),
-        ...(description === undefined ? {} : { description }),
-        ...(eventTypes === undefined ? {} : { eventTypes }),
-      };
+      return { ...endpoint, ...definedMembers({ url, description, eventTypes }) };
     }
     case "WebhookEndpointDisabled":
       return { ...endpoint, disabledReason: event.data.reason };

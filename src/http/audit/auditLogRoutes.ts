@@ -40,7 +40,7 @@ function auditQuery(workspaceId: string, query: ListAuditLogQuery): AuditQuery {
 
 /** An entry with the name of the sender that it is about, which is in that sender's own stream only. */
 export async function withSenderName(
-  deps: Dependencies,
+  deps: Pick<Dependencies, "store">,
   workspaceId: string,
   row: AuditRow,
 ): Promise<AuditRow> {

@@ -10,6 +10,7 @@ import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
 import type { SuppressionState } from "../../domain/suppression/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { invariant } from "../../kernel/assert.ts";
+import { definedMembers } from "../../kernel/definedMembers.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
@@ -23,8 +24,7 @@ export function earlierBounce(suppression: NonNullable<SuppressionState>): Recor
     reason: bounceReason,
     code,
     suppress: true,
-    ...(enhancedCode === undefined ? {} : { enhancedCode }),
-    ...(sealedReply === undefined ? {} : { sealedReply }),
+    ...definedMembers({ enhancedCode, sealedReply }),
   };
 }
 
@@ -77,9 +77,7 @@ export async function recordVerdict(
       emailId: on.due.id,
       reason: "bounce" as const,
       bounceReason: reason,
-      ...(code === undefined ? {} : { code }),
-      ...(enhancedCode === undefined ? {} : { enhancedCode }),
-      ...(sealedReply === undefined ? {} : { sealedReply }),
+      ...definedMembers({ code, enhancedCode, sealedReply }),
     };
     await retryUntilRecorded(context, on.due.id, () =>
       suppressRecipient(context.store, bounced, workerCommandContext(context, on.due.workspaceId)),

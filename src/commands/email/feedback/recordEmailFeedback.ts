@@ -7,6 +7,7 @@ import {
 } from "../../../domain/email/feedback/recordFeedback.ts";
 import { redactRelayReply } from "../../../domain/email/redactRelayReply.ts";
 import type { InstanceKeys } from "../../../kernel/crypto/derivedKeys.ts";
+import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { domainOf } from "../../../kernel/text/emailAddress.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { ContentStore } from "../../../ports/contentStore.ts";
@@ -72,10 +73,8 @@ function feedbackOf(report: FeedbackReport, { domain, encrypt }: Known): Feedbac
   return {
     kind: "bounced",
     reason,
-    ...(code === undefined ? {} : { code }),
-    ...(enhancedCode === undefined ? {} : { enhancedCode }),
+    ...definedMembers({ code, enhancedCode, recipientDomain: domain }),
     ...(encrypt === null || report.diagnostic === "" ? {} : { sealedReply: encrypt(report.diagnostic) }),
-    ...(domain === undefined ? {} : { recipientDomain: domain }),
   };
 }
 
