@@ -72,6 +72,21 @@ export function Time(description: string, options: StringOptions = {}) {
   return Type.String({ format: "date-time", description, ...options });
 }
 
+/** The keyword of {@link WholeNumberText} under which its number is described. */
+export const DESCRIBED_AS = "describedAs";
+
+/** A whole number in a query, where everything is text; the document describes it as the number that it is for. */
+export function WholeNumberText(pattern: string, { description, ...range }: WholeNumber) {
+  return Type.String({ pattern, description, [DESCRIBED_AS]: { type: "integer", ...range } });
+}
+
+interface WholeNumber {
+  readonly description: string;
+  readonly minimum: number;
+  readonly maximum: number;
+  readonly default?: number;
+}
+
 export const DateTime = Type.String({ format: "date-time" });
 
 export const Uuid = Type.String({ format: "uuid" });

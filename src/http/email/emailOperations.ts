@@ -12,10 +12,9 @@ import { SendEmailBody } from "./sendEmailRequest.ts";
 
 const GetEmailQuery = Closed({
   as_of: Type.Optional(
-    Type.String({
-      description:
-        "RFC 3339: the message as it was then, status and timeline up to the first event that is later. Content that was erased since stays erased. NOT_FOUND when it had not been accepted.",
-    }),
+    Time(
+      "RFC 3339: the message as it was then, status and timeline up to the first event that is later. Content that was erased since stays erased. NOT_FOUND when it had not been accepted.",
+    ),
   ),
 });
 

@@ -6,7 +6,7 @@ import { dateTime } from "../body/dateTimeText.ts";
 import { invalid, type Problem } from "../server/problem.ts";
 
 /** How many items a list answers by default, and at most. */
-const PAGE_ITEMS_DEFAULT = 25;
+export const PAGE_ITEMS_DEFAULT = 25;
 export const PAGE_ITEMS_MAX = 100;
 
 /** How many items a list is asked for by the parameter `limit`. */

@@ -1,21 +1,24 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
-import { Closed, Nullable } from "../body/commonSchemas.ts";
+import { Closed, Nullable, Time, WholeNumberText } from "../body/commonSchemas.ts";
 import { withErrorText } from "../body/validation.ts";
 import type { ProblemCode } from "../server/problemCodes.ts";
-import { PAGE_ITEMS_MAX } from "./cursorPaging.ts";
+import { PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX } from "./cursorPaging.ts";
 
 const Limit = withErrorText(
   `must be a whole number from 1 to ${PAGE_ITEMS_MAX}`,
-  Type.String({ pattern: "^([1-9][0-9]?|100)$", description: `1 to ${PAGE_ITEMS_MAX}.` }),
+  WholeNumberText("^([1-9][0-9]?|100)$", {
+    minimum: 1,
+    maximum: PAGE_ITEMS_MAX,
+    default: PAGE_ITEMS_DEFAULT,
+    description: `1 to ${PAGE_ITEMS_MAX}.`,
+  }),
 );
 const Cursor = Type.String({ description: "`next_cursor` of the page before." });
 
 /** The filter by time that most lists have. */
 export const CREATED_RANGE = {
-  created_from: Type.Optional(Type.String({ description: "RFC 3339; included." })),
-  created_before: Type.Optional(
-    Type.String({ description: "RFC 3339; not included. Never before `created_from`." }),
-  ),
+  created_from: Type.Optional(Time("RFC 3339; included.")),
+  created_before: Type.Optional(Time("RFC 3339; not included. Never before `created_from`.")),
 };
 
 /** What the query of a list may say: its filters, and which page is wanted. */

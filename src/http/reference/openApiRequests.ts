@@ -1,9 +1,9 @@
 import { type TObject, Type } from "@sinclair/typebox";
-import { Uuid } from "../body/commonSchemas.ts";
+import { DESCRIBED_AS, Uuid } from "../body/commonSchemas.ts";
 import type { Operation } from "../server/operation.ts";
 import type { Route } from "../server/routes.ts";
 import type { OpenApiContent, OpenApiOperation, OpenApiParameter } from "./openApiTypes.ts";
-import { type Components, jsonSchema } from "./typeboxToJsonSchema.ts";
+import { type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
 
 function parameters(
   schema: TObject | undefined,
@@ -12,13 +12,13 @@ function parameters(
 ): readonly OpenApiParameter[] {
   if (schema === undefined) return [];
   return Object.entries(schema.properties).map(([name, property]) => {
-    const { description, ...rest } = jsonSchema(property, components);
+    const { description, [DESCRIBED_AS]: described, ...own } = jsonSchema(property, components);
     return {
       name,
       in: place,
       required: schema.required?.includes(name) ?? false,
       ...(typeof description === "string" ? { description } : {}),
-      schema: rest,
+      schema: (described ?? own) as JsonSchema,
     };
   });
 }

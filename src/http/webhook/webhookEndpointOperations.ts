@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ENDPOINTS_MAX, OVERLAP_SECONDS_MAX } from "../../domain/webhook/decisions.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
-import { Closed, Nullable, SHOWN_NAME_RULE, Text } from "../body/commonSchemas.ts";
+import { Closed, Nullable, SHOWN_NAME_RULE, Text, WholeNumberText } from "../body/commonSchemas.ts";
 import { memberRules, NO_FAULTS, shownNameFaults } from "../body/memberFaults.ts";
 import { withErrorText, withRules } from "../body/validation.ts";
 import { listQuery } from "../lists/listOperation.ts";
@@ -77,8 +77,9 @@ const RotateSecretQuery = Closed({
   overlap_seconds: Type.Optional(
     withErrorText(
       `must be a whole number from 0 to ${OVERLAP_SECONDS_MAX}`,
-      Type.String({
-        pattern: "^([0-9]{1,5}|[1-5][0-9]{5}|60[0-3][0-9]{3}|604[0-7][0-9]{2}|604800)$",
+      WholeNumberText("^([0-9]{1,5}|[1-5][0-9]{5}|60[0-3][0-9]{3}|604[0-7][0-9]{2}|604800)$", {
+        minimum: 0,
+        maximum: OVERLAP_SECONDS_MAX,
         description: "As in the body, for who sends none: 0 to 604800.",
       }),
     ),

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Closed } from "../body/commonSchemas.ts";
+import { Closed, Time } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersAccepted, answersOk, type Operations } from "../server/operation.ts";
 import { WebhookEventName } from "../webhook/webhookEndpointResource.ts";
@@ -18,9 +18,7 @@ const filters = {
 
 const RecoverWebhookBody = Closed(
   {
-    since: Type.Optional(
-      Type.String({ description: "RFC 3339; at most 14 days ago, which is also what its absence means." }),
-    ),
+    since: Type.Optional(Time("RFC 3339; at most 14 days ago, which is also what its absence means.")),
   },
   { examples: [{}] },
 );

@@ -89,6 +89,20 @@ describe("the document", () => {
       expect(Object.keys(content)).not.toContain("application/problem+json");
   });
 
+  test("describes the numbers and times of a query as such, so that generated clients take them", () => {
+    const queries = described.flatMap(({ operation }) =>
+      (operation.parameters ?? []).filter((one) => one.in === "query"),
+    );
+    const schemasOf = (name: string) =>
+      queries.filter((one) => one.name === name).map(({ schema }) => schema);
+    for (const limit of schemasOf("limit"))
+      expect(limit).toEqual({ type: "integer", minimum: 1, maximum: 100, default: 25 });
+    expect(schemasOf("overlap_seconds")).toEqual([{ type: "integer", minimum: 0, maximum: 604_800 }]);
+    for (const name of ["created_from", "created_before", "as_of"])
+      for (const schema of schemasOf(name)) expect(schema).toEqual({ type: "string", format: "date-time" });
+    expect(queries.filter(({ schema }) => schema.type === "string" && "pattern" in schema)).toHaveLength(1);
+  });
+
   test("names every operation once", () => {
     const ids = described.map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
