@@ -11,6 +11,7 @@ const COLUMNS_MAX = 130;
 const NOT_RUN: Readonly<Record<string, number>> = {
   "README.md": 2,
   "docs/bounces-and-complaints.md": 3,
+  "docs/clients.md": 4,
   "docs/contributing.md": 4,
   "docs/deployment.md": 5,
   "docs/eventstoredb.md": 2,

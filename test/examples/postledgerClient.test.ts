@@ -1,0 +1,170 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { PAGES } from "../docs/pages.ts";
+import { ROOT } from "../support/root.ts";
+import { testStores } from "../support/stores/stores.ts";
+import { message, newKey, SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
+import {
+  type AcceptedEmail,
+  type ClientOptions,
+  type NewEmail,
+  PostledgerClient,
+  PostledgerError,
+} from "./postledgerClient.ts";
+
+/** What befalls a request on its way: its answer is lost, or it never arrives and is answered with this. */
+type Mishap =
+  | "answer is lost"
+  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string };
+
+const mail = (parts: Readonly<Record<string, unknown>> = {}) => message(parts) as unknown as NewEmail;
+
+async function errorOf(call: Promise<unknown>): Promise<PostledgerError> {
+  const error = await call.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof PostledgerError)) throw new Error(`not refused as expected: ${error}`);
+  return error;
+}
+
+describe.each(await testStores())("the client of the example, against a service on $name", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  /** Of the requests to come, in their order; then nothing happens any more. */
+  let mishaps: Mishap[] = [];
+  const seen: { readonly method: string; readonly key: unknown }[] = [];
+  const way = createServer(async (request, response) => {
+    const { method = "", headers } = request;
+    seen.push({ method, key: headers["idempotency-key"] });
+    const mishap = mishaps.shift();
+    const body = Buffer.concat(await Array.fromAsync(request));
+    if (typeof mishap === "object") {
+      response.writeHead(mishap.status, mishap.headers).end(mishap.body);
+      return;
+    }
+    const { authorization = "", "content-type": type = "", "idempotency-key": key = "" } = headers;
+    const forwarded = await fetch(new URL(request.url ?? "", service.url), {
+      method,
+      headers: { authorization, "content-type": type, "idempotency-key": String(key) },
+      ...(method === "GET" ? {} : { body }),
+    });
+    const text = await forwarded.text();
+    if (mishap === "answer is lost") request.socket.destroy();
+    else response.writeHead(forwarded.status, { "content-type": "application/json" }).end(text);
+  });
+  const client = (options: Partial<ClientOptions> = {}) =>
+    new PostledgerClient({
+      url: `http://127.0.0.1:${(way.address() as AddressInfo).port}`,
+      apiKey: tenant.apiKey,
+      ...options,
+    });
+
+  beforeAll(async () => {
+    await once(way.listen(0, "127.0.0.1"), "listening");
+    service = await startService(store);
+    tenant = await service.tenant();
+  });
+  afterEach(() => {
+    mishaps = [];
+    seen.length = 0;
+  });
+  afterAll(async () => {
+    way.close();
+    way.closeAllConnections();
+    await service.remove();
+  });
+
+  test("sends, and says what is wrong with a send", async () => {
+    const idempotencyKey = newKey();
+    const accepted = await client().send(mail(), { idempotencyKey });
+    expect(accepted).toMatchObject({ object: "email", status: "queued" });
+    expect(await client().send(mail(), { idempotencyKey })).toEqual(accepted);
+    const conflict = await errorOf(client().send(mail({ subject: "Another" }), { idempotencyKey }));
+    expect(conflict).toMatchObject({ status: 409, code: "IDEMPOTENCY_CONFLICT", retryable: false });
+    expect(conflict.requestId).toMatch(/^[a-z0-9]{20}$/);
+    const invalid = await errorOf(client().send({ from: SENDER, to: "nobody" }));
+    expect(invalid.errors.map(({ pointer }) => pointer)).toContain("/to");
+    expect(seen).toHaveLength(4);
+  });
+
+  test("repeats a send with its key until there is an answer, and makes one message", async () => {
+    mishaps = [
+      { status: 502, body: "<h1>Bad gateway</h1>" },
+      "answer is lost",
+      { status: 429, headers: { "retry-after": "1" }, body: '{"code":"RATE_LIMITED","retryable":true}' },
+    ];
+    const subject = newKey();
+    const accepted = await client().send(mail({ subject }));
+    expect(seen).toHaveLength(4);
+    expect(new Set(seen.map(({ key }) => key)).size).toBe(1);
+    const sent: AcceptedEmail[] = [];
+    for await (const email of client().list<AcceptedEmail & { subject: string }>("/api/v1/emails"))
+      if (email.subject === subject) sent.push(email);
+    expect(sent.map(({ id }) => id)).toEqual([accepted.id]);
+  });
+
+  test("repeats nothing that could be done twice", async () => {
+    mishaps = [{ status: 503 }];
+    const error = await errorOf(client().call("POST", "/api/v1/templates", { body: { name: "Welcome" } }));
+    expect(error).toMatchObject({ status: 503, code: "HTTP_503", retryable: true });
+    expect(seen).toHaveLength(1);
+  });
+
+  test("gives up when its time is over, with the reason of the last try", async () => {
+    const away = new PostledgerClient({ url: "http://127.0.0.1:1/", apiKey: "pl_x", callMs: 300 });
+    const error = await errorOf(away.send(mail()));
+    expect(error).toMatchObject({ status: null, code: "NO_ANSWER", retryable: true });
+    expect(error.cause).toBeInstanceOf(Error);
+  });
+
+  test("ends at the caller's signal, also between two tries", async () => {
+    const caller = new AbortController();
+    mishaps = [{ status: 503, headers: { "retry-after": "3600" } }];
+    const call = client({ callMs: 7_200_000 }).send(mail(), { signal: caller.signal });
+    await until(() => seen.length === 1, "the first try");
+    caller.abort(new Error("enough"));
+    await expect(call).rejects.toThrow("enough");
+  });
+
+  test("lists page by page, and no further than it is asked", async () => {
+    for (let nth = 0; nth < 5; nth += 1) await client().send(mail({ subject: `Page ${nth}` }));
+    seen.length = 0;
+    const subjects: string[] = [];
+    for await (const { subject } of client().list<{ subject: string }>("/api/v1/emails", {
+      query: { limit: 2 },
+    })) {
+      subjects.push(subject);
+      if (subjects.length === 3) break;
+    }
+    expect(subjects).toEqual(["Page 4", "Page 3", "Page 2"]);
+    expect(seen).toHaveLength(2);
+  });
+
+  test("does what the page about it shows", async () => {
+    const page = PAGES.find(({ path }) => path === "docs/clients.md");
+    const [send = "", list = ""] =
+      page?.blocks.flatMap(({ language, text }) => (language === "ts" ? [text] : [])) ?? [];
+    const caller = await service.tenant({ sender: "hello@example.com" });
+    const client = JSON.stringify(join(ROOT, "test/examples/postledgerClient.ts"));
+    const program = `${send}\n${list}`
+      .replace('"./postledgerClient.ts"', client)
+      .replace("http://127.0.0.1:3000", service.url)
+      .replace('"bounced"', '"queued"');
+    const { stdout, stderr } = Bun.spawn([process.execPath, "-"], {
+      stdin: Buffer.from(program),
+      stdout: "pipe",
+      stderr: "pipe",
+      env: { ...process.env, POSTLEDGER_API_KEY: caller.apiKey },
+    });
+    const [told, fault] = await Promise.all([new Response(stdout).text(), new Response(stderr).text()]);
+    const [accepted = "", ...listed] = told.trim().split("\n");
+    expect(fault).toBe("");
+    expect(accepted).toMatch(/^accepted as [0-9a-f-]{36}$/);
+    expect(listed).toContain(`${accepted.slice(-36)} queued`);
+  });
+});
