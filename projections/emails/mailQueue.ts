@@ -71,7 +71,7 @@ export function releaseAll(db: ReadDatabase): void {
 }
 
 /** How one message follows another in an index by time: rows that are due at once follow in the order of the log. */
-interface QueueCursor {
+export interface QueueCursor {
   readonly dueAt: EpochMs;
   readonly row: number;
 }
@@ -233,6 +233,30 @@ export function misdatedEmailsOf(
   return db
     .all(sql, ownerId, rfc3339(now), limit)
     .map((row) => ({ ...dueEmail(row), lane: row.simulated === 1 ? "simulator" : "relay" }));
+}
+
+/** A page of what waits for its time, and where the next one begins; null behind the last. */
+export interface WaitingPage {
+  readonly deferred: readonly MisdatedEmail[];
+  readonly next: QueueCursor | null;
+}
+
+/** What is deferred among what waits for a time after `after`, in the order of their times. Looks at `limit` rows. */
+export function deferredAfter(
+  db: ReadDatabase,
+  lane: MailLane,
+  after: QueueCursor,
+  limit: number,
+): WaitingPage {
+  const sql = `SELECT rowid AS place, id, workspace_id, sender_id, authority_id, revision, due_at, status
+    FROM emails INDEXED BY mail_queue_ready WHERE queue = 'ready' AND simulated = ? AND (due_at, rowid) > (?, ?)
+    ORDER BY due_at, rowid LIMIT ?`;
+  const rows = db.all(sql, isSimulated(lane), after.dueAt, after.row, limit);
+  const last = rows.length < limit ? undefined : rows.at(-1);
+  return {
+    deferred: rows.filter(({ status }) => status === "deferred").map((row) => ({ ...dueEmail(row), lane })),
+    next: last === undefined ? null : { dueAt: Number(last.due_at), row: Number(last.place) },
+  };
 }
 
 /** When the next message becomes due after `now`; null when none waits. */

@@ -167,6 +167,18 @@ describe("a source", () => {
     expect(result).toMatchObject({ kind: "invalid", reason: expect.stringContaining("line:2") });
   });
 
+  test.each([
+    ["Hello {{{NAME}}}", "write {{ name }}, or {{ name | raw }}"],
+    ["{{#items}}{{title}}{{/items}}", "write {% for item in name %}"],
+    ["{{^ name }}nobody{{/name}}", "{% if name %}"],
+  ])("in another service's syntax, %p, is told what to write", (source, told) => {
+    for (const kind of KINDS)
+      expect(engine.compile(source, kind)).toMatchObject({
+        kind: "invalid",
+        reason: expect.stringContaining(told),
+      });
+  });
+
   test.each<[string, string]>([
     ["too long", "a".repeat(256 * 1_024 + 1)],
     ["of too many tags", "{{a}}".repeat(5_001)],

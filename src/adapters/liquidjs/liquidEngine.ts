@@ -16,6 +16,18 @@ const TAG_UNIT_BYTES = 160;
 const TEXT_UNIT_BYTES = 2;
 const REASON_UNITS_MAX = 200;
 
+/** What templates of other services hold, in Mustache or Handlebars, and what it is in Liquid. */
+const FOREIGN_SYNTAX: readonly (readonly [RegExp, string])[] = [
+  [
+    /\{\{\{/,
+    "three braces are not Liquid: write {{ name }}, or {{ name | raw }} where HTML must not be escaped",
+  ],
+  [
+    /\{\{\s*[#^/]/,
+    "{{#name}} is not Liquid: write {% for item in name %} … {% endfor %}, or {% if name %} … {% endif %}",
+  ],
+];
+
 /** Templates in Liquid (Shopify's dialect, by liquidjs), for authors who are not trusted. */
 export function liquidEngine(): TemplateEngine {
   const liquids = { html: budgetedLiquid("html"), text: budgetedLiquid("text") };
@@ -33,7 +45,7 @@ function compile(liquid: Liquid, source: string): CompileResult {
   try {
     templates = new OutputTagParser(liquid).parse(source);
   } catch (error) {
-    return { kind: "invalid", reason: reasonOf(error) };
+    return { kind: "invalid", reason: reasonOf(error) + foreignSyntaxHint(source) };
   }
   const template = {
     bytes: bytesOf(source),
@@ -41,6 +53,11 @@ function compile(liquid: Liquid, source: string): CompileResult {
     variables: () => usedVariables(templates),
   };
   return { kind: "compiled", template };
+}
+
+function foreignSyntaxHint(source: string): string {
+  const [, hint] = FOREIGN_SYNTAX.find(([pattern]) => pattern.test(source)) ?? [];
+  return hint === undefined ? "" : `; ${hint}`;
 }
 
 function bytesOf(source: string): number {

@@ -1,7 +1,7 @@
 import type { EpochMs } from "../../kernel/time.ts";
 import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
-import { expiresAt } from "./retrySchedule.ts";
-import { type EmailState, isDue, isTerminal } from "./state.ts";
+import { expiresAt, isDue } from "./retrySchedule.ts";
+import { type EmailState, isTerminal } from "./state.ts";
 
 export type NextAction =
   /** Claim it and deliver. */
@@ -22,6 +22,6 @@ export function nextAction(state: EmailState, input: DecisionInput, policy: Deli
   if ((input.settledNow ?? input.now) >= expiry) return { kind: "expire" };
   // A pause moves the end, and a held message must not be sent in between.
   if (state.isDeliveryUnknown && policy.onAmbiguous === "hold") return { kind: "wait", until: expiry };
-  if (!isDue(state, input.now)) return { kind: "wait", until: state.nextAttemptAt };
+  if (!isDue(state, policy, input.now)) return { kind: "wait", until: state.nextAttemptAt };
   return { kind: "deliver" };
 }

@@ -8,20 +8,37 @@ export function expiresAt(email: Email, policy: DeliveryPolicy, pausedMs: number
   return deliverFrom(email) + policy.lifetimeMs + pausedMs;
 }
 
+/** Up to this share of a delay is added at random, so that what was deferred together is not tried together. */
+const JITTER_MAX = 0.2;
+
+/** The longest time from an attempt that was deferred to the next one. */
+export function longestWaitMs({ retryMaxMs, relayRetryMs }: DeliveryPolicy): number {
+  return Math.max(retryMaxMs, relayRetryMs) * (1 + JITTER_MAX);
+}
+
+/**
+ * Whether the time of its next attempt has come. What is to go at once, and what was deferred for longer than anything
+ * is, is due whatever its time: a clock that was ahead has given it that, or ours has gone back since.
+ */
+export function isDue({ status, nextAttemptAt }: Email, policy: DeliveryPolicy, now: EpochMs): boolean {
+  const isMisdated = status === "deferred" && nextAttemptAt > now + longestWaitMs(policy);
+  return status === "queued" || isMisdated || nextAttemptAt <= now;
+}
+
 /** Exponential backoff: 1 min, 2 min, 4 min and so on, capped. */
 function backoffAt(email: Email, policy: DeliveryPolicy, input: DecisionInput): EpochMs {
   const backoffMs = Math.min(policy.retryMaxMs, policy.retryBaseMs * 2 ** email.countedAttempts);
   return retryAfter(email, policy, input, backoffMs);
 }
 
-/** `delayMs` from now, with up to 20% of jitter added, but never after the end of the lifetime. */
+/** `delayMs` from now, with jitter added, but never after the end of the lifetime. */
 export function retryAfter(
   email: Email,
   policy: DeliveryPolicy,
   input: DecisionInput,
   delayMs: number,
 ): EpochMs {
-  const at = input.now + Math.ceil(delayMs * (1 + 0.2 * input.random));
+  const at = input.now + Math.ceil(delayMs * (1 + JITTER_MAX * input.random));
   const end = expiresAt(email, policy, input.pausedMs);
   const { now, settledNow = now } = input;
   // What is tried past its end, because a clock that went ahead is not believed yet, is not tried without a pause.

@@ -109,14 +109,6 @@ export function isWaiting(status: EmailStatus): boolean {
   return status === "queued" || status === "scheduled" || status === "deferred";
 }
 
-/**
- * Whether the time of its next attempt has come. What is to go at once is due whatever time it has: another clock may
- * have given it that, or ours may have gone back since.
- */
-export function isDue({ status, nextAttemptAt }: Email, now: EpochMs): boolean {
-  return status === "queued" || nextAttemptAt <= now;
-}
-
 /** When its delivery was to begin: that is its date, and its lifetime counts from then. */
 export function deliverFrom({ scheduledAt, acceptedAt }: Pick<Email, "scheduledAt" | "acceptedAt">): EpochMs {
   return scheduledAt ?? acceptedAt;

@@ -133,6 +133,7 @@ const ADVICE = {
   bcc: ONE_RECIPIENT,
   Cc: ONE_RECIPIENT,
   Bcc: ONE_RECIPIENT,
+  headers: 'names and values, such as { "X-Order": "4711" }',
   HtmlBody: "did you mean html?",
   TextBody: "did you mean text?",
   TemplateModel: "did you mean variables?",

@@ -7,13 +7,14 @@ import { load } from "../../commands/transact.ts";
 import { classifyMailOutcome, type Verdict } from "../../domain/email/classifyMailOutcome.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
 import { nextAction } from "../../domain/email/nextAction.ts";
+import { isDue } from "../../domain/email/retrySchedule.ts";
 import {
   type SimulatedEnd,
   simulatedEndOf,
   simulatedFeedback,
   simulatedOutcome,
 } from "../../domain/email/simulator.ts";
-import { type Email, type EmailState, isDue } from "../../domain/email/state.ts";
+import type { Email, EmailState } from "../../domain/email/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { returnPathLocalPart } from "../../kernel/crypto/returnPath.ts";
@@ -82,7 +83,8 @@ export function emailDelivery(context: DeliveryContext) {
     const history = recent?.revision === due.revision ? recent : await readEmailHistory(store, due.id);
     const input = decisionInputOf(context, history.state, workspace);
     const isAsKnown = history.revision === due.revision;
-    if (isAsKnown && history.state && !isDue(history.state, input.now)) return { kind: "notYet" };
+    if (isAsKnown && history.state && !isDue(history.state, context.policy, input.now))
+      return { kind: "notYet" };
     if (!(await context.sendGate.ask()) || context.stopping.aborted) return { kind: "notYet" };
     if (
       mayNotLeave(session, history.state) ||

@@ -2,7 +2,6 @@ import {
   agedEmailsOf,
   leasedEmails,
   type MisdatedEmail,
-  misdatedEmailsOf,
   nextOwnerByAge,
   type WaitingOwner,
 } from "../../../projections/emails/mailQueue.ts";
@@ -19,6 +18,7 @@ import { rowBackoff } from "../worker/rowBackoff.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import { type DeliveryContext, decisionInputOf } from "./deliveryContext.ts";
+import { misdatedMail } from "./misdatedMail.ts";
 
 export interface MailHousekeepingOptions {
   readonly context: DeliveryContext;
@@ -37,9 +37,6 @@ const ROUND_MESSAGES_MAX = 1_000;
 const AGED_OF_WORKSPACE_MAX = 100;
 /** Workspaces whose oldest message one round looks at: the next one goes on behind them. */
 const AGED_WORKSPACES_MAX = 256;
-/** Messages that are told at once because a clock was ahead, of all workspaces and of one. */
-const MISDATED_MAX = 2_000;
-const MISDATED_OF_WORKSPACE_MAX = 500;
 /** Leases are looked at this often; a claim is given up at most this late. */
 const INTERVAL_MS = 250;
 /** News of the read model bring a round forward, but not more often than this. */
@@ -57,7 +54,7 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
   let agedAt = Number.NEGATIVE_INFINITY;
   /** The last mail owner whose messages' age was looked at; "" when all have been. */
   let agedAfter = "";
-  let misdated: MisdatedEmail[] = [];
+  const misdated = misdatedMail({ clock, policy, read });
 
   const endLeases = async (): Promise<void> => {
     const leased = read((db) => leasedEmails(db, ROUND_MESSAGES_MAX)) ?? [];
@@ -93,24 +90,14 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
     return aged.length;
   };
 
-  const findMisdatedOf = ({ ownerId }: WaitingOwner): void => {
-    const limit = Math.min(MISDATED_OF_WORKSPACE_MAX, MISDATED_MAX - misdated.length);
-    if (limit > 0) misdated.push(...(read((db) => misdatedEmailsOf(db, ownerId, clock.now(), limit)) ?? []));
-  };
-
-  const tellMisdated = (): void => {
-    options.onMisdated(misdated);
-    misdated = [];
-  };
-
   /** Looks at the oldest messages of so many mail owners, each for as long as its own: all have their turn. */
   const endAged = async (): Promise<void> => {
     let left = ROUND_MESSAGES_MAX;
     for (let looked = 0; looked < AGED_WORKSPACES_MAX && left > 0; looked += 1) {
       const next = read((db) => nextOwnerByAge(db, agedAfter));
       agedAfter = next?.ownerId ?? "";
-      if (next === null) return tellMisdated();
-      findMisdatedOf(next);
+      if (next === null) return options.onMisdated(misdated.take());
+      misdated.lookAt(next.ownerId);
       left -= await endAgedOf(next);
     }
   };

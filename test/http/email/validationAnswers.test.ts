@@ -96,6 +96,11 @@ const bodies: readonly Told[] = [
       "/html": "is required without template_id, unless text is given",
     },
   ],
+  [
+    "headers in a list",
+    send(message({ headers: [{ name: "X-Order", value: "4711" }] })),
+    { "/headers": 'must be an object: names and values, such as { "X-Order": "4711" }' },
+  ],
   ["a second @", send(message({ to: "ana@@example.com" })), { "/to": "has more than one @" }],
   [
     "two dots in a row",

@@ -638,6 +638,21 @@ describe("the end of a message's life", () => {
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
   });
 
+  test("is not reached by waiting for a time that a mistaken clock has set", async () => {
+    world.relay.answer = () => refused("rcpt", "450 4.2.0 busy");
+    const id = await world.accept("order-1001");
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    world.clock.setBack(-2 * LIFE_MS);
+    world.pass(MINUTE_MS);
+    const tried = ["EmailDeliveryStarted", "EmailDeferred"] as const;
+    await world.untilEvents(id, ...tried, ...tried);
+    world.clock.setBack(2 * LIFE_MS);
+    world.relay.answer = () => ACCEPTED;
+    world.pass(MINUTE_MS);
+    await world.untilEvents(id, ...tried, ...tried, "EmailDeliveryStarted", "EmailSent");
+  });
+
   test("comes when a clock that went ahead stays there", async () => {
     world.relay.refuse = () => "ECONNREFUSED";
     const id = await world.accept("order-1001");

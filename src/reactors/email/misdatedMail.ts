@@ -1,0 +1,61 @@
+import {
+  allDueAt,
+  deferredAfter,
+  type MailLane,
+  type MisdatedEmail,
+  misdatedEmailsOf,
+  type QueueCursor,
+} from "../../../projections/emails/mailQueue.ts";
+import type { DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
+import { longestWaitMs } from "../../domain/email/retrySchedule.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
+
+export interface MisdatedMailOptions {
+  readonly clock: Clock;
+  readonly policy: DeliveryPolicy;
+  /** Answers null while the read model `emails` cannot be read. */
+  readonly read: <Result>(query: (db: ReadDatabase) => Result) => Result | null;
+}
+
+/** Messages that are found in one round, of all mail owners and of one. */
+const FOUND_MAX = 2_000;
+const FOUND_OF_OWNER_MAX = 500;
+/** Messages that wait for a later time than any retry does, of which one look finds those that are deferred all the same. */
+const LATE_LOOKED_AT_MAX = 1_000;
+
+/** Finds what is due though the queue, which goes by times, does not show it: a clock was ahead, or has gone back. */
+export interface MisdatedMail {
+  /** Looks at one mail owner's messages that were to go at once. */
+  lookAt(ownerId: string): void;
+  /** What was found since the last time, and some of what was deferred for longer than anything is. */
+  take(): readonly MisdatedEmail[];
+}
+
+export function misdatedMail({ clock, policy, read }: MisdatedMailOptions): MisdatedMail {
+  let found: MisdatedEmail[] = [];
+  /** Where the next look at what waits for long goes on. */
+  const places = new Map<MailLane, QueueCursor>();
+
+  const late = (lane: MailLane): readonly MisdatedEmail[] => {
+    const longest = allDueAt(clock.now() + longestWaitMs(policy));
+    const place = places.get(lane);
+    const after = place !== undefined && place.dueAt > longest.dueAt ? place : longest;
+    const page = read((db) => deferredAfter(db, lane, after, LATE_LOOKED_AT_MAX));
+    if (page?.next) places.set(lane, page.next);
+    else places.delete(lane);
+    return page?.deferred ?? [];
+  };
+
+  return {
+    lookAt(ownerId) {
+      const limit = Math.min(FOUND_OF_OWNER_MAX, FOUND_MAX - found.length);
+      if (limit > 0) found.push(...(read((db) => misdatedEmailsOf(db, ownerId, clock.now(), limit)) ?? []));
+    },
+    take() {
+      const all = [...found, ...late("relay"), ...late("simulator")];
+      found = [];
+      return all;
+    },
+  };
+}
