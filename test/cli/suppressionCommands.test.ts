@@ -137,7 +137,7 @@ describe("the commands", () => {
 
   test("what cannot be read is refused with what to do", () => {
     expect(ends[10]).toMatchObject({ status: 1, err: expect.stringContaining("a column email") });
-    expect(ends[11]).toMatchObject({ status: 1, err: expect.stringContaining("none.csv") });
+    expect(ends[11]).toMatchObject({ status: 1, err: "postledger: none.csv cannot be read (ENOENT)\n" });
     expect(ends[12]).toMatchObject({ status: 2, err: expect.stringContaining("must be one bare address") });
   });
 

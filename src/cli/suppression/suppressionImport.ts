@@ -66,9 +66,13 @@ export const suppressionImport: Command = {
 
 async function contentOf(file: string): Promise<string> {
   if (file === STDIN) return textOf(process.stdin);
-  const { size } = await stat(file);
-  if (size > FILE_BYTES_MAX) refuse(`${file} has more than ${bytesText(FILE_BYTES_MAX)}: split it`);
-  return readFile(file, "utf8");
+  try {
+    const { size } = await stat(file);
+    if (size <= FILE_BYTES_MAX) return await readFile(file, "utf8");
+  } catch (error) {
+    refuse(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+  return refuse(`${file} has more than ${bytesText(FILE_BYTES_MAX)}: split it`);
 }
 
 function faulty({ faults }: ImportedAddresses): CommandFailure {

@@ -10,6 +10,7 @@ import type { ContentFolder, ContentStore } from "../../ports/contentStore.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { contentDeadline } from "../email/content/contentWriteDeadline.ts";
+import { DiskFullError, hasDiskSpace } from "../storage/diskFullError.ts";
 import { toNewEvents } from "../transact.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
 import { EMPTY_FILE, type FileFault, fileFaultOf, normalizedFilename } from "./fileFaults.ts";
@@ -45,9 +46,7 @@ export async function uploadAttachment(deps: Dependencies, given: UploadAttachme
   const limits = await workspaceLimits(deps, workspaceId);
   const named = fileFaultOf(deps.inspector.inspectName({ filename, contentType }, limits));
   if (named) return { kind: "refused", ...named };
-  if (deps.disk.freeBytes() < deps.diskFreeBytesMin) {
-    throw new StoreError("unavailable", "the data directory's disk is nearly full");
-  }
+  if (!hasDiskSpace(deps)) throw new DiskFullError();
   const id = newId();
   const folder = uploadFolder(workspaceId, id);
   const requireInTime = contentDeadline(deps.clock);

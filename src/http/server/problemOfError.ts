@@ -1,4 +1,5 @@
 import { ChangeRateError } from "../../commands/changesPerDay.ts";
+import { DiskFullError } from "../../commands/storage/diskFullError.ts";
 import { StreamBusyError } from "../../commands/streamWriteQueue.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
@@ -14,6 +15,8 @@ export function problemOf(error: unknown): Problem | null {
   }
   if (error instanceof StreamBusyError)
     return unavailable("too many requests change the same resource at once; try again");
+  if (error instanceof DiskFullError)
+    return unavailable("the service is short of disk space; try again later");
   if (error instanceof StoreError && error.failure !== "tooLarge")
     return unavailable("the store cannot be reached; try again");
   if (error instanceof ReadDatabaseError && error.failure !== "statement")

@@ -58,6 +58,7 @@ describe("health", () => {
         expect((await full.call("GET", "/health/live")).status).toBe(200);
 
         const refused = await full.send(newKey(), content);
+        expect(refused.json.detail).toBe("the service is short of disk space; try again later");
         expect(refused).toMatchObject({ status: 503, json: { code: "INTERNAL_ERROR", retryable: true } });
         expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
 

@@ -2,6 +2,7 @@ import { emailId, replayOf, requestFingerprint } from "../../../domain/email/ide
 import { newId } from "../../../kernel/ids.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
+import { DiskFullError, hasDiskSpace } from "../../storage/diskFullError.ts";
 import { directFilesOwner } from "../../storage/reservationOwner.ts";
 import { directBytes } from "../content/fileFacts.ts";
 import { acceptEmail } from "./acceptEmail.ts";
@@ -55,10 +56,10 @@ export async function sendEmail(deps: Dependencies, send: SendCommand): Promise<
 }
 
 async function acceptOrRefuse(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
-  if (deps.disk.freeBytes() < deps.diskFreeBytesMin) {
+  if (!hasDiskSpace(deps)) {
     const replayed = await replayedSend(deps, send);
     if (replayed) return replayed;
-    throw new StoreError("unavailable", "the data directory's disk is nearly full");
+    throw new DiskFullError();
   }
   const outcome = await withinLimits(deps, send);
   return outcome.kind === "refused" ? ((await replayedSend(deps, send)) ?? outcome) : outcome;
