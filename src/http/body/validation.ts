@@ -28,7 +28,7 @@ export function withRules<Schema extends TSchema>(schema: Schema, rules: Further
 
 /**
  * The schema of a body, with advice by member: it follows what is said of the member where the schema does not know it,
- * and where a list is given that it takes one value of.
+ * and where a list is given that it takes one value of. Advice on `name[]` follows where an item of the list is an object.
  */
 export function withAdvice<Schema extends TSchema>(
   advice: Readonly<Record<string, string>>,
@@ -126,11 +126,16 @@ export function validationProblem({
 
 /** What follows the fault of a member that the schema has advice for; else nothing. */
 function adviceOn(pointer: string, value: unknown, schema: Rule | undefined): string {
-  const name = pointer.slice(1);
   const advice = schema?.[ADVICE];
-  if (advice === undefined || !Object.hasOwn(advice, name)) return "";
-  const isUnknown = !Object.hasOwn(schema?.properties ?? {}, name);
-  return isUnknown || Array.isArray((value as Record<string, unknown>)[name]) ? `: ${advice[name]}` : "";
+  const [, name = "", index] = /^\/([^/]+)(?:\/(\d+))?$/.exec(pointer) ?? [];
+  const key = index === undefined ? name : `${name}[]`;
+  if (advice === undefined || !Object.hasOwn(advice, key)) return "";
+  const given = (value as Record<string, unknown>)[name];
+  const isMeant =
+    index === undefined
+      ? Array.isArray(given) || !Object.hasOwn(schema?.properties ?? {}, name)
+      : typeof (given as readonly unknown[])[Number(index)] === "object";
+  return isMeant ? `: ${advice[key]}` : "";
 }
 
 function* faultsOf(errors: Iterable<ValueError>): Iterable<ProblemDetail> {

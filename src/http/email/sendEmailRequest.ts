@@ -134,6 +134,7 @@ const ADVICE = {
   Cc: ONE_RECIPIENT,
   Bcc: ONE_RECIPIENT,
   headers: 'names and values, such as { "X-Order": "4711" }',
+  "tags[]": "a tag is a word; names with values go into metadata",
   HtmlBody: "did you mean html?",
   TextBody: "did you mean text?",
   TemplateModel: "did you mean variables?",

@@ -101,6 +101,14 @@ const bodies: readonly Told[] = [
     send(message({ headers: [{ name: "X-Order", value: "4711" }] })),
     { "/headers": 'must be an object: names and values, such as { "X-Order": "4711" }' },
   ],
+  [
+    "tags with values",
+    send(message({ tags: [{ name: "category", value: "welcome" }, 7] })),
+    {
+      "/tags/0": "must be a string: a tag is a word; names with values go into metadata",
+      "/tags/1": "must be a string",
+    },
+  ],
   ["a second @", send(message({ to: "ana@@example.com" })), { "/to": "has more than one @" }],
   [
     "two dots in a row",
