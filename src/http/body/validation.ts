@@ -2,6 +2,7 @@ import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from "@sinclair/
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { type ValueError, type ValueErrorIterator, ValueErrorType } from "@sinclair/typebox/errors";
 import type { ValidationError } from "elysia";
+import { lazy } from "../../kernel/lazy.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { ERRORS_MAX, type Problem, type ProblemDetail, refusedFor } from "../server/problem.ts";
 
@@ -94,8 +95,10 @@ const FORMATS: Readonly<Record<string, string>> = {
  * holds up everybody for half a second where it has megabytes.
  */
 export function checkBy(schema: TSchema): (value: unknown) => void {
-  const validator = TypeCompiler.Compile(schema);
+  // A start does without: there are some hundred schemas, and most are asked for late or never.
+  const compiled = lazy(() => TypeCompiler.Compile(schema));
   return (value) => {
+    const validator = compiled();
     if (!validator.Check(value)) throw validationProblem({ validator, value });
   };
 }
