@@ -7,7 +7,7 @@ import { DurableTransaction } from "../../src/adapters/sqlite/append/durableTran
 import { WriteAheadLog } from "../../src/adapters/sqlite/append/writeAheadLog.ts";
 import { openLogDatabase } from "../../src/adapters/sqlite/openLogDatabase.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
-import { LOG_START } from "../../src/ports/eventStore.ts";
+import { LOG_START, type Position } from "../../src/ports/eventStore.ts";
 import { openStore } from "../../src/service/adapters/openStore.ts";
 import { until } from "../support/until.ts";
 import { newEvent } from "./eventStore.ts";
@@ -140,6 +140,19 @@ test.each(["caller", "flushedAside"] as const)(
     await store.close();
   },
 );
+
+test("who has read the log to its end flushes nothing by looking for more", async () => {
+  const store = await openLog();
+  await store.append("one", [newEvent()], "noStream");
+  flushes.length = 0;
+  const readFrom = async (from: Position) =>
+    (await Array.fromAsync(store.readAll(from, {}))).at(-1)?.position;
+  const end = await readFrom(LOG_START);
+  expect(flushes).toEqual(["written"]);
+  expect(await readFrom(end ?? LOG_START)).toBe(end);
+  expect(flushes).toEqual(["written"]);
+  await store.close();
+});
 
 test("nothing is written anew while another process writes", async () => {
   const store = await openLog();

@@ -2,14 +2,13 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import {
   APPEND_BYTES_MAX,
-  LOG_START,
   type LogBatch,
   type LogFilter,
   type Position,
   type RecordedEvent,
   type Truncation,
 } from "../../ports/eventStore.ts";
-import { positionText } from "./append/appendTransaction.ts";
+import { positionNumber, positionText } from "./logPosition.ts";
 
 /** One batch holds at most this many events and looks at no more than this many positions. */
 const BATCH_EVENTS_MAX = 1_000;
@@ -123,7 +122,7 @@ export class LogReader {
 
   /** The next batch after `from`, never looking past `until`. */
   batch(from: Position, filter: LogFilter, until: number): LogBatch {
-    const after = from === LOG_START ? 0 : Number(from);
+    const after = positionNumber(from);
     const last = Math.max(after, Math.min(until, after + BATCH_POSITIONS_MAX));
     const { where, values } = conditions(filter);
     const sql = `SELECT ${COLUMNS}, substr(s.name, 1, ${NAME_CHARS_MAX}) AS name ${FROM}
@@ -140,7 +139,7 @@ export class LogReader {
     if (events.length === 0 && last < until) reached = this.beforeNext(last, until);
     return {
       events,
-      position: reached === 0 ? LOG_START : positionText(reached),
+      position: positionText(reached),
       caughtUp: reached >= until,
     };
   }

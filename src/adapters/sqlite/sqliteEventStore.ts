@@ -7,7 +7,6 @@ import {
   type CallOptions,
   type EventStore,
   type ExpectedRevision,
-  LOG_START,
   type LogBatch,
   type LogFilter,
   type NewEvent,
@@ -18,13 +17,14 @@ import {
   type StoreFault,
   type Truncation,
 } from "../../ports/eventStore.ts";
-import { type PreparedEvent, positionText } from "./append/appendTransaction.ts";
+import type { PreparedEvent } from "./append/appendTransaction.ts";
 import { flushOpenFile } from "./append/flushOpenFile.ts";
 import { GroupCommit, type LogWriter } from "./append/groupCommit.ts";
 import { openLogWriter, type WritingThreads } from "./append/logWriters.ts";
 import { WriteAheadLog } from "./append/writeAheadLog.ts";
 import { blankErasedRows } from "./blankErasedRows.ts";
 import { fullIntegrityCheck } from "./fullIntegrityCheck.ts";
+import { positionNumber, positionText } from "./logPosition.ts";
 import { LogReader } from "./logReader.ts";
 import { damageOf, openLogDatabase } from "./openLogDatabase.ts";
 import { areTablesOurs, fileFaultOf, quickIntegrityCheck } from "./quickIntegrityCheck.ts";
@@ -51,8 +51,13 @@ const CHECKPOINT_EVERY_MS = 1_000;
 const RESTART_PAGES = 6_000;
 /** How long it waits for those who read or write just then. */
 const RESTART_WAIT_MS = 20;
-/** How often a live subscription looks for the commits of other threads and processes. */
+/** How often a live subscription looks for the commits of other threads and processes, for so long after the last one. */
 const POLL_MS = 10;
+const AWAKE_MS = 1_000;
+/** How often it looks when nothing has happened for longer. A service's own threads wake it; other processes cannot. */
+const ASLEEP_POLL_MS = 100;
+/** Whoever is awake needs no waking. */
+const WAKE_EVERY_MS = AWAKE_MS / 2;
 /** How long it waits after a locked file or a failed flush: the next try may write all of the write-ahead log anew. */
 const LOOK_AGAIN_MS = 100;
 /** How long a call leaves a locked file alone before it tries again. */
@@ -90,6 +95,10 @@ class SqliteEventStore implements EventStore {
   private readonly reader: LogReader;
   private readonly commits: GroupCommit;
   private readonly wakers = new Set<() => void>();
+  /** Wakes subscriptions of this process's other threads to the same file. */
+  private readonly threads: BroadcastChannel;
+  private wokenAt = Number.NEGATIVE_INFINITY;
+  private changedAt = Number.NEGATIVE_INFINITY;
   /** `data_version` does not move with a connection's own commits, so those are counted here. */
   private ownCommits = 0;
   private closed = false;
@@ -116,7 +125,11 @@ class SqliteEventStore implements EventStore {
     this.commits = new GroupCommit(writer, () => {
       this.ownCommits += 1;
       this.wake();
+      this.wakeThreads();
     });
+    this.threads = new BroadcastChannel(`postledger log ${this.file}`);
+    this.threads.onmessage = () => this.wake();
+    this.threads.unref();
   }
 
   append(
@@ -169,13 +182,13 @@ class SqliteEventStore implements EventStore {
   }
 
   async head(options?: CallOptions): Promise<Position> {
-    const head = await this.whenFree(() => this.reader.head(), options);
-    return head === 0 ? LOG_START : positionText(head);
+    return positionText(await this.whenFree(() => this.reader.head(), options));
   }
 
   async *readAll(from: Position, filter: LogFilter, options?: CallOptions): AsyncIterable<LogBatch> {
     const until = await this.whenFree(() => this.reader.head(), options);
-    await this.requireDurable(options);
+    // What comes up to `from` was on disk when somebody read it.
+    if (until > positionNumber(from)) await this.requireDurable(options);
     let position = from;
     for (;;) {
       const batch = await this.whenFree(() => this.reader.batch(position, filter, until), options);
@@ -242,6 +255,7 @@ class SqliteEventStore implements EventStore {
     this.closed = true;
     await this.commits.close();
     this.wake();
+    this.threads.close();
     this.writeAheadLog.close();
     this.db.close();
   }
@@ -344,18 +358,29 @@ class SqliteEventStore implements EventStore {
     return new Promise((resolve) => {
       const isOver = () => this.closed || signal.aborted || this.commitMark() !== seen;
       const done = () => {
-        clearInterval(timer);
+        clearTimeout(timer);
         this.wakers.delete(done);
         signal.removeEventListener("abort", done);
+        this.changedAt = performance.now();
         resolve();
       };
-      const timer = setInterval(() => {
-        if (isOver()) done();
-      }, POLL_MS);
+      let timer: Timer;
+      const lookAgain = () => {
+        const isAwake = performance.now() - this.changedAt < AWAKE_MS;
+        timer = setTimeout(() => (isOver() ? done() : lookAgain()), isAwake ? POLL_MS : ASLEEP_POLL_MS);
+      };
+      lookAgain();
       this.wakers.add(done);
       signal.addEventListener("abort", done);
       if (isOver()) done();
     });
+  }
+
+  private wakeThreads(): void {
+    const now = performance.now();
+    if (now - this.wokenAt < WAKE_EVERY_MS) return;
+    this.wokenAt = now;
+    this.threads.postMessage(null);
   }
 
   private wake(): void {

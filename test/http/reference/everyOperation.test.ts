@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, type Mock, spyOn, test } from "bun:test";
-import { positionText } from "../../../src/adapters/sqlite/append/appendTransaction.ts";
+import { positionText } from "../../../src/adapters/sqlite/logPosition.ts";
 import { LogReader } from "../../../src/adapters/sqlite/logReader.ts";
 import { verificationTokenOf } from "../../../src/commands/sender/verificationLink.ts";
 import { routes } from "../../../src/http/server/routes.ts";

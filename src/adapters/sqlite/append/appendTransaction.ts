@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { AppendResult, ExpectedRevision, Position } from "../../../ports/eventStore.ts";
+import type { AppendResult, ExpectedRevision } from "../../../ports/eventStore.ts";
+import { positionText } from "../logPosition.ts";
 
 /** An event whose data and metadata are already bytes or text: nothing inside a transaction can fail on them. */
 export interface PreparedEvent {
@@ -23,11 +24,6 @@ export type TransactionOutcome =
 
 /** The answer to an append of no events, which only waits until what is there is on disk. */
 const NOTHING_APPENDED: AppendResult = { outcome: "wrongExpectedRevision", actual: null };
-
-/** The sixteen digits of a position: enough for 2^53, and they order as strings. */
-export function positionText(position: number): Position {
-  return String(position).padStart(16, "0") as Position;
-}
 
 function prepareAll(db: DatabaseSync) {
   return {

@@ -120,7 +120,7 @@ export class GroupCommit {
     batch.forEach((append, index) => {
       append.resolve(outcome.results[index] as AppendResult);
     });
-    this.onCommit();
+    if (outcome.hasWritten) this.onCommit();
     return true;
   }
 
