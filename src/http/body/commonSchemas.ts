@@ -72,12 +72,17 @@ export function Time(description: string, options: StringOptions = {}) {
   return Type.String({ format: "date-time", description, ...options });
 }
 
-/** The keyword of {@link WholeNumberText} under which its number is described. */
+/** The keyword under which a text of a query says what the document describes it as: there everything is text. */
 export const DESCRIBED_AS = "describedAs";
 
-/** A whole number in a query, where everything is text; the document describes it as the number that it is for. */
+/** A whole number in a query. */
 export function WholeNumberText(pattern: string, { description, ...range }: WholeNumber) {
   return Type.String({ pattern, description, [DESCRIBED_AS]: { type: "integer", ...range } });
+}
+
+/** A time in a query, which whoever reads it checks, for they can say more about it. */
+export function TimeText(description: string) {
+  return Type.String({ description, [DESCRIBED_AS]: { type: "string", format: "date-time" } });
 }
 
 interface WholeNumber {

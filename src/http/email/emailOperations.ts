@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { TAG_CHARACTERS_MAX } from "../../domain/email/contentLimits.ts";
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/schedule.ts";
 import { DAY_MS } from "../../kernel/time.ts";
-import { Closed, Text, Time } from "../body/commonSchemas.ts";
+import { Closed, Text, Time, TimeText } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersOk, type Operations } from "../server/operation.ts";
 import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
@@ -12,7 +12,7 @@ import { SendEmailBody } from "./sendEmailRequest.ts";
 
 const GetEmailQuery = Closed({
   as_of: Type.Optional(
-    Time(
+    TimeText(
       "RFC 3339: the message as it was then, status and timeline up to the first event that is later. Content that was erased since stays erased. NOT_FOUND when it had not been accepted.",
     ),
   ),

@@ -1,5 +1,5 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
-import { Closed, Nullable, Time, WholeNumberText } from "../body/commonSchemas.ts";
+import { Closed, Nullable, TimeText, WholeNumberText } from "../body/commonSchemas.ts";
 import { withErrorText } from "../body/validation.ts";
 import type { ProblemCode } from "../server/problemCodes.ts";
 import { PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX } from "./cursorPaging.ts";
@@ -17,8 +17,8 @@ const Cursor = Type.String({ description: "`next_cursor` of the page before." })
 
 /** The filter by time that most lists have. */
 export const CREATED_RANGE = {
-  created_from: Type.Optional(Time("RFC 3339; included.")),
-  created_before: Type.Optional(Time("RFC 3339; not included. Never before `created_from`.")),
+  created_from: Type.Optional(TimeText("RFC 3339; included.")),
+  created_before: Type.Optional(TimeText("RFC 3339; not included. Never before `created_from`.")),
 };
 
 /** What the query of a list may say: its filters, and which page is wanted. */
