@@ -18,6 +18,7 @@ const INSTALLED = "node_modules";
 const SERVICE = "127.0.0.1:3000";
 const RECEIVER = "localhost:4000";
 const SUBMISSION = "127.0.0.1:2525";
+const METRICS = "127.0.0.1:9464";
 /** Who only looks may look again for so long, until what the page shows is there. */
 const LOOKING_AGAIN_MS = 15_000;
 const LOOKING_AGAIN_EVERY_MS = 50;
@@ -77,13 +78,16 @@ class Follower {
   ) {}
 
   async prepare(): Promise<void> {
-    const [port, receiverPort, submissionPort] = [await freePort(), await freePort(), await freePort()];
+    const [port, receiverPort] = [await freePort(), await freePort()];
+    const [submissionPort, metricsPort] = [await freePort(), await freePort()];
     this.#addresses = [
       [SERVICE, `127.0.0.1:${port}`],
       [RECEIVER, `localhost:${receiverPort}`],
       ["PORT=4000", `PORT=${receiverPort}`],
       [SUBMISSION, `127.0.0.1:${submissionPort}`],
       ["SUBMISSION_PORT=2525", `SUBMISSION_PORT=${submissionPort}`],
+      [METRICS, `127.0.0.1:${metricsPort}`],
+      ["METRICS_PORT=9464", `METRICS_PORT=${metricsPort}`],
     ];
     const { address } = await noNames();
     const known = settingNames();
