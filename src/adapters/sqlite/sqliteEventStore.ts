@@ -127,7 +127,7 @@ class SqliteEventStore implements EventStore {
       this.wake();
       this.wakeThreads();
     });
-    this.threads = new BroadcastChannel(`postledger log ${this.file}`);
+    this.threads = new BroadcastChannel(`commits to the log in ${this.file}`);
     this.threads.onmessage = () => this.wake();
     this.threads.unref();
   }
