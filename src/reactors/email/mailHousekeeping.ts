@@ -44,7 +44,10 @@ const WOKEN_INTERVAL_MS = 25;
 /** Between two looks for messages whose time may be over, when all workspaces have been looked at. */
 const AGED_MS = 5_000;
 
-/** Ends leases that ran out and messages whose time is over, and finds those that a clock has misdated: needs no relay, so it goes on without one. */
+/**
+ * Ends leases that ran out and messages whose time is over, and finds those that a clock has misdated. It needs no relay,
+ * so it goes on without one.
+ */
 export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWorker {
   const { context, workspaces, emails, isInFlight } = options;
   const { store, policy, clock, sendGate, onTrouble } = context;
