@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { readConfig } from "../../src/service/config/config.ts";
+import { activityCounts } from "../../src/service/metrics/activityCounts.ts";
 import { openMetricsPort } from "../../src/service/metrics/metricsPort.ts";
 import { prometheusText } from "../../src/service/metrics/prometheusText.ts";
+import { newEvent } from "../contract/eventStore.ts";
 import { startTestApp, type TestApp } from "../support/service.ts";
+import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { message, newKey } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
@@ -40,6 +43,17 @@ test("metrics count what was accepted, what became of it, and what was answered"
   expect(await figure('postledger_http_responses_total{status="202"}')).toBe(2);
   expect(await figure('postledger_http_responses_total{status="400"}')).toBe(1);
   expect(await figure("postledger_messages_due")).toBe(0);
+});
+
+test("an append that loses is not counted", async () => {
+  const { events, counted } = activityCounts();
+  const store = counted(memoryEventStore());
+  const outcomes = [
+    await store.append("one", [newEvent()], "noStream"),
+    await store.append("one", [newEvent()], "noStream"),
+  ];
+  expect(outcomes.map(({ outcome }) => outcome)).toEqual(["appended", "wrongExpectedRevision"]);
+  expect([...events.values()]).toEqual([1]);
 });
 
 test("metrics say how the service is, in the format of Prometheus", async () => {

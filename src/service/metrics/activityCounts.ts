@@ -22,7 +22,7 @@ export function activityCounts(): ActivityCounts {
     counted(store) {
       const append: EventStore["append"] = async (stream, appended, expected, options) => {
         const result = await store.append(stream, appended, expected, options);
-        for (const { type } of appended) countUp(events, type);
+        if (result.outcome === "appended") for (const { type } of appended) countUp(events, type);
         return result;
       };
       return Object.assign(Object.create(store) as EventStore, { append });
