@@ -51,10 +51,11 @@ const CHECKPOINT_EVERY_MS = 1_000;
 const RESTART_PAGES = 6_000;
 /** How long it waits for those who read or write just then. */
 const RESTART_WAIT_MS = 20;
-/** How often a live subscription looks for the commits of other threads and processes, for so long after the last one. */
+/** How often a live subscription looks for the commits of other threads and processes. */
 const POLL_MS = 10;
+/** How long after the last commit it goes on looking that often. */
 const AWAKE_MS = 1_000;
-/** How often it looks when nothing has happened for longer. A service's own threads wake it; other processes cannot. */
+/** How often it looks after that. A service's own threads wake it; other processes cannot. */
 const ASLEEP_POLL_MS = 100;
 /** Whoever is awake needs no waking. */
 const WAKE_EVERY_MS = AWAKE_MS / 2;

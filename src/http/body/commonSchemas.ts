@@ -72,7 +72,7 @@ export function Time(description: string, options: StringOptions = {}) {
   return Type.String({ format: "date-time", description, ...options });
 }
 
-/** The keyword under which a text of a query says what the document describes it as: there everything is text. */
+/** The keyword that holds how the document describes a value of a query. There everything is text. */
 export const DESCRIBED_AS = "describedAs";
 
 /** A whole number in a query. */
@@ -80,7 +80,7 @@ export function WholeNumberText(pattern: string, { description, ...range }: Whol
   return Type.String({ pattern, description, [DESCRIBED_AS]: { type: "integer", ...range } });
 }
 
-/** A time in a query, which whoever reads it checks, for they can say more about it. */
+/** A time in a query. Whoever reads it checks it, and can say more about what is wrong. */
 export function TimeText(description: string) {
   return Type.String({ description, [DESCRIBED_AS]: { type: "string", format: "date-time" } });
 }
