@@ -24,9 +24,9 @@ import { webhookDeliveryCodec, webhookDeliveryStream } from "../domain/webhookDe
 import { webhookDeliveryDecider } from "../domain/webhookDelivery/state.ts";
 import { workspaceCodec, workspaceStream } from "../domain/workspace/events.ts";
 import { workspaceDecider } from "../domain/workspace/state.ts";
-import { IMPORT_STREAM } from "../kernel/event/bookkeepingEvents.ts";
 import { type Codec, encodeData } from "../kernel/event/codec.ts";
 import type { Decider, DomainEvent } from "../kernel/event/decider.ts";
+import { IMPORT_STREAM } from "../kernel/event/storeLocalEvents.ts";
 import type { AggregateKind } from "./transact.ts";
 
 /** What every noun of a kind has in common, and the one with an id: `of(id)`. */

@@ -1,6 +1,6 @@
-import { IMPORT_STREAM, SERVICES_STREAM } from "../kernel/event/bookkeepingEvents.ts";
 import type { Codec } from "../kernel/event/codec.ts";
 import type { DomainEvent } from "../kernel/event/decider.ts";
+import { IMPORT_STREAM, SERVICES_STREAM } from "../kernel/event/storeLocalEvents.ts";
 import { apiKeyCodec, apiKeyStream } from "./apiKey/events.ts";
 import { apiKeyUseCodec, apiKeyUseStream } from "./apiKeyUse/events.ts";
 import { attachmentCodec, attachmentStream } from "./attachment/events.ts";

@@ -3,8 +3,8 @@ import { UnreadableEventError } from "../kernel/event/codec.ts";
 import { nextTurn } from "../kernel/sleep.ts";
 import type { EventStore, LogBatch, Position, RecordedEvent } from "../ports/eventStore.ts";
 import { type ProjectedRows, ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
+import { BufferedIncrements } from "./bufferedIncrements.ts";
 import { writeCheckpoint } from "./generations.ts";
-import { PendingSums } from "./pendingSums.ts";
 
 /** So many events may share one transaction: more gains no speed and only makes a crash dearer. */
 export const TRANSACTION_EVENTS_MAX = 2_000;
@@ -32,7 +32,7 @@ export interface Applier {
   /** The same as the projection sees it: the first write begins a transaction. */
   readonly rows: ProjectedRows;
   /** What the open transaction has yet to add to its sums. */
-  readonly sums: PendingSums;
+  readonly sums: BufferedIncrements;
   /** Events after this position are left alone: verify stops at another generation's checkpoint. */
   readonly limit: Position;
   /** Everything up to here is applied, though perhaps not yet committed. */
@@ -71,7 +71,7 @@ export function makeApplier(
         applier.sums.add(sql, key, amounts);
       },
     },
-    sums: new PendingSums(),
+    sums: new BufferedIncrements(),
     limit,
     position: checkpoint,
     checkpoint,

@@ -25,7 +25,7 @@ import { makeSenderVerification } from "../http/sender/senderVerification.ts";
 import { suppressionsController } from "../http/suppression/suppressionRoutes.ts";
 import { templatesController } from "../http/template/templateRoutes.ts";
 import { usageController } from "../http/usage/usageRoutes.ts";
-import { caughtUpEndpoints } from "../http/webhook/caughtUpEndpoints.ts";
+import { caughtUpEndpoints } from "../http/webhook/webhookEndpointLookup.ts";
 import { type WebhooksOptions, webhookEndpointsController } from "../http/webhook/webhookEndpointRoutes.ts";
 import { webhookDeliveriesController } from "../http/webhookDelivery/webhookDeliveryRoutes.ts";
 import { workspaceController } from "../http/workspace/workspaceRoutes.ts";

@@ -7,18 +7,18 @@ const refused = (stage: MailStage, reply: string): MailOutcome => {
   return { kind: "refused", stage, code: Number(reply.slice(0, 3)), reply };
 };
 
-/** What matters of a verdict, in a line. */
+/** What matters of a result, in a line. */
 function told(outcome: MailOutcome): string {
-  const verdict = classifyMailOutcome(outcome);
-  switch (verdict.kind) {
+  const result = classifyMailOutcome(outcome);
+  switch (result.kind) {
     case "sent":
       return "sent";
     case "failed":
       return "failed";
     case "bounced":
-      return verdict.suppress ? "bounced, suppresses" : "bounced";
+      return result.suppress ? "bounced, suppresses" : "bounced";
     case "deferred": {
-      const { attemptBurnt, ambiguous, relayFault } = verdict;
+      const { attemptBurnt, ambiguous, relayFault } = result;
       const notes = [attemptBurnt && "burns", ambiguous && "ambiguous", relayFault && "relay fault"];
       return ["deferred", ...notes.filter(Boolean)].join(", ");
     }

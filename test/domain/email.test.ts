@@ -17,7 +17,7 @@ import {
 } from "../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { nextAction } from "../../src/domain/email/nextAction.ts";
-import type { RecordedVerdict } from "../../src/domain/email/recordedVerdict.ts";
+import type { RecordedAttemptResult } from "../../src/domain/email/recordedAttemptResult.ts";
 import { redactRelayReply } from "../../src/domain/email/redactRelayReply.ts";
 import { expiresAt } from "../../src/domain/email/retrySchedule.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../src/kernel/time.ts";
@@ -129,11 +129,11 @@ describe("startDelivery", () => {
 
 describe("recordOutcome", () => {
   const record =
-    (verdict: RecordedVerdict, attempt = 1, settings = on) =>
+    (result: RecordedAttemptResult, attempt = 1, settings = on) =>
     (state: Parameters<typeof recordOutcome>[0]) =>
-      recordOutcome(state, attempt, verdict, settings);
-  const sentVerdict: RecordedVerdict = { kind: "sent", codes: "250" };
-  const busy: RecordedVerdict = {
+      recordOutcome(state, attempt, result, settings);
+  const sentResult: RecordedAttemptResult = { kind: "sent", codes: "250" };
+  const busy: RecordedAttemptResult = {
     kind: "deferred",
     reason: "recipient_deferred",
     attemptBurnt: true,
@@ -144,7 +144,7 @@ describe("recordOutcome", () => {
   };
   const busyEvent = (attempt: number, delayMs: number) =>
     deferred(attempt, { code: 450, sealedReply: "sealed 450 busy", nextAttemptAt: rfc3339(NOW + delayMs) });
-  const unknown: RecordedVerdict = {
+  const unknown: RecordedAttemptResult = {
     ...busy,
     reason: "no_answer_to_final_dot",
     ambiguous: true,
@@ -153,13 +153,13 @@ describe("recordOutcome", () => {
 
   test("a message that was sent", () => {
     given(...queued, started(1))
-      .when(record(sentVerdict))
+      .when(record(sentResult))
       .then("recorded", sent(1))
       .again("alreadyRecorded");
   });
 
   test("a bounce", () => {
-    const verdict: RecordedVerdict = {
+    const result: RecordedAttemptResult = {
       kind: "bounced",
       reason: "recipient_refused",
       code: 550,
@@ -167,7 +167,7 @@ describe("recordOutcome", () => {
       suppress: true,
     };
     given(...queued, started(1))
-      .when(record(verdict))
+      .when(record(result))
       .then("recorded", bounced(1))
       .again("alreadyRecorded");
   });
@@ -213,7 +213,7 @@ describe("recordOutcome", () => {
   });
 
   test("the relay's fault waits for the relay and burns nothing", () => {
-    const verdict: RecordedVerdict = {
+    const result: RecordedAttemptResult = {
       ...busy,
       reason: "relay_unreachable",
       attemptBurnt: false,
@@ -227,7 +227,7 @@ describe("recordOutcome", () => {
     };
     const event = deferred(1, { ...facts, nextAttemptAt: rfc3339(NOW + 30 * SECOND_MS) });
     given(...queued, started(1))
-      .when(record(verdict))
+      .when(record(result))
       .then("recorded", event);
     expect(foldOf(emailAggregate, [...queued, started(1), event])?.countedAttempts).toBe(0);
   });
@@ -265,7 +265,7 @@ describe("recordOutcome", () => {
     ];
     for (const past of pasts)
       given(...past)
-        .when(record(sentVerdict))
+        .when(record(sentResult))
         .then("recorded", sent(1))
         .again("alreadyRecorded");
   });
@@ -282,7 +282,7 @@ describe("recordOutcome", () => {
   });
 
   test("nothing for a message that never was", () => {
-    given().when(record(sentVerdict)).then("alreadyRecorded");
+    given().when(record(sentResult)).then("alreadyRecorded");
   });
 });
 

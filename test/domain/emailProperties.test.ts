@@ -262,12 +262,12 @@ describe("nextAction (properties)", () => {
 test("classifyMailOutcome is total, and only an answer can end a message (property)", () => {
   fc.assert(
     fc.property(mailOutcomes, (outcome) => {
-      const verdict = classifyMailOutcome(outcome);
-      const isEnd = verdict.kind !== "deferred";
+      const result = classifyMailOutcome(outcome);
+      const isEnd = result.kind !== "deferred";
       if (isEnd) expect(["accepted", "refused"]).toContain(outcome.kind);
-      expect(verdict.kind === "sent").toBe(outcome.kind === "accepted");
+      expect(result.kind === "sent").toBe(outcome.kind === "accepted");
       // What is not the message's fault burns nothing; what may have been sent is in doubt.
-      if (verdict.kind === "deferred") expect(verdict.ambiguous).toBe(outcome.kind === "unknown");
+      if (result.kind === "deferred") expect(result.ambiguous).toBe(outcome.kind === "unknown");
     }),
     { numRuns: 500 },
   );

@@ -470,16 +470,16 @@ const OTHERS: readonly Row[] = [
 ];
 
 function read([stage, , , reply]: Row): readonly [string, string] {
-  const verdict = classifyMailOutcome({ kind: "refused", stage, code: Number(reply.slice(0, 3)), reply });
-  switch (verdict.kind) {
+  const attempt = classifyMailOutcome({ kind: "refused", stage, code: Number(reply.slice(0, 3)), reply });
+  switch (attempt.kind) {
     case "sent":
       return ["sent", ""];
     case "failed":
-      return ["failed", verdict.reason];
+      return ["failed", attempt.reason];
     case "bounced":
-      return [verdict.suppress ? "suppress" : "bounced", verdict.reason];
+      return [attempt.suppress ? "suppress" : "bounced", attempt.reason];
     case "deferred":
-      return [verdict.relayFault ? "relay's fault" : "waits", verdict.reason];
+      return [attempt.relayFault ? "relay's fault" : "waits", attempt.reason];
   }
 }
 

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { webhookDeliveryAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import {
   classifyWebhookOutcome,
-  type WebhookVerdict,
+  type WebhookAttemptResult,
 } from "../../src/domain/webhookDelivery/classifyWebhookOutcome.ts";
 import {
   expireAttempt,
@@ -50,7 +50,7 @@ const delivered = (attempt: number): WebhookDeliveryEvent => ({
   type: "WebhookDelivered",
   data: { attempt, durationMs: 5 },
 });
-const FAILED: WebhookVerdict = { kind: "failed", reason: "status", retryAfterMs: null };
+const FAILED: WebhookAttemptResult = { kind: "failed", reason: "status", retryAfterMs: null };
 const on = (random = 0) => ({
   policy: WEBHOOK_POLICY,
   input: { now: NOW, random },
@@ -254,10 +254,10 @@ describe("an answer", () => {
       { kind: "notSent", reason: "stopping", durationMs: 1 },
       { kind: "ours", reason: "stopping" },
     ],
-  ] as const satisfies readonly (readonly [WebhookOutcome, WebhookVerdict])[])(
+  ] as const satisfies readonly (readonly [WebhookOutcome, WebhookAttemptResult])[])(
     "%j means %j",
-    (outcome, verdict) => {
-      expect(classifyWebhookOutcome(outcome)).toEqual(verdict);
+    (outcome, result) => {
+      expect(classifyWebhookOutcome(outcome)).toEqual(result);
     },
   );
 });

@@ -149,7 +149,7 @@ const ROOMS: readonly Rooms[] = [
     beside: [
       "aggregateCache.ts",
       "aggregateDefinitions.ts",
-      "changesPerDay.ts",
+      "changeRateLimit.ts",
       "dependencies.ts",
       "makeDependencies.ts",
       "streamWriteQueue.ts",

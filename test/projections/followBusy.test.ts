@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Projection } from "../../projections/projection.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import type { ReadDatabases, SqlValue } from "../../src/ports/readDatabase.ts";
-import { PendingSums } from "../../src/readModels/pendingSums.ts";
+import { BufferedIncrements } from "../../src/readModels/bufferedIncrements.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { type Added, added, append, counter, follow, newPlace, rowsOf } from "./followFixtures.ts";
 
@@ -99,7 +99,7 @@ describe("sums", () => {
   });
 
   test("add up for each key, and are forgotten once they are written", () => {
-    const pending = new PendingSums();
+    const pending = new BufferedIncrements();
     const written: unknown[] = [];
     const db = {
       add: (...call: readonly [string, readonly SqlValue[], readonly number[]]) => void written.push(call),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { STREAMS_MAX } from "../../src/http/dashboard/live/liveStreams.ts";
-import { EvictingPool } from "../../src/http/limits/evictingPool.ts";
+import { FairShareBudget } from "../../src/http/limits/fairShareBudget.ts";
 import { logIn } from "../support/dashboard.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { message, newKey } from "../support/tenants.ts";
@@ -104,7 +104,7 @@ describe("messages with large files", () => {
 
 describe("a fair share", () => {
   test("is taken from whoever holds the most, what they have held the longest first", () => {
-    const share = new EvictingPool(10);
+    const share = new FairShareBudget(10);
     const given: string[] = [];
     const take = (owner: string, amount: number, name: string) =>
       share.take(owner, amount, () => given.push(name));

@@ -13,7 +13,7 @@ import {
 import type { DecisionInput, DeliveryPolicy } from "../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../src/domain/email/feedback/recordFeedback.ts";
-import { toRecordedVerdict } from "../../src/domain/email/recordedVerdict.ts";
+import { toRecordedAttemptResult } from "../../src/domain/email/recordedAttemptResult.ts";
 import { reschedule } from "../../src/domain/email/schedule.ts";
 import { deliverFrom, type EmailState, emailDecider } from "../../src/domain/email/state.ts";
 import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
@@ -216,8 +216,8 @@ function decideOn(state: EmailState, happening: Happening, on: DecideOn): Decide
       return { attempt: attempt + 1, decision: startDelivery(state, request) };
     }
     case "outcome": {
-      const verdict = toRecordedVerdict(classifyMailOutcome(happening.outcome), () => "sealed", []);
-      return { attempt, decision: recordOutcome(state, attempt, verdict, { ...on, transport: "smtp" }) };
+      const result = toRecordedAttemptResult(classifyMailOutcome(happening.outcome), () => "sealed", []);
+      return { attempt, decision: recordOutcome(state, attempt, result, { ...on, transport: "smtp" }) };
     }
     case "leaseExpires":
       return { attempt, decision: expireLease(state, attempt, on.policy, on.input) };

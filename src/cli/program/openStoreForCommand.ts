@@ -5,7 +5,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { readOnlyEventStore } from "../../commands/instance/readOnlyEventStore.ts";
 import { makeDependencies } from "../../commands/makeDependencies.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
-import { IMPORT_STREAM } from "../../kernel/event/bookkeepingEvents.ts";
+import { IMPORT_STREAM } from "../../kernel/event/storeLocalEvents.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import { dependenciesFromConfig } from "../../service/adapters/dependenciesFromConfig.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";

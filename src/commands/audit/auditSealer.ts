@@ -9,9 +9,9 @@ import {
 } from "../../domain/audit/seal.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { SigningKey } from "../../kernel/crypto/signingKey.ts";
-import { isLogEvent } from "../../kernel/event/bookkeepingEvents.ts";
 import { encodeData } from "../../kernel/event/codec.ts";
 import { contentEventHash, eventHash } from "../../kernel/event/eventHash.ts";
+import { isLogEvent } from "../../kernel/event/storeLocalEvents.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {

@@ -1,8 +1,8 @@
 import { AUDIT_STREAM } from "../../domain/audit/events.ts";
 import type { PublicKey } from "../../kernel/crypto/signingKey.ts";
-import { EVENT_ERASED, isLogEvent } from "../../kernel/event/bookkeepingEvents.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { contentEventHash, eventHash } from "../../kernel/event/eventHash.ts";
+import { EVENT_ERASED, isLogEvent } from "../../kernel/event/storeLocalEvents.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import {
   type EventStore,

@@ -1,5 +1,5 @@
 import type { EmailEvent } from "../../domain/email/events.ts";
-import { replyCodes } from "../../domain/email/recordedVerdict.ts";
+import { replyCodes } from "../../domain/email/recordedAttemptResult.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import type { EmailHistory, HistoryEvent } from "./emailHistory.ts";
 

@@ -10,7 +10,7 @@ import {
 import type { DecisionInput, DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../domain/email/feedback/recordFeedback.ts";
-import type { RecordedReply, RecordedVerdict } from "../../domain/email/recordedVerdict.ts";
+import type { RecordedAttemptResult, RecordedReply } from "../../domain/email/recordedAttemptResult.ts";
 import { type EmailState, emailDecider } from "../../domain/email/state.ts";
 import { suppress } from "../../domain/suppression/decisions.ts";
 import { type SUPPRESSION_REASONS, suppressionStream } from "../../domain/suppression/events.ts";
@@ -80,10 +80,10 @@ interface Recording {
 export function recordMailAttempt(
   store: EventStore,
   email: ClaimedEmail,
-  verdict: RecordedVerdict,
+  result: RecordedAttemptResult,
   on: Recording,
 ): Promise<void> {
-  return record(store, email, (state) => recordOutcome(state, email.attempt, verdict, on), on.context);
+  return record(store, email, (state) => recordOutcome(state, email.attempt, result, on), on.context);
 }
 
 /**
@@ -93,11 +93,11 @@ export function recordMailAttempt(
 export function recordSimulatedAttempt(
   store: EventStore,
   email: ClaimedEmail,
-  { verdict, feedback }: { readonly verdict: RecordedVerdict; readonly feedback: Feedback | null },
+  { result, feedback }: { readonly result: RecordedAttemptResult; readonly feedback: Feedback | null },
   on: Recording,
 ): Promise<void> {
   const decide = (state: EmailState) => {
-    const { outcome, events } = recordOutcome(state, email.attempt, verdict, on);
+    const { outcome, events } = recordOutcome(state, email.attempt, result, on);
     if (feedback === null) return { outcome, events };
     const after = events.reduce(emailDecider.evolve, state);
     return { outcome, events: [...events, ...recordFeedback(after, feedback, "simulator").events] };

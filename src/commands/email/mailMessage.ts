@@ -3,7 +3,7 @@ import { deliverFrom, type Email } from "../../domain/email/state.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import type { MailMessage } from "../../ports/mailTransport.ts";
-import type { OpenAttachment } from "./storedContent.ts";
+import type { OpenAttachment } from "./content/storedContent.ts";
 
 /** Everything that goes into a message. */
 export interface WholeContent extends EmailContent {

@@ -4,8 +4,8 @@ import {
   type ServiceRegisterState,
   serviceRegisterDecider,
 } from "../../domain/serviceRegister/state.ts";
-import { SERVICES_STREAM } from "../../kernel/event/bookkeepingEvents.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import { SERVICES_STREAM } from "../../kernel/event/storeLocalEvents.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { RememberedServiceId } from "../../ports/rememberedServiceId.ts";

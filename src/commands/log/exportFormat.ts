@@ -1,4 +1,4 @@
-import { isLogEvent } from "../../kernel/event/bookkeepingEvents.ts";
+import { isLogEvent } from "../../kernel/event/storeLocalEvents.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { type JsonObject, parseJson } from "../../kernel/text/json.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";

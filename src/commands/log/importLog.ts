@@ -1,7 +1,7 @@
 import { restoreInstance } from "../../domain/instance/decisions.ts";
 import type { LogImportEvent } from "../../domain/logImport/events.ts";
-import { isLogEvent } from "../../kernel/event/bookkeepingEvents.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import { isLogEvent } from "../../kernel/event/storeLocalEvents.ts";
 import { newId } from "../../kernel/ids.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { type EventStore, LOG_START, type RecordedEvent } from "../../ports/eventStore.ts";

@@ -6,7 +6,7 @@ import type { Decision } from "../../kernel/event/decider.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import { senderAggregate } from "../aggregateDefinitions.ts";
-import { CHANGES_KEPT_FOR_STOPPING } from "../changesPerDay.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 

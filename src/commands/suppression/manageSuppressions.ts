@@ -5,7 +5,7 @@ import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.t
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import type { EventStore, RecordedEvent } from "../../ports/eventStore.ts";
 import { suppressionAggregate } from "../aggregateDefinitions.ts";
-import { CHANGES_KEPT_FOR_STOPPING } from "../changesPerDay.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 

@@ -18,7 +18,7 @@ import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.t
 import { newId, webhookDeliveryId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { webhookAggregate } from "../aggregateDefinitions.ts";
-import { changeRate } from "../changesPerDay.ts";
+import { changeRateLimit } from "../changeRateLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { Contention, queueStreamWrite } from "../streamWriteQueue.ts";
 import { toNewEvents, transact } from "../transact.ts";
@@ -201,7 +201,7 @@ export async function testWebhookEndpoint(
   const { outcome, events } = requestTest({ endpoints }, endpointId);
   if (outcome !== "requested") return { kind: outcome };
   const stream = webhooksStream(workspaceId);
-  const rate = changeRate(deps.store, `${stream} tests`, context, TESTS_PER_DAY_MAX);
+  const rate = changeRateLimit(deps.store, `${stream} tests`, context, TESTS_PER_DAY_MAX);
   return queueStreamWrite(deps.store, stream, async () => {
     rate.check();
     // Each test is news, whatever else happens to the endpoint meanwhile: only the place in the stream is contended.

@@ -1,4 +1,4 @@
-import type { WebhookVerdict } from "../../domain/webhookDelivery/classifyWebhookOutcome.ts";
+import type { WebhookAttemptResult } from "../../domain/webhookDelivery/classifyWebhookOutcome.ts";
 import {
   type AttemptFacts,
   type AttemptRequest,
@@ -106,10 +106,10 @@ export interface WebhookRecording {
 export function recordWebhookAttempt(
   store: EventStore,
   claimed: ClaimedWebhook,
-  { verdict, facts }: { readonly verdict: WebhookVerdict; readonly facts: AttemptFacts },
+  { result, facts }: { readonly result: WebhookAttemptResult; readonly facts: AttemptFacts },
   on: WebhookRecording,
 ): Promise<void> {
-  const decide: Decide = (state) => recordAttempt(state, claimed.attempt, verdict, { ...on, facts });
+  const decide: Decide = (state) => recordAttempt(state, claimed.attempt, result, { ...on, facts });
   return record(store, claimed, decide, on.context);
 }
 

@@ -14,7 +14,7 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { apiKeyAggregate, workspaceAggregate } from "../aggregateDefinitions.ts";
-import { CHANGES_KEPT_FOR_STOPPING } from "../changesPerDay.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact, writtenFirstAt } from "../transact.ts";
 

@@ -3,7 +3,7 @@ import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
 import { enhancedCode, RELAY_REPLY_READINGS, type RefusalReason, reasonOfReply } from "./relayReplyRules.ts";
 
 /** What an outcome means for the message, the recipient and the relay. */
-export type Verdict =
+export type AttemptResult =
   | { readonly kind: "sent"; readonly reply: string }
   | {
       readonly kind: "deferred";
@@ -34,11 +34,11 @@ const LOGIN_CODES = new Set([530, 535, 538]);
 
 type Refused = Extract<MailOutcome, { kind: "refused" }>;
 
-function deferred({ code, reply }: Refused, reason: RefusalReason, relayFault: boolean): Verdict {
+function deferred({ code, reply }: Refused, reason: RefusalReason, relayFault: boolean): AttemptResult {
   return { kind: "deferred", reason, attemptBurnt: !relayFault, ambiguous: false, relayFault, code, reply };
 }
 
-function refusedForNow(refused: Refused): Verdict {
+function refusedForNow(refused: Refused): AttemptResult {
   const { stage, code, reply } = refused;
   const known = reasonOfReply(code, reply);
   // A greylisting server answers RCPT with 4.7.1: that is the recipient's side. What is said before a
@@ -61,7 +61,7 @@ function isLoginWanted({ stage, code }: Refused, reason: RefusalReason): boolean
   return reason === "authentication_required" && (stage === "mail" || LOGIN_CODES.has(code));
 }
 
-function refusedForGood(refused: Refused): Verdict {
+function refusedForGood(refused: Refused): AttemptResult {
   const { stage, code, reply } = refused;
   if (stage === "connect") return deferred(refused, "relay_unavailable", true);
   const reason = reasonOfReply(code, reply) ?? "recipient_refused";
@@ -80,7 +80,7 @@ function refusedForGood(refused: Refused): Verdict {
 }
 
 /** What the outcome of an attempt means. Pure, and total over everything that a relay can answer. */
-export function classifyMailOutcome(outcome: MailOutcome): Verdict {
+export function classifyMailOutcome(outcome: MailOutcome): AttemptResult {
   switch (outcome.kind) {
     case "accepted":
       return { kind: "sent", reply: outcome.reply };

@@ -3,7 +3,7 @@ import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { withErasure } from "./contentRemoval.ts";
 import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
 import type { EmailEvent } from "./events.ts";
-import type { RecordedVerdict } from "./recordedVerdict.ts";
+import type { RecordedAttemptResult } from "./recordedAttemptResult.ts";
 import { expiresAt, nextAttemptAt, retryAfter } from "./retrySchedule.ts";
 import { type Email, type EmailState, EXPIRED, isWaiting, LEASE_EXPIRED, RESUMED } from "./state.ts";
 
@@ -33,25 +33,25 @@ export function startDelivery(state: EmailState, request: ClaimRequest): Decisio
 function outcomeEvent(
   email: Email,
   attempt: number,
-  verdict: RecordedVerdict,
+  result: RecordedAttemptResult,
   on: { policy: DeliveryPolicy; input: DecisionInput; transport: string },
 ): EmailEvent {
-  switch (verdict.kind) {
+  switch (result.kind) {
     case "sent": {
-      const { kind: _, codes: reply, ...facts } = verdict;
+      const { kind: _, codes: reply, ...facts } = result;
       return { type: "EmailSent", data: { attempt, transport: on.transport, reply, ...facts } };
     }
     case "bounced": {
-      const { kind: _, suppress: __, ...facts } = verdict;
+      const { kind: _, suppress: __, ...facts } = result;
       return { type: "EmailBounced", data: { attempt, ...facts } };
     }
     case "failed": {
-      const { kind: _, ...facts } = verdict;
+      const { kind: _, ...facts } = result;
       return { type: "EmailFailed", data: { attempt, ...facts } };
     }
     case "deferred": {
-      const { kind: _, relayFault: __, ...facts } = verdict;
-      const at = nextAttemptAt(email, verdict, on.policy, on.input);
+      const { kind: _, relayFault: __, ...facts } = result;
+      const at = nextAttemptAt(email, result, on.policy, on.input);
       return { type: "EmailDeferred", data: { attempt, ...facts, nextAttemptAt: rfc3339(at) } };
     }
   }
@@ -64,14 +64,14 @@ function outcomeEvent(
 export function recordOutcome(
   state: EmailState,
   attempt: number,
-  verdict: RecordedVerdict,
+  result: RecordedAttemptResult,
   on: { policy: DeliveryPolicy; input: DecisionInput; transport: string },
 ): Decision<"recorded" | "alreadyRecorded", EmailEvent> {
   if (state === null || state.settledAttempts.includes(attempt))
     return { outcome: "alreadyRecorded", events: [] };
   return {
     outcome: "recorded",
-    events: withErasure(state, [outcomeEvent(state, attempt, verdict, on)]),
+    events: withErasure(state, [outcomeEvent(state, attempt, result, on)]),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { EpochMs } from "../../kernel/time.ts";
 import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
-import type { RecordedVerdict } from "./recordedVerdict.ts";
+import type { RecordedAttemptResult } from "./recordedAttemptResult.ts";
 import { deliverFrom, type Email } from "./state.ts";
 
 /** When a message that could not be delivered fails for good. */
@@ -45,16 +45,16 @@ export function retryAfter(
   return settledNow < end && end <= now ? at : Math.min(at, end);
 }
 
-type DeferredVerdict = Extract<RecordedVerdict, { kind: "deferred" }>;
+type DeferredResult = Extract<RecordedAttemptResult, { kind: "deferred" }>;
 
 /** When a deferred message is tried again. */
 export function nextAttemptAt(
   email: Email,
-  verdict: DeferredVerdict,
+  result: DeferredResult,
   policy: DeliveryPolicy,
   input: DecisionInput,
 ): EpochMs {
-  if (verdict.ambiguous && policy.onAmbiguous === "hold") return expiresAt(email, policy, input.pausedMs);
-  if (verdict.attemptBurnt) return backoffAt(email, policy, input);
+  if (result.ambiguous && policy.onAmbiguous === "hold") return expiresAt(email, policy, input.pausedMs);
+  if (result.attemptBurnt) return backoffAt(email, policy, input);
   return retryAfter(email, policy, input, policy.relayRetryMs);
 }

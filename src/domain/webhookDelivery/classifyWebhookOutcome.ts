@@ -2,7 +2,7 @@ import type { WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 
 /** What an attempt means for its delivery. */
-export type WebhookVerdict =
+export type WebhookAttemptResult =
   | { readonly kind: "delivered" }
   /** To be tried again; `retryAfterMs` is what the endpoint asked for. */
   | { readonly kind: "failed"; readonly reason: string; readonly retryAfterMs: number | null }
@@ -16,7 +16,7 @@ const RETRY_AFTER_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const GONE = 410;
 
 /** Only 2xx is success; a redirection is a failure, because the address behind it was not vetted. */
-export function classifyWebhookOutcome(outcome: WebhookOutcome): WebhookVerdict {
+export function classifyWebhookOutcome(outcome: WebhookOutcome): WebhookAttemptResult {
   if (outcome.kind === "notSent") return { kind: "ours", reason: outcome.reason };
   if (outcome.kind === "failed") {
     const { reason } = outcome;

@@ -1,6 +1,6 @@
 import type { Decision } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
-import type { WebhookVerdict } from "./classifyWebhookOutcome.ts";
+import type { WebhookAttemptResult } from "./classifyWebhookOutcome.ts";
 import type { DeliveryOrigin, WebhookDeliveryEvent } from "./events.ts";
 import { type DecisionInput, retryDelayMs, type WebhookPolicy } from "./retrySchedule.ts";
 import { LEASE_EXPIRED, type WebhookDeliveryState } from "./state.ts";
@@ -65,18 +65,18 @@ interface Recording {
 export function recordAttempt(
   state: WebhookDeliveryState,
   attempt: number,
-  verdict: WebhookVerdict,
+  result: WebhookAttemptResult,
   { policy, input, facts }: Recording,
 ): Decision<"recorded" | "notClaimed", WebhookDeliveryEvent> {
   if (state === null || attempt > state.attempts || state.settledAttempts.includes(attempt)) {
     return { outcome: "notClaimed", events: [] };
   }
   const recorded = (events: readonly WebhookDeliveryEvent[]) => ({ outcome: "recorded" as const, events });
-  switch (verdict.kind) {
+  switch (result.kind) {
     case "delivered":
       return recorded([{ type: "WebhookDelivered", data: { attempt, ...facts } }]);
     case "gone": {
-      const data = { attempt, ...facts, reason: verdict.reason, attemptBurnt: true };
+      const data = { attempt, ...facts, reason: result.reason, attemptBurnt: true };
       const failed: WebhookDeliveryEvent = { type: "WebhookAttemptFailed", data };
       const isOver = state.claim?.attempt === attempt;
       return recorded(
@@ -85,11 +85,11 @@ export function recordAttempt(
     }
     case "ours": {
       const nextAttemptAt = rfc3339(input.now + policy.ownFaultRetryMs);
-      const data = { attempt, ...facts, reason: verdict.reason, attemptBurnt: false, nextAttemptAt };
+      const data = { attempt, ...facts, reason: result.reason, attemptBurnt: false, nextAttemptAt };
       return recorded([{ type: "WebhookAttemptFailed", data }]);
     }
     default: {
-      const { reason, retryAfterMs } = verdict;
+      const { reason, retryAfterMs } = result;
       return recorded(failure(state, { attempt, ...facts, reason }, { policy, input, retryAfterMs }));
     }
   }

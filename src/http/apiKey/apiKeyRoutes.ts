@@ -11,7 +11,7 @@ import {
   type NewKey,
   revokeOnRequest,
   rotateOnRequest,
-} from "./apiKeyChanges.ts";
+} from "./apiKeyHandlers.ts";
 import { apiKeyOperations } from "./apiKeyOperations.ts";
 import { apiKeyJson } from "./apiKeyResource.ts";
 

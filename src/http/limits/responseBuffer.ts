@@ -1,5 +1,5 @@
 import type { RequestContext } from "../server/requestContext.ts";
-import { EvictingPool } from "./evictingPool.ts";
+import { FairShareBudget } from "./fairShareBudget.ts";
 
 /** An answer up to this size, in bytes, goes to the system as a whole: it is not in our memory any more. */
 const SMALL_BYTES_MAX = 65_536;
@@ -10,7 +10,7 @@ const PIECE_BYTES = 65_536;
 
 /** Answers to callers with a key that are not read yet: a message with its files comes to 14 MB, and nobody has to read. */
 export class ResponseBuffer {
-  private readonly share = new EvictingPool(UNREAD_BYTES_MAX);
+  private readonly share = new FairShareBudget(UNREAD_BYTES_MAX);
 
   /** The answer, if need be in pieces as its reader takes them; breaks off when others need the room more. */
   async hold(response: Response, { principal, isStreamed }: RequestContext): Promise<Response> {

@@ -9,7 +9,7 @@ import { type ControllerOptions, operationController } from "../server/operation
 import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { addedSender } from "./addSenderRequest.ts";
-import { addOrRenameSender, existingSender, isSenderId, switchExistingSender } from "./senderChanges.ts";
+import { addOrRenameSender, existingSender, isSenderId, switchExistingSender } from "./senderHandlers.ts";
 import { senderOperations } from "./senderOperations.ts";
 import { senderJson } from "./senderResource.ts";
 import type { SenderVerification } from "./senderVerification.ts";

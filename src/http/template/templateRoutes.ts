@@ -19,7 +19,7 @@ import {
   pageOfVersions,
   publishOrRefuse,
   templateIdOf,
-} from "./templateChanges.ts";
+} from "./templateHandlers.ts";
 import {
   CreateTemplateBody,
   type ListVersionsQuery,

@@ -18,8 +18,8 @@ import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
-import { type EndpointRows, existingEndpoint } from "./existingEndpoint.ts";
 import { type DestinationRules, destinationOf } from "./webhookDestination.ts";
+import { type EndpointRows, existingEndpoint } from "./webhookEndpointLookup.ts";
 import { type UpdateWebhookBody, webhookEndpointOperations } from "./webhookEndpointOperations.ts";
 import { endpointJson, webhookId } from "./webhookEndpointResource.ts";
 

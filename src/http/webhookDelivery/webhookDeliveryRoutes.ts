@@ -8,7 +8,7 @@ import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { operationController } from "../server/operationController.ts";
 import { invalid } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
-import { activeEndpoint, existingEndpoint } from "../webhook/existingEndpoint.ts";
+import { activeEndpoint, existingEndpoint } from "../webhook/webhookEndpointLookup.ts";
 import { webhookId } from "../webhook/webhookEndpointResource.ts";
 import type { WebhooksOptions } from "../webhook/webhookEndpointRoutes.ts";
 import { deliveryWithAttempts, existingDelivery } from "./deliveryWithAttempts.ts";

@@ -4,7 +4,7 @@ import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { claimEmail, recordSimulatedAttempt } from "../../commands/email/mailAttempts.ts";
 import { mailMessage, type WholeContent } from "../../commands/email/mailMessage.ts";
 import { load } from "../../commands/transact.ts";
-import { classifyMailOutcome, type Verdict } from "../../domain/email/classifyMailOutcome.ts";
+import { type AttemptResult, classifyMailOutcome } from "../../domain/email/classifyMailOutcome.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
 import { nextAction } from "../../domain/email/nextAction.ts";
 import { isDue } from "../../domain/email/retrySchedule.ts";
@@ -26,14 +26,14 @@ import { relayDeadline } from "../worker/relayDeadline.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import { type DeliveryAttempt, type DeliveryContext, decisionInputOf } from "./deliveryContext.ts";
-import { readAfterClaim, refusalOf, type SharedReads } from "./readAfterClaim.ts";
+import { deliveryRefusal, readBeforeDelivery, type SharedReads } from "./preDeliveryChecks.ts";
 import {
   type AttemptOutcome,
   earlierBounce,
   recordAttempt,
-  recordedVerdictOf,
+  recordedResultOf,
   recording,
-  recordVerdict,
+  recordResult,
   releaseLease,
   withRecipientDomain,
 } from "./recordDelivery.ts";
@@ -123,7 +123,7 @@ async function attempt(
   on: DeliveryAttempt,
 ): Promise<DeliveryReport> {
   const claimRevision = on.claimed.revision;
-  const facts = await readAfterClaim(context, reads, on).catch((error: unknown) => {
+  const facts = await readBeforeDelivery(context, reads, on).catch((error: unknown) => {
     context.onTrouble(error, on.due.id);
     return null;
   });
@@ -135,11 +135,11 @@ async function attempt(
   const { workspace, mayLeave, suppression, content } = facts;
   if (suppression?.emailId === on.due.id && suppression.reason === "bounce") {
     // This message's own bounce suppressed the recipient, and the crash came before the bounce was recorded.
-    const verdict = withRecipientDomain(context, earlierBounce(suppression), content);
-    await recordAttempt(context, on, workspace, verdict);
+    const result = withRecipientDomain(context, earlierBounce(suppression), content);
+    await recordAttempt(context, on, workspace, result);
     return { kind: "notAttempted", claimRevision };
   }
-  const refusal = refusalOf(workspace, mayLeave, suppression !== null, content);
+  const refusal = deliveryRefusal(workspace, mayLeave, suppression !== null, content);
   if (refusal !== null || content === null) {
     await releaseLease(context, on, workspace, refusal ?? "content_unavailable");
     const isHeld = refusal === "sending_paused" || refusal === "sender_unavailable";
@@ -161,16 +161,16 @@ async function handOver(
   const { state } = on.history;
   invariant(session && state, "what does not stay inside is claimed with a session alone");
   const message = mailMessage(due.id, state, content, returnPathOf(context, on));
-  const verdict = classifyMailOutcome(await session.send(message, deadline));
+  const result = classifyMailOutcome(await session.send(message, deadline));
   const { relay } = session;
   const recorded = {
-    ...recordedVerdictOf(context, on, verdict, content),
+    ...recordedResultOf(context, on, result, content),
     ...(relay === undefined ? {} : { relay }),
   };
-  const outcome = { workspace, content, verdict: withRecipientDomain(context, recorded, content) };
-  await recordVerdict(context, on, outcome);
-  const relayFault = relayFaultOf(context, verdict);
-  const refusal = refusalFor(due.id, verdict);
+  const outcome = { workspace, content, result: withRecipientDomain(context, recorded, content) };
+  await recordResult(context, on, outcome);
+  const relayFault = relayFaultOf(context, result);
+  const refusal = refusalFor(due.id, result);
   return { kind: "attempted", claimRevision: claimed.revision, relayFault, refusal };
 }
 
@@ -187,8 +187,8 @@ async function simulate(
   end: SimulatedEnd,
   { workspace, content }: Pick<AttemptOutcome, "workspace" | "content">,
 ): Promise<DeliveryReport> {
-  const verdict = recordedVerdictOf(context, on, classifyMailOutcome(simulatedOutcome(end)), content);
-  const attempted = { verdict, feedback: simulatedFeedback(end) };
+  const result = recordedResultOf(context, on, classifyMailOutcome(simulatedOutcome(end)), content);
+  const attempted = { result, feedback: simulatedFeedback(end) };
   const simulator = { ...context, transport: SIMULATOR };
   await retryUntilRecorded(context, on.due.id, () =>
     recordSimulatedAttempt(context.store, on.claimed, attempted, recording(simulator, on, workspace)),
@@ -204,10 +204,10 @@ function returnPathOf({ keys, clock, returnPathDomain }: DeliveryContext, { due,
 }
 
 /** A failure that is neither the message's nor its recipient's. */
-function refusalFor(emailId: string, verdict: Verdict): Refusal | null {
-  if (verdict.kind !== "failed") return null;
-  const reason = CORRECTABLE_REASONS.find((one) => one === verdict.reason);
-  return reason === undefined ? null : { emailId, reason, code: verdict.code };
+function refusalFor(emailId: string, result: AttemptResult): Refusal | null {
+  if (result.kind !== "failed") return null;
+  const reason = CORRECTABLE_REASONS.find((one) => one === result.reason);
+  return reason === undefined ? null : { emailId, reason, code: result.code };
 }
 
 /** What an answer of the relay says that an operator can act on. */
@@ -216,10 +216,10 @@ const TROUBLE_OF_REASON: Readonly<Partial<Record<string, RelayTrouble>>> = {
   throttled: "throttled",
 };
 
-/** What the verdict says of the relay. Its own words may name people, so of an answer only the code is reported. */
-function relayFaultOf({ transport }: DeliveryContext, verdict: Verdict): RelayFault | null {
-  if (verdict.kind !== "deferred" || !verdict.relayFault) return null;
-  const { reason, code, reply } = verdict;
+/** What the result says of the relay. Its own words may name people, so of an answer only the code is reported. */
+function relayFaultOf({ transport }: DeliveryContext, result: AttemptResult): RelayFault | null {
+  if (result.kind !== "deferred" || !result.relayFault) return null;
+  const { reason, code, reply } = result;
   if (transport === "outbox") return { trouble: "outbox_unwritable", reason: reply ?? reason };
   if (code === undefined) return { trouble: "unreachable", reason };
   return { trouble: TROUBLE_OF_REASON[reason] ?? "unavailable", reason: `${reason}: ${code}` };

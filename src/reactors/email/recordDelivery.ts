@@ -3,9 +3,12 @@ import {
   releaseEmailLease,
   suppressRecipient,
 } from "../../commands/email/mailAttempts.ts";
-import type { Verdict } from "../../domain/email/classifyMailOutcome.ts";
+import type { AttemptResult } from "../../domain/email/classifyMailOutcome.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
-import { type RecordedVerdict, toRecordedVerdict } from "../../domain/email/recordedVerdict.ts";
+import {
+  type RecordedAttemptResult,
+  toRecordedAttemptResult,
+} from "../../domain/email/recordedAttemptResult.ts";
 import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
 import type { SuppressionState } from "../../domain/suppression/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
@@ -17,7 +20,7 @@ import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import { type DeliveryAttempt, type DeliveryContext, decisionInputOf } from "./deliveryContext.ts";
 
 /** What the message's own suppression says of the bounce that led to it. */
-export function earlierBounce(suppression: NonNullable<SuppressionState>): RecordedVerdict {
+export function earlierBounce(suppression: NonNullable<SuppressionState>): RecordedAttemptResult {
   const { bounceReason = "recipient_address_rejected", code = 550, enhancedCode, sealedReply } = suppression;
   return {
     kind: "bounced",
@@ -28,47 +31,47 @@ export function earlierBounce(suppression: NonNullable<SuppressionState>): Recor
   };
 }
 
-/** The verdict as it is recorded: the reply is encrypted with the salt that is erased together with the content. */
-export function recordedVerdictOf(
+/** The result as it is recorded: the reply is encrypted with the salt that is erased together with the content. */
+export function recordedResultOf(
   { keys }: DeliveryContext,
   { history }: DeliveryAttempt,
-  verdict: Verdict,
+  result: AttemptResult,
   { from, to, toName = "", replyTo = "", replyToName = "", subject }: EmailContent,
-): RecordedVerdict {
+): RecordedAttemptResult {
   const first = history.events[0]?.event;
   invariant(first?.type === "EmailContentStored", "a message with content begins with it");
   const { salt } = first.data;
   const encrypt = (reply: string) =>
     keys.encryptWithSalt(salt, redactRelayReply(reply, from, to, [replyTo, subject, toName, replyToName]));
-  return toRecordedVerdict(verdict, encrypt, [from, to, replyTo]);
+  return toRecordedAttemptResult(result, encrypt, [from, to, replyTo]);
 }
 
 /** A bounce with the domain that it was at, where that is to be kept and the content still shows it. */
 export function withRecipientDomain(
   { bounceDomains }: DeliveryContext,
-  verdict: RecordedVerdict,
+  result: RecordedAttemptResult,
   content: EmailContent | null,
-): RecordedVerdict {
-  if (verdict.kind !== "bounced" || !bounceDomains || content === null) return verdict;
-  return { ...verdict, recipientDomain: domainOf(content.to) };
+): RecordedAttemptResult {
+  if (result.kind !== "bounced" || !bounceDomains || content === null) return result;
+  return { ...result, recipientDomain: domainOf(content.to) };
 }
 
 /** What came of an attempt, and what it is recorded with. */
 export interface AttemptOutcome {
   readonly workspace: WorkspaceState;
   readonly content: EmailContent;
-  readonly verdict: RecordedVerdict;
+  readonly result: RecordedAttemptResult;
 }
 
 /** Records what came of an attempt; before that the suppression, where the recipient gets no more mail. */
-export async function recordVerdict(
+export async function recordResult(
   context: DeliveryContext,
   on: DeliveryAttempt,
-  { workspace, content, verdict }: AttemptOutcome,
+  { workspace, content, result }: AttemptOutcome,
 ) {
-  if (verdict.kind === "bounced" && verdict.suppress) {
+  if (result.kind === "bounced" && result.suppress) {
     // First the suppression: a crash in between is found by the next attempt, which sends nothing.
-    const { reason, code, enhancedCode, sealedReply } = verdict;
+    const { reason, code, enhancedCode, sealedReply } = result;
     const recipientHash = on.claimed.state?.recipientHash ?? "";
     const bounced = {
       workspaceId: on.due.workspaceId,
@@ -83,7 +86,7 @@ export async function recordVerdict(
       suppressRecipient(context.store, bounced, workerCommandContext(context, on.due.workspaceId)),
     );
   }
-  await recordAttempt(context, on, workspace, verdict);
+  await recordAttempt(context, on, workspace, result);
 }
 
 /** Records what came of an attempt, and tries until the log has it or the process ends. */
@@ -91,10 +94,10 @@ export function recordAttempt(
   context: DeliveryContext,
   on: DeliveryAttempt,
   workspace: WorkspaceState,
-  verdict: RecordedVerdict,
+  result: RecordedAttemptResult,
 ): Promise<void> {
   return retryUntilRecorded(context, on.due.id, () =>
-    recordMailAttempt(context.store, on.claimed, verdict, recording(context, on, workspace)),
+    recordMailAttempt(context.store, on.claimed, result, recording(context, on, workspace)),
   );
 }
 

@@ -12,7 +12,7 @@ import {
   verificationTokenOf,
 } from "../../commands/sender/verificationLink.ts";
 import { load } from "../../commands/transact.ts";
-import { classifyMailOutcome, type Verdict } from "../../domain/email/classifyMailOutcome.ts";
+import { type AttemptResult, classifyMailOutcome } from "../../domain/email/classifyMailOutcome.ts";
 import {
   type ClaimedMail,
   claimVerificationMail,
@@ -235,9 +235,9 @@ interface DueMail extends VerificationMail {
   readonly expiredAttempt: number | null;
 }
 
-function resultOf(verdict: Verdict, transport: string): MailResult {
-  if (verdict.kind === "sent") return { kind: "sent", transport };
-  const { reason, code } = verdict;
-  const isFinal = verdict.kind !== "deferred";
+function resultOf(result: AttemptResult, transport: string): MailResult {
+  if (result.kind === "sent") return { kind: "sent", transport };
+  const { reason, code } = result;
+  const isFinal = result.kind !== "deferred";
   return { kind: "failed", reason, isFinal, ...(code === undefined ? {} : { code }) };
 }

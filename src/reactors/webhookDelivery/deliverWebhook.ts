@@ -14,7 +14,7 @@ import type { MappedEvent, WebhookPayload } from "../../commands/webhookDelivery
 import { signingSecrets, type WebhookEndpoint } from "../../domain/webhook/state.ts";
 import {
   classifyWebhookOutcome,
-  type WebhookVerdict,
+  type WebhookAttemptResult,
 } from "../../domain/webhookDelivery/classifyWebhookOutcome.ts";
 import type { AttemptFacts } from "../../domain/webhookDelivery/decisions.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
@@ -172,8 +172,8 @@ function factsOf({ deps }: WebhookContext, outcome: WebhookOutcome, event: Mappe
   return { ...facts, sealedExcerpt: deps.keys.encryptWithSalt(answer.salt, body) };
 }
 
-function gotThrough(verdict: WebhookVerdict): boolean | null {
-  return verdict.kind === "ours" ? null : verdict.kind === "delivered";
+function gotThrough(result: WebhookAttemptResult): boolean | null {
+  return result.kind === "ours" ? null : result.kind === "delivered";
 }
 
 /** What was sent to whom. */
@@ -192,12 +192,12 @@ async function conclude(
   const { workspaceId, endpointId } = row;
   const { store } = context.deps;
   context.blockedDestinations.note({ workspaceId, endpointId, url }, outcome);
-  const verdict = classifyWebhookOutcome(outcome);
-  const attempt = { verdict, facts: factsOf(context, outcome, event) };
+  const result = classifyWebhookOutcome(outcome);
+  const attempt = { result, facts: factsOf(context, outcome, event) };
   await retryUntilRecorded(context, claimed.id, () =>
     recordWebhookAttempt(store, claimed, attempt, recordingOf(context, workspaceId)),
   );
-  if (verdict.kind === "gone") {
+  if (result.kind === "gone") {
     const gone = { workspaceId, endpointId, url };
     const commandContext = commandContextOf(context, workspaceId);
     await retryUntilRecorded(context, claimed.id, async () => {
@@ -206,7 +206,7 @@ async function conclude(
     });
   }
   // The claim is what was acted on: the outcome may make the delivery due again, and that is news.
-  return { revision: row.revision + 1, gotThrough: gotThrough(verdict) };
+  return { revision: row.revision + 1, gotThrough: gotThrough(result) };
 }
 
 /** What a decision about a delivery of this workspace needs: policy, time, a random number and the command context. */

@@ -3,8 +3,8 @@ import { Client, status } from "@grpc/grpc-js";
 import { sleep } from "../../../kernel/sleep.ts";
 import { messageOf } from "../../../kernel/text/errorReason.ts";
 import { NotSentError } from "../clientErrors.ts";
+import { type ClientInternals, clientInternals } from "../clientInternals.ts";
 import { AttemptTimedOutError, backoffMs } from "../deadline.ts";
-import { internalsOf, type VendorInternals } from "../vendorInternals.ts";
 import { type AppendCall, BatchAppendCall } from "./batchAppendCall.ts";
 import { type AppendAnswer, BATCH_APPEND_PATH, type EncodedAppend } from "./batchAppendFormat.ts";
 
@@ -19,7 +19,7 @@ const SILENCE_MS_MAX = 2_400;
  * broken. A stream that breaks fails what it carried and what waited for it; a failed append touches no other.
  */
 export class BatchAppends {
-  private readonly vendor: VendorInternals;
+  private readonly vendor: ClientInternals;
   private readonly waiting = new Set<Attempt>();
   private stream: BatchAppendCall | null = null;
   private isOpening = false;
@@ -32,7 +32,7 @@ export class BatchAppends {
   private streamsLost = 0;
 
   constructor(client: EventStoreDBClient) {
-    this.vendor = internalsOf(client);
+    this.vendor = clientInternals(client);
   }
 
   /**

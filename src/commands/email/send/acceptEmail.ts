@@ -14,13 +14,13 @@ import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { toNewEvents } from "../../transact.ts";
 import { contentDeadline } from "../content/contentWriteDeadline.ts";
-import { type FileFacts, fileFacts } from "../content/fileFacts.ts";
-import { keepAttachments, type PreparedContent, prepareContent } from "../storedContent.ts";
+import { keepAttachments, type PreparedContent, prepareContent } from "../content/storedContent.ts";
+import { type AcceptedAttachments, acceptedAttachments } from "./acceptedAttachments.ts";
 import { winnersReplay } from "./replayedSend.ts";
 import { isSimulated, ownerOf, type PreparedSend, refused, type SendCommand } from "./sendCommand.ts";
 import type { SendOutcome } from "./sendOutcome.ts";
 
-type SendWithFiles = PreparedSend & { readonly files: FileFacts };
+type SendWithFiles = PreparedSend & { readonly files: AcceptedAttachments };
 
 /** The version of the content event that is written; its acceptance says so where it is not the first. */
 const contentSchema = emailCodec.formats.get("EmailContentStored")?.writes ?? 1;
@@ -38,7 +38,7 @@ export async function acceptEmail(deps: Dependencies, send: PreparedSend): Promi
   if (attachments === null) return refused("ATTACHMENT_EXPIRED");
   const content = attachments.length > 0 ? { ...send.content, attachments } : send.content;
   const sealed = await prepareContent(deps.content, folder, content);
-  const files = await fileFacts(deps, send);
+  const files = await acceptedAttachments(deps, send);
   requireInTime();
   return append(deps, { ...send, content, files }, sealed);
 }

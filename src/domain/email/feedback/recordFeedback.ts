@@ -1,7 +1,7 @@
 import type { Decision } from "../../../kernel/event/decider.ts";
 import { withErasure } from "../contentRemoval.ts";
 import type { EmailEvent } from "../events.ts";
-import type { RecordedReply } from "../recordedVerdict.ts";
+import type { RecordedReply } from "../recordedAttemptResult.ts";
 import { changesStatus, type Email, type EmailState } from "../state.ts";
 
 /** Who reports what became of a message. These names are kept for good. */

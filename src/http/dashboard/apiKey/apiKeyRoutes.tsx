@@ -10,7 +10,7 @@ import {
   type NewKey,
   revokeOnRequest,
   rotateOnRequest,
-} from "../../apiKey/apiKeyChanges.ts";
+} from "../../apiKey/apiKeyHandlers.ts";
 import { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
 import { IssueApiKeyBody } from "../../apiKey/issueApiKeyRequest.ts";
 import { checkBy } from "../../body/validation.ts";

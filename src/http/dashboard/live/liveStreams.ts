@@ -1,5 +1,5 @@
 import { SECOND_MS } from "../../../kernel/time.ts";
-import { EvictingPool } from "../../limits/evictingPool.ts";
+import { FairShareBudget } from "../../limits/fairShareBudget.ts";
 import type { Session } from "../frame/sessions.ts";
 
 /** Streams that one session may have open: one for each tab that is looked at. */
@@ -49,7 +49,7 @@ const encoder = new TextEncoder();
 
 export function makeLiveStreams({ isAlive }: LiveOptions): LiveStreams {
   const streams = new Set<Stream>();
-  const share = new EvictingPool(STREAMS_MAX);
+  const share = new FairShareBudget(STREAMS_MAX);
   let timer: ReturnType<typeof setTimeout> | null = null;
   let isStopped = false;
   const look = async () => {
@@ -105,7 +105,7 @@ class Stream {
   constructor(
     readonly watch: Watch,
     private readonly streams: Set<Stream>,
-    share: EvictingPool,
+    share: FairShareBudget,
   ) {
     streams.add(this);
     this.giveBack = share.take(watch.workspaceId, 1, () => this.close());

@@ -1,7 +1,8 @@
 /** @jsxImportSource hono/jsx */
+
+import { openAttachments } from "../../../commands/email/content/storedContent.ts";
 import { mailMessage } from "../../../commands/email/mailMessage.ts";
 import { type EmailView, folderOf, readEmail } from "../../../commands/email/readEmail.ts";
-import { openAttachments } from "../../../commands/email/storedContent.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import { Problem } from "../../server/problem.ts";

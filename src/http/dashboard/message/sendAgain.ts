@@ -1,8 +1,8 @@
 import type { Dependencies } from "../../../commands/dependencies.ts";
+import { openAttachments } from "../../../commands/email/content/storedContent.ts";
 import { type EmailView, folderOf } from "../../../commands/email/readEmail.ts";
 import { sendEmail } from "../../../commands/email/send/sendEmail.ts";
 import type { SendOutcome } from "../../../commands/email/send/sendOutcome.ts";
-import { openAttachments } from "../../../commands/email/storedContent.ts";
 import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { type SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
 import { withRoomFor } from "../../server/requestContext.ts";

@@ -11,7 +11,7 @@ import {
   existingSender,
   isSenderId,
   switchExistingSender,
-} from "../../sender/senderChanges.ts";
+} from "../../sender/senderHandlers.ts";
 import { senderJson } from "../../sender/senderResource.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { TEMPLATE_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
-import { draftOrRefuse, existingTemplate, existingVersion } from "../../template/templateChanges.ts";
+import { draftOrRefuse, existingTemplate, existingVersion } from "../../template/templateHandlers.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";

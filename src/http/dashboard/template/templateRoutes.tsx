@@ -13,7 +13,7 @@ import {
   existingTemplate,
   pageOfVersions,
   templateIdOf,
-} from "../../template/templateChanges.ts";
+} from "../../template/templateHandlers.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";

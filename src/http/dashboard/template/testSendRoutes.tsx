@@ -9,7 +9,7 @@ import { checkBy } from "../../body/validation.ts";
 import { SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
 import { requireSender } from "../../server/authorization.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
-import { existingTemplate, existingVersion } from "../../template/templateChanges.ts";
+import { existingTemplate, existingVersion } from "../../template/templateHandlers.ts";
 import { EntryForm, Field } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";

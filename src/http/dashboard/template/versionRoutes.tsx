@@ -6,7 +6,7 @@ import {
   existingVersion,
   publishOrRefuse,
   templateIdOf,
-} from "../../template/templateChanges.ts";
+} from "../../template/templateHandlers.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";

@@ -9,7 +9,7 @@ import { isUuid } from "../../../kernel/ids.ts";
 import type { ReadDatabase } from "../../../ports/readDatabase.ts";
 import { Problem } from "../../server/problem.ts";
 import type { ProblemCode } from "../../server/problemCodes.ts";
-import { activeEndpoint, existingEndpoint } from "../../webhook/existingEndpoint.ts";
+import { activeEndpoint, existingEndpoint } from "../../webhook/webhookEndpointLookup.ts";
 import { existingDelivery } from "../../webhookDelivery/deliveryWithAttempts.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";

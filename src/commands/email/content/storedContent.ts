@@ -1,9 +1,9 @@
-import type { EmailContent, EmailEvent } from "../../domain/email/events.ts";
-import { invariant } from "../../kernel/assert.ts";
-import { encodeData } from "../../kernel/event/codec.ts";
-import { contentDigest } from "../../kernel/event/eventHash.ts";
-import type { ContentFolder, ContentStore } from "../../ports/contentStore.ts";
-import type { ResolvedAttachment } from "./send/resolveAttachments.ts";
+import type { EmailContent, EmailEvent } from "../../../domain/email/events.ts";
+import { invariant } from "../../../kernel/assert.ts";
+import { encodeData } from "../../../kernel/event/codec.ts";
+import { contentDigest } from "../../../kernel/event/eventHash.ts";
+import type { ContentFolder, ContentStore } from "../../../ports/contentStore.ts";
+import type { ResolvedAttachment } from "../send/resolveAttachments.ts";
 
 /** Content whose JSON is longer than this goes to the content store: one append is at most 1 MiB. */
 const IN_EVENT_BYTES_MAX = 512 * 1_024;

@@ -12,7 +12,7 @@ const SEPARATOR = "\0";
  * Amounts that one transaction adds to sums. Nearly every event adds to the same few rows, so each row is written once
  * a transaction instead of once an event.
  */
-export class PendingSums {
+export class BufferedIncrements {
   readonly #sums = new Map<string, Map<string, Sum>>();
 
   add(sql: string, key: readonly SqlValue[], amounts: readonly number[]): void {

@@ -1,4 +1,4 @@
-import type { Verdict } from "./classifyMailOutcome.ts";
+import type { AttemptResult } from "./classifyMailOutcome.ts";
 import { enhancedCode } from "./relayReplyRules.ts";
 
 /** What stays of a reply in the log: its codes, and its words under a key that goes with the message's content. */
@@ -6,15 +6,15 @@ export interface RecordedReply {
   readonly code?: number;
   readonly enhancedCode?: string;
   readonly sealedReply?: string;
-  /** No verdict that still has the words is taken for one that has not. */
+  /** No result that still has the words is taken for one that has not. */
   readonly reply?: never;
 }
 
 type Kept<V> = V extends { readonly reply?: string } ? Omit<V, "reply" | "code"> & RecordedReply : V;
 
-/** A verdict as it is recorded. `relay`: which one it is of, where there are several. */
-export type RecordedVerdict = { readonly relay?: string } & (
-  | Kept<Exclude<Verdict, { readonly kind: "sent" }>>
+/** A result as it is recorded. `relay`: which one it is of, where there are several. */
+export type RecordedAttemptResult = { readonly relay?: string } & (
+  | Kept<Exclude<AttemptResult, { readonly kind: "sent" }>>
   | {
       readonly kind: "sent";
       readonly codes: string;
@@ -51,16 +51,16 @@ export function relayIdOf(reply: string, addresses: readonly string[]): string |
 }
 
 /**
- * A verdict without the relay's words, which may name a person in any spelling: those are encrypted. `addresses` are the
+ * A result without the relay's words, which may name a person in any spelling: those are encrypted. `addresses` are the
  * message's.
  */
-export function toRecordedVerdict(
-  verdict: Verdict,
+export function toRecordedAttemptResult(
+  result: AttemptResult,
   encrypt: (text: string) => string,
   addresses: readonly string[],
-): RecordedVerdict {
-  const { reply, ...facts } = verdict;
-  if (reply === undefined || reply === "") return withoutReply(verdict);
+): RecordedAttemptResult {
+  const { reply, ...facts } = result;
+  if (reply === undefined || reply === "") return withoutReply(result);
   const sealedReply = encrypt(reply);
   if (facts.kind === "sent") {
     const relayId = relayIdOf(reply, addresses);
@@ -70,6 +70,6 @@ export function toRecordedVerdict(
   return { ...facts, sealedReply, ...(enhanced === "" ? {} : { enhancedCode: enhanced }) };
 }
 
-function withoutReply({ reply: _, ...facts }: Verdict): RecordedVerdict {
+function withoutReply({ reply: _, ...facts }: AttemptResult): RecordedAttemptResult {
   return facts.kind === "sent" ? { ...facts, codes: "" } : facts;
 }

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { classifyMailOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
-import { relayIdOf, replyCodes, toRecordedVerdict } from "../../src/domain/email/recordedVerdict.ts";
+import {
+  relayIdOf,
+  replyCodes,
+  toRecordedAttemptResult,
+} from "../../src/domain/email/recordedAttemptResult.ts";
 import type { MailOutcome } from "../../src/kernel/outcome/mailOutcome.ts";
 
 const ADDRESSES = ["orders@example.com", "ana.smithson@example.org", ""];
@@ -66,7 +70,7 @@ describe("what is recorded of an outcome", () => {
     );
     fc.assert(
       fc.property(outcome, (one) => {
-        const kept = toRecordedVerdict(classifyMailOutcome(one), seal, ADDRESSES);
+        const kept = toRecordedAttemptResult(classifyMailOutcome(one), seal, ADDRESSES);
         expect(JSON.stringify(kept)).not.toContain("~");
         expect(kept).toHaveProperty("sealedReply");
       }),
@@ -74,8 +78,8 @@ describe("what is recorded of an outcome", () => {
   });
 
   test("seals nothing where nothing was said", () => {
-    expect(toRecordedVerdict(classifyMailOutcome({ kind: "outOfTime" }), seal, ADDRESSES)).not.toHaveProperty(
-      "sealedReply",
-    );
+    expect(
+      toRecordedAttemptResult(classifyMailOutcome({ kind: "outOfTime" }), seal, ADDRESSES),
+    ).not.toHaveProperty("sealedReply");
   });
 });

@@ -1,7 +1,7 @@
 import { suppressionAggregate } from "../../commands/aggregateDefinitions.ts";
+import { openAttachments } from "../../commands/email/content/storedContent.ts";
 import type { WholeContent } from "../../commands/email/mailMessage.ts";
 import { contentOf, folderOf } from "../../commands/email/readEmail.ts";
-import { openAttachments } from "../../commands/email/storedContent.ts";
 import { load } from "../../commands/transact.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
 import { authorityOf, type SenderState } from "../../domain/sender/state.ts";
@@ -19,7 +19,7 @@ export interface SharedReads {
 const LIST_WAIT_MS = 200;
 
 /** What the log says after the claim: nobody else delivers from then on, so this is what counts. */
-export async function readAfterClaim(context: DeliveryContext, reads: SharedReads, on: DeliveryAttempt) {
+export async function readBeforeDelivery(context: DeliveryContext, reads: SharedReads, on: DeliveryAttempt) {
   const { workspaceId, senderId, authorityId } = on.due;
   const [workspace, sender, domain, suppression, content] = await Promise.all([
     reads.workspace(workspaceId),
@@ -59,7 +59,7 @@ async function readSuppression(
 }
 
 /** Why a claimed message is not handed to the relay now; null when nothing is in the way. */
-export function refusalOf(
+export function deliveryRefusal(
   workspace: WorkspaceState,
   mayLeave: boolean,
   suppressed: boolean,

@@ -2,10 +2,10 @@ import type { CommandContext } from "../../../kernel/event/eventMetadata.ts";
 import { HOUR_MS, rfc3339 } from "../../../kernel/time.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { workspaceLimits } from "../../workspace/workspaceLimits.ts";
-import type { ResolvedAttachment } from "../send/resolveAttachments.ts";
+import type { ResolvedAttachment } from "./resolveAttachments.ts";
 
 /** What an acceptance keeps of its files for good; nothing where there are none. */
-export type FileFacts =
+export type AcceptedAttachments =
   | {
       readonly attachmentBytes: number;
       readonly directBytes: number;
@@ -26,7 +26,10 @@ export function directBytes(attachments: readonly ResolvedAttachment[]): number 
 }
 
 /** The retention is the workspace's at acceptance: what is set later holds for later messages. */
-export async function fileFacts(deps: Dependencies, send: FilesOfSend): Promise<FileFacts> {
+export async function acceptedAttachments(
+  deps: Dependencies,
+  send: FilesOfSend,
+): Promise<AcceptedAttachments> {
   const { resolved, workspaceId, context } = send;
   if (resolved.length === 0) return {};
   const { attachmentRetentionHours } = await workspaceLimits(deps, workspaceId);

@@ -6,10 +6,10 @@ interface Holding {
 }
 
 /**
- * Something of which there is only so much for all. Everybody gets what they ask for; where it is short, whoever holds the
- * most gives up what they have held the longest, so that nobody keeps out the others.
+ * A budget that everybody shares: bytes, or streams. Everybody gets what they ask for; where it is short, whoever holds
+ * the most gives up what they have held the longest, so that nobody keeps out the others.
  */
-export class EvictingPool {
+export class FairShareBudget {
   private readonly holdings = new Set<Holding>();
   private readonly amounts = new Map<string, number>();
   private taken = 0;

@@ -2,7 +2,7 @@ import type { EventStoreDBClient } from "@eventstore/db-client";
 import type { CallOptions, Client, Metadata } from "@grpc/grpc-js";
 
 /** What the vendor's client does with channels and keeps to itself. */
-export interface VendorInternals {
+export interface ClientInternals {
   /** Finds the node to talk to when there is no channel. */
   getGRPCClient(kind: typeof Client, name: string): Promise<Client>;
   callArguments(
@@ -14,6 +14,6 @@ export interface VendorInternals {
 }
 
 /** For calls that the vendor's generated code makes dearer than all else about them. */
-export function internalsOf(client: EventStoreDBClient): VendorInternals {
-  return client as unknown as VendorInternals;
+export function clientInternals(client: EventStoreDBClient): ClientInternals {
+  return client as unknown as ClientInternals;
 }

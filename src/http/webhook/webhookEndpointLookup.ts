@@ -1,0 +1,59 @@
+import {
+  type WebhookEndpointRow,
+  webhookEndpoint,
+  webhooksRevision,
+} from "../../../projections/webhookEndpoints.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { webhooksStream } from "../../domain/webhook/events.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { CAUGHT_UP_WAIT_MS_MAX, notUpToDate } from "../lists/caughtUpReads.ts";
+import { Problem } from "../server/problem.ts";
+
+interface EndpointsReader {
+  readonly deps: Dependencies;
+  /** The read model `webhook-endpoints`. */
+  readonly db: ReadDatabase;
+  /** Waits until its rows satisfy `ready`, looking again whenever they move; false after `timeoutMs`. */
+  readonly when: (ready: (db: ReadDatabase) => boolean, timeoutMs: number) => Promise<boolean>;
+}
+
+/**
+ * The rows of the endpoints of a workspace, once they hold the last revision of its stream: what was written
+ * through any instance is there. Else 503.
+ */
+export function caughtUpEndpoints({ deps, db, when }: EndpointsReader) {
+  return async (workspaceId: string): Promise<ReadDatabase> => {
+    const written = (await deps.store.lastRevision(webhooksStream(workspaceId))) ?? -1;
+    if (await when((rows) => webhooksRevision(rows, workspaceId) >= written, CAUGHT_UP_WAIT_MS_MAX))
+      return db;
+    throw notUpToDate();
+  };
+}
+
+/** The read model `webhook-endpoints`. */
+export interface EndpointRows {
+  /** Its rows, holding everything that was written of this workspace before the call; else 503. */
+  readonly caughtUpEndpoints: (workspaceId: string) => Promise<ReadDatabase>;
+}
+
+/** An endpoint of the workspace. Throws WEBHOOK_NOT_FOUND. */
+export async function existingEndpoint(
+  { caughtUpEndpoints }: EndpointRows,
+  workspaceId: string,
+  id: string,
+): Promise<WebhookEndpointRow> {
+  const row = webhookEndpoint(await caughtUpEndpoints(workspaceId), workspaceId, id);
+  if (row === null) throw new Problem("WEBHOOK_NOT_FOUND");
+  return row;
+}
+
+/** The same where it must take deliveries. Throws WEBHOOK_DISABLED. */
+export async function activeEndpoint(
+  endpoints: EndpointRows,
+  workspaceId: string,
+  id: string,
+): Promise<WebhookEndpointRow> {
+  const endpoint = await existingEndpoint(endpoints, workspaceId, id);
+  if (endpoint.status === "disabled") throw new Problem("WEBHOOK_DISABLED");
+  return endpoint;
+}
