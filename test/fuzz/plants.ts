@@ -45,8 +45,8 @@ export const FUZZ_PLANTS = {
     finds: "schema violation",
     requests: 4_000,
     file: "src/http/email/emailResource.ts",
-    from: "attempts: email.attempts,",
-    to: "attempts: email.attempts, worker: null,",
+    from: "status, created_at: acceptedAt",
+    to: "status, created_at: acceptedAt, worker: null",
   },
   /** A cursor that is not ours is an error of ours. */
   "no-catch": {

@@ -4,7 +4,8 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { SCOPES } from "../../domain/apiKey/scopes.ts";
 import { keyStatus } from "../../domain/apiKey/state.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
-import { Closed, DateTime, Nullable, OneOf, type ResponseOf, Time } from "../body/commonSchemas.ts";
+import { answerJson } from "../body/answerJson.ts";
+import { Closed, DateTime, Nullable, OneOf, Time } from "../body/commonSchemas.ts";
 
 export const Scope = OneOf(SCOPES);
 export const ApiKeyId = Type.String({ pattern: "^[0-9A-Za-z]{12}$", examples: ["4fQ9sXb2LmZk"] });
@@ -52,21 +53,15 @@ function lastUseOf({ apiKeyLastUse }: Dependencies, { id, lastUsedAt }: ApiKeyRo
   return rfc3339(seen);
 }
 
-export function apiKeyJson(deps: Dependencies, row: ApiKeyRow): ResponseOf<typeof ApiKey> {
+const wholeKeyJson = answerJson(ApiKey);
+
+export function apiKeyJson(deps: Dependencies, row: ApiKeyRow) {
   const expiresAt = row.expiresAt === null ? null : epochMs(row.expiresAt);
-  return {
-    id: row.id,
-    object: "api_key",
-    name: row.name,
-    scopes: row.scopes,
+  return wholeKeyJson({
+    ...row,
     status: keyStatus({ revoked: row.revoked, expiresAt }, deps.clock.now()),
-    expires_at: row.expiresAt,
-    created_at: row.createdAt,
-    last_used_at: lastUseOf(deps, row),
+    lastUsedAt: lastUseOf(deps, row),
     test: row.isTest,
-    issued_by: row.issuerId,
-    rotated_from: row.rotatedFrom,
-    senders: row.senders,
-    client_ranges: row.clientRanges,
-  };
+    issuedBy: row.issuerId,
+  });
 }

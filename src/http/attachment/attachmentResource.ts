@@ -3,7 +3,8 @@ import { ATTACHMENT_STATUSES } from "../../domain/attachment/events.ts";
 import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import type { Attachment as AttachmentState } from "../../domain/attachment/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { Closed, DateTime, Nullable, OneOf, type ResponseOf, Time, Uuid } from "../body/commonSchemas.ts";
+import { answerJson } from "../body/answerJson.ts";
+import { Closed, DateTime, Nullable, OneOf, Time, Uuid } from "../body/commonSchemas.ts";
 
 export const AttachmentStatus = OneOf(ATTACHMENT_STATUSES);
 
@@ -32,17 +33,9 @@ export const Attachment = Closed(
   { $id: "Attachment" },
 );
 
-export function attachmentJson(id: string, attachment: AttachmentState): ResponseOf<typeof Attachment> {
-  return {
-    id,
-    object: "attachment",
-    status: attachment.status,
-    filename: attachment.filename,
-    content_type: attachment.contentType,
-    size_bytes: attachment.bytes,
-    sha256: attachment.sha256,
-    rejection_reason: attachment.rejectionReason,
-    created_at: rfc3339(attachment.uploadedAt),
-    expires_at: rfc3339(attachment.expiresAt),
-  };
+const wholeAttachmentJson = answerJson(Attachment);
+
+export function attachmentJson(id: string, attachment: AttachmentState) {
+  const [createdAt, expiresAt] = [rfc3339(attachment.uploadedAt), rfc3339(attachment.expiresAt)];
+  return wholeAttachmentJson({ ...attachment, id, sizeBytes: attachment.bytes, createdAt, expiresAt });
 }

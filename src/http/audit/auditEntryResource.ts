@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { AUDIT_ACTORS } from "../../../projections/auditLog/actors.ts";
 import { AUDIT_TARGETS } from "../../../projections/auditLog/auditActions.ts";
-import type { AuditRow } from "../../../projections/auditLog/queries.ts";
-import { AnyName, Closed, DateTime, Nullable, OneOf, type ResponseOf } from "../body/commonSchemas.ts";
+import { answerJson } from "../body/answerJson.ts";
+import { AnyName, Closed, DateTime, Nullable, OneOf } from "../body/commonSchemas.ts";
 
 export const AuditTarget = OneOf(AUDIT_TARGETS);
 
@@ -42,16 +42,4 @@ export const AuditEntry = Closed(
   },
 );
 
-export function auditEntryJson(row: AuditRow): ResponseOf<typeof AuditEntry> {
-  const { id, action, actor, target, requestId, details, createdAt } = row;
-  return {
-    id,
-    object: "audit_entry",
-    action,
-    actor,
-    target,
-    request_id: requestId,
-    details,
-    created_at: createdAt,
-  };
-}
+export const auditEntryJson = answerJson(AuditEntry);

@@ -5,6 +5,7 @@ import type { Receipt } from "../../domain/email/idempotency.ts";
 import { EMAIL_STATUSES } from "../../domain/email/state.ts";
 import { WAITING_REASONS, type Waiting as WaitingView } from "../../domain/email/waitingReason.ts";
 import { rfc3339 } from "../../kernel/time.ts";
+import { answerJson } from "../body/answerJson.ts";
 import {
   AnyName,
   Closed,
@@ -56,31 +57,19 @@ export const EmailSummary = Closed(summaryFields, {
     "A message in a list; addresses and subject are null once its content is erased, or while it cannot be read.",
 });
 
+const summaryJson = answerJson(EmailSummary);
+
 /** A message in a list: who, what about, and its status. Null where the content was erased. */
-export function emailSummaryJson({ id, email, content, events }: EmailView): ResponseOf<typeof EmailSummary> {
-  return {
-    id,
-    object: "email",
-    status: email.status,
-    created_at: rfc3339(email.acceptedAt),
-    updated_at: events.at(-1)?.at ?? rfc3339(email.acceptedAt),
-    from: content?.from ?? null,
-    to: content?.to ?? null,
-    subject: content?.subject ?? null,
-    attempts: email.attempts,
-  };
+export function emailSummaryJson({ id, email, content, events }: EmailView) {
+  const createdAt = rfc3339(email.acceptedAt);
+  const { from = null, to = null, subject = null } = content ?? {};
+  const updatedAt = events.at(-1)?.at ?? createdAt;
+  return summaryJson({ ...email, id, createdAt, updatedAt, from, to, subject });
 }
 
 /** As {@link emailSummaryJson}, of a message whose events cannot be read: what the read model knows of it. */
-export function rowSummaryJson({
-  id,
-  status,
-  createdAt,
-  updatedAt,
-  attempts,
-}: EmailRow): ResponseOf<typeof EmailSummary> {
-  const unknown = { from: null, to: null, subject: null };
-  return { id, object: "email", status, created_at: createdAt, updated_at: updatedAt, ...unknown, attempts };
+export function rowSummaryJson(row: EmailRow) {
+  return summaryJson({ ...row, from: null, to: null, subject: null });
 }
 
 const Waiting = Closed(

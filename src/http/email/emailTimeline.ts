@@ -1,8 +1,8 @@
-import { type TProperties, Type } from "@sinclair/typebox";
+import { type TObject, type TProperties, Type } from "@sinclair/typebox";
 import type { HistoryEvent } from "../../commands/email/emailHistory.ts";
 import type { EmailEvent } from "../../domain/email/events.ts";
-import type { ErasureReason } from "../../domain/email/state.ts";
-import { never } from "../../kernel/assert.ts";
+import { invariant } from "../../kernel/assert.ts";
+import { answerJson } from "../body/answerJson.ts";
 import { Closed, Count, DateTime, Uuid } from "../body/commonSchemas.ts";
 
 /** Who reported what became of a message. */
@@ -57,109 +57,63 @@ const erasure = {
   erasure_id: Type.Optional(Uuid),
 };
 
-export const TimelineEntry = Type.Union(
-  [
-    entry("content_stored", {}),
-    entry("queued", {}),
-    entry("scheduled", { scheduled_at: DateTime }),
-    entry("rescheduled", { scheduled_at: DateTime }),
-    entry("suppressed", { reason, attempt: Type.Optional(attempt) }),
-    entry("delivery_started", { attempt, transport: Type.String(), lease_ms: Type.Integer({ minimum: 1 }) }),
-    entry("sent", {
-      attempt,
-      transport: Type.String(),
-      relay,
-      reply: Type.String({ description: "What the relay said; its codes alone once the content is erased." }),
-      relay_id: Type.Optional(
-        Type.String({ description: "The relay's own id of the message, where its answer has one." }),
-      ),
-    }),
-    entry("deferred", {
-      attempt,
-      reason,
-      ambiguous: Type.Boolean({ description: "Whether the relay may have the message all the same." }),
-      attempt_burnt: Type.Boolean({ description: "False when the fault was the relay's or ours." }),
-      next_attempt_at: DateTime,
-      ...relayAnswer,
-    }),
-    entry("delivered", { attempt, source: FeedbackSource }),
-    entry("bounced", { attempt, reason, source: BounceSource, ...relayAnswer }),
-    entry("complained", { attempt, feedback_type: FeedbackType, source: FeedbackSource }),
-    // A message whose time was over may never have been tried.
-    entry("failed", { attempt: Count(), reason, ...relayAnswer }),
-    entry("canceled", {}),
-    entry("attachments_expired", {}),
-    entry("content_erasure_requested", erasure),
-    entry("content_erased", erasure),
-  ],
-  { $id: "TimelineEntry" },
+/** What each event is in a timeline. */
+const ENTRIES = {
+  EmailContentStored: entry("content_stored", {}),
+  EmailQueued: entry("queued", {}),
+  EmailScheduled: entry("scheduled", { scheduled_at: DateTime }),
+  EmailRescheduled: entry("rescheduled", { scheduled_at: DateTime }),
+  EmailSuppressed: entry("suppressed", { reason, attempt: Type.Optional(attempt) }),
+  EmailDeliveryStarted: entry("delivery_started", {
+    attempt,
+    transport: Type.String(),
+    lease_ms: Type.Integer({ minimum: 1 }),
+  }),
+  EmailSent: entry("sent", {
+    attempt,
+    transport: Type.String(),
+    relay,
+    reply: Type.String({ description: "What the relay said; its codes alone once the content is erased." }),
+    relay_id: Type.Optional(
+      Type.String({ description: "The relay's own id of the message, where its answer has one." }),
+    ),
+  }),
+  EmailDeferred: entry("deferred", {
+    attempt,
+    reason,
+    ambiguous: Type.Boolean({ description: "Whether the relay may have the message all the same." }),
+    attempt_burnt: Type.Boolean({ description: "False when the fault was the relay's or ours." }),
+    next_attempt_at: DateTime,
+    ...relayAnswer,
+  }),
+  EmailDelivered: entry("delivered", { attempt, source: FeedbackSource }),
+  EmailBounced: entry("bounced", { attempt, reason, source: BounceSource, ...relayAnswer }),
+  EmailComplained: entry("complained", { attempt, feedback_type: FeedbackType, source: FeedbackSource }),
+  // A message whose time was over may never have been tried.
+  EmailFailed: entry("failed", { attempt: Count(), reason, ...relayAnswer }),
+  EmailCanceled: entry("canceled", {}),
+  EmailAttachmentsExpired: entry("attachments_expired", {}),
+  EmailContentErasureRequested: entry("content_erasure_requested", erasure),
+  EmailContentErased: entry("content_erased", erasure),
+} as const satisfies Readonly<Record<EmailEvent["type"], TObject>>;
+
+export const TimelineEntry = Type.Union(Object.values(ENTRIES), { $id: "TimelineEntry" });
+
+type EntryJson = (members: object) => {
+  readonly type: string;
+  readonly at: string;
+  readonly sequence: number;
+};
+
+const entryJson = new Map(
+  Object.entries(ENTRIES).map(([type, schema]) => [type, answerJson<TObject>(schema) as EntryJson]),
 );
 
-/** What an event adds to the timeline beside its name, time and sequence: no field that a newer version may add. */
-function timelineFacts(event: EmailEvent): { readonly type: string } & Record<string, unknown> {
-  switch (event.type) {
-    case "EmailContentStored":
-      return { type: "content_stored" };
-    case "EmailQueued":
-      return { type: "queued" };
-    case "EmailScheduled":
-      return { type: "scheduled", scheduled_at: event.data.scheduledAt };
-    case "EmailRescheduled":
-      return { type: "rescheduled", scheduled_at: event.data.scheduledAt };
-    case "EmailSuppressed":
-      return { type: "suppressed", reason: event.data.reason, attempt: event.data.attempt };
-    case "EmailDeliveryStarted": {
-      const { attempt, transport, leaseMs } = event.data;
-      return { type: "delivery_started", attempt, transport, lease_ms: leaseMs };
-    }
-    case "EmailSent": {
-      const { attempt, transport, relay, reply, relayId } = event.data;
-      return { type: "sent", attempt, transport, relay, reply, relay_id: relayId };
-    }
-    case "EmailDeferred": {
-      const { attempt, reason, ambiguous, attemptBurnt, nextAttemptAt } = event.data;
-      const facts = { attempt, reason, ambiguous, ...answerFacts(event.data) };
-      return { type: "deferred", ...facts, attempt_burnt: attemptBurnt, next_attempt_at: nextAttemptAt };
-    }
-    case "EmailDelivered":
-      return { type: "delivered", attempt: event.data.attempt, source: event.data.source };
-    case "EmailComplained": {
-      const { attempt, feedbackType, source } = event.data;
-      return { type: "complained", attempt, feedback_type: feedbackType, source };
-    }
-    case "EmailBounced": {
-      const { attempt, reason, source = "relay" } = event.data;
-      return { type: "bounced", attempt, reason, source, ...answerFacts(event.data) };
-    }
-    case "EmailFailed": {
-      const { attempt, reason } = event.data;
-      return { type: "failed", attempt, reason, ...answerFacts(event.data) };
-    }
-    case "EmailCanceled":
-      return { type: "canceled" };
-    case "EmailAttachmentsExpired":
-      return { type: "attachments_expired" };
-    case "EmailContentErasureRequested":
-      return { type: "content_erasure_requested", ...erasureFacts(event.data) };
-    case "EmailContentErased":
-      return { type: "content_erased", ...erasureFacts(event.data) };
-    default:
-      return never(event);
-  }
-}
-
-type Answered = Extract<EmailEvent, { type: "EmailDeferred" | "EmailBounced" | "EmailFailed" }>["data"];
-
-function answerFacts({ relay, code, enhancedCode, reply }: Answered) {
-  return { relay, code, enhanced_code: enhancedCode, reply };
-}
-
-function erasureFacts({ reason, erasureId }: ErasureReason) {
-  return { reason, ...(erasureId === undefined ? {} : { erasure_id: erasureId }) };
-}
-
-/** An event of a message's history as an entry of its timeline. */
+/** An event of a message's history as an entry of its timeline: no member that its schema does not name. */
 export function timelineJson({ sequence, at, event }: HistoryEvent) {
-  const { type, ...facts } = timelineFacts(event);
-  return { type, at, sequence, ...facts };
+  // A bounce that names no source is the relay's own answer.
+  const data = event.type === "EmailBounced" ? { source: "relay", ...event.data } : event.data;
+  const json = entryJson.get(event.type);
+  invariant(json, "every event has its entry");
+  return json({ ...data, sequence, at });
 }

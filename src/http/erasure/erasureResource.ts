@@ -2,7 +2,8 @@ import { Type } from "@sinclair/typebox";
 import type { ErasureView } from "../../commands/erasure/erasureRequests.ts";
 import { ERASURE_STATUSES } from "../../domain/erasure/events.ts";
 import type { Erasure as ErasureState } from "../../domain/erasure/state.ts";
-import { Closed, Count, DateTime, Nullable, OneOf, type ResponseOf, Uuid } from "../body/commonSchemas.ts";
+import { answerJson } from "../body/answerJson.ts";
+import { Closed, Count, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
 
 /** What no request can reach, and why it is so. */
 const NOT_REACHED = [
@@ -55,22 +56,12 @@ const Report = Closed({
   }),
 });
 
-function reportJson({ counts, remains, copies }: ErasureState): ResponseOf<typeof Report> | null {
-  if (counts === null) return null;
-  return {
-    messages_erased: counts.messagesErased,
-    messages_canceled: counts.messagesCanceled,
-    messages_erased_before: counts.messagesErasedBefore,
-    messages_with_files: counts.messagesWithFiles,
-    outbox_messages: counts.outboxMessages,
-    uploads_erased: counts.uploadsErased,
-    uploads_kept: counts.uploadsKept,
-    suppressions_erased: counts.suppressionsErased,
-    remains,
-    // Where they are is the operator's business: the command line says.
-    copies: copies?.map(({ kind, at }) => ({ kind, taken_at: at })) ?? null,
-    not_reached: NOT_REACHED,
-  };
+const wholeReportJson = answerJson(Report);
+
+function reportJson({ counts, remains, copies }: ErasureState) {
+  // Where copies are is the operator's business: the command line says.
+  const known = copies?.map(({ kind, at }) => ({ kind, taken_at: at })) ?? null;
+  return counts && wholeReportJson({ ...counts, remains, copies: known, notReached: NOT_REACHED });
 }
 
 export const Erasure = Closed(
@@ -88,18 +79,9 @@ export const Erasure = Closed(
   { $id: "Erasure", description: "A request to erase a person. It does not say whom." },
 );
 
-export function erasureJson({
-  id,
-  erasure,
-  requestedAt,
-  completedAt,
-}: ErasureView): ResponseOf<typeof Erasure> {
-  return {
-    id,
-    object: "erasure",
-    status: erasure.status,
-    created_at: requestedAt,
-    completed_at: completedAt,
-    report: reportJson(erasure),
-  };
+const wholeErasureJson = answerJson(Erasure);
+
+export function erasureJson({ id, erasure, requestedAt, completedAt }: ErasureView) {
+  const report = reportJson(erasure);
+  return wholeErasureJson({ id, status: erasure.status, createdAt: requestedAt, completedAt, report });
 }

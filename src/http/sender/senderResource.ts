@@ -4,6 +4,7 @@ import type { SenderView } from "../../commands/sender/readSender.ts";
 import { domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
 import { type Sender as SenderState, senderStatus } from "../../domain/sender/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
+import { answerJson } from "../body/answerJson.ts";
 import { Closed, DateTime, Nullable, OneOf, type ResponseOf, Time } from "../body/commonSchemas.ts";
 import { withErrorText } from "../body/validation.ts";
 
@@ -73,26 +74,19 @@ function verificationJson(
   };
 }
 
+const wholeSenderJson = answerJson(Sender);
+
 /** A sender as answers show it. */
-export function senderJson(
-  deps: Dependencies,
-  { id, sender, createdAt, updatedAt }: SenderView,
-): ResponseOf<typeof Sender> {
-  const { workspaceId, kind, name, displayName, verifiedBy } = sender;
-  const isDomain = kind === "domain";
-  return {
-    id,
-    object: "sender",
-    kind,
+export function senderJson(deps: Dependencies, { id, sender, createdAt, updatedAt }: SenderView) {
+  const { workspaceId, name, recordMissingSince } = sender;
+  const isDomain = sender.kind === "domain";
+  return wholeSenderJson({
+    ...{ ...sender, id, createdAt, updatedAt },
     address: isDomain ? null : name,
     domain: isDomain ? name : null,
-    display_name: displayName,
     status: senderStatus(sender),
-    verified_by: verifiedBy,
-    record_missing_since: sender.recordMissingSince === null ? null : rfc3339(sender.recordMissingSince),
+    recordMissingSince: recordMissingSince === null ? null : rfc3339(recordMissingSince),
     verification: verificationJson(deps, id, sender),
-    dns_record: isDomain ? { type: "TXT", ...domainRecordOf(deps.keys, workspaceId, name) } : null,
-    created_at: createdAt,
-    updated_at: updatedAt,
-  };
+    dnsRecord: isDomain ? { type: "TXT", ...domainRecordOf(deps.keys, workspaceId, name) } : null,
+  });
 }

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import type { Suppression as SuppressionView } from "../../commands/suppression/manageSuppressions.ts";
 import { SUPPRESSION_REASONS } from "../../domain/suppression/events.ts";
-import { Closed, DateTime, Id, Nullable, OneOf, type ResponseOf, Uuid } from "../body/commonSchemas.ts";
+import { answerJson } from "../body/answerJson.ts";
+import { Closed, DateTime, Id, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
 
 /** Why an address is suppressed. */
 export const SuppressionReason = OneOf(SUPPRESSION_REASONS, {
@@ -26,7 +26,4 @@ export const Suppression = Closed(
   { $id: "Suppression" },
 );
 
-export function suppressionJson(view: SuppressionView): ResponseOf<typeof Suppression> {
-  const { id, address, reason, note, emailId, createdAt } = view;
-  return { id, object: "suppression", address, reason, note, email_id: emailId, created_at: createdAt };
-}
+export const suppressionJson = answerJson(Suppression);

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import type { TemplateRow } from "../../../projections/templates.ts";
 import type { TemplateLocation, VersionView } from "../../commands/template/manageTemplates.ts";
 import { VARIABLE_TYPES } from "../../domain/template/variables.ts";
-import { AnyName, Closed, DateTime, Nullable, OneOf, type ResponseOf, Uuid } from "../body/commonSchemas.ts";
+import { answerJson } from "../body/answerJson.ts";
+import { AnyName, Closed, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
 import { withErrorText } from "../body/validation.ts";
 
 /** Any JSON value but null. */
@@ -40,24 +40,7 @@ export const Template = Closed(
   { $id: "Template" },
 );
 
-export function templateJson({
-  id,
-  name,
-  status,
-  currentVersionId,
-  createdAt,
-  updatedAt,
-}: TemplateRow): ResponseOf<typeof Template> {
-  return {
-    id,
-    object: "template",
-    name,
-    status,
-    current_version_id: currentVersionId,
-    created_at: createdAt,
-    updated_at: updatedAt,
-  };
-}
+export const templateJson = answerJson(Template);
 
 export const TemplateVersion = Closed(
   {
@@ -76,24 +59,11 @@ export const TemplateVersion = Closed(
   { $id: "TemplateVersion" },
 );
 
-export function versionJson(
-  { templateId }: TemplateLocation,
-  { version, source }: VersionView,
-): ResponseOf<typeof TemplateVersion> {
-  const { subject, html, text, variables } = source;
-  return {
-    id: version.id,
-    object: "template_version",
-    template_id: templateId,
-    number: version.number,
-    status: version.publishedAt === null ? "draft" : "published",
-    subject,
-    html,
-    text,
-    variables,
-    created_at: version.createdAt,
-    published_at: version.publishedAt,
-  };
+const wholeVersionJson = answerJson(TemplateVersion);
+
+export function versionJson({ templateId }: TemplateLocation, { version, source }: VersionView) {
+  const status = version.publishedAt === null ? "draft" : "published";
+  return wholeVersionJson({ ...version, ...source, templateId, status });
 }
 
 export const TemplatePreview = Closed(

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import type { WebhookEndpointRow } from "../../../projections/webhookEndpoints.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
 import { isUuid } from "../../kernel/ids.ts";
-import { Closed, DateTime, Nullable, OneOf, type ResponseOf, Uuid } from "../body/commonSchemas.ts";
+import { answerJson } from "../body/answerJson.ts";
+import { Closed, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
 import { invalid } from "../server/problem.ts";
 
 export const WebhookEventName = OneOf(WEBHOOK_EVENT_TYPES);
@@ -42,19 +42,7 @@ export const NewWebhookEndpoint = Closed(
 );
 
 /** An endpoint as its owner sees it, without its secret. */
-export function endpointJson(row: WebhookEndpointRow): ResponseOf<typeof WebhookEndpoint> {
-  return {
-    id: row.id,
-    object: "webhook_endpoint",
-    url: row.url,
-    description: row.description,
-    event_types: row.eventTypes,
-    status: row.status,
-    disabled_reason: row.disabledReason,
-    created_at: row.createdAt,
-    updated_at: row.updatedAt,
-  };
-}
+export const endpointJson = answerJson(WebhookEndpoint);
 
 export const WebhookTest = Closed({ object: Type.Literal("webhook_test"), delivery_id: Uuid });
 

@@ -5,6 +5,7 @@ import type { AnswerKeeping } from "../../commands/webhookDelivery/webhookPayloa
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import { grouped } from "../../kernel/text/text.ts";
 import { rfc3339 } from "../../kernel/time.ts";
+import { answerJson } from "../body/answerJson.ts";
 import {
   Closed,
   Count,
@@ -41,20 +42,11 @@ export const WebhookDelivery = Closed(deliveryFields, {
   description: "One event on its way to one endpoint.",
 });
 
+const wholeDeliveryJson = answerJson(WebhookDelivery);
+
 /** A delivery and its status. */
-export function deliveryJson(row: WebhookDeliveryRow): ResponseOf<typeof WebhookDelivery> {
-  return {
-    id: row.id,
-    object: "webhook_delivery",
-    endpoint_id: row.endpointId,
-    event_id: row.eventId,
-    event_type: row.eventType,
-    status: row.status,
-    attempts: row.attempts,
-    next_attempt_at: row.dueAt === null ? null : rfc3339(row.dueAt),
-    created_at: row.createdAt,
-    updated_at: row.updatedAt,
-  };
+export function deliveryJson(row: WebhookDeliveryRow) {
+  return wholeDeliveryJson({ ...row, nextAttemptAt: row.dueAt === null ? null : rfc3339(row.dueAt) });
 }
 
 const WebhookAttempt = Closed(

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import type { Workspace as WorkspaceState } from "../../domain/workspace/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
+import { answerJson } from "../body/answerJson.ts";
 import {
   Closed,
   Count,
@@ -45,17 +46,14 @@ const Limits = Closed(
   { description: "Set by whoever runs the service." },
 );
 
-function limitsJson(limits: WorkspaceLimits): ResponseOf<typeof Limits> {
-  return {
-    messages_per_day: limits.messagesPerDay,
-    storage_bytes: limits.storageBytes,
-    content_bytes: limits.contentBytes,
-    key_requests_per_second: limits.keyRequestsPerSecond || null,
-    workspace_requests_per_second: limits.workspaceRequestsPerSecond || null,
-    attachment_retention_hours: limits.attachmentRetentionHours,
-    content_retention_days: limits.contentRetentionDays,
-    archive_attachments: limits.archiveAttachments,
-  };
+const wholeLimitsJson = answerJson(Limits);
+
+function limitsJson(limits: WorkspaceLimits) {
+  return wholeLimitsJson({
+    ...limits,
+    keyRequestsPerSecond: limits.keyRequestsPerSecond || null,
+    workspaceRequestsPerSecond: limits.workspaceRequestsPerSecond || null,
+  });
 }
 
 const Usage = Closed({
