@@ -64,6 +64,18 @@ describe("a file of addresses is read", () => {
       expect(read(text)).toBeNull();
   });
 
+  test("however long it is, with one quotation mark too many", () => {
+    // Some megabytes in one field were more than a pattern can match.
+    const lines = Array.from({ length: 200_000 }, (_, index) => `u${index}@example.com`);
+    const text = ['"ana@example.com', ...lines].join("\n");
+    expect(importedAddresses(text)).toMatchObject({
+      addresses: { length: lines.length },
+      faults: { length: 1 },
+    });
+    const note = "said no ".repeat(500_000);
+    expect(Object.keys(read(`email,note\nana@example.com,"${note}"\n`) ?? {})).toEqual(["ana@example.com"]);
+  });
+
   test("with the place of each that is none", () => {
     expect(importedAddresses('name,email\n"A\nB",ana@example.com\nBo,bo\n,')).toMatchObject({
       addresses: [{ address: { sent: "ana@example.com" } }],
@@ -168,6 +180,19 @@ describe("the commands", () => {
     expect({ exitCode, lines: out.trimEnd().split("\n").length }).toEqual({
       exitCode: 0,
       lines: ENTRIES + 1,
+    });
+  });
+
+  test("standard input that does not end is refused, and not kept in memory", async () => {
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: join(folder, "data") };
+    const words = [...COMMAND_LINE, "suppression", "import", "-"].map((word) => `'${word}'`).join(" ");
+    const { exitCode, err } = await runProcess(["sh", "-c", `yes ana@example.com | ${words}`], {
+      cwd: folder,
+      env,
+    });
+    expect({ exitCode, err }).toEqual({
+      exitCode: 1,
+      err: "postledger: standard input has more than 268 MB: split it\n",
     });
   });
 

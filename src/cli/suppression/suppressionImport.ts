@@ -1,5 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
-import { text as textOf } from "node:stream/consumers";
+import { createReadStream } from "node:fs";
 import { addSuppression } from "../../commands/suppression/manageSuppressions.ts";
 import { bytesText, counted } from "../../kernel/text/text.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
@@ -65,14 +64,24 @@ export const suppressionImport: Command = {
 };
 
 async function contentOf(file: string): Promise<string> {
-  if (file === STDIN) return textOf(process.stdin);
-  try {
-    const { size } = await stat(file);
-    if (size <= FILE_BYTES_MAX) return await readFile(file, "utf8");
-  } catch (error) {
-    refuse(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  const isStdin = file === STDIN;
+  const bytes = await bytesOf(isStdin ? process.stdin : createReadStream(file)).catch(
+    (error: NodeJS.ErrnoException) => refuse(`${file} cannot be read (${error.code})`),
+  );
+  if (bytes !== null) return new TextDecoder().decode(bytes);
+  return refuse(`${isStdin ? "standard input" : file} has more than ${bytesText(FILE_BYTES_MAX)}: split it`);
+}
+
+/** All that comes; null where it is too much. Of a pipe nobody knows the length before. */
+async function bytesOf(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array | null> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of stream) {
+    bytes += part.byteLength;
+    if (bytes > FILE_BYTES_MAX) return null;
+    parts.push(part);
   }
-  return refuse(`${file} has more than ${bytesText(FILE_BYTES_MAX)}: split it`);
+  return Buffer.concat(parts);
 }
 
 function faulty({ faults }: ImportedAddresses): CommandFailure {
