@@ -133,22 +133,22 @@ describe("a planted violation is found:", () => {
     ],
     [
       "projections/a.ts",
-      'import { f } from "../src/reactors/email/mailDelivery.ts";',
+      'import { f } from "../src/reactors/email/mailDeliveryWorker.ts";',
       "projections may not import",
     ],
     [
       "projections/a.ts",
-      'const f = await import("../src/reactors/email/mailDelivery.ts");',
+      'const f = await import("../src/reactors/email/mailDeliveryWorker.ts");',
       "may not import",
     ],
     [
       "src/readModels/a.ts",
-      'import { f } from "../reactors/email/mailDelivery.ts";',
+      'import { f } from "../reactors/email/mailDeliveryWorker.ts";',
       "readModels may not import",
     ],
     [
       "src/readModels/a.ts",
-      'type F = import("../reactors/email/mailDelivery.ts").F;',
+      'type F = import("../reactors/email/mailDeliveryWorker.ts").F;',
       "readModels may not import",
     ],
     [
@@ -175,7 +175,7 @@ describe("a planted violation is found:", () => {
       'import { f } from "../../readModels/followLog.ts";',
       "reactors may not import",
     ],
-    ["src/http/a.ts", 'import { f } from "../reactors/email/mailDelivery.ts";', "http may not import"],
+    ["src/http/a.ts", 'import { f } from "../reactors/email/mailDeliveryWorker.ts";', "http may not import"],
     ["src/http/a.ts", 'import { f } from "../adapters/pino/logger.ts";', "http may not import"],
     [
       "src/http/a.ts",
@@ -265,7 +265,7 @@ describe("a planted violation is found:", () => {
     ["src/http/apiKey/a.ts", 'import { SCOPES } from "../../domain/apiKey/scopes.ts";'],
     ["src/adapters/sqlite/a.ts", 'import { DatabaseSync } from "node:sqlite";'],
     ["src/adapters/nodemailer/a.ts", 'import b from "nodemailer/lib/base64";'],
-    ["src/cli/audit/a.ts", 'import { f } from "../../reactors/email/mailDelivery.ts";'],
+    ["src/cli/audit/a.ts", 'import { f } from "../../reactors/email/mailDeliveryWorker.ts";'],
     ["test/support/a.ts", 'import { f } from "../../src/service/app.ts"; import { g } from "node:sqlite";'],
   ])("and none in %s with %s", (path, text) => {
     expect(houseFaults({ path, text })).toEqual([]);

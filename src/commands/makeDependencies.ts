@@ -1,5 +1,5 @@
 import type { ContentBytesUsed } from "../ports/contentBytesUsed.ts";
-import type { OutboxCleanup } from "../ports/outboxCleanup.ts";
+import type { OutboxCleanup } from "../ports/mail/outboxCleanup.ts";
 import { aggregateCache } from "./aggregateCache.ts";
 import {
   apiKeyAggregate,
@@ -10,7 +10,7 @@ import {
 } from "./aggregateDefinitions.ts";
 import { apiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { type AcceptanceList, acceptanceCache } from "./email/send/recentAcceptances.ts";
+import { type AcceptanceList, acceptanceCache } from "./email/send/acceptanceCache.ts";
 import { instanceStatusCache } from "./instance/instanceStatusCache.ts";
 import { dailyQuota } from "./quota/dailyQuota.ts";
 import { contentQuota } from "./storage/contentQuota.ts";

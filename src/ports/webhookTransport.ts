@@ -2,7 +2,7 @@ import type { WebhookOutcome } from "../kernel/outcome/webhookOutcome.ts";
 
 /** One HTTPS POST to a destination that somebody else chose. */
 export interface WebhookCall {
-  /** Normalised by `domain/webhook/destination`. */
+  /** Normalised by `domain/webhook/webhookUrl`. */
   readonly url: string;
   /** Lower-case names. Content-Length, Host and Connection are the transport's. */
   readonly headers: Readonly<Record<string, string>>;

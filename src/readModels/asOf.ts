@@ -4,7 +4,7 @@ import { type EventStore, LOG_START } from "../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { feedToHead, makeApplier } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
-import type { ReadModelStorage } from "./generations.ts";
+import type { ReadModelStorage } from "./generationFiles.ts";
 import { leastPosition, meter, type ReadingProgress } from "./rebuildReadModels.ts";
 import {
   makeTemporaryDatabase,

@@ -10,7 +10,7 @@ import {
   openCatalog,
   type Verification,
 } from "./generationCatalog.ts";
-import { readMeta } from "./generations.ts";
+import { readMeta } from "./generationFiles.ts";
 
 export interface ListOptions {
   readonly store: EventStore;

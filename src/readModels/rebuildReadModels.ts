@@ -11,7 +11,7 @@ import {
   type OpenGeneration,
   type ReadModelStorage,
   resumeGeneration,
-} from "./generations.ts";
+} from "./generationFiles.ts";
 
 /** How long a rebuild beside a running service waits for it to switch. */
 const SWITCH_WAIT_MS_MAX = 60_000;

@@ -13,7 +13,7 @@ import {
   openCatalog,
   type Verification,
 } from "./generationCatalog.ts";
-import { type ReadModelStorage, readMeta } from "./generations.ts";
+import { type ReadModelStorage, readMeta } from "./generationFiles.ts";
 import { leastPosition, meter, type ReadingProgress } from "./rebuildReadModels.ts";
 import { type EventLocation, watchRows } from "./rowHistory.ts";
 import {

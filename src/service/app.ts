@@ -10,7 +10,7 @@ import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
 import { serviceIdFile } from "../adapters/system/serviceIdFile.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { recentEmailCache } from "../commands/email/recentEmailCache.ts";
-import type { ListedAcceptance } from "../commands/email/send/recentAcceptances.ts";
+import type { ListedAcceptance } from "../commands/email/send/acceptanceCache.ts";
 import { type OpenInstance, requireNotFrozen } from "../commands/instance/openInstance.ts";
 import {
   joinUnregistered,

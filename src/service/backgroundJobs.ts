@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
-import { logReaderCheckpointFile } from "../adapters/system/logReaderCheckpointFile.ts";
+import { savedLogPositionFile } from "../adapters/system/savedLogPositionFile.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { CONTENT_SWEEP_AGE_MS } from "../commands/email/content/contentWriteDeadline.ts";
 import type { ServiceMembership } from "../commands/instance/serviceRegister.ts";
@@ -10,21 +10,21 @@ import { privateHostOf } from "../domain/webhook/webhookUrl.ts";
 import { newId } from "../kernel/ids.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { Position } from "../ports/eventStore.ts";
-import type { MailTransport } from "../ports/mailTransport.ts";
+import type { MailTransport } from "../ports/mail/mailTransport.ts";
 import { apiKeyLastUseWriter } from "../reactors/apiKey/apiKeyLastUseWriter.ts";
 import { attachmentChecks } from "../reactors/attachment/attachmentChecks.ts";
 import { attachmentRetention } from "../reactors/attachment/attachmentRetention.ts";
 import { contentRetention } from "../reactors/content/contentRetention.ts";
 import { erasedContentCleanup } from "../reactors/content/erasedContentCleanup.ts";
 import { orphanedContentSweeper } from "../reactors/content/orphanedContentSweeper.ts";
-import { MailDelivery } from "../reactors/email/mailDelivery.ts";
+import { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts";
 import { RelayOutageReports } from "../reactors/email/relayOutageReports.ts";
 import { RelayRefusalReports } from "../reactors/email/relayRefusalReports.ts";
 import { personErasure } from "../reactors/erasure/personErasure.ts";
 import { domainRecheck } from "../reactors/sender/domainRecheck.ts";
 import { VerificationMailWorker } from "../reactors/sender/verificationMailWorker.ts";
 import { staleReservations } from "../reactors/storage/staleReservations.ts";
-import { WebhookDelivery } from "../reactors/webhookDelivery/webhookDelivery.ts";
+import { WebhookDeliveryWorker } from "../reactors/webhookDelivery/webhookDeliveryWorker.ts";
 import type { PollingWorker } from "../reactors/worker/pollingWorker.ts";
 import type { Readers } from "../readModels/readers.ts";
 import { truncateWriteAheadLogs } from "../readModels/truncateWriteAheadLogs.ts";
@@ -49,7 +49,7 @@ interface Worker {
 }
 
 export interface BackgroundJobs {
-  readonly delivery: MailDelivery;
+  readonly delivery: MailDeliveryWorker;
   /** The status of each of several relays. */
   readonly relays: RelayStates["list"];
   /** Mail and webhook calls that are under way. */
@@ -147,9 +147,9 @@ function webhookDelivery(
   config: Config,
   logger: Logger,
   { readers, ...claiming }: JobParts & Claiming,
-): WebhookDelivery {
+): WebhookDeliveryWorker {
   const { deps } = claiming;
-  return new WebhookDelivery({
+  return new WebhookDeliveryWorker({
     ...claiming,
     transport: openWebhookTransport(config),
     deliveries: readers.reader("webhook-deliveries"),
@@ -184,7 +184,7 @@ function staleReservationsOf(logger: Logger, { deps, readers }: JobParts) {
 }
 
 function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: MailJobParts) {
-  return new MailDelivery({
+  return new MailDeliveryWorker({
     ...mailing,
     refusalReports: new RelayRefusalReports(mailing.deps.clock, refusalLog(config, logger)),
     emails: readers.reader("emails"),
@@ -256,7 +256,7 @@ function workOnErasures(
     contentRetention({ ...shared, emails }),
     erasedContentCleanup({
       ...shared,
-      checkpoint: logReaderCheckpointFile(join(config.dataDir, "erased-content.json"), `${logId} ${kind}`),
+      checkpoint: savedLogPositionFile(join(config.dataDir, "erased-content.json"), `${logId} ${kind}`),
     }),
     personErasure({
       ...shared,

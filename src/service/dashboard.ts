@@ -11,7 +11,7 @@ import type { SenderVerification } from "../http/sender/senderVerification.ts";
 import { dkimKeysFor } from "../kernel/crypto/dkimKeys.ts";
 import { SECOND_MS } from "../kernel/time.ts";
 import type { DnsResolver } from "../ports/dnsResolver.ts";
-import type { MailDelivery } from "../reactors/email/mailDelivery.ts";
+import type { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts";
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readers.ts";
 import { isOutbox } from "./adapters/openMailTransport.ts";
@@ -27,7 +27,7 @@ interface Served {
   readonly deps: Dependencies;
   readonly readers: Readers;
   readonly maintenance: Maintenance;
-  readonly delivery: MailDelivery;
+  readonly delivery: MailDeliveryWorker;
   readonly relays: DashboardOptions["relays"];
   readonly freezeWatch: FreezeWatch;
   readonly basePath: string;

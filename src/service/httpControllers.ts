@@ -30,7 +30,7 @@ import { type WebhooksOptions, webhookEndpointsController } from "../http/webhoo
 import { webhookDeliveriesController } from "../http/webhookDelivery/webhookDeliveryRoutes.ts";
 import { workspaceController } from "../http/workspace/workspaceRoutes.ts";
 import { lazy } from "../kernel/lazy.ts";
-import type { MailDelivery } from "../reactors/email/mailDelivery.ts";
+import type { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts";
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readers.ts";
 import { openDestinationCheck } from "./adapters/openWebhookTransport.ts";
@@ -43,7 +43,7 @@ import { readModelBuild } from "./status/readModelBuild.ts";
 interface Serving {
   readonly deps: Dependencies;
   readonly readers: Readers;
-  readonly delivery: MailDelivery;
+  readonly delivery: MailDeliveryWorker;
   readonly relays: DashboardOptions["relays"];
   readonly freezeWatch: FreezeWatch;
   readonly maintenance: Maintenance;

@@ -7,7 +7,7 @@ import { makeRateLimits } from "../http/limits/rateLimits.ts";
 import type { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
 import { requestLog } from "../http/server/requestLog.ts";
 import { type OpenPort, openPort } from "../http/server/server.ts";
-import type { SubmissionPort } from "../ports/submission/submissionServer.ts";
+import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
 import type { Config } from "./config/config.ts";
 import { basePathOf } from "./httpControllers.ts";
 import { type InboundMail, openInboundMail } from "./inboundMail.ts";
@@ -29,7 +29,7 @@ interface Answering {
 export interface Listeners {
   readonly url: URL;
   /** Null where nothing is taken over SMTP. */
-  readonly submission: SubmissionPort<Principal> | null;
+  readonly submission: SubmissionServer<Principal> | null;
   /** Null where nothing that comes back is taken. */
   readonly inbound: InboundMail | null;
   /** Null where no figures are read. */

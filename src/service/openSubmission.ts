@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { threadedMailParser } from "../adapters/postalMime/threadedMailParser.ts";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import { BODY_BYTES_MAX } from "../http/body/bodyLimits.ts";
-import type { SubmissionPort } from "../ports/submission/submissionServer.ts";
+import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
 import { type SubmissionOptions, submissionSession } from "../smtp/submissionSession.ts";
 import type { Config } from "./config/config.ts";
 import { smtpName } from "./smtpName.ts";
@@ -12,8 +12,8 @@ import { submissionListenError } from "./startupErrors.ts";
 const RECIPIENTS_MAX = 100;
 
 /** Where mail is taken over SMTP, once it is answered. */
-export interface SubmissionServer {
-  readonly port: SubmissionPort<Principal>;
+export interface OpenSubmission {
+  readonly port: SubmissionServer<Principal>;
   answer(options: Omit<SubmissionOptions, "parser">): void;
   stop(): Promise<void>;
   kill(): void;
@@ -23,11 +23,11 @@ export interface SubmissionServer {
 export async function openSubmission(
   { submission: config, baseUrl }: Pick<Config, "submission" | "baseUrl">,
   logger: Logger,
-): Promise<SubmissionServer | null> {
+): Promise<OpenSubmission | null> {
   if (config === null) return null;
   // Only who takes mail over SMTP pays for loading the server.
-  const { openSubmissionPort } = await import("../adapters/smtpServer/submissionPort.ts");
-  const port = await openSubmissionPort<Principal>({
+  const { openSubmissionServer } = await import("../adapters/smtpServer/submissionServer.ts");
+  const port = await openSubmissionServer<Principal>({
     ...config,
     name: smtpName(baseUrl),
     contentBytesMax: BODY_BYTES_MAX,

@@ -7,7 +7,7 @@ import { smtpOptionsFromUrl } from "../../src/adapters/nodemailer/smtpOptions.ts
 import { createSmtpTransport } from "../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
 import { type DkimKey, dkimAlgorithm, dkimRecord } from "../../src/kernel/crypto/dkimKeys.ts";
-import type { MailMessage } from "../../src/ports/mailTransport.ts";
+import type { MailMessage } from "../../src/ports/mail/mailTransport.ts";
 import { startSmtpSink } from "../support/mail/smtpSink.ts";
 
 const PEM = { type: "pkcs8", format: "pem" } as const;

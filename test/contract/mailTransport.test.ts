@@ -17,7 +17,7 @@ import type {
   MailMessage,
   MailSession,
   MailTransport,
-} from "../../src/ports/mailTransport.ts";
+} from "../../src/ports/mail/mailTransport.ts";
 import { type Sink, type SinkHook, type SinkHooks, startSmtpSink } from "../support/mail/smtpSink.ts";
 
 const ID = "6f1c9a52-8d0e-5b7a-9c3f-2f6f0a1b2c3d";

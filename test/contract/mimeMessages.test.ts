@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import PostalMime, { type Address, decodeWords, type Email } from "postal-mime";
 import { buildMime, compose } from "../../src/adapters/nodemailer/mimeMessage.ts";
-import type { MailAttachment, MailMessage } from "../../src/ports/mailTransport.ts";
+import type { MailAttachment, MailMessage } from "../../src/ports/mail/mailTransport.ts";
 
 const ID = "6f1c9a52-8d0e-5b7a-9c3f-2f6f0a1b2c3d";
 const MESSAGES = 10_000;

@@ -3,7 +3,7 @@ import { type RelayChange, relayFailover } from "../../src/adapters/nodemailer/r
 import { smtpOptionsFromUrl } from "../../src/adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
-import type { MailMessage, MailTransport } from "../../src/ports/mailTransport.ts";
+import type { MailMessage, MailTransport } from "../../src/ports/mail/mailTransport.ts";
 import { type Sink, type SinkHooks, startSmtpSink } from "../support/mail/smtpSink.ts";
 
 const MESSAGE: MailMessage = {

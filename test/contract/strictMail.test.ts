@@ -6,7 +6,7 @@ import { createEmlFileTransport } from "../../src/adapters/nodemailer/emlFileTra
 import { smtpOptionsFromUrl } from "../../src/adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
-import type { MailMessage, MailTransport } from "../../src/ports/mailTransport.ts";
+import type { MailMessage, MailTransport } from "../../src/ports/mail/mailTransport.ts";
 import { MAIL_CORPUS, type Specimen } from "../support/mail/mailCorpus.ts";
 import { type Sink, startSmtpSink } from "../support/mail/smtpSink.ts";
 import { mailFaults } from "../support/mail/strictMail.ts";

@@ -8,7 +8,7 @@ import { DAY_MS } from "../../src/kernel/time.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabases } from "../../src/ports/readDatabase.ts";
 import { openCatalog } from "../../src/readModels/generationCatalog.ts";
-import { createGeneration } from "../../src/readModels/generations.ts";
+import { createGeneration } from "../../src/readModels/generationFiles.ts";
 import {
   type ReadingProgress,
   type RebuildOptions,

@@ -5,7 +5,7 @@ import { projections } from "../../projections/index.ts";
 import type { Projection, ProjectionTable } from "../../projections/projection.ts";
 import { type EventStore, LOG_START } from "../../src/ports/eventStore.ts";
 import type { ReadDatabaseFile, SqlRow, SqlValue } from "../../src/ports/readDatabase.ts";
-import { type ReadModelStorage, readMeta } from "../../src/readModels/generations.ts";
+import { type ReadModelStorage, readMeta } from "../../src/readModels/generationFiles.ts";
 import { type Difference, verifyReadModels } from "../../src/readModels/verifyReadModels.ts";
 import { openStore } from "../../src/service/adapters/openStore.ts";
 import { FULL_WORKSPACE_ENV, fillWorkspace } from "../support/fullWorkspace.ts";

@@ -14,11 +14,11 @@ import type {
 } from "../../ports/eventStore.ts";
 import { LOG_START, StoreError } from "../../ports/eventStore.ts";
 import { append, probeRevision, untilReadable } from "./append/append.ts";
-import { ConflictingRevisions } from "./append/conflictingRevisions.ts";
-import { PipelinedAppends } from "./append/pipelinedAppends.ts";
+import { OrderedAppends } from "./append/orderedAppends.ts";
+import { RevisionsYetToBeRead } from "./append/revisionsYetToBeRead.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
-import { foreignSettingFaults } from "./foreignSettingFaults.ts";
+import { foreignStreamSettings } from "./foreignStreamSettings.ts";
 import { followLog, readLog } from "./read/logReads.ts";
 import { readHead } from "./read/readHead.ts";
 import { readForwards, readNewest } from "./read/streamReads.ts";
@@ -44,20 +44,20 @@ export interface EventStoreDbOptions {
  */
 export async function connectEventStoreDb(options: EventStoreDbOptions): Promise<EventStore> {
   const connection = openConnection(options.url);
-  const pipelined = options.inOrder === true ? new PipelinedAppends(connection) : null;
+  const pipelined = options.inOrder === true ? new OrderedAppends(connection) : null;
   return new EventStoreDb(options.url, connection, options.timeoutMs ?? TIMEOUT_MS, pipelined);
 }
 
 class EventStoreDb implements EventStore {
   private readonly closing = new AbortController();
   private readonly underWay = new Set<Promise<unknown>>();
-  private readonly conflicts = new ConflictingRevisions();
+  private readonly conflicts = new RevisionsYetToBeRead();
 
   constructor(
     private readonly url: string,
     private readonly connection: Connection,
     private readonly timeoutMs: number,
-    private readonly pipelined: PipelinedAppends | null,
+    private readonly pipelined: OrderedAppends | null,
   ) {}
 
   append(
@@ -119,7 +119,7 @@ class EventStoreDb implements EventStore {
     // The server checks its own files, and has no quick query for the result.
     if (depth === "quick") return [];
     const { signal } = this.closing;
-    return foreignSettingFaults(this.connection.reads, { signal }, options?.timeoutMs ?? this.timeoutMs);
+    return foreignStreamSettings(this.connection.reads, { signal }, options?.timeoutMs ?? this.timeoutMs);
   }
 
   purge(options?: CallOptions): Promise<PurgeReport> {

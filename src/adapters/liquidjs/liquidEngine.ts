@@ -3,7 +3,7 @@ import { excerpt } from "../../kernel/text/text.ts";
 import type { CompileResult, RenderResult, TemplateEngine } from "../../ports/templateEngine.ts";
 import { BudgetedContext, BudgetedEmitter } from "./budgetedContext.ts";
 import { budgetedLiquid } from "./budgetedLiquid.ts";
-import { OutputTagParser } from "./plainPathOutput.ts";
+import { OutputTagParser } from "./outputTagParser.ts";
 import { BudgetError } from "./renderBudget.ts";
 import { usedVariables } from "./usedVariables.ts";
 

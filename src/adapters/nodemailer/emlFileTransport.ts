@@ -5,7 +5,7 @@ import { invariant } from "../../kernel/assert.ts";
 import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
 import { excerpt } from "../../kernel/text/text.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { MailMessage, MailSession, MailTransport } from "../../ports/mailTransport.ts";
+import type { MailMessage, MailSession, MailTransport } from "../../ports/mail/mailTransport.ts";
 import { buildMime } from "./mimeMessage.ts";
 import { createSemaphore } from "./semaphore.ts";
 

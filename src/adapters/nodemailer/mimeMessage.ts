@@ -3,9 +3,9 @@ import { encode as encodeBase64, wrap as wrapBase64 } from "nodemailer/lib/base6
 import MailComposer from "nodemailer/lib/mail-composer";
 import type MimeNode from "nodemailer/lib/mime-node";
 import { encode as encodeQuotedPrintable, wrap as wrapQuotedPrintable } from "nodemailer/lib/qp";
-import type { MailAttachment, MailMessage } from "../../ports/mailTransport.ts";
+import type { MailAttachment, MailMessage } from "../../ports/mail/mailTransport.ts";
 import { base64Length, writeBase64 } from "./base64Lines.ts";
-import { type CallerHeaders, callerHeadersOf, encodeCallerHeaders } from "./callerHeaders.ts";
+import { type CallerHeaders, callerHeadersOf, encodeCallerHeaders } from "./encodeCallerHeaders.ts";
 import { dropUnfitName, encodedWords, encodeName } from "./encodedWords.ts";
 
 /** Encoded body lines are no longer than this (RFC 2045 §6.7 and §6.8); RFC 5321 would allow 998. */

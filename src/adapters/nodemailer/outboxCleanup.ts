@@ -2,7 +2,7 @@ import { readdir, rm, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { invariant } from "../../kernel/assert.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-import type { OutboxCleanup } from "../../ports/outboxCleanup.ts";
+import type { OutboxCleanup } from "../../ports/mail/outboxCleanup.ts";
 
 /** A list of half-written files is good for so long: messages are erased one after another. */
 const LIST_AGE_MS_MAX = 1_000;

@@ -1,7 +1,12 @@
 import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { MailMessage, MailSession, MailTransport, SessionResult } from "../../ports/mailTransport.ts";
+import type {
+  MailMessage,
+  MailSession,
+  MailTransport,
+  SessionResult,
+} from "../../ports/mail/mailTransport.ts";
 import { createIdleConnections, type IdleConnections } from "./idleConnections.ts";
 import { buildMime } from "./mimeMessage.ts";
 import { createRateLimiter, type RateLimiter } from "./rateLimiter.ts";

@@ -7,8 +7,8 @@ import { nearestName } from "../../kernel/text/nearestName.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, UsageError } from "../program/command.ts";
+import { nameArgument } from "../program/nameArgument.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { shownNameOf } from "../program/shownName.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 
 function scopesOf(text: string | undefined, isTest: boolean): readonly Scope[] {
@@ -95,7 +95,7 @@ export const apiKeyCreate: Command = {
     const isTest = invocation.option("test") !== undefined;
     const issue = {
       isTest,
-      name: shownNameOf("--name", invocation.option("name") ?? "unnamed"),
+      name: nameArgument("--name", invocation.option("name") ?? "unnamed"),
       scopes: scopesOf(invocation.option("scopes"), isTest),
       senders: listOf(invocation.option("sender"), senderOf),
       clientRanges: listOf(invocation.option("client-range"), clientRangeOf),

@@ -7,10 +7,10 @@ import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { Config } from "../../service/config/config.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
+import { nameArgument } from "../program/nameArgument.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { shownNameOf } from "../program/shownName.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
-import { SENDER_OPERAND, senderNameOf } from "./senderCommand.ts";
+import { SENDER_OPERAND, senderNameOf } from "./changeSenderCommand.ts";
 import { NAME_OPTION } from "./senderRename.ts";
 
 export const senderAdd: Command = {
@@ -27,7 +27,7 @@ export const senderAdd: Command = {
   async run(invocation) {
     const name = senderNameOf(invocation);
     const text = invocation.option(NAME_OPTION.name);
-    const named = text === undefined ? {} : { displayName: shownNameOf("the display name", text) };
+    const named = text === undefined ? {} : { displayName: nameArgument("the display name", text) };
     const { workspaceId, added, record } = await withLog(invocation.config, async ({ deps }) => {
       const workspaceId = await workspaceOf(deps.store, invocation);
       return {

@@ -1,7 +1,7 @@
 import { setSender } from "../../commands/sender/manageSender.ts";
-import { senderCommand } from "./senderCommand.ts";
+import { changeSenderCommand } from "./changeSenderCommand.ts";
 
-export const senderDisable = senderCommand(
+export const senderDisable = changeSenderCommand(
   "disable",
   "Let a sender send no more; its mail waits",
   "disabled",

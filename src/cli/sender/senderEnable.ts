@@ -1,7 +1,7 @@
 import { setSender } from "../../commands/sender/manageSender.ts";
-import { senderCommand } from "./senderCommand.ts";
+import { changeSenderCommand } from "./changeSenderCommand.ts";
 
-export const senderEnable = senderCommand(
+export const senderEnable = changeSenderCommand(
   "enable",
   "Let a sender that was disabled send again",
   "enabled",

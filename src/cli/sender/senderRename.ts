@@ -1,10 +1,10 @@
 import { renameExistingSender, senderIdOf } from "../../commands/sender/manageSender.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound, type Option, UsageError } from "../program/command.ts";
+import { nameArgument } from "../program/nameArgument.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { shownNameOf } from "../program/shownName.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
-import { SENDER_OPERAND, senderNameOf } from "./senderCommand.ts";
+import { SENDER_OPERAND, senderNameOf } from "./changeSenderCommand.ts";
 
 export const NAME_OPTION: Option = {
   name: "name",
@@ -28,7 +28,7 @@ export const senderRename: Command = {
     const text = invocation.option(NAME_OPTION.name);
     const isRemoved = invocation.option(REMOVE_NAME_OPTION.name) !== undefined;
     if ((text === undefined) !== isRemoved) throw new UsageError("give either --name or --remove-name");
-    const displayName = text === undefined ? null : shownNameOf("the display name", text);
+    const displayName = text === undefined ? null : nameArgument("the display name", text);
     const outcome = await withLog(invocation.config, async ({ deps }) => {
       const workspaceId = await workspaceOf(deps.store, invocation);
       const context = { ...systemCommandContext("cli"), workspaceId };

@@ -1,7 +1,7 @@
 import { markVerified } from "../../commands/sender/manageSender.ts";
-import { senderCommand } from "./senderCommand.ts";
+import { changeSenderCommand } from "./changeSenderCommand.ts";
 
-export const senderVerify = senderCommand(
+export const senderVerify = changeSenderCommand(
   "verify",
   "Mark a sender as verified, on your word",
   "verified",

@@ -13,8 +13,8 @@ export const serveCommand: Command = {
   dataDirectory: "made",
   async run({ config }) {
     // Only this command pays for loading the service.
-    const { serve } = await import("./serve.ts");
-    await serve(config);
+    const { runService } = await import("./runService.ts");
+    await runService(config);
     return 0;
   },
 };

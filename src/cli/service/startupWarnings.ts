@@ -5,7 +5,7 @@ import { isLoopback } from "../../service/config/loopback.ts";
 import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, WORKSPACE_REMEDY } from "../../service/firstRun.ts";
 
 interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace" | "held"> {
-  /** Whether somebody has read the greeting, which says the same of what is left from a first run. */
+  /** Whether somebody has read the banner, which says the same of what is left from a first run. */
   readonly isGreeted: boolean;
 }
 

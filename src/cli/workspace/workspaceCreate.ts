@@ -1,8 +1,8 @@
 import { newWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
+import { nameArgument } from "../program/nameArgument.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { shownNameOf } from "../program/shownName.ts";
 
 export const workspaceCreate: Command = {
   name: "workspace create",
@@ -12,7 +12,7 @@ export const workspaceCreate: Command = {
   dataDirectory: "made",
   examples: ['postledger workspace create "Acme Ltd"'],
   async run(invocation) {
-    const name = shownNameOf("the name", invocation.operand("name"));
+    const name = nameArgument("the name", invocation.operand("name"));
     const create = () =>
       withLog(invocation.config, ({ deps }) => newWorkspace(deps, name, systemCommandContext("cli")), {
         begins: true,

@@ -1,7 +1,7 @@
 import { pauseWorkspace } from "../../commands/workspace/manageWorkspace.ts";
-import { sendingCommand } from "./sendingCommand.ts";
+import { switchSendingCommand } from "./switchSendingCommand.ts";
 
-export const workspacePause = sendingCommand(
+export const workspacePause = switchSendingCommand(
   "pause",
   "Pause sending: new sends are refused, queued mail waits",
   pauseWorkspace,

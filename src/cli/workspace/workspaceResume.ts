@@ -1,4 +1,8 @@
 import { resumeWorkspace } from "../../commands/workspace/manageWorkspace.ts";
-import { sendingCommand } from "./sendingCommand.ts";
+import { switchSendingCommand } from "./switchSendingCommand.ts";
 
-export const workspaceResume = sendingCommand("resume", "Let a paused workspace send again", resumeWorkspace);
+export const workspaceResume = switchSendingCommand(
+  "resume",
+  "Let a paused workspace send again",
+  resumeWorkspace,
+);

@@ -2,7 +2,7 @@ import type { EmailContent } from "../../domain/email/events.ts";
 import { deliverFrom, type Email } from "../../domain/email/state.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
-import type { MailMessage } from "../../ports/mailTransport.ts";
+import type { MailMessage } from "../../ports/mail/mailTransport.ts";
 import type { OpenAttachment } from "./content/storedContent.ts";
 
 /** Everything that goes into a message. */

@@ -25,7 +25,7 @@ export const DELIVERY_POLICY: DeliveryPolicy = {
 export interface DecisionInput {
   readonly now: EpochMs;
   /** The time by which the end of its life is decided; left out: `now`. */
-  readonly settledNow?: EpochMs;
+  readonly jumpProofNow?: EpochMs;
   /** In [0, 1). */
   readonly random: number;
   /** How long sending was paused since the delivery was to begin. That time does not count. */

@@ -19,7 +19,7 @@ export function nextAction(state: EmailState, input: DecisionInput, policy: Deli
   if (state === null || isTerminal(state.status)) return { kind: "none" };
   if (state.claim) return { kind: "watchLease", attempt: state.claim.attempt, leaseMs: state.claim.leaseMs };
   const expiry = expiresAt(state, policy, input.pausedMs);
-  if ((input.settledNow ?? input.now) >= expiry) return { kind: "expire" };
+  if ((input.jumpProofNow ?? input.now) >= expiry) return { kind: "expire" };
   // A pause moves the end, and a held message must not be sent in between.
   if (state.isDeliveryUnknown && policy.onAmbiguous === "hold") return { kind: "wait", until: expiry };
   if (!isDue(state, policy, input.now)) return { kind: "wait", until: state.nextAttemptAt };

@@ -40,9 +40,9 @@ export function retryAfter(
 ): EpochMs {
   const at = input.now + Math.ceil(delayMs * (1 + JITTER_MAX * input.random));
   const end = expiresAt(email, policy, input.pausedMs);
-  const { now, settledNow = now } = input;
+  const { now, jumpProofNow = now } = input;
   // What is tried past its end, because a clock that went ahead is not believed yet, is not tried without a pause.
-  return settledNow < end && end <= now ? at : Math.min(at, end);
+  return jumpProofNow < end && end <= now ? at : Math.min(at, end);
 }
 
 type DeferredResult = Extract<RecordedAttemptResult, { kind: "deferred" }>;

@@ -13,7 +13,7 @@ import {
 } from "@sinclair/typebox";
 import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import { isUuid } from "../../kernel/ids.ts";
-import { SHOWN_NAME_CHARACTERS_MAX } from "../../kernel/text/shownName.ts";
+import { SHOWN_NAME_CHARACTERS_MAX } from "../../kernel/text/shownNameFault.ts";
 import { codePoints, grouped } from "../../kernel/text/text.ts";
 
 interface TextOptions {

@@ -41,7 +41,7 @@ export interface SubmissionHandlers<User> {
 }
 
 /** A port on which mail is taken. */
-export interface SubmissionPort<User> {
+export interface SubmissionServer<User> {
   readonly host: string;
   readonly port: number;
   /** From now on sessions go on; those that have come before have waited for it. */

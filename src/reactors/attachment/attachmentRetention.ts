@@ -3,8 +3,8 @@ import { messagesWithOldFiles } from "../../../projections/attachmentUse.ts";
 import { expireEmailFiles, expireUpload } from "../../commands/attachment/expireFiles.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { jumpProofTime } from "../worker/jumpProofTime.ts";
 import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";
-import { settledTime } from "../worker/settledTime.ts";
 
 export interface AttachmentRetentionOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
@@ -23,7 +23,7 @@ const REMOVALS_MAX = 2;
  */
 export function attachmentRetention(options: AttachmentRetentionOptions): PollingWorker {
   const { deps, attachments, attachmentUse, ...rest } = options;
-  const clock = { now: settledTime(deps.clock), monotonicMs: () => deps.clock.monotonicMs() };
+  const clock = { now: jumpProofTime(deps.clock), monotonicMs: () => deps.clock.monotonicMs() };
   const shared = { ...rest, clock, concurrencyMax: REMOVALS_MAX };
   const workers = [
     pollingWorker({

@@ -7,8 +7,8 @@ import { mailOwnerOf } from "../../kernel/mail/liveOrTestMailOwner.ts";
 import { DAY_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { jumpProofTime } from "../worker/jumpProofTime.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
-import { settledTime } from "../worker/settledTime.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
 export interface ContentRetentionOptions {
@@ -39,7 +39,7 @@ const PAGE_SPACING_MS = 250;
 export function contentRetention(options: ContentRetentionOptions): PeriodicWorker {
   const { deps, emails, worker, random, intervalMs = INTERVAL_MS, onTrouble } = options;
   const { clock } = deps;
-  const now = settledTime(clock);
+  const now = jumpProofTime(clock);
 
   const retire = async (workspaceId: string, id: string, before: number) => {
     try {

@@ -5,13 +5,13 @@ import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import type { TemplateEvent } from "../../domain/template/events.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { LOG_START, type Position, type RecordedEvent, StoreError } from "../../ports/eventStore.ts";
-import type { LogReaderCheckpoint } from "../../ports/logReaderCheckpoint.ts";
+import type { SavedLogPosition } from "../../ports/savedLogPosition.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
 export interface ErasedContentCleanupOptions {
   readonly deps: Dependencies;
-  readonly checkpoint: LogReaderCheckpoint;
+  readonly checkpoint: SavedLogPosition;
   /** Names this instance in the events that it writes. */
   readonly worker: string;
   /** How often it looks for news of the log. */

@@ -20,7 +20,7 @@ import { invariant } from "../../kernel/assert.ts";
 import { returnPathLocalPart } from "../../kernel/crypto/returnPath.ts";
 import type { RelayFault, RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
-import type { MailSession } from "../../ports/mailTransport.ts";
+import type { MailSession } from "../../ports/mail/mailTransport.ts";
 import { coalescedReads } from "../worker/coalescedReads.ts";
 import { relayDeadline } from "../worker/relayDeadline.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";

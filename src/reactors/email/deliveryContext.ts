@@ -10,7 +10,7 @@ import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ContentStore } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import type { MailSession } from "../../ports/mailTransport.ts";
+import type { MailSession } from "../../ports/mail/mailTransport.ts";
 import type { SuppressionList } from "../../ports/suppressionList.ts";
 import type { SendGate } from "../instance/sendGate.ts";
 
@@ -19,8 +19,8 @@ export interface DeliveryContext {
   readonly store: EventStore;
   readonly content: ContentStore;
   readonly clock: Clock;
-  /** See `settledTime`. */
-  readonly settledTime: () => EpochMs;
+  /** See `jumpProofTime`. */
+  readonly jumpProofTime: () => EpochMs;
   readonly keys: Pick<InstanceKeys, "encryptWithSalt" | "returnPathTag">;
   /** The domain of envelope senders; null: they are the messages' own. */
   readonly returnPathDomain: string | null;
@@ -60,12 +60,12 @@ export interface DeliveryAttempt {
 
 /** What a decision about this message depends on beside its state: the time, and pauses. */
 export function decisionInputOf(
-  context: Pick<DeliveryContext, "clock" | "settledTime" | "random" | "sendGate">,
+  context: Pick<DeliveryContext, "clock" | "jumpProofTime" | "random" | "sendGate">,
   state: EmailState,
   workspace: WorkspaceState,
 ): DecisionInput {
   const now = context.clock.now();
   const paused =
     state === null ? 0 : pausedMs(workspace, deliverFrom(state), now, context.sendGate.downtimes);
-  return { now, settledNow: context.settledTime(), random: context.random(), pausedMs: paused };
+  return { now, jumpProofNow: context.jumpProofTime(), random: context.random(), pausedMs: paused };
 }

@@ -78,7 +78,7 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
 
   /** Answers how many messages it has looked at. */
   const endAgedOf = async ({ ownerId, acceptedAt }: WaitingOwner): Promise<number> => {
-    const acceptedBefore = context.settledTime() - policy.lifetimeMs;
+    const acceptedBefore = context.jumpProofTime() - policy.lifetimeMs;
     if (acceptedAt > acceptedBefore) return 0;
     const workspace = await workspaces.get(mailOwnerOf(ownerId).workspaceId);
     if (workspace?.paused) return 0;

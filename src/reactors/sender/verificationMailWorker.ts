@@ -23,12 +23,12 @@ import { sleep } from "../../kernel/sleep.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, MINUTE_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-import type { MailMessage, MailSession, MailTransport } from "../../ports/mailTransport.ts";
+import type { MailMessage, MailSession, MailTransport } from "../../ports/mail/mailTransport.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import type { RelayOutageReports } from "../email/relayOutageReports.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
-import { hasRoomForClaims } from "../worker/hasRoomForClaims.ts";
+import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
 import { relayDeadline } from "../worker/relayDeadline.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
@@ -122,7 +122,7 @@ export class VerificationMailWorker {
   private async round(): Promise<boolean> {
     const mails = this.due();
     for (let index = 0; index < mails.length; index += AT_ONCE_MAX) {
-      if (this.stopping.signal.aborted || !hasRoomForClaims(this.options.deps)) return false;
+      if (this.stopping.signal.aborted || !hasDiskForClaims(this.options.deps)) return false;
       const some = mails.slice(index, index + AT_ONCE_MAX);
       const reached = await Promise.all(some.map((mail) => this.tryMail(mail)));
       if (reached.includes(false)) return true;

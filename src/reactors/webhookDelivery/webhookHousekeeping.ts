@@ -11,9 +11,9 @@ import { rfc3339 } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";
+import { jumpProofTime } from "../worker/jumpProofTime.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 import { rowBackoff } from "../worker/rowBackoff.ts";
-import { settledTime } from "../worker/settledTime.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { recordingOf, type WebhookContext } from "./deliverWebhook.ts";
 
@@ -48,7 +48,7 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
   const { context, deliveries, waitUntilCaughtUp, isInFlight } = options;
   const { deps, sendGate, onTrouble } = context;
   const { store, clock } = deps;
-  const settled = settledTime(clock);
+  const settled = jumpProofTime(clock);
   const leases = new ExpiredLeases(clock, context.endedWorker);
   const backoff = rowBackoff(clock);
   const read = <Result>(query: (db: ReadDatabase) => Result) =>

@@ -12,7 +12,7 @@ import {
   openGeneration,
   type ReadModelStorage,
   retireOutdated,
-} from "../generations.ts";
+} from "../generationFiles.ts";
 import { CatchUp } from "./catchUp.ts";
 import { type FollowedGeneration, fileAt, followedGeneration } from "./followedGeneration.ts";
 import { FollowListener } from "./followListener.ts";

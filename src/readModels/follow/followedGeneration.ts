@@ -2,7 +2,7 @@ import type { Projection } from "../../../projections/projection.ts";
 import type { Position } from "../../ports/eventStore.ts";
 import { type Applier, makeApplier } from "../applyEvents.ts";
 import type { GenerationEntry } from "../generationCatalog.ts";
-import type { OpenGeneration } from "../generations.ts";
+import type { OpenGeneration } from "../generationFiles.ts";
 
 /** A generation that the follower brings forward. */
 export interface FollowedGeneration {

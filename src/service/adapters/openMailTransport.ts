@@ -10,8 +10,8 @@ import {
 import { relayName, smtpRelaysFromUrls } from "../../adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "../../adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../adapters/system/systemClock.ts";
-import type { MailTransport } from "../../ports/mailTransport.ts";
-import type { OutboxCleanup } from "../../ports/outboxCleanup.ts";
+import type { MailTransport } from "../../ports/mail/mailTransport.ts";
+import type { OutboxCleanup } from "../../ports/mail/outboxCleanup.ts";
 import type { Config } from "../config/config.ts";
 
 /** Whether mail goes to files and not to a relay. */

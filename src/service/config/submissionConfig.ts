@@ -1,4 +1,4 @@
-import type { SubmissionTls } from "../../adapters/smtpServer/submissionPort.ts";
+import type { SubmissionTls } from "../../adapters/smtpServer/submissionServer.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { isLoopback } from "./loopback.ts";

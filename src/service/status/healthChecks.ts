@@ -7,7 +7,7 @@ import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { bytesText } from "../../kernel/text/text.ts";
 import { DAY_MS, epochMs, HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import { DamagedLogError, type EventStore } from "../../ports/eventStore.ts";
-import type { MailTransport } from "../../ports/mailTransport.ts";
+import type { MailTransport } from "../../ports/mail/mailTransport.ts";
 import type { BehindSince } from "../../readModels/lag.ts";
 import { openMalwareScanner } from "../adapters/openAttachmentInspector.ts";
 import { openContentStore } from "../adapters/openContentStore.ts";

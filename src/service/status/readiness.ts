@@ -6,7 +6,7 @@ import type { Check } from "../../http/health/healthRoutes.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { bytesText } from "../../kernel/text/text.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import type { MailDelivery } from "../../reactors/email/mailDelivery.ts";
+import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
 import type { FreezeWatch } from "../../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../../readModels/readers.ts";
 import { isOutbox } from "../adapters/openMailTransport.ts";
@@ -23,7 +23,7 @@ interface ReadinessOptions {
   readonly config: Config;
   readonly deps: Dependencies;
   readonly readers: Readers;
-  readonly delivery: MailDelivery;
+  readonly delivery: MailDeliveryWorker;
   readonly freezeWatch: FreezeWatch;
   readonly readModelBuild: DashboardOptions["readModelBuild"];
 }

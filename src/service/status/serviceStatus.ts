@@ -6,8 +6,8 @@ import { instanceStatusCache } from "../../commands/instance/instanceStatusCache
 import { invariant } from "../../kernel/assert.ts";
 import { counted } from "../../kernel/text/text.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
-import type { SubmissionPort } from "../../ports/submission/submissionServer.ts";
-import type { MailDelivery } from "../../reactors/email/mailDelivery.ts";
+import type { SubmissionServer } from "../../ports/submission/submissionServer.ts";
+import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
 import { behindSince } from "../../readModels/lag.ts";
 import type { Readers } from "../../readModels/readers.ts";
 import { mailDestination } from "../adapters/openMailTransport.ts";
@@ -46,11 +46,11 @@ interface StatusOptions {
   readonly config: Config;
   readonly deps: Dependencies;
   readonly readers: Readers;
-  readonly delivery: MailDelivery;
+  readonly delivery: MailDeliveryWorker;
   readonly logId: string;
   readonly url: URL;
   /** Where mail is taken over SMTP; null where it is not. */
-  readonly submission: Pick<SubmissionPort<unknown>, "host" | "port" | "connections"> | null;
+  readonly submission: Pick<SubmissionServer<unknown>, "host" | "port" | "connections"> | null;
   readonly inbound: Pick<InboundMail, "port" | "counts"> | null;
   inFlight(): { readonly requests: number; readonly deliveries: number };
 }

@@ -44,7 +44,7 @@ export const PLANTS = {
   },
   /** SIGTERM ends the process with mail under way: it goes out again later. */
   "no-drain": {
-    file: "src/reactors/email/mailDelivery.ts",
+    file: "src/reactors/email/mailDeliveryWorker.ts",
     from: "await stopGracefully(ended, graceMs, this.abandoned);",
     to: "void ended;",
   },

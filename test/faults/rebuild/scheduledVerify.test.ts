@@ -6,7 +6,7 @@ import { projections } from "../../../projections/index.ts";
 import { createLogger } from "../../../src/adapters/pino/logger.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import type { VerifiedReadModel } from "../../../src/http/dashboard/audit/maintenanceTasks.ts";
-import { readMeta } from "../../../src/readModels/generations.ts";
+import { readMeta } from "../../../src/readModels/generationFiles.ts";
 import { lastVerifications } from "../../../src/readModels/listReadModels.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
 import { scheduleVerify, verifyOnSchedule } from "../../../src/service/threads/readModelVerifySchedule.ts";

@@ -18,8 +18,8 @@ import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../../src/kernel/time.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
 import { type EventStore, StoreError } from "../../../src/ports/eventStore.ts";
-import type { MailMessage, MailTransport, SessionResult } from "../../../src/ports/mailTransport.ts";
-import { MailDelivery } from "../../../src/reactors/email/mailDelivery.ts";
+import type { MailMessage, MailTransport, SessionResult } from "../../../src/ports/mail/mailTransport.ts";
+import { MailDeliveryWorker } from "../../../src/reactors/email/mailDeliveryWorker.ts";
 import { RelayOutageReports, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
 import { RelayRefusalReports } from "../../../src/reactors/email/relayRefusalReports.ts";
 import { addressOf } from "../../support/addressOf.ts";
@@ -164,7 +164,7 @@ export function loseAnswerOnce(store: WatchedStore, type: string): void {
 
 /** One instance that delivers, with its own read model. */
 export interface Instance {
-  readonly delivery: MailDelivery;
+  readonly delivery: MailDeliveryWorker;
   readonly deps: Dependencies;
   /** What was told of the relay. */
   readonly reports: readonly RelayReport[];
@@ -354,12 +354,12 @@ async function startInstance(
 ): Promise<Instance> {
   const troubles: Instance["troubles"][number][] = [];
   const reports: RelayReport[] = [];
-  const deliveries: MailDelivery[] = [];
+  const deliveries: MailDeliveryWorker[] = [];
   const instance = await startTestInstance({
     store: deps.store,
     projections: [emails],
     workOn(readers) {
-      const delivery = new MailDelivery({
+      const delivery = new MailDeliveryWorker({
         relayOutageReports: new RelayOutageReports(deps.clock, (report) => reports.push(report)),
         refusalReports: new RelayRefusalReports(deps.clock, () => {}),
         isCaughtUp: () => true,

@@ -12,7 +12,7 @@ import { suppressionStream } from "../../../src/domain/suppression/events.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
-import { SETTLING_MS } from "../../../src/reactors/worker/settledTime.ts";
+import { SETTLING_MS } from "../../../src/reactors/worker/jumpProofTime.ts";
 import { until } from "../../support/until.ts";
 import {
   ACCEPTED,

@@ -15,7 +15,7 @@ import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
-import type { MailMessage } from "../../../src/ports/mailTransport.ts";
+import type { MailMessage } from "../../../src/ports/mail/mailTransport.ts";
 import { RelayOutageReports } from "../../../src/reactors/email/relayOutageReports.ts";
 import {
   VERIFICATION_LEASE_MS,

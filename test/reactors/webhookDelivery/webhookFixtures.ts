@@ -29,7 +29,7 @@ import type { EventStore } from "../../../src/ports/eventStore.ts";
 import type { SqlRow } from "../../../src/ports/readDatabase.ts";
 import type { WebhookTransport } from "../../../src/ports/webhookTransport.ts";
 import type { DisabledEndpoint } from "../../../src/reactors/webhookDelivery/deliverWebhook.ts";
-import { WebhookDelivery } from "../../../src/reactors/webhookDelivery/webhookDelivery.ts";
+import { WebhookDeliveryWorker } from "../../../src/reactors/webhookDelivery/webhookDeliveryWorker.ts";
 import { rebuildReadModels } from "../../../src/readModels/rebuildReadModels.ts";
 import { testDependencies } from "../../support/testDependencies.ts";
 import { startTestInstance } from "../../support/testInstance.ts";
@@ -288,7 +288,7 @@ async function startInstance(
     store,
     projections: [webhookDeliveries],
     workOn: (readers) => [
-      new WebhookDelivery({
+      new WebhookDeliveryWorker({
         isCaughtUp: () => true,
         deps,
         transport,

@@ -1,4 +1,4 @@
-import type { MailAttachment, MailMessage } from "../../../src/ports/mailTransport.ts";
+import type { MailAttachment, MailMessage } from "../../../src/ports/mail/mailTransport.ts";
 
 const ID = "6f1c9a52-8d0e-5b7a-9c3f-2f6f0a1b2c3d";
 /** The longest that the contract takes, in characters. */

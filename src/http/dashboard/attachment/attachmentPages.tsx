@@ -14,7 +14,7 @@ import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { sentence } from "../frame/formFaults.ts";
-import type { MessageRow } from "../message/findMessages.ts";
+import type { MessageRow } from "../message/loadMessageRows.ts";
 
 /** An upload as the API shows it. */
 export type AttachmentJson = ReturnType<typeof attachmentJson>;

@@ -22,7 +22,7 @@ import { type DashboardRoute, get, type Page, type PageContext, post } from "../
 import { sentence } from "../frame/formFaults.ts";
 import { afterCursor } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
-import { catchUp, messagesOf } from "../message/findMessages.ts";
+import { catchUp, messagesOf } from "../message/loadMessageRows.ts";
 import { downloadResponse } from "../message/messageFileResponses.ts";
 import { ATTACHMENTS_PATH, AttachmentList, AttachmentPage } from "./attachmentPages.tsx";
 

@@ -13,7 +13,7 @@ import { beginStream } from "../../server/requestContext.ts";
 import { type CsvColumns, csvResponse, csvStream } from "../components/csvStream.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
-import { catchUp } from "../message/findMessages.ts";
+import { catchUp } from "../message/loadMessageRows.ts";
 import { AUDIT_FILTERS, type AuditFilter, AuditLog } from "./auditLogPage.tsx";
 
 const PAGE_ITEMS = 50;

@@ -14,7 +14,7 @@ import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { afterCursor } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
-import { catchUp } from "../message/findMessages.ts";
+import { catchUp } from "../message/loadMessageRows.ts";
 import { ERASURES_PATH, type ErasureJson, ErasureList, ErasurePage, NewErasure } from "./erasurePages.tsx";
 
 const PAGE_ITEMS = 50;

@@ -1,14 +1,14 @@
 import { apiKeyRoutes } from "../apiKey/apiKeyRoutes.tsx";
 import { attachmentRoutes } from "../attachment/attachmentRoutes.tsx";
 import { auditLogRoutes } from "../audit/auditLogRoutes.tsx";
-import { logCopyRoutes } from "../audit/logCopyRoutes.tsx";
+import { logCopyListRoutes } from "../audit/logCopyListRoutes.tsx";
 import { maintenanceRoutes } from "../audit/maintenanceRoutes.tsx";
 import { erasureRoutes } from "../erasure/erasureRoutes.tsx";
 import { inboxRoutes } from "../inbox/inboxRoutes.tsx";
 import { liveRoutes } from "../live/liveRoutes.ts";
 import type { LiveStreams } from "../live/liveStreams.ts";
 import { readModelBuildRoutes } from "../live/readModelBuildRoutes.tsx";
-import { sessionRoutes } from "../live/sessionRoutes.ts";
+import { sessionCheckRoutes } from "../live/sessionCheckRoutes.ts";
 import { messageActionRoutes } from "../message/messageActionRoutes.tsx";
 import { messageListRoutes } from "../message/messageListRoutes.tsx";
 import { messageRoutes } from "../message/messageRoutes.tsx";
@@ -52,10 +52,10 @@ export function allDashboardRoutes(
     ...webhookRoutes(options),
     ...auditLogRoutes(options),
     ...maintenanceRoutes(options),
-    ...logCopyRoutes(options),
+    ...logCopyListRoutes(options),
     ...erasureRoutes(options),
     ...liveRoutes(options, streams),
     ...readModelBuildRoutes(),
-    ...sessionRoutes(),
+    ...sessionCheckRoutes(),
   ];
 }

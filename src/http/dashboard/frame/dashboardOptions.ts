@@ -3,7 +3,7 @@ import type { EmailView } from "../../../commands/email/readEmail.ts";
 import type { MailRecordFinding } from "../../../commands/sender/mailRecords.ts";
 import type { Waiting } from "../../../domain/email/waitingReason.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
-import type { MailMessage } from "../../../ports/mailTransport.ts";
+import type { MailMessage } from "../../../ports/mail/mailTransport.ts";
 import type { Checks } from "../../health/healthRoutes.ts";
 import type { ReadModel } from "../../lists/caughtUpReads.ts";
 import type { SenderVerification } from "../../sender/senderVerification.ts";

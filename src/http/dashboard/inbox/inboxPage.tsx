@@ -10,7 +10,7 @@ import { Empty } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
-import type { MessageRow } from "../message/findMessages.ts";
+import type { MessageRow } from "../message/loadMessageRows.ts";
 
 interface InboxProps {
   readonly context: PageContext;

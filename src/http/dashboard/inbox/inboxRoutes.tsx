@@ -6,7 +6,7 @@ import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
-import { catchUp, type MessageRow, messagePage } from "../message/findMessages.ts";
+import { catchUp, type MessageRow, messagePage } from "../message/loadMessageRows.ts";
 import { InboxPage } from "./inboxPage.tsx";
 
 const MAILS_PER_PAGE = 25;

@@ -2,7 +2,7 @@ import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { type CsvColumns, csvStream } from "../components/csvStream.ts";
-import { type MessageRow, type MessageSource, messagePage } from "./findMessages.ts";
+import { type MessageRow, type MessageSource, messagePage } from "./loadMessageRows.ts";
 
 /** Rows that are in memory at once. */
 const ROWS_AT_ONCE = 100;

@@ -12,9 +12,9 @@ import { Status } from "../components/status.tsx";
 import { lengthOfTime, Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
-import type { MessageRow } from "./findMessages.ts";
+import type { MessageRow } from "./loadMessageRows.ts";
+import { SEARCH_CHARACTERS_MAX, type Search, searchText } from "./messageSearch.ts";
 import { reasonText } from "./reasonText.ts";
-import { SEARCH_CHARACTERS_MAX, type Search, searchText } from "./searchWords.ts";
 
 /** More new messages than this are shown as this many or more. */
 export const NEW_SHOWN_MAX = 100;

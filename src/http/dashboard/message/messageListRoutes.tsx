@@ -30,7 +30,7 @@ import {
   messageOfKey,
   messagePage,
   messagesOf,
-} from "./findMessages.ts";
+} from "./loadMessageRows.ts";
 import { messageCsv } from "./messageCsv.ts";
 import { listAddress, MessageList, MessageRows, NEW_SHOWN_MAX } from "./messageListPage.tsx";
 import {
@@ -40,7 +40,7 @@ import {
   type Search,
   type SearchTerms,
   searchText,
-} from "./searchWords.ts";
+} from "./messageSearch.ts";
 import { BATCH_MAX, type BatchResult, sendBatchAgain } from "./sendBatchAgain.ts";
 
 const ROWS_PER_PAGE = 30;

@@ -14,8 +14,8 @@ import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import { messageStream } from "../live/liveRoutes.ts";
 import { listAddress } from "./messageListPage.tsx";
+import { searchText } from "./messageSearch.ts";
 import { COMPLAINED, reasonText } from "./reasonText.ts";
-import { searchText } from "./searchWords.ts";
 import { sourceText } from "./timelineEntries.ts";
 
 /** The parts of a message's page, in the order of their tabs. */

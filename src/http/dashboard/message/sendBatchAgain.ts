@@ -3,7 +3,7 @@ import { readEmail } from "../../../commands/email/readEmail.ts";
 import { coversSender } from "../../../domain/apiKey/state.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { type MessageSource, messagePage } from "./findMessages.ts";
+import { type MessageSource, messagePage } from "./loadMessageRows.ts";
 import { sendAgain } from "./sendAgain.ts";
 import { refusalText } from "./sendAgainRefusal.ts";
 

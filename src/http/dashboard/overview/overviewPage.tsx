@@ -8,7 +8,7 @@ import { Ago, lengthOfTime, Time } from "../components/time.tsx";
 import type { MaintenanceCheck, RelayState } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
-import type { MessageRow } from "../message/findMessages.ts";
+import type { MessageRow } from "../message/loadMessageRows.ts";
 import { listAddress } from "../message/messageListPage.tsx";
 import { COMPLAINED, reasonText } from "../message/reasonText.ts";
 import {
@@ -19,7 +19,7 @@ import {
   MESSAGES_OF_HOUR_MAX,
   RANGES,
   type Range,
-} from "./counts.ts";
+} from "./overviewCounts.ts";
 
 interface BoundedCount {
   readonly count: number;

@@ -7,8 +7,8 @@ import { isOperator } from "../audit/requireOperator.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
-import { type MessageRow, messagePage } from "../message/findMessages.ts";
-import { countsOf, RANGES, type Range } from "./counts.ts";
+import { type MessageRow, messagePage } from "../message/loadMessageRows.ts";
+import { countsOf, RANGES, type Range } from "./overviewCounts.ts";
 import { OverviewPage, type OverviewProps, type Queue } from "./overviewPage.tsx";
 
 /** Waiting messages that are counted; more are shown as this many or more. */

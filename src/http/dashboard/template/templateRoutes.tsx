@@ -3,7 +3,7 @@
 import { listTemplates } from "../../../../projections/templates.ts";
 import { deleteTemplate } from "../../../commands/template/deleteTemplate.ts";
 import type { TemplateLocation } from "../../../commands/template/manageTemplates.ts";
-import { shownNameFault } from "../../../kernel/text/shownName.ts";
+import { shownNameFault } from "../../../kernel/text/shownNameFault.ts";
 import { caughtUpRows } from "../../lists/caughtUpReads.ts";
 import { pageOf, pageRequest } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";

@@ -8,7 +8,7 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { deliveryPage } from "./deliveryPage.tsx";
-import { activeEndpointOf, deliveryOf, endpointOf } from "./webhookOfPath.ts";
+import { activeEndpointOf, deliveryOf, endpointOf } from "./endpointOfPath.ts";
 
 /** One delivery with its attempts, and asking for it once more. */
 export function deliveryRoutes(options: DashboardOptions): readonly DashboardRoute[] {

@@ -18,8 +18,8 @@ import { lengthOfTime } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
+import { activeEndpointOf, endpointOf } from "./endpointOfPath.ts";
 import { secretPage } from "./secretPage.tsx";
-import { activeEndpointOf, endpointOf } from "./webhookOfPath.ts";
 
 /** How long two secrets may sign after a rotation, in ms. */
 const OVERLAPS_MS = [DAY_MS, HOUR_MS, 7 * DAY_MS, 0] as const;

@@ -10,7 +10,7 @@ import { Empty, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Ago } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
-import type { EndpointHealth } from "./webhookOfPath.ts";
+import type { EndpointHealth } from "./endpointHealth.ts";
 
 /** An endpoint, and how it has fared. */
 export type ListedEndpoint = WebhookEndpointRow & EndpointHealth;

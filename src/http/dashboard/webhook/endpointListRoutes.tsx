@@ -19,9 +19,9 @@ import {
   faultsOf,
   inputOf,
 } from "./endpointForm.tsx";
+import { endpointHealthOf } from "./endpointHealth.ts";
 import { type ListedEndpoint, listPage } from "./endpointListPage.tsx";
 import { secretPage } from "./secretPage.tsx";
-import { endpointHealthOf } from "./webhookOfPath.ts";
 
 const NOTHING: EndpointInput = { url: "", description: null, eventTypes: null };
 

@@ -28,8 +28,9 @@ import {
   inputFor,
   inputOf,
 } from "./endpointForm.tsx";
+import { endpointHealthOf } from "./endpointHealth.ts";
+import { endpointOf } from "./endpointOfPath.ts";
 import { type DeliveryFilters, endpointPage, isDeliveryStatus } from "./endpointPage.tsx";
-import { endpointHealthOf, endpointOf } from "./webhookOfPath.ts";
 
 /** One endpoint with its deliveries, and the form that changes it. */
 export function endpointRoutes(options: DashboardOptions): readonly DashboardRoute[] {

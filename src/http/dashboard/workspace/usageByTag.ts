@@ -2,7 +2,7 @@ import { listUsage, type UsageRow } from "../../../../projections/usage/queries.
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { type ReadModel, readInSteps } from "../../lists/caughtUpReads.ts";
 import { readTagNames } from "../../usage/readTagNames.ts";
-import { COUNTED, type Counted } from "../overview/counts.ts";
+import { COUNTED, type Counted } from "../overview/overviewCounts.ts";
 
 /** What became of the messages with one tag. */
 export interface TagUsage extends Readonly<Record<Counted, number>> {

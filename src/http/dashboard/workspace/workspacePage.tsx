@@ -13,8 +13,8 @@ import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { listAddress } from "../message/messageListPage.tsx";
-import { searchText } from "../message/searchWords.ts";
-import { COUNTED } from "../overview/counts.ts";
+import { searchText } from "../message/messageSearch.ts";
+import { COUNTED } from "../overview/overviewCounts.ts";
 import type { TagUsage } from "./usageByTag.ts";
 
 /** A workspace as the API shows it. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { resolve } from "node:path";
-import { greeting } from "../../src/cli/service/greeting.ts";
+import { startupBanner } from "../../src/cli/service/startupBanner.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 
 const url = new URL("http://127.0.0.1:3000/");
@@ -8,7 +8,7 @@ const FIRST_RUN = { url, hasBootstrapKey: true, isWithoutWorkspace: false, logIn
 const EMPTY_LOG = { url, hasBootstrapKey: false, isWithoutWorkspace: true, logInLink: null };
 
 const shown = (env: Readonly<Record<string, string>>, started = FIRST_RUN) =>
-  greeting(readConfig(env), started);
+  startupBanner(readConfig(env), started);
 
 /** The commands of ours that it shows, without what comes after their name. */
 function commandsIn(text: string): readonly string[] {
@@ -18,7 +18,7 @@ function commandsIn(text: string): readonly string[] {
     .map((line) => line.trim().replace(/(bun run postledger) .*/, "$1"));
 }
 
-describe("the commands that the greeting shows", () => {
+describe("the commands that the banner shows", () => {
   const starts = { "after a first run": FIRST_RUN, "on a log without a workspace": EMPTY_LOG };
 
   test.each(Object.entries(starts))("%s mean the installation that shows them", (_name, started) => {
@@ -46,14 +46,14 @@ describe("the commands that the greeting shows", () => {
   });
 });
 
-test("the greeting names the dashboard by the port that was taken", () => {
+test("the banner names the dashboard by the port that was taken", () => {
   expect(shown({ PORT: "0" })).toContain("http://127.0.0.1:3000/dashboard\n");
   expect(shown({ PORT: "0", BASE_URL: "https://mail.example" })).toContain(
     "https://mail.example/dashboard\n",
   );
 });
 
-test("the greeting says where the log is", () => {
+test("the banner says where the log is", () => {
   expect(shown({})).toContain(`${resolve("data")} (the log is a file in it)`);
   expect(shown({ STORE_URL: "file:/srv/log" })).toContain(`${resolve("data")} (the log is in /srv/log)`);
   expect(shown({ STORE_URL: "file:log" })).toContain(`(the log is in ${resolve("log")})`);

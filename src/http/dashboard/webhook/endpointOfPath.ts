@@ -1,12 +1,6 @@
-import {
-  type FailuresInARow,
-  failuresInARow,
-  listWebhookDeliveries,
-  type WebhookDeliveryRow,
-} from "../../../../projections/webhookDeliveries/queries.ts";
+import type { WebhookDeliveryRow } from "../../../../projections/webhookDeliveries/queries.ts";
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { isUuid } from "../../../kernel/ids.ts";
-import type { ReadDatabase } from "../../../ports/readDatabase.ts";
 import { Problem } from "../../server/problem.ts";
 import type { ProblemCode } from "../../server/problemCodes.ts";
 import { activeEndpoint, existingEndpoint } from "../../webhook/webhookEndpointLookup.ts";
@@ -47,23 +41,4 @@ function idIn({ params }: PageContext, name: string, code: ProblemCode): string 
   const text = params[name] ?? "";
   if (!isUuid(text)) throw new Problem(code);
   return text.toLowerCase();
-}
-
-/** How an endpoint has fared, as far as its newest deliveries say. Times are RFC 3339. */
-export interface EndpointHealth {
-  readonly deliveredAt: string | null;
-  /** When a delivery was given up last. */
-  readonly gaveUpAt: string | null;
-  /** What has failed since the last success. */
-  readonly failing: FailuresInARow | null;
-}
-
-export function endpointHealthOf(db: ReadDatabase, endpointId: string): EndpointHealth {
-  const last = (status: WebhookDeliveryRow["status"]) =>
-    listWebhookDeliveries(db, { endpointId, status, limit: 1 }).rows[0]?.updatedAt ?? null;
-  return {
-    deliveredAt: last("delivered"),
-    gaveUpAt: last("exhausted"),
-    failing: failuresInARow(db, endpointId),
-  };
 }

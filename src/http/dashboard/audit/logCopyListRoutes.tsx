@@ -20,7 +20,7 @@ interface ShownCopy {
 const PATH = "/audit/copies";
 
 /** The copies of the log that were taken: backups and exports. */
-export function logCopyRoutes({ deps }: Pick<DashboardOptions, "deps">): readonly DashboardRoute[] {
+export function logCopyListRoutes({ deps }: Pick<DashboardOptions, "deps">): readonly DashboardRoute[] {
   return [
     get(PATH, "workspace:manage", async (context): Promise<Page> => {
       const { instance } = await deps.instanceStatus.get();

@@ -1,5 +1,5 @@
-import type { MailOutcome, RelayFault } from "../kernel/outcome/mailOutcome.ts";
-import type { EpochMs } from "../kernel/time.ts";
+import type { MailOutcome, RelayFault } from "../../kernel/outcome/mailOutcome.ts";
+import type { EpochMs } from "../../kernel/time.ts";
 
 /** A file of a message: an attachment (RFC 2183), or with a content id a part of the html (RFC 2387). */
 export interface MailAttachment {

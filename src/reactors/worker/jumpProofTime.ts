@@ -11,7 +11,7 @@ export const SETTLING_MS = 15 * MINUTE_MS;
  * clock went ahead, by a mistake or while the machine was suspended, it leaves that out until {@link SETTLING_MS} are
  * over: a mistake is mostly corrected by then. It notices that when it is asked.
  */
-export function settledTime(clock: Clock): () => EpochMs {
+export function jumpProofTime(clock: Clock): () => EpochMs {
   let startedAt = clock.now() - clock.monotonicMs();
   let aheadSince: number | null = null;
   return () => {

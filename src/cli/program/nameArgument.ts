@@ -1,8 +1,8 @@
-import { shownNameFault } from "../../kernel/text/shownName.ts";
+import { shownNameFault } from "../../kernel/text/shownNameFault.ts";
 import { UsageError } from "./command.ts";
 
 /** A name as it was given. Throws a {@link UsageError} for what people could not read; `what` begins its sentence. */
-export function shownNameOf(what: string, name: string): string {
+export function nameArgument(what: string, name: string): string {
   const fault = shownNameFault(name);
   if (fault !== null) throw new UsageError(`${what} ${fault}`);
   return name;

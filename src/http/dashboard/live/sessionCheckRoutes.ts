@@ -3,7 +3,7 @@ import { type DashboardRoute, getInBackground } from "../frame/dashboardRoute.ts
 import { seeOther } from "../frame/notices.ts";
 
 /** Whether a session goes on: a page asks when somebody comes back to it. One that has ended never gets this far. */
-export function sessionRoutes(): readonly DashboardRoute[] {
+export function sessionCheckRoutes(): readonly DashboardRoute[] {
   return [
     getInBackground(SESSION_PATH, null, async ({ request, to }) => {
       if (!request.headers.has("hx-request")) return seeOther(to("/"));

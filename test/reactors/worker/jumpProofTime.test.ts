@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";
-import { SETTLING_MS, settledTime } from "../../../src/reactors/worker/settledTime.ts";
+import { jumpProofTime, SETTLING_MS } from "../../../src/reactors/worker/jumpProofTime.ts";
 import { testClock } from "../email/deliveryFixtures.ts";
 
 test("the time of day goes as the clock does, drift and corrections back included", () => {
   const clock = testClock();
-  const now = settledTime(clock);
+  const now = jumpProofTime(clock);
   for (const step of [0, 30 * SECOND_MS, -HOUR_MS, -1, 50 * SECOND_MS]) {
     clock.advance(DAY_MS);
     clock.setBack(-step);
@@ -15,7 +15,7 @@ test("the time of day goes as the clock does, drift and corrections back include
 
 test("the time that a clock went ahead counts once it has stayed there", () => {
   const clock = testClock();
-  const now = settledTime(clock);
+  const now = jumpProofTime(clock);
   const before = clock.now();
   clock.setBack(-DAY_MS);
   expect(now()).toBe(before);
@@ -27,7 +27,7 @@ test("the time that a clock went ahead counts once it has stayed there", () => {
 
 test("a mistake that is corrected, and made again, never counts", () => {
   const clock = testClock();
-  const now = settledTime(clock);
+  const now = jumpProofTime(clock);
   for (let turn = 0; turn < 3; turn += 1) {
     const before = clock.now();
     clock.setBack(-DAY_MS);

@@ -7,7 +7,7 @@ import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { ClaimScheduler, type WorkPermit } from "../worker/claimScheduler.ts";
-import { hasRoomForClaims } from "../worker/hasRoomForClaims.ts";
+import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
 import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
@@ -17,7 +17,7 @@ import { EndpointBulkhead } from "./endpointBulkhead.ts";
 import { payloadCache } from "./payloadCache.ts";
 import { webhookHousekeeping } from "./webhookHousekeeping.ts";
 
-export interface WebhookDeliveryOptions
+export interface WebhookDeliveryWorkerOptions
   extends Omit<WebhookContext, "stopping" | "abandoned" | "mappedOf" | "sendGate" | "blockedDestinations"> {
   /** Hears once of an endpoint that begins not to be called, because its name leads to an address that is not public. */
   readonly onBlockedDestination: (destination: BlockedDestination) => void;
@@ -39,7 +39,7 @@ const BEGINNINGS_PER_TURN_MAX = 4;
 const NO_PERMIT: WorkPermit = { release: () => {} };
 
 /** Delivers what is pending for endpoints: many calls at once, few to each endpoint, each under a claim of its own. */
-export class WebhookDelivery {
+export class WebhookDeliveryWorker {
   private readonly context: WebhookContext;
   private readonly scheduler: ClaimScheduler<WebhookDeliveryRow, WorkPermit>;
   private readonly bulkhead: EndpointBulkhead;
@@ -51,7 +51,7 @@ export class WebhookDelivery {
   private misdated: readonly WebhookDeliveryRow[] = [];
   private running: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly options: WebhookDeliveryOptions) {
+  constructor(private readonly options: WebhookDeliveryWorkerOptions) {
     const { clock } = options.deps;
     const stopping = this.stopping.signal;
     const mappedOf = payloadCache((origin) => mapToWebhookEvent(options.deps, origin));
@@ -122,7 +122,7 @@ export class WebhookDelivery {
   /** Whether one more call may begin in this turn of the event loop; if not, the next turn looks again. */
   private mayBegin(): boolean {
     if (!this.context.sendGate.isOpen) return false;
-    return this.begunThisTurn < BEGINNINGS_PER_TURN_MAX && hasRoomForClaims(this.options.deps);
+    return this.begunThisTurn < BEGINNINGS_PER_TURN_MAX && hasDiskForClaims(this.options.deps);
   }
 
   private countBeginning(): void {

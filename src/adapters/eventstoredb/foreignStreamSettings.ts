@@ -18,7 +18,7 @@ const TRUNCATE_BEFORE = "$tb";
  * What was set on our streams, though never by us: bounds and access rights in their metadata, other
  * default access rights, and links among their events. What of it hides events, the log's own check names besides.
  */
-export async function foreignSettingFaults(
+export async function foreignStreamSettings(
   client: EventStoreDBClient,
   reading: Pick<LogReading, "signal">,
   timeoutMs: number,

@@ -1,9 +1,9 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
-import type { LogReaderCheckpoint } from "../../ports/logReaderCheckpoint.ts";
+import type { SavedLogPosition } from "../../ports/savedLogPosition.ts";
 
 /** A checkpoint in a file of its own. `log` names the log and the kind of its store: positions differ by both. */
-export function logReaderCheckpointFile(path: string, log: string): LogReaderCheckpoint {
+export function savedLogPositionFile(path: string, log: string): SavedLogPosition {
   return {
     load() {
       try {

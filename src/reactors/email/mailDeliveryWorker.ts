@@ -12,13 +12,13 @@ import { authorityOf } from "../../domain/sender/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../kernel/time.ts";
-import type { MailTransport } from "../../ports/mailTransport.ts";
+import type { MailTransport } from "../../ports/mail/mailTransport.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { ClaimScheduler, type ReadyItems, type WorkPermit } from "../worker/claimScheduler.ts";
-import { hasRoomForClaims } from "../worker/hasRoomForClaims.ts";
+import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
+import { jumpProofTime } from "../worker/jumpProofTime.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
-import { settledTime } from "../worker/settledTime.ts";
 import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
@@ -30,7 +30,7 @@ import { RelayCircuitBreaker, type RelayPermit } from "./relayCircuitBreaker.ts"
 import type { RelayOutageReports } from "./relayOutageReports.ts";
 import type { Refusal, RelayRefusalReports } from "./relayRefusalReports.ts";
 
-export interface MailDeliveryOptions {
+export interface MailDeliveryWorkerOptions {
   readonly deps: Dependencies;
   readonly transport: MailTransport;
   /** The read model `emails`. */
@@ -66,7 +66,7 @@ const COOL_DOWN_MS = 1_000;
 /**
  * Delivers what is due: as many messages at once as the transport has sessions, each under a claim of its own.
  */
-export class MailDelivery {
+export class MailDeliveryWorker {
   private readonly context: DeliveryContext;
   private readonly deliver: ReturnType<typeof emailDelivery>;
   private readonly breaker: RelayCircuitBreaker;
@@ -80,7 +80,7 @@ export class MailDelivery {
   private misdated: readonly MisdatedEmail[] = [];
   private running: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly options: MailDeliveryOptions) {
+  constructor(private readonly options: MailDeliveryWorkerOptions) {
     const { deps, policy, worker, random, transport, onTrouble } = options;
     const { store, content, clock, keys, recent, suppressions } = deps;
     const stopping = this.stopping.signal;
@@ -89,7 +89,7 @@ export class MailDelivery {
       store,
       content,
       clock,
-      settledTime: settledTime(clock),
+      jumpProofTime: jumpProofTime(clock),
       keys,
       recent,
       suppressions,
@@ -157,7 +157,7 @@ export class MailDelivery {
   }
 
   private mayClaim(): boolean {
-    return this.context.sendGate.isOpen && hasRoomForClaims(this.options.deps);
+    return this.context.sendGate.isOpen && hasDiskForClaims(this.options.deps);
   }
 
   /** Why a message has not ended, as far as this instance knows. `delivers`: whether it was started. */
@@ -168,7 +168,7 @@ export class MailDelivery {
       emails,
       policy,
       delivers,
-      hasRoom: () => hasRoomForClaims(this.options.deps),
+      hasRoom: () => hasDiskForClaims(this.options.deps),
       relay: () => {
         const { trouble, restMs } = this.breaker;
         return trouble && { trouble: trouble.trouble, nextTryAt: deps.clock.now() + restMs };

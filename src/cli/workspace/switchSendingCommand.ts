@@ -9,7 +9,7 @@ export const WORKSPACE_ID: Operand = { name: "id", help: "id of the workspace: s
 type Change = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
 
 /** A command that changes whether a workspace sends. */
-export function sendingCommand(verb: string, summary: string, change: Change): Command {
+export function switchSendingCommand(verb: string, summary: string, change: Change): Command {
   return {
     name: `workspace ${verb}`,
     operands: [WORKSPACE_ID],

@@ -3,10 +3,10 @@ const STREAMS_MAX = 10_000;
 
 /**
  * Revisions that appends have lost to and nobody has read since. The server answers a loser before the winner can be
- * read (up to some 30 ms), so whoever reads such a stream next may have to wait. Nearly always it need not: asking first would
- * cost every loser a read more.
+ * read (up to some 30 ms), so whoever reads such a stream next may have to wait. Nearly always it need not: asking
+ * first would cost every loser a read more.
  */
-export class ConflictingRevisions {
+export class RevisionsYetToBeRead {
   private readonly revisions = new Map<string, number>();
 
   /** Remembers it; false when there is no room. */

@@ -7,7 +7,7 @@ interface Job<Result> {
 }
 
 /** A thread that reads mails one after another. */
-export interface ParserThread<Result> {
+export interface ParserThreadOwner<Result> {
   /** Owners take turns, so that nobody's mails wait for all of another one's. Rejects for bugs alone. */
   parse(bytes: Uint8Array, owner: string): Promise<Result>;
   close(): void;
@@ -17,7 +17,7 @@ export interface ParserThread<Result> {
  * Reads mails on a thread of its own, which begins with the first of them. `script` answers each message, the bytes of a
  * mail, with what it has read. One that takes longer than {@link PARSE_MS_MAX} is `tooLong`, and the thread is ended.
  */
-export function parserThread<Result>(script: string, tooLong: Result): ParserThread<Result> {
+export function parserThreadOwner<Result>(script: string, tooLong: Result): ParserThreadOwner<Result> {
   const waiting = new Map<string, Job<Result>[]>();
   let thread: Worker | null = null;
   let isBusy = false;

@@ -6,7 +6,7 @@ import type {
   LoggedIn,
   SmtpReply,
   SubmissionHandlers,
-  SubmissionPort,
+  SubmissionServer,
 } from "../../ports/submission/submissionServer.ts";
 import { SessionDeadlines } from "./sessionDeadlines.ts";
 import {
@@ -23,7 +23,7 @@ export interface SubmissionTls extends TlsFiles {
   readonly isImplicit: boolean;
 }
 
-export interface SubmissionPortOptions {
+export interface SubmissionServerOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -89,15 +89,15 @@ interface OwnSession {
  * Takes the port for submission (RFC 6409) with smtp-server. Nobody logs in, and no mail begins, before TLS; nobody
  * sends before the log-in. Rejects with the system's error when the port cannot be had.
  */
-export async function openSubmissionPort<User>(
-  options: SubmissionPortOptions,
-): Promise<SubmissionPort<User>> {
-  const port = new SmtpSubmissionPort<User>(options);
+export async function openSubmissionServer<User>(
+  options: SubmissionServerOptions,
+): Promise<SubmissionServer<User>> {
+  const port = new SmtpSubmissionServer<User>(options);
   await port.listen();
   return port;
 }
 
-class SmtpSubmissionPort<User> implements SubmissionPort<User> {
+class SmtpSubmissionServer<User> implements SubmissionServer<User> {
   /** Sessions may begin before they are known. */
   private readonly handlers = Promise.withResolvers<SubmissionHandlers<User>>();
   private readonly sessions = new Map<string, OwnSession>();
@@ -109,7 +109,7 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
   private readonly drained = Promise.withResolvers<void>();
   private readonly closed = Promise.withResolvers<void>();
 
-  constructor(private readonly options: SubmissionPortOptions) {
+  constructor(private readonly options: SubmissionServerOptions) {
     this.server = new SMTPServer(this.serverOptions());
     this.server.on("error", options.onError);
     this.server.server.on("connection", (socket: Socket) => {

@@ -3,18 +3,18 @@ import { createLogger } from "../../adapters/pino/logger.ts";
 import { counted } from "../../kernel/text/text.ts";
 import { type RunningApp, startApp } from "../../service/app.ts";
 import type { Config } from "../../service/config/config.ts";
-import { greeting } from "./greeting.ts";
+import { startupBanner } from "./startupBanner.ts";
 import { startupWarnings } from "./startupWarnings.ts";
 import { STATUS_AT_ONCE, STOP_SIGNALS, type StopSignal, stopSignals } from "./stopSignals.ts";
 
 /** Runs the service until SIGTERM or SIGINT, then drains it. A later signal ends it at once. */
-export async function serve(config: Config): Promise<void> {
+export async function runService(config: Config): Promise<void> {
   const logger = createLogger(config.logLevel, config.logFormat);
   // Before it claims anything and before it says that it listens.
   const stopAsked = firstSignal(logger);
   const app = await startApp(config, logger);
   const isGreeted = process.stdout.isTTY === true;
-  if (isGreeted) process.stdout.write(greeting(config, { ...app, logInLink: await logInLink(app) }));
+  if (isGreeted) process.stdout.write(startupBanner(config, { ...app, logInLink: await logInLink(app) }));
   logger.info({ url: app.url.href, store: config.storeUrl.split(":", 1)[0] }, "listening");
   if (app.submission !== null) logger.info(app.submission, "taking mail over SMTP");
   if (app.inbound !== null) logger.info(app.inbound, "taking mail that comes back");

@@ -29,7 +29,12 @@ export function senderNameOf({ operand }: Invocation): SenderName {
 type SenderChange = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
 
 /** A command that changes a sender that is there. */
-export function senderCommand(verb: string, summary: string, done: string, change: SenderChange): Command {
+export function changeSenderCommand(
+  verb: string,
+  summary: string,
+  done: string,
+  change: SenderChange,
+): Command {
   return {
     name: `sender ${verb}`,
     operands: [SENDER_OPERAND],

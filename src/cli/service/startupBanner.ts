@@ -20,7 +20,7 @@ interface Started extends Pick<RunningApp, "url" | "hasBootstrapKey" | "isWithou
  * What a person at a terminal needs to know when the service has started. Its only secret is a link that works once and
  * for minutes: it goes to the terminal and nowhere else.
  */
-export function greeting(config: Config, started: Started): string {
+export function startupBanner(config: Config, started: Started): string {
   const url = started.url.origin + basePathOf(config);
   const facts = [
     ["Dashboard", dashboardUrl({ baseUrl: withPort(config.baseUrl, started.url.port) })],
