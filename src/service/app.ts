@@ -5,7 +5,7 @@ import { contentBytesOf, findAcceptance } from "../../projections/emails/queries
 import { projections } from "../../projections/index.ts";
 import { isSuppressed } from "../../projections/suppressions.ts";
 import { sourceBytesOf } from "../../projections/templates.ts";
-import { type DirectoryLock, lockDirectory } from "../adapters/sqlite/directoryLock.ts";
+import { type DirectoryLock, lockDirectory, lockPathOf } from "../adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
 import { serviceIdFile } from "../adapters/system/serviceIdFile.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
@@ -224,7 +224,7 @@ function stopAtFreeze(deps: Dependencies, logger: Logger, { stopWork, leave }: S
  * embedded one whoever freezes it asks the service on its DATA_DIR.
  */
 async function joinServices({ dataDir, ...config }: Config, store: EventStore): Promise<ServiceMembership> {
-  const memory = serviceIdFile(join(dataDir, SERVICE_ID_FILE));
+  const memory = serviceIdFile({ path: join(dataDir, SERVICE_ID_FILE), lockPath: lockPathOf(dataDir) });
   if (isEmbedded(config)) return joinUnregistered(memory);
   const joining = { location: { host: hostname(), dataDir }, memory };
   return registerService(store, joining, () => systemCommandContext("system"));

@@ -59,7 +59,7 @@ describe.skipIf(!canStartEventStoreDb)("a client that writes to the server past 
   test("is not found where there was none", async () => {
     const location = { dataDir: folder, host: "here" };
     const context = () => ({ at: Date.now(), correlationId: newId(), actor: "cli" });
-    const memory = serviceIdFile(join(folder, "service.id"));
+    const memory = serviceIdFile({ path: join(folder, "service.id"), lockPath: folder });
     await registerService(store, { location, memory }, context);
     expect(await found()).toEqual([]);
   });
