@@ -16,7 +16,8 @@ import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readers.ts";
 import { isOutbox } from "./adapters/openMailTransport.ts";
 import type { Config } from "./config/config.ts";
-import { firstKeyChecks, lastSealCheck } from "./status/healthChecks.ts";
+import { firstKeyChecks } from "./status/firstKeyChecks.ts";
+import { lastSealCheck } from "./status/logChecks.ts";
 import { readModelStates } from "./status/readModelStates.ts";
 import { verificationChecks } from "./status/readModelVerificationChecks.ts";
 

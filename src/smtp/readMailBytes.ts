@@ -1,7 +1,7 @@
 import type { IncomingBody } from "../http/body/bodyAdmission.ts";
 import { BODY_BYTES_MAX } from "../http/body/bodyLimits.ts";
 import { Problem } from "../http/server/problem.ts";
-import { grouped } from "../kernel/text/text.ts";
+import { grouped } from "../kernel/text/readableNumbers.ts";
 
 const CR = 0x0d;
 const LF = 0x0a;

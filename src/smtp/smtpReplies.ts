@@ -1,6 +1,6 @@
 import type { Problem } from "../http/server/problem.ts";
 import type { ProblemCode } from "../http/server/problemCodes.ts";
-import { excerpt } from "../kernel/text/text.ts";
+import { excerpt } from "../kernel/text/textLength.ts";
 import type { SmtpReply } from "../ports/submission/submissionServer.ts";
 
 /** A reply's code and enhanced code (RFC 3463), such as 554 5.6.0. */

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, setSystemTime, test } from "bun:test";
-import { revokeKey } from "../../src/commands/workspace/manageWorkspace.ts";
+import { revokeKey } from "../../src/commands/apiKey/revokeApiKey.ts";
 import { SESSION_IDLE_MS_MAX } from "../../src/http/dashboard/frame/sessions.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { type Samples, sendSamples } from "../support/sampleMessages.ts";

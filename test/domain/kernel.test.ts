@@ -16,16 +16,11 @@ import { COMPRESS_ABOVE_BYTES, encodeData, UnreadableEventError } from "../../sr
 import { isUuid, newId, newRequestId } from "../../src/kernel/ids.ts";
 import { lazy } from "../../src/kernel/lazy.ts";
 import { parseAddress, parseDomain } from "../../src/kernel/text/emailAddress.ts";
+import { isHeaderSafe } from "../../src/kernel/text/headerSafe.ts";
 import { canonicalJson, type Json } from "../../src/kernel/text/json.ts";
 import { nearestName } from "../../src/kernel/text/nearestName.ts";
-import {
-  bytesText,
-  codePoints,
-  counted,
-  excerpt,
-  grouped,
-  isHeaderSafe,
-} from "../../src/kernel/text/text.ts";
+import { bytesText, counted, grouped } from "../../src/kernel/text/readableNumbers.ts";
+import { codePoints, excerpt } from "../../src/kernel/text/textLength.ts";
 import { wholeNumber } from "../../src/kernel/text/wholeNumber.ts";
 import { epochMs, rfc3339 } from "../../src/kernel/time.ts";
 import { throughStore } from "../support/givenWhenThen.ts";

@@ -7,12 +7,13 @@ import {
   webhookAggregate,
   workspaceAggregate,
 } from "../../src/commands/aggregateDefinitions.ts";
+import { issueKey } from "../../src/commands/apiKey/issueApiKey.ts";
 import type { Dependencies } from "../../src/commands/dependencies.ts";
 import { suppressRecipient } from "../../src/commands/email/mailAttempts.ts";
 import { makeDependencies } from "../../src/commands/makeDependencies.ts";
 import { markVerified, newSender, senderIdOf } from "../../src/commands/sender/manageSender.ts";
 import { load, transact } from "../../src/commands/transact.ts";
-import { issueKey, newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
+import { newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { SCOPES, type Scope } from "../../src/domain/apiKey/scopes.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { type SenderEvent, senderStream } from "../../src/domain/sender/events.ts";

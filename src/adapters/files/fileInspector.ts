@@ -1,4 +1,4 @@
-import { excerpt } from "../../kernel/text/text.ts";
+import { excerpt } from "../../kernel/text/textLength.ts";
 import type {
   AttachmentInspector,
   FileAllowances,

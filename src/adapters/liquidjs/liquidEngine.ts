@@ -1,5 +1,5 @@
 import { AssertionError, type Liquid, LiquidError, type Template, toValueSync } from "liquidjs";
-import { excerpt } from "../../kernel/text/text.ts";
+import { excerpt } from "../../kernel/text/textLength.ts";
 import type { CompileResult, RenderResult, TemplateEngine } from "../../ports/templateEngine.ts";
 import { BudgetedContext, BudgetedEmitter } from "./budgetedContext.ts";
 import { budgetedLiquid } from "./budgetedLiquid.ts";

@@ -3,7 +3,7 @@ import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { invariant } from "../../kernel/assert.ts";
 import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
-import { excerpt } from "../../kernel/text/text.ts";
+import { excerpt } from "../../kernel/text/textLength.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { MailMessage, MailSession, MailTransport } from "../../ports/mail/mailTransport.ts";
 import { buildMime } from "./mimeMessage.ts";

@@ -1,6 +1,6 @@
 import { Duplex, Readable } from "node:stream";
 import type { MailOutcome, MailStage } from "../../kernel/outcome/mailOutcome.ts";
-import { excerpt } from "../../kernel/text/text.ts";
+import { excerpt } from "../../kernel/text/textLength.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type RelayConnection, reasonOf, type SmtpError, setSilenceMax } from "./relayConnection.ts";

@@ -1,4 +1,4 @@
-import { issueKey } from "../../commands/workspace/manageWorkspace.ts";
+import { issueKey } from "../../commands/apiKey/issueApiKey.ts";
 import { isScope, isTestScope, SCOPES, type Scope, TEST_SCOPES } from "../../domain/apiKey/scopes.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { parseAddressRange } from "../../kernel/network/clientIp.ts";

@@ -1,6 +1,6 @@
 import { apiKeyAggregate } from "../../commands/aggregateDefinitions.ts";
+import { revokeKey } from "../../commands/apiKey/revokeApiKey.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { revokeKey } from "../../commands/workspace/manageWorkspace.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound } from "../program/command.ts";
 import { foldFromLog } from "../program/foldFromLog.ts";

@@ -1,4 +1,4 @@
-import { rotateKeyForOperator } from "../../commands/apiKey/issueApiKey.ts";
+import { rotateKeyForOperator } from "../../commands/apiKey/rotateApiKey.ts";
 import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX } from "../../domain/apiKey/decisions.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";

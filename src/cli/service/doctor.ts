@@ -6,18 +6,14 @@ import { behindSince } from "../../readModels/lag.ts";
 import { listReadModels, type ReadModelListing } from "../../readModels/listReadModels.ts";
 import type { Config } from "../../service/config/config.ts";
 import { allChecks, type LogFindings } from "../../service/status/allChecks.ts";
+import { type Check, failed, ok, warning } from "../../service/status/check.ts";
+import { diskCheck } from "../../service/status/dependencyChecks.ts";
+import { logChecks, unreadableLog } from "../../service/status/logChecks.ts";
 import {
-  type Check,
   DAMAGED_CATALOG_REMEDY,
-  diskCheck,
-  failed,
-  logChecks,
-  ok,
   readModelLag,
   stoppedReadModel,
-  unreadableLog,
-  warning,
-} from "../../service/status/healthChecks.ts";
+} from "../../service/status/readModelChecks.ts";
 import type { ColouredLine } from "../output/terminalText.ts";
 import { type Command, CommandFailure } from "../program/command.ts";
 import { requireDataDirectory } from "../program/dataDirectory.ts";

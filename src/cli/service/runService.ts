@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { createLogger } from "../../adapters/pino/logger.ts";
-import { counted } from "../../kernel/text/text.ts";
+import { counted } from "../../kernel/text/readableNumbers.ts";
 import { type RunningApp, startApp } from "../../service/app.ts";
 import type { Config } from "../../service/config/config.ts";
 import { startupBanner } from "./startupBanner.ts";

@@ -1,7 +1,7 @@
 import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/manageSuppressions.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
 import { parseJson } from "../../kernel/text/json.ts";
-import { excerpt } from "../../kernel/text/text.ts";
+import { excerpt } from "../../kernel/text/textLength.ts";
 import { csvRecords } from "./csvRecords.ts";
 
 /** An address that a file suppresses, with what the file says of why. */

@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { addSuppression } from "../../commands/suppression/manageSuppressions.ts";
-import { bytesText, counted } from "../../kernel/text/text.ts";
+import { bytesText, counted } from "../../kernel/text/readableNumbers.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, CommandFailure, type Option, refuse } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";

@@ -1,5 +1,5 @@
 import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/manageSuppressions.ts";
-import { codePoints } from "../../kernel/text/text.ts";
+import { codePoints } from "../../kernel/text/textLength.ts";
 import { type Invocation, type Option, UsageError } from "../program/command.ts";
 
 export const NOTE_OPTION: Option = {

@@ -1,15 +1,73 @@
-import { type IssueRefusal, issueRefusal, rotateApiKey } from "../../domain/apiKey/decisions.ts";
-import { apiKeyStream } from "../../domain/apiKey/events.ts";
-import { isScope } from "../../domain/apiKey/scopes.ts";
-import { type ApiKey, isUsable } from "../../domain/apiKey/state.ts";
+import { type IssueRefusal, issueApiKey, issueRefusal } from "../../domain/apiKey/decisions.ts";
+import type { Scope } from "../../domain/apiKey/scopes.ts";
+import { isUsable } from "../../domain/apiKey/state.ts";
 import { invariant } from "../../kernel/assert.ts";
+import { newApiKey } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { apiKeyAggregate } from "../aggregateDefinitions.ts";
-import { changeRateLimit } from "../changeRateLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { load, transact, writtenFirstAt } from "../transact.ts";
-import { type IssueApiKey, issueKey } from "../workspace/manageWorkspace.ts";
+import { load, transact } from "../transact.ts";
 import type { Principal } from "./authenticate.ts";
+
+export interface IssueApiKey {
+  readonly workspaceId: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** Null: it does not expire. */
+  readonly expiresAt: EpochMs | null;
+  readonly issuerId?: string;
+  readonly rotatedFrom?: string;
+  /** Null or absent: it is bound to none. */
+  readonly senders?: readonly string[] | null;
+  readonly clientRanges?: readonly string[] | null;
+  /** Its mail stays inside; its scopes are of {@link TEST_SCOPES}. */
+  readonly isTest?: boolean;
+}
+
+/** Issues a key. This answer alone carries it: the log holds a keyed hash. */
+export async function issueKey(
+  deps: Dependencies,
+  issue: IssueApiKey,
+  context: CommandContext,
+): Promise<{ readonly id: string; readonly key: string } | null> {
+  const {
+    workspaceId,
+    name,
+    scopes,
+    expiresAt,
+    issuerId,
+    rotatedFrom,
+    senders,
+    clientRanges,
+    isTest = false,
+  } = issue;
+  if ((await deps.workspaces.get(workspaceId)) === null) return null;
+  const { id, key } = newApiKey(isTest);
+  const expiry = expiresAt === null ? {} : { expiresAt: rfc3339(expiresAt) };
+  const origin = { ...(issuerId ? { issuerId } : {}), ...(rotatedFrom ? { rotatedFrom } : {}) };
+  const bound = {
+    ...(senders ? { senders: [...senders] } : {}),
+    ...(clientRanges ? { clientRanges: [...clientRanges] } : {}),
+  };
+  const hash = deps.keys.hashApiKey(key);
+  const data = {
+    workspaceId,
+    name,
+    hash,
+    scopes: [...scopes],
+    ...expiry,
+    ...origin,
+    ...bound,
+    ...(isTest ? { test: true as const } : {}),
+  };
+  await transact(deps.store, apiKeyAggregate.of(id), (state) => issueApiKey(state, data), {
+    ...context,
+    workspaceId,
+  });
+  deps.apiKeys.forget(id);
+  return { id, key };
+}
 
 export type IssueOutcome =
   | { readonly kind: "issued"; readonly id: string; readonly key: string }
@@ -33,89 +91,4 @@ export async function issueFurtherKey(
   const issued = await issueKey(deps, { ...wanted, workspaceId, issuerId: keyId }, context);
   invariant(issued, "a key belongs to a workspace that exists");
   return { kind: "issued", ...issued };
-}
-
-/** How often callers may rotate one key in a day: each time stays in its stream, which requests with it read. */
-const ROTATIONS_PER_DAY_MAX = 100;
-
-export type RotateOutcome =
-  | { readonly kind: "rotated"; readonly id: string; readonly key: string }
-  /** Revoked or expired. */
-  | { readonly kind: "notActive" }
-  | { readonly kind: "notFound" }
-  | Exclude<IssueOutcome, { kind: "issued" }>;
-
-/**
- * Issues a key that may do what another one may, which ends after an overlap. Whoever asks must hold all of that itself:
- * else a key could be had that may do more than the one that asked. Throws `ChangeRateError` when it is one time too many.
- */
-export async function rotateKey(
-  deps: Dependencies,
-  issuer: Principal,
-  { id, overlapMs }: { readonly id: string; readonly overlapMs: number },
-  context: CommandContext,
-): Promise<RotateOutcome> {
-  const found = await readApiKey(deps, issuer.workspaceId, id);
-  if (found === null) return { kind: "notFound" };
-  const { key } = found;
-  if (!isUsable(key, context.at)) return { kind: "notActive" };
-  // Before there is a new key, whose secret nobody would get to see.
-  changeRateLimit(deps.store, apiKeyStream(id), context, ROTATIONS_PER_DAY_MAX).check();
-  const issued = await issueFurtherKey(deps, issuer, sameAs(id, key), context);
-  if (issued.kind !== "issued") return issued;
-  await endRotated(deps, { id, newKeyId: issued.id, overlapMs }, context);
-  return { ...issued, kind: "rotated" };
-}
-
-/** {@link rotateKey} on the operator's word, for a key of any workspace. */
-export async function rotateKeyForOperator(
-  deps: Dependencies,
-  { id, overlapMs }: { readonly id: string; readonly overlapMs: number },
-  context: CommandContext,
-): Promise<Extract<RotateOutcome, { kind: "rotated" | "notActive" | "notFound" }>> {
-  const { state } = await load(deps.store, apiKeyAggregate.of(id));
-  if (state === null) return { kind: "notFound" };
-  if (!isUsable(state, context.at)) return { kind: "notActive" };
-  const { workspaceId } = state;
-  const issued = await issueKey(deps, { ...sameAs(id, state), workspaceId }, context);
-  invariant(issued, "a key belongs to a workspace that exists");
-  await endRotated(deps, { id, newKeyId: issued.id, overlapMs }, { ...context, workspaceId });
-  return { ...issued, kind: "rotated" };
-}
-
-/** A key that may do what this one may. */
-function sameAs(id: string, { name, expiresAt, senders, clientRanges, scopes, isTest }: ApiKey) {
-  const bound = { clientRanges, senders: senders && [...senders] };
-  return { name, expiresAt, isTest, ...bound, scopes: [...scopes].filter(isScope), rotatedFrom: id };
-}
-
-interface Rotation {
-  readonly id: string;
-  readonly newKeyId: string;
-  readonly overlapMs: number;
-}
-
-async function endRotated(
-  deps: Dependencies,
-  { id, newKeyId, overlapMs }: Rotation,
-  context: CommandContext,
-): Promise<void> {
-  await transact(
-    deps.store,
-    { ...apiKeyAggregate.of(id), changesPerDayMax: ROTATIONS_PER_DAY_MAX },
-    (state) => rotateApiKey(state, newKeyId, { now: context.at, overlapMs }),
-    context,
-  );
-  deps.apiKeys.forget(id);
-}
-
-/** A key by its stream; null when there is none in the workspace. */
-export async function readApiKey(
-  deps: Dependencies,
-  workspaceId: string,
-  id: string,
-): Promise<{ readonly key: ApiKey; readonly createdAt: string } | null> {
-  const { state } = await load(deps.store, apiKeyAggregate.of(id));
-  if (state?.workspaceId !== workspaceId) return null;
-  return { key: state, createdAt: await writtenFirstAt(deps.store, apiKeyStream(id)) };
 }

@@ -4,7 +4,7 @@ import { type Attachment, attachmentDecider } from "../../domain/attachment/stat
 import { invariant } from "../../kernel/assert.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
-import { grouped } from "../../kernel/text/text.ts";
+import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import type { ContentFolder, ContentStore } from "../../ports/contentStore.ts";
 import { StoreError } from "../../ports/eventStore.ts";

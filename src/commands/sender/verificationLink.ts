@@ -12,7 +12,7 @@ import {
   type VerificationToken,
 } from "../../kernel/crypto/verificationToken.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import { plainName } from "../../kernel/text/text.ts";
+import { plainName } from "../../kernel/text/plainName.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { senderAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";

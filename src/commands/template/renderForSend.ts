@@ -5,7 +5,8 @@ import {
 } from "../../domain/email/contentLimits.ts";
 import { type TemplateFault, templateFault, versionForSend } from "../../domain/template/state.ts";
 import { fillVariables } from "../../domain/template/variables.ts";
-import { codePoints, isHeaderSafe } from "../../kernel/text/text.ts";
+import { isHeaderSafe } from "../../kernel/text/headerSafe.ts";
+import { codePoints } from "../../kernel/text/textLength.ts";
 import type { CompileResult } from "../../ports/templateEngine.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { CompiledVersion } from "./compiledTemplateCache.ts";

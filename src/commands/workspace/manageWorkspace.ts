@@ -1,5 +1,3 @@
-import { issueApiKey, revokeApiKey } from "../../domain/apiKey/decisions.ts";
-import type { Scope } from "../../domain/apiKey/scopes.ts";
 import {
   changeLimits,
   createWorkspace,
@@ -8,12 +6,11 @@ import {
 } from "../../domain/workspace/decisions.ts";
 import { type WorkspaceEvent, workspaceStream } from "../../domain/workspace/events.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
-import { newApiKey } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
-import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
-import { apiKeyAggregate, workspaceAggregate } from "../aggregateDefinitions.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import { workspaceAggregate } from "../aggregateDefinitions.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact, writtenFirstAt } from "../transact.ts";
@@ -91,82 +88,4 @@ export async function readWorkspace(deps: Dependencies, id: string) {
   const { state } = await load(deps.store, workspaceAggregate.of(id), known);
   if (state === null) return null;
   return { workspace: state, createdAt: await writtenFirstAt(deps.store, workspaceStream(id)) };
-}
-
-export interface IssueApiKey {
-  readonly workspaceId: string;
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  /** Null: it does not expire. */
-  readonly expiresAt: EpochMs | null;
-  readonly issuerId?: string;
-  readonly rotatedFrom?: string;
-  /** Null or absent: it is bound to none. */
-  readonly senders?: readonly string[] | null;
-  readonly clientRanges?: readonly string[] | null;
-  /** Its mail stays inside; its scopes are of {@link TEST_SCOPES}. */
-  readonly isTest?: boolean;
-}
-
-/** Issues a key. This answer alone carries it: the log holds a keyed hash. */
-export async function issueKey(
-  deps: Dependencies,
-  issue: IssueApiKey,
-  context: CommandContext,
-): Promise<{ readonly id: string; readonly key: string } | null> {
-  const {
-    workspaceId,
-    name,
-    scopes,
-    expiresAt,
-    issuerId,
-    rotatedFrom,
-    senders,
-    clientRanges,
-    isTest = false,
-  } = issue;
-  if ((await deps.workspaces.get(workspaceId)) === null) return null;
-  const { id, key } = newApiKey(isTest);
-  const expiry = expiresAt === null ? {} : { expiresAt: rfc3339(expiresAt) };
-  const origin = { ...(issuerId ? { issuerId } : {}), ...(rotatedFrom ? { rotatedFrom } : {}) };
-  const bound = {
-    ...(senders ? { senders: [...senders] } : {}),
-    ...(clientRanges ? { clientRanges: [...clientRanges] } : {}),
-  };
-  const hash = deps.keys.hashApiKey(key);
-  const data = {
-    workspaceId,
-    name,
-    hash,
-    scopes: [...scopes],
-    ...expiry,
-    ...origin,
-    ...bound,
-    ...(isTest ? { test: true as const } : {}),
-  };
-  await transact(deps.store, apiKeyAggregate.of(id), (state) => issueApiKey(state, data), {
-    ...context,
-    workspaceId,
-  });
-  deps.apiKeys.forget(id);
-  return { id, key };
-}
-
-/**
- * Revokes a key: within a second it opens nothing on any instance. A context with a workspace reaches that
- * workspace's keys only.
- */
-export async function revokeKey(deps: Dependencies, id: string, context: CommandContext) {
-  const { workspaceId } = context;
-  const outcome = await transact(
-    deps.store,
-    apiKeyAggregate.of(id),
-    (state) => {
-      const isForeign = workspaceId !== undefined && state?.workspaceId !== workspaceId;
-      return revokeApiKey(isForeign ? null : state);
-    },
-    context,
-  );
-  deps.apiKeys.forget(id);
-  return outcome;
 }

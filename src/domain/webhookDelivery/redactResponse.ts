@@ -1,5 +1,5 @@
 import { withoutAddresses, withoutEncoded, withoutTexts } from "../../kernel/text/redaction.ts";
-import { excerpt } from "../../kernel/text/text.ts";
+import { excerpt } from "../../kernel/text/textLength.ts";
 
 /** How much of an endpoint's answer the log keeps, in characters. */
 const EXCERPT_CHARACTERS_MAX = 1_000;

@@ -1,13 +1,10 @@
 import { activeApiKeys, apiKeyDescendants, apiKeyOf } from "../../../projections/apiKeys.ts";
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
-import {
-  type IssueOutcome,
-  issueFurtherKey,
-  readApiKey,
-  rotateKey,
-} from "../../commands/apiKey/issueApiKey.ts";
+import { type IssueOutcome, issueFurtherKey } from "../../commands/apiKey/issueApiKey.ts";
+import { readApiKey } from "../../commands/apiKey/readApiKey.ts";
+import { revokeKey } from "../../commands/apiKey/revokeApiKey.ts";
+import { rotateKey } from "../../commands/apiKey/rotateApiKey.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { revokeKey } from "../../commands/workspace/manageWorkspace.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { rfc3339, SECOND_MS } from "../../kernel/time.ts";

@@ -15,7 +15,7 @@ import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { base64Bytes } from "../../kernel/text/base64.ts";
-import { grouped } from "../../kernel/text/text.ts";
+import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { mediaTypeOf, requireIdentity } from "../body/bodyBytes.ts";
 import { DirectAttachment, NoQuery } from "../body/commonSchemas.ts";
 import { openFilePart } from "../body/multipartFile.ts";

@@ -1,4 +1,4 @@
-import { grouped } from "../../kernel/text/text.ts";
+import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { invalidHeader, Problem } from "../server/problem.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";

@@ -1,4 +1,4 @@
-import { codePoints } from "../../kernel/text/text.ts";
+import { codePoints } from "../../kernel/text/textLength.ts";
 
 /** Where a text stops being JSON. Lines and columns count from 1; a column is a character. */
 export interface JsonSyntaxError {

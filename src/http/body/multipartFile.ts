@@ -1,6 +1,7 @@
 import busboy from "busboy";
 import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
-import { codePoints, grouped } from "../../kernel/text/text.ts";
+import { grouped } from "../../kernel/text/readableNumbers.ts";
+import { codePoints } from "../../kernel/text/textLength.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";
 import { contentLengthOf, partsOf } from "./bodyBytes.ts";

@@ -5,7 +5,9 @@ import {
   NAME_CHARACTERS_MAX,
   VARIABLES_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
-import { codePoints, grouped, isHeaderSafe } from "../../kernel/text/text.ts";
+import { isHeaderSafe } from "../../kernel/text/headerSafe.ts";
+import { grouped } from "../../kernel/text/readableNumbers.ts";
+import { codePoints } from "../../kernel/text/textLength.ts";
 import { parseDateTime } from "../../kernel/time.ts";
 import { NO_DATE_TIME } from "../body/dateTimeText.ts";
 import {

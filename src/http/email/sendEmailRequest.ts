@@ -20,7 +20,7 @@ import {
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/schedule.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
-import { grouped } from "../../kernel/text/text.ts";
+import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { DAY_MS, epochMs } from "../../kernel/time.ts";
 import { AnyName, Closed, DirectAttachment, Id, Text, Time, UploadId } from "../body/commonSchemas.ts";
 import { memberRules } from "../body/memberFaults.ts";

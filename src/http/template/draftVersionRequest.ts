@@ -8,8 +8,9 @@ import {
   type VariableDefinition,
   type VariableType,
 } from "../../domain/template/variables.ts";
+import { isHeaderSafe } from "../../kernel/text/headerSafe.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
-import { excerpt, isHeaderSafe } from "../../kernel/text/text.ts";
+import { excerpt } from "../../kernel/text/textLength.ts";
 import type { TemplateEngine, UsedVariable } from "../../ports/templateEngine.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
 import { fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberFaults.ts";

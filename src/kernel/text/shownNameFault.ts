@@ -1,5 +1,5 @@
 import { CONTROL_CHARACTER, codePointName, invisibleCharacterIn } from "./invisibleCharacters.ts";
-import { codePoints } from "./text.ts";
+import { codePoints } from "./textLength.ts";
 
 /** The longest name where no other bound is given, in code points. */
 export const SHOWN_NAME_CHARACTERS_MAX = 200;

@@ -8,7 +8,7 @@ const SHRINKING = 0.8;
 export interface CatchUpOptions {
   readonly store: EventStore;
   /** The position to reach, which moves on meanwhile. */
-  readonly livePosition: () => Position;
+  readonly headPosition: () => Position;
   /** Told now and then how far one has come. */
   readonly onProgress: (generation: FollowedGeneration) => void;
   /** Told of each that failed and is no longer among those behind. */
@@ -16,7 +16,7 @@ export interface CatchUpOptions {
   readonly signal: AbortSignal;
 }
 
-/** The generations that are behind the live ones, and the readings of the log that bring them forward. */
+/** The generations that are behind those at the head, and the readings of the log that bring them forward. */
 export class CatchUp {
   readonly #options: CatchUpOptions;
   #behind: FollowedGeneration[] = [];
@@ -64,6 +64,6 @@ export class CatchUp {
   }
 
   #isDone({ failure, position }: Applier): boolean {
-    return failure !== undefined || position >= this.#options.livePosition();
+    return failure !== undefined || position >= this.#options.headPosition();
   }
 }

@@ -15,9 +15,9 @@ import {
 } from "../generationFiles.ts";
 import { CatchUp } from "./catchUp.ts";
 import { type FollowedGeneration, fileAt, followedGeneration } from "./followedGeneration.ts";
-import { FollowListener } from "./followListener.ts";
 import type { OnFollowEvent } from "./followMessages.ts";
-import { LiveGenerations } from "./liveGenerations.ts";
+import { FollowNotifier } from "./followNotifier.ts";
+import { GenerationsAtHead } from "./generationsAtHead.ts";
 
 /** How often the follower looks for interrupted builds that were kept long enough. */
 const CLEAR_BUILDS_MS = HOUR_MS;
@@ -68,8 +68,8 @@ class Follower {
   readonly #catalog: Catalog;
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
-  readonly #listener: FollowListener;
-  #live = new LiveGenerations(LOG_START);
+  readonly #notifier: FollowNotifier;
+  #atHead = new GenerationsAtHead(LOG_START);
   /** Brought up aside: current ones that lag, and ready ones that are to become current. */
   readonly #behind: CatchUp;
   #announced: { position: Position; caughtUp: boolean } | undefined;
@@ -84,11 +84,11 @@ class Follower {
   constructor(options: FollowOptions, catalog: Catalog) {
     this.#options = options;
     this.#catalog = catalog;
-    this.#listener = new FollowListener(options.onEvent);
-    this.#signal = AbortSignal.any([options.signal, this.#stop.signal, this.#listener.failure]);
+    this.#notifier = new FollowNotifier(options.onEvent);
+    this.#signal = AbortSignal.any([options.signal, this.#stop.signal, this.#notifier.failure]);
     this.#behind = new CatchUp({
       store: options.store,
-      livePosition: () => this.#live.position,
+      headPosition: () => this.#atHead.position,
       onProgress: (generation) => this.#tellProgress(generation),
       onFailure: (generation) => this.#giveUp(generation),
       signal: this.#signal,
@@ -97,7 +97,7 @@ class Follower {
 
   /** Opens or makes the current generations and clears away what earlier runs left. */
   open(head: Position, renewed: string | null): void {
-    if (renewed !== null) this.#listener.tell({ type: "renewed", reason: renewed });
+    if (renewed !== null) this.#notifier.tell({ type: "renewed", reason: renewed });
     const opened: FollowedGeneration[] = [];
     for (const projection of this.#options.projections) {
       const generation = this.#tryOpenCurrent(projection, head);
@@ -106,9 +106,9 @@ class Follower {
     retireOutdated(this.#catalog, this.#options.projections);
     clearAway(this.#options, this.#catalog);
     const positions = opened.map(({ applier }) => applier.position).sort();
-    this.#live = new LiveGenerations(positions.at(-1) ?? head);
+    this.#atHead = new GenerationsAtHead(positions.at(-1) ?? head);
     for (const generation of opened) {
-      if (generation.applier.position === this.#live.position) this.#join(generation);
+      if (generation.applier.position === this.#atHead.position) this.#join(generation);
       else this.#behind.add(generation);
     }
   }
@@ -118,7 +118,7 @@ class Follower {
     const stopAfter = (loop: Promise<void>) => loop.finally(() => this.#stop.abort());
     const outcomes = await Promise.allSettled([stopAfter(this.#followLog()), stopAfter(this.#tickOn())]);
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-    this.#listener.failure.throwIfAborted();
+    this.#notifier.failure.throwIfAborted();
   }
 
   close(): void {
@@ -130,17 +130,17 @@ class Follower {
   }
 
   #all(): readonly FollowedGeneration[] {
-    return [...this.#live.generations, ...this.#behind.generations];
+    return [...this.#atHead.generations, ...this.#behind.generations];
   }
 
   async #followLog(): Promise<void> {
     const types = [...new Set(this.#options.projections.flatMap(({ events }) => events))];
-    for await (const batch of this.#options.store.subscribe(this.#live.position, { types }, this.#signal)) {
-      await this.#live.apply(batch);
+    for await (const batch of this.#options.store.subscribe(this.#atHead.position, { types }, this.#signal)) {
+      await this.#atHead.apply(batch);
       if (batch.caughtUp) {
         this.#commitLive(true);
         if (batch.events.length >= BUSY_BATCH_EVENTS) await sleep(BUSY_REST_MS, this.#signal);
-      } else if (this.#live.uncommittedEvents >= TRANSACTION_EVENTS_MAX) {
+      } else if (this.#atHead.uncommittedEvents >= TRANSACTION_EVENTS_MAX) {
         this.#commitLive(false);
         await nextTurn();
       }
@@ -150,17 +150,17 @@ class Follower {
 
   /** Commits, then announces: whoever hears of a position can read its rows. */
   #commitLive(caughtUp: boolean): void {
-    for (const failed of this.#live.commit()) this.#giveUp(failed);
-    const { position } = this.#live;
+    for (const failed of this.#atHead.commit()) this.#giveUp(failed);
+    const { position } = this.#atHead;
     if (position === this.#announced?.position && caughtUp === this.#announced.caughtUp) return;
     this.#announced = { position, caughtUp };
-    this.#listener.tell({ type: "progress", position, caughtUp });
+    this.#notifier.tell({ type: "progress", position, caughtUp });
   }
 
   async #tickOn(): Promise<void> {
     while (!this.#signal.aborted) {
       this.#stopDamaged();
-      this.#commitLive(this.#live.uncommittedEvents === 0 && this.#announced?.caughtUp === true);
+      this.#commitLive(this.#atHead.uncommittedEvents === 0 && this.#announced?.caughtUp === true);
       try {
         this.#removeReleased();
         this.#clearBuilds();
@@ -220,7 +220,7 @@ class Follower {
       if (!isUnavailable(error)) throw error;
       this.#retryAt.set(projection.name, this.#retryTime());
       const reason = `projection ${projection.name} could not be opened: ${(error as Error).message}`;
-      this.#listener.tell({ type: "failed", name: projection.name, reason, retrying: true });
+      this.#notifier.tell({ type: "failed", name: projection.name, reason, retrying: true });
       return undefined;
     }
   }
@@ -242,7 +242,7 @@ class Follower {
   async #catchUp(): Promise<void> {
     await this.#behind.comeNear();
     if (this.#signal.aborted) return;
-    await this.#live.restDuring(async () => {
+    await this.#atHead.restDuring(async () => {
       await this.#behind.round();
       if (!this.#signal.aborted) this.#joinAll();
     });
@@ -254,7 +254,7 @@ class Follower {
     const generations = this.#behind.takeAll();
     // First those that are current, so that one that is to replace them finds them among the live.
     for (const generation of generations.sort((a, b) => Number(b.isCurrent) - Number(a.isCurrent))) {
-      moveTo(generation.applier, this.#live.position, 0);
+      moveTo(generation.applier, this.#atHead.position, 0);
       commit(generation.applier);
       if (generation.applier.failure) this.#giveUp(generation);
       else {
@@ -276,29 +276,29 @@ class Follower {
     }
     generation.isCurrent = true;
     this.#retryAt.delete(name);
-    const before = this.#live.generations.find(({ entry }) => entry.name === name);
+    const before = this.#atHead.generations.find(({ entry }) => entry.name === name);
     if (before) {
-      this.#live.remove(before);
+      this.#atHead.remove(before);
       before.applier.db.close();
     }
     this.#tellOpened(generation, replaced);
   }
 
   #join(generation: FollowedGeneration): void {
-    this.#live.add(generation);
+    this.#atHead.add(generation);
     const { entry, applier } = generation;
-    this.#listener.tell({ type: "joined", name: entry.name, position: applier.checkpoint });
+    this.#notifier.tell({ type: "joined", name: entry.name, position: applier.checkpoint });
   }
 
   /** Readers are to open this one; the one that it replaces is let go as soon as they have. */
   #tellOpened(generation: FollowedGeneration, replaced: GenerationEntry | undefined): void {
     const file = fileAt(generation);
-    if (replaced === undefined) this.#listener.tell({ type: "opened", ...file });
-    else this.#listener.tell({ type: "switched", ...file }, () => void this.#released.add(replaced));
+    if (replaced === undefined) this.#notifier.tell({ type: "opened", ...file });
+    else this.#notifier.tell({ type: "switched", ...file }, () => void this.#released.add(replaced));
   }
 
   #tellProgress({ entry, applier, isCurrent }: FollowedGeneration): void {
-    if (isCurrent) this.#listener.tell({ type: "behind", name: entry.name, position: applier.checkpoint });
+    if (isCurrent) this.#notifier.tell({ type: "behind", name: entry.name, position: applier.checkpoint });
   }
 
   /** After a failure: a current generation stays for its readers, one that was to become current goes. */
@@ -312,7 +312,7 @@ class Follower {
     const retrying = cause !== "projection";
     if (retrying) this.#retryAt.set(entry.name, this.#retryTime());
     this.#recordFailure(entry, reason, cause === "damaged");
-    this.#listener.tell({ type: "failed", name: entry.name, reason, retrying });
+    this.#notifier.tell({ type: "failed", name: entry.name, reason, retrying });
   }
 
   /** A full disk stops the catalog too; the listener learns of the projection's failure in any case. */
@@ -333,7 +333,7 @@ class Follower {
   #discard(entry: GenerationEntry, reason: string): void {
     this.#catalog.retire(entry);
     this.#released.add(entry);
-    this.#listener.tell({ type: "discarded", name: entry.name, file: entry.file, reason });
+    this.#notifier.tell({ type: "discarded", name: entry.name, file: entry.file, reason });
   }
 
   #removeReleased(): void {

@@ -1,13 +1,8 @@
 import type { Config } from "../config/config.ts";
 import { certificateChecks } from "./certificateChecks.ts";
-import {
-  type Check,
-  contentCheck,
-  firstKeyChecks,
-  relayChecks,
-  scannerChecks,
-  webhookChecks,
-} from "./healthChecks.ts";
+import type { Check } from "./check.ts";
+import { contentCheck, relayChecks, scannerChecks, webhookChecks } from "./dependencyChecks.ts";
+import { firstKeyChecks } from "./firstKeyChecks.ts";
 import { verificationChecks } from "./readModelVerificationChecks.ts";
 
 /** What was found on the log, and what only whoever has the log open can find. */

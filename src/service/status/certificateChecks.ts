@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { DAY_MS } from "../../kernel/time.ts";
 import type { Config } from "../config/config.ts";
-import { type Check, failed, ok, warning } from "./healthChecks.ts";
+import { type Check, failed, ok, warning } from "./check.ts";
 
 /** A certificate that is renewed by itself has been by then. */
 const EXPIRES_SOON_DAYS = 14;

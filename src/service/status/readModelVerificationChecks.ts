@@ -5,7 +5,7 @@ import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { Verification } from "../../readModels/generationCatalog.ts";
 import { lastVerifications } from "../../readModels/listReadModels.ts";
 import type { Config } from "../config/config.ts";
-import { type Check, failed, ok } from "./healthChecks.ts";
+import { type Check, failed, ok } from "./check.ts";
 
 const NAME = "verification of the read models";
 

@@ -4,7 +4,7 @@ import type { InstanceState } from "../../domain/instance/state.ts";
 import type { DashboardOptions } from "../../http/dashboard/frame/dashboardOptions.ts";
 import type { Check } from "../../http/health/healthRoutes.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
-import { bytesText } from "../../kernel/text/text.ts";
+import { bytesText } from "../../kernel/text/readableNumbers.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
 import type { FreezeWatch } from "../../reactors/instance/freezeWatch.ts";

@@ -4,7 +4,7 @@ import { projections } from "../../../projections/index.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { instanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 import { invariant } from "../../kernel/assert.ts";
-import { counted } from "../../kernel/text/text.ts";
+import { counted } from "../../kernel/text/readableNumbers.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { SubmissionServer } from "../../ports/submission/submissionServer.ts";
 import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
@@ -17,16 +17,10 @@ import { hostInUrl } from "../config/loopback.ts";
 import type { InboundMail } from "../inboundMail.ts";
 import { refusalRemedy, relayRemedy } from "../relayLogLines.ts";
 import { allChecks } from "./allChecks.ts";
-import {
-  type Check,
-  diskCheck,
-  logChecks,
-  ok,
-  readModelLag,
-  stoppedReadModel,
-  unreadableLog,
-  warning,
-} from "./healthChecks.ts";
+import { type Check, ok, warning } from "./check.ts";
+import { diskCheck } from "./dependencyChecks.ts";
+import { logChecks, unreadableLog } from "./logChecks.ts";
+import { readModelLag, stoppedReadModel } from "./readModelChecks.ts";
 
 /** How long the store may take before it counts as not answering. */
 const STORE_MS_MAX = 5_000;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { issueKey, revokeKey } from "../../../src/commands/workspace/manageWorkspace.ts";
+import { issueKey } from "../../../src/commands/apiKey/issueApiKey.ts";
+import { revokeKey } from "../../../src/commands/apiKey/revokeApiKey.ts";
 import { apiKeyStream } from "../../../src/domain/apiKey/events.ts";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { apiKeyUseStream } from "../../../src/domain/apiKeyUse/events.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { revokeKey } from "../../../src/commands/workspace/manageWorkspace.ts";
+import { revokeKey } from "../../../src/commands/apiKey/revokeApiKey.ts";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { type Route, routes } from "../../../src/http/server/routes.ts";
 import { newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { revokeKey } from "../../../src/commands/workspace/manageWorkspace.ts";
+import { revokeKey } from "../../../src/commands/apiKey/revokeApiKey.ts";
 import { makeLiveStreams, STREAMS_PER_SESSION_MAX } from "../../../src/http/dashboard/live/liveStreams.ts";
 import { HOUR_MS } from "../../../src/kernel/time.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { LOG_IN_LINK_MS, newLogInToken } from "../../../src/commands/apiKey/redeemLogInLink.ts";
-import { revokeKey } from "../../../src/commands/workspace/manageWorkspace.ts";
+import { revokeKey } from "../../../src/commands/apiKey/revokeApiKey.ts";
 import { SESSION_IDLE_MS_MAX, SESSION_MS_MAX } from "../../../src/http/dashboard/frame/sessions.ts";
 import {
   FAILURES_MAX,

@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import PostalMime from "postal-mime";
 import { verificationAllowanceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
+import { issueKey } from "../../../src/commands/apiKey/issueApiKey.ts";
 import { markVerified, senderIdOf } from "../../../src/commands/sender/manageSender.ts";
 import { secretHashOf, verificationTokenOf } from "../../../src/commands/sender/verificationLink.ts";
 import { transact } from "../../../src/commands/transact.ts";
-import { issueKey, newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
+import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { senderStream } from "../../../src/domain/sender/events.ts";
 import {

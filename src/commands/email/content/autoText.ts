@@ -1,6 +1,7 @@
 import { TEXT_CHARACTERS_MAX } from "../../../domain/email/contentLimits.ts";
 import type { EmailContent } from "../../../domain/email/events.ts";
-import { codePoints, grouped } from "../../../kernel/text/text.ts";
+import { grouped } from "../../../kernel/text/readableNumbers.ts";
+import { codePoints } from "../../../kernel/text/textLength.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
 

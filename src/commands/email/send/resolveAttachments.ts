@@ -4,7 +4,7 @@ import { ATTACHMENTS_BYTES_MAX, ATTACHMENTS_MAX } from "../../../domain/email/co
 import type { WorkspaceLimits } from "../../../domain/workspace/limits.ts";
 import { invariant } from "../../../kernel/assert.ts";
 import { base64Bytes } from "../../../kernel/text/base64.ts";
-import { grouped } from "../../../kernel/text/text.ts";
+import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import type { ContentFolder } from "../../../ports/contentStore.ts";
 import { decodeFile, type FileFault, fileFaultOf, normalizedFilename } from "../../attachment/fileFaults.ts";
 import { readAttachment, uploadFolder } from "../../attachment/readAttachment.ts";

@@ -2,7 +2,7 @@
 
 import type { FC } from "hono/jsx";
 import { FILE_BYTES_MAX } from "../../../domain/attachment/limits.ts";
-import { bytesText, grouped } from "../../../kernel/text/text.ts";
+import { bytesText, grouped } from "../../../kernel/text/readableNumbers.ts";
 import type { attachmentJson } from "../../attachment/attachmentResource.ts";
 import { RowsToCome } from "../components/buildNotice.tsx";
 import { LinkButton } from "../components/button.tsx";

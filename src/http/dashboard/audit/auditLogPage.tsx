@@ -4,7 +4,7 @@ import type { FC } from "hono/jsx";
 import { AUDIT_TARGETS } from "../../../../projections/auditLog/auditActions.ts";
 import type { AuditRow } from "../../../../projections/auditLog/queries.ts";
 import { SCOPES, type Scope } from "../../../domain/apiKey/scopes.ts";
-import { excerpt } from "../../../kernel/text/text.ts";
+import { excerpt } from "../../../kernel/text/textLength.ts";
 import { isRfc3339 } from "../../../kernel/time.ts";
 import { RowsToCome } from "../components/buildNotice.tsx";
 import { LinkButton } from "../components/button.tsx";

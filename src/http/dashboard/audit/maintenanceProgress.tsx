@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
-import { grouped } from "../../../kernel/text/text.ts";
+import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import { type EpochMs, SECOND_MS } from "../../../kernel/time.ts";
 import { PostForm } from "../components/form.tsx";
 import { Ago, lengthOfTime } from "../components/time.tsx";

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
-import { counted, grouped } from "../../../kernel/text/text.ts";
+import { counted, grouped } from "../../../kernel/text/readableNumbers.ts";
 import { type EpochMs, epochMs, SECOND_MS } from "../../../kernel/time.ts";
 import { PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";

@@ -3,7 +3,7 @@
 import type { FC } from "hono/jsx";
 import { FINDING_MEANINGS } from "../../../commands/audit/auditFindings.ts";
 import type { LogVerification } from "../../../commands/audit/verifyLog.ts";
-import { counted, grouped } from "../../../kernel/text/text.ts";
+import { counted, grouped } from "../../../kernel/text/readableNumbers.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";
 import { locationOfFault } from "../../../ports/eventStore.ts";
 import { ActionButton } from "../components/button.tsx";

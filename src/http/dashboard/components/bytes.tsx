@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
-import { bytesText, grouped } from "../../../kernel/text/text.ts";
+import { bytesText, grouped } from "../../../kernel/text/readableNumbers.ts";
 
 /** A number of bytes as people read it, "5 MB", with the exact number on hover. */
 export const Bytes: FC<{ readonly bytes: number }> = ({ bytes }) => (

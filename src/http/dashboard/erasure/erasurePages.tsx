@@ -2,7 +2,7 @@
 
 import type { Child, FC } from "hono/jsx";
 import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
-import { grouped } from "../../../kernel/text/text.ts";
+import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import type { erasureJson } from "../../erasure/erasureResource.ts";
 import { AuditTabs } from "../audit/auditTabs.tsx";
 import { LinkButton } from "../components/button.tsx";

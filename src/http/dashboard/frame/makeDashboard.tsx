@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { type AnyElysia, Elysia } from "elysia";
-import { revokeKey } from "../../../commands/workspace/manageWorkspace.ts";
+import { revokeKey } from "../../../commands/apiKey/revokeApiKey.ts";
 import { limitsOf } from "../../../domain/workspace/limits.ts";
 import { equalInConstantTime } from "../../../kernel/crypto/derivedKeys.ts";
 import { isClientIn } from "../../../kernel/network/clientIp.ts";

@@ -3,7 +3,7 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import { type EmailView, readEmail, readEmailByKey } from "../../../commands/email/readEmail.ts";
 import { UnreadableEventError } from "../../../kernel/event/codec.ts";
 import { type MailOwner, mailOwnerOf } from "../../../kernel/mail/liveOrTestMailOwner.ts";
-import { excerpt } from "../../../kernel/text/text.ts";
+import { excerpt } from "../../../kernel/text/textLength.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { findPage, type ReadModel } from "../../lists/caughtUpReads.ts";
 

@@ -2,7 +2,7 @@
 
 import type { FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
-import { grouped } from "../../../kernel/text/text.ts";
+import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import { HtmlFrame } from "../components/htmlFrame.tsx";
 import { RowTable } from "../components/list.tsx";
 import { addressOf } from "./messagePage.tsx";

@@ -12,7 +12,7 @@ import {
 import { SUPPRESSION_REASONS } from "../../../domain/suppression/events.ts";
 import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts";
-import { codePoints } from "../../../kernel/text/text.ts";
+import { codePoints } from "../../../kernel/text/textLength.ts";
 import { catchUpIfInTime, findPage, whenCaughtUp } from "../../lists/caughtUpReads.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";

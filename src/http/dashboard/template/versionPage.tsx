@@ -4,7 +4,7 @@ import type { FC } from "hono/jsx";
 import type { VersionView } from "../../../commands/template/manageTemplates.ts";
 import type { Template } from "../../../domain/template/state.ts";
 import type { VariableDefinition } from "../../../domain/template/variables.ts";
-import { grouped } from "../../../kernel/text/text.ts";
+import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";

@@ -2,7 +2,7 @@
 
 import type { FC } from "hono/jsx";
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
-import { counted } from "../../../kernel/text/text.ts";
+import { counted } from "../../../kernel/text/readableNumbers.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";

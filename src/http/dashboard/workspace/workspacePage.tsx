@@ -3,7 +3,7 @@
 import type { FC } from "hono/jsx";
 import type { UsageRow } from "../../../../projections/usage/queries.ts";
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
-import { grouped } from "../../../kernel/text/text.ts";
+import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import type { workspaceJson } from "../../workspace/workspaceResource.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
 import { Bytes } from "../components/bytes.tsx";

@@ -1,7 +1,7 @@
 import type { FollowEvent, OnFollowEvent } from "./followMessages.ts";
 
 /** Tells a listener what the follower does. One that throws is our caller's fault, which must not go unheard. */
-export class FollowListener {
+export class FollowNotifier {
   readonly #onEvent: OnFollowEvent;
   readonly #failure = new AbortController();
 

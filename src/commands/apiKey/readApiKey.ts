@@ -1,0 +1,16 @@
+import { apiKeyStream } from "../../domain/apiKey/events.ts";
+import type { ApiKey } from "../../domain/apiKey/state.ts";
+import { apiKeyAggregate } from "../aggregateDefinitions.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { load, writtenFirstAt } from "../transact.ts";
+
+/** A key by its stream; null when there is none in the workspace. */
+export async function readApiKey(
+  deps: Dependencies,
+  workspaceId: string,
+  id: string,
+): Promise<{ readonly key: ApiKey; readonly createdAt: string } | null> {
+  const { state } = await load(deps.store, apiKeyAggregate.of(id));
+  if (state?.workspaceId !== workspaceId) return null;
+  return { key: state, createdAt: await writtenFirstAt(deps.store, apiKeyStream(id)) };
+}

@@ -1,0 +1,23 @@
+/** A whole number as people read it: 5,000,000. */
+export function grouped(value: number): string {
+  return value.toLocaleString("en");
+}
+
+const BYTE_UNITS = ["kB", "MB", "GB", "TB", "PB"] as const;
+
+/** A number of bytes as people read it: "512 bytes", "1.5 kB", "78 GB". Rounded down: there is that much at least. */
+export function bytesText(bytes: number): string {
+  if (bytes === 1) return "1 byte";
+  let [value, unit] = [bytes, "bytes"];
+  for (const larger of BYTE_UNITS) {
+    if (value < 1_000) break;
+    [value, unit] = [value / 1_000, larger];
+  }
+  const places = unit === "bytes" || value >= 10 ? 1 : 10;
+  return `${Math.floor(value * places) / places} ${unit}`;
+}
+
+/** How many there are: "1 message", "2 messages". */
+export function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,80 @@
+import { bytesText } from "../../kernel/text/readableNumbers.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
+import type { MailTransport } from "../../ports/mail/mailTransport.ts";
+import { openMalwareScanner } from "../adapters/openAttachmentInspector.ts";
+import { openContentStore } from "../adapters/openContentStore.ts";
+import { isOutbox, openMailTransport, openRelays } from "../adapters/openMailTransport.ts";
+import type { Config } from "../config/config.ts";
+import { relayRemedy } from "../relayLogLines.ts";
+import { type Check, failed, ok } from "./check.ts";
+
+/** How long the relay may take to greet us and take the log-in. */
+const RELAY_MS_MAX = 15_000;
+
+/** Opens a session at each relay and sends nothing. */
+export async function relayChecks(config: Config): Promise<readonly Check[]> {
+  const relays = isOutbox(config) ? [] : openRelays(config);
+  if (relays.length < 2) return [await relayCheck("relay", openMailTransport(config))];
+  return Promise.all(relays.map(({ name, transport }) => relayCheck(`relay ${name}`, transport)));
+}
+
+async function relayCheck(called: string, transport: MailTransport): Promise<Check> {
+  const name = `${called} (${transport.name})`;
+  try {
+    const opened = await transport.session(AbortSignal.timeout(RELAY_MS_MAX));
+    if (opened.kind !== "session") return failed(name, opened.reason, relayRemedy(opened.trouble));
+    opened.session.release();
+    // Whether it takes a message is only seen when it is given one.
+    return ok(name, transport.name === "outbox" ? "can be written to" : "greets us and lets us in");
+  } finally {
+    await transport.close();
+  }
+}
+
+/** Asks the malware scanner, where there is one. */
+export async function scannerChecks(config: Config): Promise<readonly Check[]> {
+  const scanner = openMalwareScanner(config);
+  if (scanner === null) return [];
+  const name = "malware scanner";
+  try {
+    await scanner.scan(Buffer.from("a text"));
+    return [ok(name, "answering")];
+  } catch (error) {
+    const action = "check that clamd runs and that CLAMAV_URL says where; until then uploads wait";
+    return [failed(name, (error as Error).message, action)];
+  }
+}
+
+/** Asks where content is kept for its name and its clock. */
+export async function contentCheck(config: Config): Promise<Check> {
+  const { s3 } = config;
+  const location = s3 === null ? "directory" : `S3 bucket ${s3.bucket} at ${new URL(s3.endpoint).host}`;
+  const name = `content (${location})`;
+  try {
+    const content = openContentStore(config);
+    await content.identity();
+    const aheadSeconds = Math.round(((await content.now()) - Date.now()) / SECOND_MS);
+    return ok(name, `answering, its clock ${aheadSeconds} s ahead of ours`);
+  } catch (error) {
+    const { message, cause } = error as Error;
+    const detail = cause instanceof Error ? `${message}: ${cause.message}` : message;
+    const settings =
+      s3 === null ? "CONTENT_URL and who owns the directory" : "CONTENT_URL and the S3_ settings";
+    return failed(name, detail, `check ${settings}`);
+  }
+}
+
+/** Whether the disk has the room that is asked of it, in bytes. */
+export function diskCheck(freeBytes: number, { diskFreeBytesMin }: Pick<Config, "diskFreeBytesMin">): Check {
+  const detail = `${bytesText(freeBytes)} free, DISK_FREE_BYTES_MIN is ${bytesText(diskFreeBytesMin)}`;
+  if (freeBytes >= diskFreeBytesMin) return ok("disk", detail);
+  return failed("disk", detail, "make room: sends get 503 until there is");
+}
+
+/** What is no fault of its own, but must not be forgotten. */
+export function webhookChecks({ webhooks }: Config): readonly Check[] {
+  const hosts = [...webhooks.allowedPrivateHosts].join(", ");
+  if (hosts === "") return [];
+  const detail = `may be called at private addresses (WEBHOOK_ALLOW_PRIVATE_HOSTS, for development): ${hosts}`;
+  return [ok("webhook destinations", detail)];
+}

@@ -1,0 +1,32 @@
+import { UnreadableEventError } from "../../kernel/event/codec.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
+import type { BehindSince } from "../../readModels/lag.ts";
+import { type Check, failed, ok, warning } from "./check.ts";
+
+/** What to do about a catalog of the read models that is damaged: the log itself is not. */
+export const DAMAGED_CATALOG_REMEDY = `start the service (again), or run \`${POSTLEDGER} projection rebuild\` while none runs: the read models are built anew from the log, which is not damaged`;
+
+/** A read model that stopped. */
+export function stoppedReadModel(name: string, failure: string): Check {
+  const action = failure.includes(UnreadableEventError.name)
+    ? "if no newer version has written it, the log is damaged: restore it from a backup. Then start the service again, and the read model goes on from there"
+    : `start the service again; if that does not help, \`${POSTLEDGER} projection rebuild ${name}\``;
+  return failed(`read model ${name}`, failure, action);
+}
+
+/** Less than this is what a busy service is behind at any moment, in ms. */
+const LAG_MS_MAX = 10 * SECOND_MS;
+
+/** How far a read model is behind the log, which something follows, or nothing does for as long as no service runs. */
+export function readModelLag(name: string, since: BehindSince, isFollowed: boolean): Check {
+  const check = `read model ${name}`;
+  if (since === null) return ok(check, "at the head of the log");
+  const lagMs = since === "unknown" ? Number.POSITIVE_INFINITY : Math.max(0, Date.now() - since);
+  const detail =
+    since === "unknown"
+      ? "behind the log; how far cannot be read now"
+      : `${(lagMs / SECOND_MS).toFixed(1)} s behind the log: it lacks what was written since ${rfc3339(since)}`;
+  if (!isFollowed || lagMs < LAG_MS_MAX) return ok(check, detail);
+  return warning(check, detail, "wait: it follows by itself; lists show what is missing later");
+}
