@@ -18,11 +18,11 @@ import {
   type Truncation,
 } from "../../ports/eventStore.ts";
 import type { PreparedEvent } from "./append/appendTransaction.ts";
-import { flushOpenFile } from "./append/flushOpenFile.ts";
 import { GroupCommit, type LogWriter } from "./append/groupCommit.ts";
 import { openLogWriter, type WritingThreads } from "./append/logWriters.ts";
 import { WriteAheadLog } from "./append/writeAheadLog.ts";
 import { blankErasedRows } from "./blankErasedRows.ts";
+import { checkpointLog, cutWriteAheadLog } from "./checkpointLog.ts";
 import { fullIntegrityCheck } from "./fullIntegrityCheck.ts";
 import { positionNumber, positionText } from "./logPosition.ts";
 import { LogReader } from "./logReader.ts";
@@ -47,10 +47,6 @@ const TIMEOUT_MS = 5_000;
 const CACHE_KIB = 4 * 1_024;
 /** How often a handle that follows the log moves what was committed into the file: a page that many appends change is moved once. */
 const CHECKPOINT_EVERY_MS = 1_000;
-/** From so many pages on, such a handle has the write-ahead log begin anew: 24 MB, which full load writes in half a second. */
-const RESTART_PAGES = 6_000;
-/** How long it waits for those who read or write just then. */
-const RESTART_WAIT_MS = 20;
 /** How often a live subscription looks for the commits of other threads and processes. */
 const POLL_MS = 10;
 /** How long after the last commit it goes on looking that often. */
@@ -229,7 +225,7 @@ class SqliteEventStore implements EventStore {
   async purge(options?: CallOptions): Promise<PurgeReport> {
     const deadline = performance.now() + (options?.timeoutMs ?? PURGE_TIMEOUT_MS);
     // The log's own file holds nothing of a truncated event by now; older pages may still be in its write-ahead log.
-    while (!(await this.whenFree(() => this.cutWriteAheadLog(), options))) {
+    while (!(await this.whenFree(() => cutWriteAheadLog(this.db), options))) {
       if (performance.now() >= deadline) return { remains: [WRITE_AHEAD_LOG_REMAINS] };
       await Bun.sleep(PURGE_RETRY_MS);
     }
@@ -300,38 +296,11 @@ class SqliteEventStore implements EventStore {
     );
   }
 
-  /** Moves everything into the file and cuts the write-ahead log to nothing; false while somebody needs it. */
-  private cutWriteAheadLog(): boolean {
-    return Number(this.db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy) === 0;
-  }
-
   private checkpoint(): void {
     try {
-      if (this.moveCommitted() >= RESTART_PAGES) this.restartWriteAheadLog();
+      checkpointLog(this.db, this.path);
     } catch (error) {
       if (!isBusy(error)) throw this.failureOf(error);
-    }
-  }
-
-  /** Moves what was committed into the file, as far as nobody has to wait for it. Answers the pages of the write-ahead log. */
-  private moveCommitted(): number {
-    return Number(this.db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get()?.log);
-  }
-
-  /**
-   * Has the next append begin the write-ahead log anew. For that, SQLite moves what has come since, and flushes all that was
-   * moved, while writers wait: so nearly all of it is moved and flushed before. Appends that never pause would never begin
-   * it anew, and in the end a commit would have to move all of it. Left to the next time when somebody is in the way for too
-   * long.
-   */
-  private restartWriteAheadLog(): void {
-    flushOpenFile(this.path);
-    this.moveCommitted();
-    this.db.exec(`PRAGMA busy_timeout = ${RESTART_WAIT_MS}`);
-    try {
-      this.db.exec("PRAGMA wal_checkpoint(RESTART)");
-    } finally {
-      this.db.exec("PRAGMA busy_timeout = 0");
     }
   }
 
