@@ -27,6 +27,9 @@ export interface AttachmentInspector {
   extensionOf(contentType: string): string | null;
   /** What the name (in NFC) and the declared type alone say: no bytes needed. */
   inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowances): InspectionResult;
-  /** Everything. Throws `StoreError` `unavailable` when the malware scanner cannot be asked. */
-  inspect(file: InspectedFile, allowances: FileAllowances): Promise<InspectionResult>;
+  /**
+   * Everything. Where files have to wait for each other, `owner` says whose this one is: owners take turns. Throws
+   * `StoreError` `unavailable` when the malware scanner cannot be asked.
+   */
+  inspect(file: InspectedFile, allowances: FileAllowances, owner: string): Promise<InspectionResult>;
 }

@@ -28,6 +28,7 @@ function inspect(extension: string, content: Uint8Array | string, allowances = E
   return inspector.inspect(
     { filename: `file.${extension}`, contentType, bytes: Buffer.from(content) },
     allowances,
+    "owner",
   );
 }
 
@@ -44,7 +45,7 @@ describe("a small honest file", () => {
     "with the extension %s and the type %s is sound",
     async (extension, type, bytes) => {
       const file = { filename: `Überweisung 1.2 ${extension}.${extension}`, contentType: type, bytes };
-      expect(reasonOf(await inspector.inspect(file, EVERYBODY))).toBe("clean");
+      expect(reasonOf(await inspector.inspect(file, EVERYBODY, "owner"))).toBe("clean");
       expect(inspector.inspectName(file, EVERYBODY)).toEqual({ kind: "clean" });
     },
   );
@@ -58,7 +59,11 @@ describe("a small honest file", () => {
     const text = ["txt", "md", "csv"];
     for (const [other, type] of SAMPLE_FILES) {
       if (other === extension || alike?.includes(other)) continue;
-      const result = await inspector.inspect({ filename: `a.${other}`, contentType: type, bytes }, EVERYBODY);
+      const result = await inspector.inspect(
+        { filename: `a.${other}`, contentType: type, bytes },
+        EVERYBODY,
+        "owner",
+      );
       // JSON is one of the things that a text can be; nothing else is two things at once.
       if (extension === "json" && text.includes(other)) continue;
       expect([extension, other, result.kind]).toEqual([extension, other, "invalid"]);
@@ -152,7 +157,7 @@ describe("a name", () => {
   )("with the extension %s is unsupported", async (extension) => {
     const file = { filename: `a.${extension}`, contentType: "application/pdf", bytes: sample("pdf") };
     expect(inspector.inspectName(file, EVERYBODY).kind).toBe("unsupported");
-    expect((await inspector.inspect(file, EVERYBODY)).kind).toBe("unsupported");
+    expect((await inspector.inspect(file, EVERYBODY, "owner")).kind).toBe("unsupported");
   });
 
   test.each(["pdf", "a", "pdf。pdf", "a.pdf b"])(
@@ -621,14 +626,16 @@ describe("an archive, a mail or a signature", () => {
     "%s of the type %s is sound where it is allowed",
     async (extension, contentType, bytes) => {
       const file = { filename: `a.${extension}`, contentType, bytes };
-      expect((await inspector.inspect(file, EVERYBODY)).kind).toBe("unsupported");
-      expect(reasonOf(await inspector.inspect(file, ARCHIVES))).toBe("clean");
-      expect((await inspector.inspect({ ...file, contentType: "text/plain" }, ARCHIVES)).kind).toBe(
+      expect((await inspector.inspect(file, EVERYBODY, "owner")).kind).toBe("unsupported");
+      expect(reasonOf(await inspector.inspect(file, ARCHIVES, "owner"))).toBe("clean");
+      expect((await inspector.inspect({ ...file, contentType: "text/plain" }, ARCHIVES, "owner")).kind).toBe(
         "invalid",
       );
       const other = { ...file, bytes: Buffer.from("\0nothing of the kind") };
-      expect((await inspector.inspect(other, ARCHIVES)).kind).toBe("invalid");
-      expect((await inspector.inspect({ ...file, bytes: Buffer.alloc(0) }, ARCHIVES)).kind).toBe("invalid");
+      expect((await inspector.inspect(other, ARCHIVES, "owner")).kind).toBe("invalid");
+      expect((await inspector.inspect({ ...file, bytes: Buffer.alloc(0) }, ARCHIVES, "owner")).kind).toBe(
+        "invalid",
+      );
     },
   );
 
@@ -658,19 +665,23 @@ describe("a malware scanner", () => {
       },
     };
     const scanned = fileInspector({ scanner });
-    const result = await scanned.inspect(pdf, EVERYBODY);
+    const result = await scanned.inspect(pdf, EVERYBODY, "owner");
     expect(reasonOf(result)).toStartWith("invalid: the malware scanner found Test.xxx");
     expect(reasonOf(result).length).toBeLessThan(200);
-    expect(await scanned.inspect(pdf, EVERYBODY)).toEqual({ kind: "clean" });
+    expect(await scanned.inspect(pdf, EVERYBODY, "owner")).toEqual({ kind: "clean" });
     expect(seen).toEqual([pdf.bytes, pdf.bytes]);
   });
 
   test("is not asked about a file that cannot be sent, and one that is away is no verdict", async () => {
     const away = new StoreError("unavailable", "the malware scanner does not answer");
     const scanned = fileInspector({ scanner: { scan: () => Promise.reject(away) } });
-    expect((await scanned.inspect({ ...pdf, bytes: sample("png") }, EVERYBODY)).kind).toBe("invalid");
-    expect((await scanned.inspect({ ...pdf, filename: "a.exe" }, EVERYBODY)).kind).toBe("unsupported");
-    expect(scanned.inspect(pdf, EVERYBODY)).rejects.toBe(away);
+    expect((await scanned.inspect({ ...pdf, bytes: sample("png") }, EVERYBODY, "owner")).kind).toBe(
+      "invalid",
+    );
+    expect((await scanned.inspect({ ...pdf, filename: "a.exe" }, EVERYBODY, "owner")).kind).toBe(
+      "unsupported",
+    );
+    expect(scanned.inspect(pdf, EVERYBODY, "owner")).rejects.toBe(away);
   });
 });
 
@@ -764,5 +775,29 @@ describe("whatever the bytes are", () => {
     ["mp4", Buffer.alloc(5_000_000, "ftyp")],
   ])("five megabytes of %s are answered in time", async (extension, content) => {
     expect(["clean", "invalid"]).toContain((await inspect(extension, content)).kind);
+  });
+});
+
+describe("archives", () => {
+  const file = { filename: "a.docx", contentType: types.get("docx") ?? "", bytes: sample("docx") };
+
+  test("are looked into one at a time, and nobody's wait for all of another one's", async () => {
+    const { inspect } = fileInspector({ scanner: null });
+    const ended: string[] = [];
+    const look = async (owner: string) => {
+      expect(await inspect(file, EVERYBODY, owner)).toEqual({ kind: "clean" });
+      ended.push(owner);
+    };
+    await Promise.all(["a", "a", "a", "a", "b", "c", "b"].map(look));
+    expect(ended).toEqual(["a", "a", "b", "c", "a", "b", "a"]);
+  });
+
+  test("that are at fault hold up nobody", async () => {
+    const { inspect } = fileInspector({ scanner: null });
+    const broken = { ...file, bytes: file.bytes.subarray(0, -30) };
+    const kinds = await Promise.all(
+      [broken, file, broken].map(async (one) => (await inspect(one, EVERYBODY, "a")).kind),
+    );
+    expect(kinds).toEqual(["invalid", "clean", "invalid"]);
   });
 });

@@ -9,6 +9,7 @@ import type { MalwareScanner } from "../../ports/malwareScanner.ts";
 import { inspectArchive } from "./archiveInspection.ts";
 import { extensionOfType, type FileFormat, formatOf } from "./fileFormats.ts";
 import { extensionOf, fileNameFault } from "./fileNameRules.ts";
+import { oneAtATime } from "./oneAtATime.ts";
 import { inspectText, textOf } from "./textInspection.ts";
 
 const CLEAN: InspectionResult = { kind: "clean" };
@@ -21,16 +22,19 @@ const FORMATS_OF_TEXT = new Set(["pdf", "ps", "eps", "rtf", "xml", "ics", "vcf",
 
 /** Inspects files by the allow-list: the name, the type that goes with its extension, and the content. */
 export function fileInspector(options: { readonly scanner: MalwareScanner | null }): AttachmentInspector {
+  // One of 1 MB unpacks to 100: several at once would take the time of all who want something else.
+  const archives = oneAtATime();
   return {
     contentTypeOf: (filename, { archiveAttachments }) =>
       formatOf(extensionOf(filename), archiveAttachments)?.type ?? null,
     extensionOf: (contentType) => extensionOfType(contentType) ?? null,
     inspectName: (file, allowances) => inspectName(file, allowances),
-    async inspect(file, allowances) {
+    async inspect(file, allowances, owner) {
       const named = inspectName(file, allowances);
       if (named.kind !== "clean") return named;
       const format = formatOf(extensionOf(file.filename), allowances.archiveAttachments);
-      const fault = format && (await contentFault(file, format));
+      const look = (document: boolean) => archives.run(owner, () => inspectArchive(file.bytes, document));
+      const fault = format && (await contentFault(file, format, look));
       if (fault) return invalid("bytes", `the file ${fault}`);
       return scan(file, options.scanner);
     },
@@ -56,7 +60,11 @@ function inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowan
 }
 
 /** What is wrong with the content, as the end of "the file"; null when nothing is. */
-async function contentFault({ bytes }: InspectedFile, format: FileFormat): Promise<string | null> {
+async function contentFault(
+  { bytes }: InspectedFile,
+  format: FileFormat,
+  lookIntoArchive: (document: boolean) => Promise<string | null>,
+): Promise<string | null> {
   if (bytes.length === 0) return "is empty";
   switch (format.check) {
     case "pdf":
@@ -64,9 +72,9 @@ async function contentFault({ bytes }: InspectedFile, format: FileFormat): Promi
     case "media":
       return (await isFound(bytes, format)) ? null : unlike(format);
     case "office":
-      return (await isFound(bytes, format)) ? inspectArchive(bytes, true) : unlike(format);
+      return (await isFound(bytes, format)) ? lookIntoArchive(true) : unlike(format);
     case "archive":
-      return begins(bytes, "PK") ? inspectArchive(bytes, false) : unlike(format);
+      return begins(bytes, "PK") ? lookIntoArchive(false) : unlike(format);
     case "email":
       return /^[!-9;-~]+:/.test(latin1Head(bytes)) ? null : unlike(format);
     case "signature":

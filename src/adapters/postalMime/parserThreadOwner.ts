@@ -1,3 +1,5 @@
+import { OwnersInTurn } from "../../kernel/ownersInTurn.ts";
+
 /** How long the reading of one mail may take, in ms; one of 16 MB as programs write them takes a tenth of that. */
 const PARSE_MS_MAX = 5_000;
 
@@ -18,7 +20,7 @@ export interface ParserThreadOwner<Result> {
  * mail, with what it has read. One that takes longer than {@link PARSE_MS_MAX} is `tooLong`, and the thread is ended.
  */
 export function parserThreadOwner<Result>(script: string, tooLong: Result): ParserThreadOwner<Result> {
-  const waiting = new Map<string, Job<Result>[]>();
+  const waiting = new OwnersInTurn<Job<Result>>();
   let thread: Worker | null = null;
   let isBusy = false;
 
@@ -28,14 +30,9 @@ export function parserThreadOwner<Result>(script: string, tooLong: Result): Pars
   };
 
   const next = () => {
-    const [owner, jobs = []] = waiting.entries().next().value ?? [];
-    const job = jobs.shift();
+    const job = waiting.next();
     isBusy = job !== undefined;
-    if (owner === undefined || job === undefined) return;
-    // After all others, which are in the order in which they are read.
-    waiting.delete(owner);
-    if (jobs.length > 0) waiting.set(owner, jobs);
-    run(job);
+    if (job !== undefined) run(job);
   };
 
   const run = ({ bytes, settle }: Job<Result>) => {
@@ -63,9 +60,7 @@ export function parserThreadOwner<Result>(script: string, tooLong: Result): Pars
   return {
     parse(bytes, owner) {
       const settle = Promise.withResolvers<Result>();
-      const jobs = waiting.get(owner);
-      if (jobs === undefined) waiting.set(owner, [{ bytes, settle }]);
-      else jobs.push({ bytes, settle });
+      waiting.add(owner, { bytes, settle });
       if (!isBusy) next();
       return settle.promise;
     },

@@ -35,6 +35,7 @@ async function look(deps: Dependencies, id: string, attachment: Attachment): Pro
     return { kind: "rejected", code: "ATTACHMENT_INVALID", reason: "its bytes are no longer there" };
   }
   const limits = await workspaceLimits(deps, workspaceId);
-  const fault = fileFaultOf(await deps.inspector.inspect({ filename, contentType, bytes }, limits));
+  const file = { filename, contentType, bytes };
+  const fault = fileFaultOf(await deps.inspector.inspect(file, limits, workspaceId));
   return fault === null ? { kind: "clean" } : { kind: "rejected", code: fault.code, reason: fault.message };
 }

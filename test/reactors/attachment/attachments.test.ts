@@ -148,10 +148,10 @@ describe("checks", () => {
     const ids = await Promise.all(Array.from({ length: 30 }, () => world.uploaded()));
     const sound = world.inspect;
     let [inHand, most] = [0, 0];
-    world.inspect = async (file, allowances) => {
+    world.inspect = async (file, ...rest) => {
       inHand += 1;
       most = Math.max(most, inHand);
-      const result = await sound(file, allowances);
+      const result = await sound(file, ...rest);
       await Promise.resolve();
       inHand -= 1;
       return result;
@@ -164,9 +164,9 @@ describe("checks", () => {
   test("go on beside a file that cannot be looked into", async () => {
     const stuck = await world.uploaded(pdf("stuck.pdf"));
     const sound = world.inspect;
-    world.inspect = async (file, allowances) => {
+    world.inspect = async (file, ...rest) => {
       if (file.filename === "stuck.pdf") throw away();
-      return sound(file, allowances);
+      return sound(file, ...rest);
     };
     const others = await Promise.all(Array.from({ length: 10 }, () => world.uploaded()));
     await world.start();

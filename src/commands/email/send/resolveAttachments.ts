@@ -95,7 +95,7 @@ export async function resolveAttachments(
     const found =
       file.kind === "upload"
         ? resolveUpload(deps, file.id, uploads)
-        : await resolveDirect(deps, limits, file);
+        : await resolveDirect(deps, { workspaceId, limits }, file);
     if ("code" in found) return refused(found, pointerTo(index, found));
     attachments.push(found);
   }
@@ -155,7 +155,7 @@ function resolveUpload(deps: Dependencies, id: string, uploads: Uploads): Resolv
 
 async function resolveDirect(
   { inspector }: Dependencies,
-  limits: WorkspaceLimits,
+  { workspaceId, limits }: { readonly workspaceId: string; readonly limits: WorkspaceLimits },
   file: Extract<RequestedAttachment, { kind: "direct" }>,
 ): Promise<ResolvedAttachment | FileFault> {
   const filename = normalizedFilename(file.filename);
@@ -164,7 +164,8 @@ async function resolveDirect(
   if (misnamed) return misnamed;
   const content = decodeFile(file.content);
   if ("code" in content) return content;
-  const fault = fileFaultOf(await inspector.inspect({ filename, contentType, bytes: content }, limits));
+  const inspected = { filename, contentType, bytes: content };
+  const fault = fileFaultOf(await inspector.inspect(inspected, limits, workspaceId));
   if (fault) return fault;
   const named = file.contentId === undefined ? {} : { contentId: file.contentId };
   return { filename, contentType, bytes: content.byteLength, ...named, source: { kind: "direct", content } };
