@@ -127,10 +127,7 @@ function isBehind(queue: MailQueueKey, other: MailQueueKey): boolean {
 }
 
 /** Whether a message is left alone, or its workspace or sender. */
-export function isHeld(
-  { id, workspaceId, senderId, authorityId }: DueEmail,
-  held: ReadonlySet<string>,
-): boolean {
+function isHeld({ id, workspaceId, senderId, authorityId }: DueEmail, held: ReadonlySet<string>): boolean {
   return held.has(id) || held.has(workspaceId) || held.has(senderId) || held.has(authorityId);
 }
 

@@ -1,9 +1,4 @@
-import {
-  type DueEmail,
-  type MailLane,
-  type MisdatedEmail,
-  nextReadyAt,
-} from "../../../projections/emails/mailQueue.ts";
+import { type DueEmail, type MailLane, nextReadyAt } from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import type { DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
@@ -23,7 +18,7 @@ import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
 import type { DeliveryContext } from "./deliveryContext.ts";
-import { FairMailQueue, isHeld } from "./fairMailQueue.ts";
+import { FairMailQueue } from "./fairMailQueue.ts";
 import { mailHousekeeping } from "./mailHousekeeping.ts";
 import { readWaitingReason } from "./readWaitingReason.ts";
 import { RelayCircuitBreaker, type RelayPermit } from "./relayCircuitBreaker.ts";
@@ -76,8 +71,6 @@ export class MailDeliveryWorker {
   private readonly scheduler: ClaimScheduler<DueEmail, RelayPermit>;
   /** Of mail that stays inside: it waits neither for the relay nor for a session with it. */
   private readonly simulator: ClaimScheduler<DueEmail, WorkPermit>;
-  /** What is due, though by its time it is not yet. */
-  private misdated: readonly MisdatedEmail[] = [];
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: MailDeliveryWorkerOptions) {
@@ -113,7 +106,10 @@ export class MailDeliveryWorker {
       workspaces: deps.workspaces,
       emails: options.emails,
       isInFlight: (id) => this.scheduler.isInFlight(id) || this.simulator.isInFlight(id),
-      onMisdated: (found) => this.lookAtMisdated(found),
+      onMisdated: (found) => {
+        this.scheduler.offer(found.filter(({ lane }) => lane === "relay"));
+        this.simulator.offer(found.filter(({ lane }) => lane === "simulator"));
+      },
     });
     this.scheduler = new ClaimScheduler({
       ...this.laneOptions("relay"),
@@ -138,22 +134,11 @@ export class MailDeliveryWorker {
       random,
       stopping: this.stopping.signal,
       onTrouble,
-      ready: (now: EpochMs, held: ReadonlySet<string>, limit: number): ReadyItems<DueEmail> => {
-        const { items, more } = this.readDue((db) => queue.look(db, { now, held, limit })) ?? NOTHING_READY;
-        const misdated = this.misdated.filter((email) => email.lane === lane && !isHeld(email, held));
-        return { items: [...items, ...misdated], more };
-      },
+      ready: (now: EpochMs, held: ReadonlySet<string>, limit: number): ReadyItems<DueEmail> =>
+        this.readDue((db) => queue.look(db, { now, held, limit })) ?? NOTHING_READY,
       nextReadyAt: (now: EpochMs) => this.readDue((db) => nextReadyAt(db, lane, now)),
       ownersOf: ({ workspaceId, senderId, authorityId }: DueEmail) => [workspaceId, senderId, authorityId],
     };
-  }
-
-  /** Nothing else would wake the schedulers for it: the read model has not moved. */
-  private lookAtMisdated(found: readonly MisdatedEmail[]): void {
-    this.misdated = found;
-    if (found.length === 0) return;
-    this.scheduler.wake();
-    this.simulator.wake();
   }
 
   private mayClaim(): boolean {

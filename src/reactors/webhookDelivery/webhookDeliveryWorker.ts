@@ -47,8 +47,6 @@ export class WebhookDeliveryWorker {
   private readonly housekeeping: PeriodicWorker;
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
-  /** What is due, though by its time it is not yet. */
-  private misdated: readonly WebhookDeliveryRow[] = [];
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: WebhookDeliveryWorkerOptions) {
@@ -65,7 +63,7 @@ export class WebhookDeliveryWorker {
       deliveries: options.deliveries,
       waitUntilCaughtUp: options.waitUntilCaughtUp,
       isInFlight: (id) => this.scheduler.isInFlight(id),
-      onMisdated: (rows) => this.lookAtMisdated(rows),
+      onMisdated: (rows) => this.scheduler.offer(rows),
     });
     this.scheduler = new ClaimScheduler({
       clock,
@@ -75,10 +73,7 @@ export class WebhookDeliveryWorker {
       inFlightMax: IN_FLIGHT_MAX,
       ready: (now, without, limit) => {
         const items = this.read((db) => readyWebhooks(db, now, [...without], limit)) ?? [];
-        const isFree = ({ id, endpointId }: WebhookDeliveryRow) =>
-          !without.has(id) && !without.has(endpointId);
-        const more = items.length === limit ? "afterThese" : "none";
-        return { items: [...items, ...this.misdated.filter(isFree)], more };
+        return { items, more: items.length === limit ? "afterThese" : "none" };
       },
       nextReadyAt: (now) => this.read((db) => nextWebhookReadyAt(db, now)),
       acquire: () => (this.mayBegin() ? NO_PERMIT : null),
@@ -111,12 +106,6 @@ export class WebhookDeliveryWorker {
     this.stopping.abort();
     const ended = Promise.all([this.running, this.housekeeping.stop()]);
     await stopGracefully(ended, graceMs, this.abandoned);
-  }
-
-  /** Nothing else would wake the scheduler for it: the read model has not moved. */
-  private lookAtMisdated(rows: readonly WebhookDeliveryRow[]): void {
-    this.misdated = rows;
-    if (rows.length > 0) this.scheduler.wake();
   }
 
   /** Whether one more call may begin in this turn of the event loop; if not, the next turn looks again. */

@@ -96,6 +96,8 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
   private readonly working = new Set<Promise<void>>();
   private readonly sleep: AbortableSleep;
   private candidates: Item[] = [];
+  /** What is due though the read model, which goes by times, does not show it: see {@link offer}. */
+  private offered: readonly Item[] = [];
   private isStale = true;
   /** The last look showed nothing new and was not the end: the next goes on from there. */
   private isLookUnfinished = false;
@@ -122,6 +124,13 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
   wake(): void {
     this.isStale = true;
     this.sleep.wakeAll();
+  }
+
+  /** Takes these for due from here on, in place of those before: a clock has misdated them. */
+  offer(items: readonly Item[]): void {
+    this.offered = items;
+    // Nothing else would wake us for them: the read model has not moved.
+    if (items.length > 0) this.wake();
   }
 
   /** There may be a permit again where `acquire` gave none. */
@@ -251,13 +260,17 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
   }
 
   private refill(): void {
-    const { clock, ready, nextReadyAt, random, admission } = this.options;
+    const { clock, ready, nextReadyAt, random, admission, ownersOf } = this.options;
     // What is at hand is still due, and is read again; so is what else their owners have blocked.
     if (admission) for (const item of this.candidates) this.blocked.delete(admission.ownerOf(item));
     const now = clock.now();
     this.endCoolDowns();
     const without = new Set([...this.coolingDown.keys(), ...this.blocked.keys()]);
-    const { items, more } = ready(now, without, CANDIDATES_MAX);
+    const { items: shown, more } = ready(now, without, CANDIDATES_MAX);
+    const offered = this.offered.filter(
+      (item) => ![item.id, ...ownersOf(item)].some((id) => without.has(id)),
+    );
+    const items = [...shown, ...offered];
     this.nextDueAt = nextReadyAt(now) ?? Number.POSITIVE_INFINITY;
     // A page of nothing but what we are at shows all that it can until the read model moves.
     const hasNews = items.some((item) => !this.inFlight.has(item.id) && !this.isActedOn(item));
