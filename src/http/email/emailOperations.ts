@@ -21,7 +21,7 @@ const GetEmailQuery = Closed({
 const filters = {
   idempotency_key: Type.Optional(
     Type.String({
-      description: "The one message accepted under this key; other parameters are then unused.",
+      description: "The one message accepted under this key, where the other filters want it too.",
     }),
   ),
   status: Type.Optional(EmailStatus),

@@ -13,7 +13,7 @@ import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { type MailOwner, mailOwnerId } from "../../kernel/mail/liveOrTestMailOwner.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
-import { type EpochMs, epochMs } from "../../kernel/time.ts";
+import { type EpochMs, epochMs, rfc3339 } from "../../kernel/time.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { catchUpIfInTime, findPage, type ReadModel } from "../lists/caughtUpReads.ts";
@@ -119,7 +119,10 @@ function acceptedEmails(options: EmailsOptions) {
     listEmails: async ({ query, request }) => {
       const owner = principalOf(request);
       const { idempotency_key: key } = query;
-      return key === undefined ? listPage(deps, emails, owner, query) : lookUpByKey(deps, owner, key);
+      const wanted = emailQuery(deps, owner, query);
+      return key === undefined
+        ? listPage(deps, emails, owner, wanted)
+        : lookUpByKey(deps, owner, key, wanted);
     },
     getEmail: async ({ params, query, request }) => {
       const at = decisionInputOf(query.as_of);
@@ -204,13 +207,25 @@ async function reachable(deps: Dependencies, request: Request, id: string): Prom
   return messageId(id);
 }
 
-async function lookUpByKey(deps: Dependencies, owner: MailOwner, key: string) {
+async function lookUpByKey(deps: Dependencies, owner: MailOwner, key: string, wanted: EmailQuery) {
   const view = await readEmailByKey(deps, owner, key.trim());
-  return { data: view === null ? [] : [emailSummaryJson(view)], next_cursor: null };
+  const isFound = view !== null && isWanted(deps, wanted, view);
+  return { data: isFound ? [emailSummaryJson(view)] : [], next_cursor: null };
 }
 
-async function listPage(deps: Dependencies, emails: ReadModel, owner: MailOwner, query: ListEmailsQuery) {
-  const wanted = emailQuery(deps, owner, query);
+/** Whether a message is one of those that a query lists. */
+function isWanted({ keys }: Dependencies, wanted: EmailQuery, { email, content }: EmailView): boolean {
+  const { createdFrom, createdBefore, tag } = wanted;
+  const acceptedAt = rfc3339(email.acceptedAt);
+  if (createdFrom !== undefined && acceptedAt < createdFrom) return false;
+  if (createdBefore !== undefined && acceptedAt >= createdBefore) return false;
+  if (tag !== undefined && !content?.tags?.some((one) => keys.hashTag(wanted.ownerId, one) === tag))
+    return false;
+  const filters = ["status", "senderId", "recipientHash"] as const;
+  return filters.every((name) => wanted[name] === undefined || wanted[name] === email[name]);
+}
+
+async function listPage(deps: Dependencies, emails: ReadModel, owner: MailOwner, wanted: EmailQuery) {
   await catchUpIfInTime(emails);
   const { shown, nextCursor } = await findPage(emails, wanted, listEmails);
   // Addresses and subjects are in the messages' own streams only, so that erasing one stream is enough.

@@ -238,6 +238,31 @@ describe.each(await testStores())("reading on $name", (store) => {
       expect(await byKey("x")).toEqual({ data: [], next_cursor: null });
     });
 
+    test("is shown where the other filters want it too", async () => {
+      const key = newKey();
+      const { json } = await tenant.send(key, message({ tags: ["welcome"] }));
+      const idsWith = async (filters: Readonly<Record<string, string>>) =>
+        (await list(tenant, { idempotency_key: key, ...filters })).data.map(({ id }) => id);
+      const [day, later] = ["2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z"];
+      const wanted = {
+        to: "Ana@example.com",
+        from: SENDER,
+        tag: "welcome",
+        created_from: day,
+        created_before: later,
+      };
+      expect(await idsWith(wanted)).toEqual([json.id]);
+      const others = [
+        { status: "bounced" },
+        { to: "bo@example.com" },
+        { from: "other@example.com" },
+        { tag: "bye" },
+        { created_from: later },
+        { created_before: day },
+      ] as Readonly<Record<string, string>>[];
+      for (const other of others) expect(await idsWith(other)).toEqual([]);
+    });
+
     test("is nothing for another workspace", async () => {
       const key = newKey();
       await tenant.send(key, message());
