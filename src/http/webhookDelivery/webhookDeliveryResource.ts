@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries/queries.ts";
 import type { WebhookHistoryEvent } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import type { AnswerKeeping } from "../../commands/webhookDelivery/webhookPayload.ts";
+import { LEASE_EXPIRED } from "../../domain/webhookDelivery/state.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { rfc3339 } from "../../kernel/time.ts";
@@ -56,10 +57,12 @@ const WebhookAttempt = Closed(
     outcome: OneOf(["running", "delivered", "failed"]),
     ended_at: Nullable(DateTime),
     status_code: Nullable(Type.Integer()),
-    duration_ms: Nullable(Count()),
+    duration_ms: Nullable(Count(), {
+      description: "Null while it runs, and where nobody was there to time it.",
+    }),
     reason: Nullable(Type.String(), {
       description:
-        "Of a failure. `unreachable`: its name has no public address, or nothing there takes a connection with TLS; `tls`: its certificate was not accepted; `timeout`: no answer in time; `broken_answer`: the connection ended before the answer did; `status`: not 2xx; `redirected`: 3xx.",
+        "Of a failure. `unreachable`: its name has no public address, or nothing there takes a connection with TLS; `tls`: its certificate was not accepted; `timeout`: no answer in time; `broken_answer`: the connection ended before the answer did; `status`: not 2xx; `redirected`: 3xx; `lease_expired`: the service that called was not heard of again.",
     }),
     excerpt: Nullable(Type.String(), {
       description: "The beginning of the answer, addresses replaced; null once the content is erased.",
@@ -139,12 +142,14 @@ function ended(
   { type, data }: Ending,
   openAnswer: OpenAnswer,
 ): AttemptAnswer {
+  // Of a lease that ran out the log has its length: how long the call took, nobody was there to say.
+  const isTimed = !("reason" in data && data.reason === LEASE_EXPIRED);
   return {
     ...begun,
     outcome: type === "WebhookDelivered" ? "delivered" : "failed",
     ended_at: at,
     status_code: data.statusCode ?? null,
-    duration_ms: data.durationMs,
+    duration_ms: isTimed ? data.durationMs : null,
     reason: type === "WebhookDelivered" ? null : UNREACHABLE.has(data.reason) ? "unreachable" : data.reason,
     excerpt: openAnswer(data),
   };

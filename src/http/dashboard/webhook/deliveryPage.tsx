@@ -163,6 +163,7 @@ const REASONS: Readonly<Record<string, string>> = {
   broken_answer: "the connection ended before the answer did",
   status: "it did not answer 2xx",
   redirected: "it answered with another address, and nobody follows that",
+  lease_expired: "the service that called was not heard of again",
 };
 
 /** Why an attempt failed, as the end of a sentence. */
