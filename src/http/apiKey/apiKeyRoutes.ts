@@ -1,8 +1,8 @@
 import { listApiKeys } from "../../../projections/apiKeys.ts";
 import { OVERLAP_SECONDS_DEFAULT } from "../../domain/apiKey/decisions.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
-import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
-import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
+import { caughtUpPage, type ReadModel } from "../lists/caughtUpReads.ts";
+import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import {
@@ -43,8 +43,7 @@ export function apiKeysController({ deps, basePath, apiKeys }: ApiKeysOptions) {
     listApiKeys: async ({ query, request }) => {
       const { workspaceId } = principalOf(request);
       const asked = pageRequest(query, isApiKeyId);
-      const db = await caughtUpRows(apiKeys);
-      const page = pageOf(asked, (one) => listApiKeys(db, { workspaceId, ...one }));
+      const page = await caughtUpPage(apiKeys, asked, (db, one) => listApiKeys(db, { workspaceId, ...one }));
       return pageJson(page, (row) => apiKeyJson(deps, row));
     },
     getApiKey: async ({ params: { id }, request }) => existingKey(keys, principalOf(request).workspaceId, id),

@@ -1,9 +1,7 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { listAttachments } from "../../../projections/attachments.ts";
 import { deleteAttachment } from "../../commands/attachment/deleteAttachment.ts";
 import { decodeFile } from "../../commands/attachment/fileFaults.ts";
-import { readAttachment } from "../../commands/attachment/readAttachment.ts";
 import {
   type UploadAttachment,
   type UploadOutcome,
@@ -13,20 +11,20 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { DIRECT_MEMBERS } from "../../commands/email/send/resolveAttachments.ts";
 import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
-import { isUuid } from "../../kernel/ids.ts";
 import { base64Bytes } from "../../kernel/text/base64.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { mediaTypeOf, requireIdentity } from "../body/bodyBytes.ts";
 import { DirectAttachment, NoQuery } from "../body/commonSchemas.ts";
 import { openFilePart } from "../body/multipartFile.ts";
 import { checkBy } from "../body/validation.ts";
-import { findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
+import { type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { pageRequest } from "../lists/cursorPaging.ts";
 import { authorize, authorizeThenRead } from "../server/authorization.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { invalidHeader, Problem, refusedFor } from "../server/problem.ts";
 import { bodyOf, commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
+import { existingUpload, pageOfUploads, uploadIdOf } from "./attachmentHandlers.ts";
 import { attachmentOperations } from "./attachmentOperations.ts";
 import { attachmentJson } from "./attachmentResource.ts";
 
@@ -43,22 +41,15 @@ export function attachmentsController({ deps, basePath, attachments }: Attachmen
       await whenCaughtUp(attachments);
       const { status } = query;
       const wanted = { workspaceId, ...pageRequest(query), ...definedMembers({ status }) };
-      const { shown: rows, nextCursor } = await findPage(attachments, wanted, listAttachments);
-      // File names are in the uploads' own streams only, so that erasing one stream is enough.
-      const found = await attachments.scheduler.mapEach(rows, async ({ id }) => {
-        const upload = await readAttachment(deps, workspaceId, id);
-        return upload === null ? [] : [attachmentJson(id, upload)];
-      });
-      return { data: found.flat(), next_cursor: nextCursor };
+      const { shown: data, nextCursor } = await pageOfUploads({ deps, attachments }, wanted);
+      return { data, next_cursor: nextCursor };
     },
     getAttachment: async ({ params, request }) => {
-      const id = uploadId(params.id);
-      const attachment = await readAttachment(deps, principalOf(request).workspaceId, id);
-      if (attachment === null) throw new Problem("NOT_FOUND");
-      return attachmentJson(id, attachment);
+      const id = uploadIdOf(params.id);
+      return attachmentJson(id, await existingUpload(deps, principalOf(request).workspaceId, id));
     },
     deleteAttachment: async ({ params, request, set }) => {
-      const outcome = await deleteAttachment(deps, uploadId(params.id), commandContextOf(request, deps));
+      const outcome = await deleteAttachment(deps, uploadIdOf(params.id), commandContextOf(request, deps));
       if (outcome === "notFound") throw new Problem("NOT_FOUND");
       set.status = 204;
     },
@@ -129,10 +120,4 @@ function fileOf(body: unknown): Pick<UploadAttachment, "filename" | "contentType
   const bytes = decodeFile(content);
   if ("code" in bytes) throw refusal(bytes, false);
   return { filename, contentType, chunks: [bytes], close: async () => {} };
-}
-
-/** The id as streams know it; what is no uuid is nobody's upload. */
-function uploadId(text: string): string {
-  if (!isUuid(text)) throw new Problem("NOT_FOUND");
-  return text.toLowerCase();
 }

@@ -1,7 +1,7 @@
-import type { PageQuery, RowPage } from "../../../projections/keysetList.ts";
+import type { KeysetCursor, PageQuery, RowPage } from "../../../projections/keysetList.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type Problem, unavailable } from "../server/problem.ts";
-import { encodeCursor, type Page } from "./cursorPaging.ts";
+import { encodeCursor, type Page, pageOf } from "./cursorPaging.ts";
 import type { ReadScheduler } from "./readScheduler.ts";
 
 /**
@@ -45,6 +45,16 @@ export async function caughtUpRowsIfInTime(model: ReadModel): Promise<ReadDataba
   await catchUpIfInTime(model);
   await model.scheduler.nextRead();
   return model.db;
+}
+
+/** A page of a list that holds everything that was written before the call through any instance; else 503. */
+export async function caughtUpPage<Row extends KeysetCursor>(
+  model: ReadModel,
+  request: PageQuery,
+  list: (db: ReadDatabase, page: PageQuery) => readonly Row[],
+): Promise<Page<Row>> {
+  const db = await caughtUpRows(model);
+  return pageOf(request, (page) => list(db, page));
 }
 
 /** Waits until the rows hold everything that was written before the call through any instance; else 503. */

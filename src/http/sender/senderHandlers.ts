@@ -1,4 +1,5 @@
-import { countSenders } from "../../../projections/senders.ts";
+import type { PageQuery } from "../../../projections/keysetList.ts";
+import { countSenders, listSenders } from "../../../projections/senders.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { type NewSender, newSender, senderIdOf, setSender } from "../../commands/sender/manageSender.ts";
 import { readSender, type SenderView } from "../../commands/sender/readSender.ts";
@@ -6,7 +7,8 @@ import { queueStreamWrite } from "../../commands/streamWriteQueue.ts";
 import { SENDERS_MAX } from "../../domain/sender/decisions.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
-import { caughtUpRowsIfInTime, type ReadModel } from "../lists/caughtUpReads.ts";
+import { caughtUpPage, caughtUpRowsIfInTime, type ReadModel } from "../lists/caughtUpReads.ts";
+import type { Page } from "../lists/cursorPaging.ts";
 import { Problem } from "../server/problem.ts";
 
 interface AddingOptions {
@@ -55,6 +57,19 @@ export async function existingSender(
   const view = isSenderId(id) ? await readSender(deps, workspaceId, id) : null;
   if (view === null) throw new Problem("NOT_FOUND");
   return view;
+}
+
+/** A page of a workspace's senders, newest first. Addresses are in their own streams only. */
+export async function pageOfSenders(
+  { deps, senders }: AddingOptions,
+  workspaceId: string,
+  request: PageQuery,
+): Promise<Page<SenderView>> {
+  const { shown: rows, nextCursor } = await caughtUpPage(senders, request, (db, page) =>
+    listSenders(db, { workspaceId, ...page }),
+  );
+  const shown = await senders.scheduler.mapEach(rows, ({ id }) => existingSender(deps, workspaceId, id));
+  return { shown, nextCursor };
 }
 
 /** Disables or enables a sender of the workspace, and answers it as it is then. Throws NOT_FOUND. */

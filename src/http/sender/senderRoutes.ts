@@ -1,15 +1,20 @@
 import { Elysia } from "elysia";
-import { listSenders } from "../../../projections/senders.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { SenderView } from "../../commands/sender/readSender.ts";
 import { confirmVerificationLink, readVerificationLink } from "../../commands/sender/verificationLink.ts";
-import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
-import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
+import type { ReadModel } from "../lists/caughtUpReads.ts";
+import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { addedSender } from "./addSenderRequest.ts";
-import { addOrRenameSender, existingSender, isSenderId, switchExistingSender } from "./senderHandlers.ts";
+import {
+  addOrRenameSender,
+  existingSender,
+  isSenderId,
+  pageOfSenders,
+  switchExistingSender,
+} from "./senderHandlers.ts";
 import { senderOperations } from "./senderOperations.ts";
 import { senderJson } from "./senderResource.ts";
 import type { SenderVerification } from "./senderVerification.ts";
@@ -36,11 +41,7 @@ export function sendersController({ deps, basePath, senders, verification }: Sen
     listSenders: async ({ query, request }) => {
       const { workspaceId } = principalOf(request);
       const asked = pageRequest(query, isSenderId);
-      const db = await caughtUpRows(senders);
-      const { shown: rows, nextCursor } = pageOf(asked, (page) => listSenders(db, { workspaceId, ...page }));
-      // Addresses are in the senders' own streams only.
-      const shown = await senders.scheduler.mapEach(rows, ({ id }) => existingSender(deps, workspaceId, id));
-      return pageJson({ shown, nextCursor }, json);
+      return pageJson(await pageOfSenders({ deps, senders }, workspaceId, asked), json);
     },
     getSender: async ({ params, request }) =>
       json(await existingSender(deps, principalOf(request).workspaceId, params.id)),

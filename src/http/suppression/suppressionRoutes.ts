@@ -1,18 +1,15 @@
-import {
-  listSuppressions,
-  type SuppressionQuery,
-  type SuppressionRow,
-} from "../../../projections/suppressions.ts";
+import { listSuppressions, type SuppressionQuery } from "../../../projections/suppressions.ts";
 import {
   addSuppression,
   readSuppression,
   readSuppressionAt,
   removeSuppression,
+  type Suppression,
 } from "../../commands/suppression/manageSuppressions.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
 import { catchUpIfInTime, findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
-import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
+import { createdRange, type Page, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
@@ -39,13 +36,8 @@ export function suppressionsController({ deps, basePath, suppressions }: Suppres
       return suppressionJson(suppression);
     },
     listSuppressions: async ({ query, request }) => {
-      await whenCaughtUp(suppressions);
       const wanted = suppressionQuery(principalOf(request).workspaceId, query);
-      const { shown: rows, nextCursor } = await findPage(suppressions, wanted, listSuppressions);
-      // Addresses are in the recipients' own streams only, so that erasing one stream is enough.
-      const read = (row: SuppressionRow) => readSuppressionAt(deps.store, row);
-      const shown = await suppressions.scheduler.mapEach(rows, read);
-      return pageJson({ shown, nextCursor }, suppressionJson);
+      return pageJson(await pageOfSuppressions({ deps, suppressions }, wanted), suppressionJson);
     },
     getSuppression: async ({ params, request }) => {
       const { workspaceId } = principalOf(request);
@@ -62,6 +54,18 @@ export function suppressionsController({ deps, basePath, suppressions }: Suppres
       set.status = 204;
     },
   });
+}
+
+/** A page of suppressions as they are now; else 503. */
+export async function pageOfSuppressions(
+  { deps, suppressions }: Pick<SuppressionsOptions, "deps" | "suppressions">,
+  query: SuppressionQuery,
+): Promise<Page<Suppression>> {
+  await whenCaughtUp(suppressions);
+  const { shown: rows, nextCursor } = await findPage(suppressions, query, listSuppressions);
+  // Addresses are in the recipients' own streams only, so that erasing one stream is enough.
+  const shown = await suppressions.scheduler.mapEach(rows, (row) => readSuppressionAt(deps.store, row));
+  return { shown, nextCursor };
 }
 
 /** The address of a path; what is no address is nobody's. */

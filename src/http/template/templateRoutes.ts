@@ -5,8 +5,8 @@ import { type TemplateLocation, viewVersion } from "../../commands/template/mana
 import { renderVersion } from "../../commands/template/renderForSend.ts";
 import { templateStatus } from "../../domain/template/state.ts";
 import { checkRules } from "../body/validation.ts";
-import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
-import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
+import { caughtUpPage, type ReadModel } from "../lists/caughtUpReads.ts";
+import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { Problem, refusedFor } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
@@ -47,12 +47,10 @@ export function templatesController({ deps, basePath, templates }: TemplatesOpti
     },
     listTemplates: async ({ query, request }) => {
       const { workspaceId } = principalOf(request);
-      const asked = pageRequest(query);
-      const db = await caughtUpRows(templates);
-      return pageJson(
-        pageOf(asked, (page) => listTemplates(db, workspaceId, page)),
-        templateJson,
+      const page = await caughtUpPage(templates, pageRequest(query), (db, one) =>
+        listTemplates(db, workspaceId, one),
       );
+      return pageJson(page, templateJson);
     },
     getTemplate: async ({ params, request }) => shownTemplate(deps, templateLocationOf(request, params.id)),
     deleteTemplate: async ({ params, request, set }) => {

@@ -1,5 +1,6 @@
 import { type TProperties, Type } from "@sinclair/typebox";
 import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from "../../domain/webhookEventTypes.ts";
+import { capitalized } from "../../kernel/text/capitalized.ts";
 import { AnyName, DateTime, Nullable, Uuid } from "../body/commonSchemas.ts";
 import { EmailStatus } from "../email/emailResource.ts";
 import { BounceSource, FeedbackSource, FeedbackType } from "../email/emailTimeline.ts";
@@ -141,7 +142,7 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
 
 /** `email.delivery_delayed` as a name of a schema: `EmailDeliveryDelayedEvent`. */
 function schemaName(type: WebhookEventType): string {
-  const words = type.split(/[._]/).map((word) => word.slice(0, 1).toUpperCase() + word.slice(1));
+  const words = type.split(/[._]/).map(capitalized);
   return `${words.join("")}Event`;
 }
 

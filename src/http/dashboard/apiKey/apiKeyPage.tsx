@@ -2,14 +2,15 @@
 
 import type { FC } from "hono/jsx";
 import type { Scope } from "../../../domain/apiKey/scopes.ts";
+import type { NewKey } from "../../apiKey/apiKeyHandlers.ts";
 import type { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Refusal } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Copyable, Facts, Pager, RowTable } from "../components/list.tsx";
+import { Copyable, Facts, RowList } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Hour, Time } from "../components/time.tsx";
-import type { PageContext } from "../frame/dashboardRoute.ts";
+import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 
 /** A key as the API shows it: without its secret. */
 export type ApiKeyJson = ReturnType<typeof apiKeyJson>;
@@ -27,52 +28,52 @@ export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
   "workspace:manage": "manage keys, pause sending, erase, read the audit log",
 };
 
-interface ApiKeyListProps {
-  readonly context: PageContext;
-  readonly keys: readonly ApiKeyJson[];
-  readonly nextCursor: string | null;
-}
+/** The list of keys, and the pages above that of a key. */
+export const API_KEYS = [{ path: "/api-keys", title: "API keys" }];
 
 /** The keys of a workspace, newest first. */
-export const ApiKeyList: FC<ApiKeyListProps> = ({ context, keys, nextCursor }) => (
-  <>
-    <Heading title="API keys">
-      <LinkButton href={context.to("/api-keys/new")} label="Create a key" kind="primary" />
-    </Heading>
-    <RowTable
-      label="API keys, newest first"
-      rows={keys}
-      idOf={({ id }) => id}
-      linkOf={({ id }) => context.to(`/api-keys/${id}`)}
-      columns={[
-        { title: "Name", cell: ({ name, test }) => (test ? `${name} (test)` : name) },
-        { title: "State", cell: ({ status }) => <Status status={status} /> },
-        {
-          title: "Scopes",
-          cell: ({ scopes }) => <span class="clip short">{scopes.join(", ")}</span>,
-          isMinor: true,
-        },
-        {
-          title: "Last used",
-          cell: ({ last_used_at: at }) => (at === null ? "never" : <Hour from={at} />),
-          isMinor: true,
-        },
-        {
-          title: "Expires",
-          cell: ({ expires_at: at }) => (at === null ? "never" : <Time at={at} />),
-          isMinor: true,
-        },
-      ]}
-    />
-    <Pager context={context} path="/api-keys" nextCursor={nextCursor} />
-  </>
-);
-
-interface ApiKeyPageProps {
-  readonly context: PageContext;
-  readonly apiKey: ApiKeyJson;
-  /** Why a form was refused. */
-  readonly refusal: string | null;
+export function apiKeyListPage(
+  context: PageContext,
+  keys: readonly ApiKeyJson[],
+  nextCursor: string | null,
+): Page {
+  return {
+    title: "API keys",
+    body: (
+      <>
+        <Heading title="API keys">
+          <LinkButton href={context.to("/api-keys/new")} label="Create a key" kind="primary" />
+        </Heading>
+        <RowList
+          context={context}
+          path="/api-keys"
+          label="API keys, newest first"
+          rows={keys}
+          nextCursor={nextCursor}
+          empty={null}
+          columns={[
+            { title: "Name", cell: ({ name, test }) => (test ? `${name} (test)` : name) },
+            { title: "State", cell: ({ status }) => <Status status={status} /> },
+            {
+              title: "Scopes",
+              cell: ({ scopes }) => <span class="clip short">{scopes.join(", ")}</span>,
+              isMinor: true,
+            },
+            {
+              title: "Last used",
+              cell: ({ last_used_at: at }) => (at ? <Hour from={at} /> : "never"),
+              isMinor: true,
+            },
+            {
+              title: "Expires",
+              cell: ({ expires_at: at }) => (at ? <Time at={at} /> : "never"),
+              isMinor: true,
+            },
+          ]}
+        />
+      </>
+    ),
+  };
 }
 
 const KeyLink: FC<{ readonly context: PageContext; readonly id: string }> = ({ context, id }) => (
@@ -91,74 +92,85 @@ const Each: FC<{ readonly texts: readonly string[] }> = ({ texts }) => (
   </>
 );
 
-/** One key: what it may do, where it comes from, and what can be done about it. */
-export const ApiKeyPage: FC<ApiKeyPageProps> = ({ context, apiKey, refusal }) => {
+/** One key: what it may do, where it comes from, and what can be done about it. `refused` says why a form was. */
+export function apiKeyPage(
+  context: PageContext,
+  apiKey: ApiKeyJson,
+  refused?: { readonly status: number; readonly text: string },
+): Page {
   const { id, name, status, scopes, senders, client_ranges: ranges } = apiKey;
-  return (
-    <>
-      <Heading title={name} beside={<Status status={status} />}>
-        {status === "active" ? (
-          <>
-            <LinkButton href={context.to(`/api-keys/${id}/rotate`)} label="Rotate…" asks />
-            <LinkButton href={context.to(`/api-keys/${id}/revoke`)} label="Revoke…" kind="danger" asks />
-          </>
-        ) : null}
-      </Heading>
-      <Refusal text={refusal} />
-      {id === context.principal.keyId ? <p class="notice">You are logged in with this key.</p> : null}
-      <Facts
-        facts={[
-          ["Id", <Copyable text={id} label="the id" />],
-          ["Mail", apiKey.test ? "test mail: it stays inside" : "live"],
-          [
-            "May",
-            scopes.length === 0
-              ? "nothing: it has no scopes"
-              : scopes.map((scope) => (
-                  <div>
-                    <code>{scope}</code> <span class="soft">{SCOPE_MEANINGS[scope as Scope]}</span>
-                  </div>
-                )),
-          ],
-          ["Sends from", senders === null ? "every sender of the workspace" : <Each texts={senders} />],
-          ["Accepted from", ranges === null ? "every address" : <Each texts={ranges} />],
-          ["Last used", apiKey.last_used_at === null ? "never" : <Hour from={apiKey.last_used_at} />],
-          ["Expires", apiKey.expires_at === null ? "never" : <Time at={apiKey.expires_at} />],
-          ["Created", <Time at={apiKey.created_at} />],
-          [
-            "Issued by",
-            apiKey.issued_by === null ? (
-              "whoever runs the service"
-            ) : (
-              <KeyLink context={context} id={apiKey.issued_by} />
-            ),
-          ],
-          ...(apiKey.rotated_from === null
-            ? []
-            : ([["Took the place of", <KeyLink context={context} id={apiKey.rotated_from} />]] as const)),
-        ]}
-      />
-    </>
-  );
-};
+  return {
+    title: name,
+    above: API_KEYS,
+    ...(refused && { status: refused.status }),
+    body: (
+      <>
+        <Heading title={name} beside={<Status status={status} />}>
+          {status === "active" ? (
+            <>
+              <LinkButton href={context.to(`/api-keys/${id}/rotate`)} label="Rotate…" asks />
+              <LinkButton href={context.to(`/api-keys/${id}/revoke`)} label="Revoke…" kind="danger" asks />
+            </>
+          ) : null}
+        </Heading>
+        <Refusal text={refused?.text} />
+        {id === context.principal.keyId ? <p class="notice">You are logged in with this key.</p> : null}
+        <Facts
+          facts={[
+            ["Id", <Copyable text={id} label="the id" />],
+            ["Mail", apiKey.test ? "test mail: it stays inside" : "live"],
+            [
+              "May",
+              scopes.length === 0
+                ? "nothing: it has no scopes"
+                : scopes.map((scope) => (
+                    <div>
+                      <code>{scope}</code> <span class="soft">{SCOPE_MEANINGS[scope as Scope]}</span>
+                    </div>
+                  )),
+            ],
+            ["Sends from", senders === null ? "every sender of the workspace" : <Each texts={senders} />],
+            ["Accepted from", ranges === null ? "every address" : <Each texts={ranges} />],
+            ["Last used", apiKey.last_used_at === null ? "never" : <Hour from={apiKey.last_used_at} />],
+            ["Expires", apiKey.expires_at === null ? "never" : <Time at={apiKey.expires_at} />],
+            ["Created", <Time at={apiKey.created_at} />],
+            [
+              "Issued by",
+              apiKey.issued_by === null ? (
+                "whoever runs the service"
+              ) : (
+                <KeyLink context={context} id={apiKey.issued_by} />
+              ),
+            ],
+            ...(apiKey.rotated_from === null
+              ? []
+              : ([["Took the place of", <KeyLink context={context} id={apiKey.rotated_from} />]] as const)),
+          ]}
+        />
+      </>
+    ),
+  };
+}
 
-/** The only page that ever shows a key itself. */
-export const NewKeyPage: FC<{
-  readonly context: PageContext;
-  readonly id: string;
-  readonly secret: string;
-}> = ({ context, id, secret }) => (
-  <>
-    <Heading title="Copy the new key" />
-    <p>This page alone shows it. Nobody can read it again later, not even whoever runs the service.</p>
-    <div class="card">
-      <Copyable text={secret} label="the key" />
-    </div>
-    <p>
-      Keep it where secrets are kept, and send it as <code>Authorization: Bearer …</code>.
-    </p>
-    <p class="actions">
-      <LinkButton href={context.to(`/api-keys/${id}`)} label="I have copied it" kind="primary" />
-    </p>
-  </>
-);
+/** The only page that ever shows a key itself. It is in no address and in no cookie, so it cannot be had again. */
+export function newKeyPage(context: PageContext, { id, key }: NewKey): Page {
+  return {
+    title: "The new key",
+    above: API_KEYS,
+    body: (
+      <>
+        <Heading title="Copy the new key" />
+        <p>This page alone shows it. Nobody can read it again later, not even whoever runs the service.</p>
+        <div class="card">
+          <Copyable text={key} label="the key" />
+        </div>
+        <p>
+          Keep it where secrets are kept, and send it as <code>Authorization: Bearer …</code>.
+        </p>
+        <p class="actions">
+          <LinkButton href={context.to(`/api-keys/${id}`)} label="I have copied it" kind="primary" />
+        </p>
+      </>
+    ),
+  };
+}

@@ -14,8 +14,7 @@ import {
 import { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
 import { IssueApiKeyBody } from "../../apiKey/issueApiKeyRequest.ts";
 import { checkBy } from "../../body/validation.ts";
-import { catchUpIfInTime, caughtUpRows } from "../../lists/caughtUpReads.ts";
-import { pageOf } from "../../lists/cursorPaging.ts";
+import { catchUpIfInTime, caughtUpPage, caughtUpRows } from "../../lists/caughtUpReads.ts";
 import { invalid } from "../../server/problem.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import { CheckBox, Select } from "../components/form.tsx";
@@ -25,14 +24,13 @@ import { fieldOf } from "../frame/formBody.ts";
 import { formFaults } from "../frame/formFaults.ts";
 import { afterCursor } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
-import { type ApiKeyJson, ApiKeyList, ApiKeyPage, NewKeyPage } from "./apiKeyPage.tsx";
-import { type NewApiKeyForm, NewApiKeyPage } from "./newApiKeyPage.tsx";
+import { API_KEYS, type ApiKeyJson, apiKeyListPage, apiKeyPage, newKeyPage } from "./apiKeyPage.tsx";
+import { FIELD_TIME_CHARACTERS, type NewApiKeyForm, newApiKeyPage } from "./newApiKeyPage.tsx";
 
 const PAGE_ITEMS = 50;
 const PATH = "/api-keys";
 const ONE = `${PATH}/:id`;
 const SCOPE = "workspace:manage";
-const ABOVE = [{ path: PATH, title: "API keys" }];
 
 const OVERLAPS = [
   { value: "0", label: "None: it ends at once" },
@@ -58,88 +56,43 @@ function keyOf(options: DashboardOptions, { workspaceId, params }: PageContext):
 }
 
 function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  const issuerOf = ({ workspaceId, principal }: PageContext) =>
-    existingKey(keysOf(options), workspaceId, principal.keyId);
-  const newPage = async (context: PageContext, form: NewApiKeyForm | null): Promise<Page> => {
-    const issuer = await issuerOf(context);
-    return {
-      title: "Create an API key",
-      above: ABOVE,
-      ...(form?.faults ? { status: form.faults.status } : {}),
-      body: <NewApiKeyPage context={context} issuer={issuer} form={form ?? emptyForm(issuer)} />,
-    };
-  };
+  const newPage = async (context: PageContext, form?: NewApiKeyForm): Promise<Page> =>
+    newApiKeyPage(
+      context,
+      await existingKey(keysOf(options), context.workspaceId, context.principal.keyId),
+      form,
+    );
   return [
-    get(PATH, SCOPE, (context) => listPage(options, context)),
-    get(`${PATH}/new`, SCOPE, (context) => newPage(context, null)),
+    get(PATH, SCOPE, async (context) => {
+      const { workspaceId } = context;
+      const request = { limit: PAGE_ITEMS, ...afterCursor(context, isApiKeyId) };
+      const { shown, nextCursor } = await caughtUpPage(options.readModel("api-keys"), request, (db, page) =>
+        listApiKeys(db, { workspaceId, ...page }),
+      );
+      return apiKeyListPage(
+        context,
+        shown.map((row) => apiKeyJson(options.deps, row)),
+        nextCursor,
+      );
+    }),
+    get(`${PATH}/new`, SCOPE, (context) => newPage(context)),
     post(PATH, SCOPE, async (context) => {
       const { body, form } = requestedKey(context.form);
       try {
         checkBody(body);
         const made = await issueOnRequest(keysOf(options), context.principal, body, context.commandContext());
-        return await newKeyPage(options, context, made);
+        return await shownNewKey(options, context, made);
       } catch (error) {
         return newPage(context, { ...form, faults: formFaults(error) });
       }
     }),
-    get(ONE, SCOPE, async (context) => keyPage(context, await keyOf(options, context))),
+    get(ONE, SCOPE, async (context) => apiKeyPage(context, await keyOf(options, context))),
   ];
 }
 
-async function listPage(options: DashboardOptions, context: PageContext): Promise<Page> {
-  const { workspaceId } = context;
-  const request = { limit: PAGE_ITEMS, ...afterCursor(context, isApiKeyId) };
-  const db = await caughtUpRows(options.readModel("api-keys"));
-  const { shown, nextCursor } = pageOf(request, (page) => listApiKeys(db, { workspaceId, ...page }));
-  return {
-    title: "API keys",
-    body: (
-      <ApiKeyList
-        context={context}
-        keys={shown.map((row) => apiKeyJson(options.deps, row))}
-        nextCursor={nextCursor}
-      />
-    ),
-  };
-}
-
-function keyPage(
-  context: PageContext,
-  apiKey: ApiKeyJson,
-  refused?: { readonly status: number; readonly text: string },
-): Page {
-  return {
-    title: apiKey.name,
-    above: ABOVE,
-    ...(refused === undefined ? {} : { status: refused.status }),
-    body: <ApiKeyPage context={context} apiKey={apiKey} refusal={refused?.text ?? null} />,
-  };
-}
-
-/** Shows a key that was made a moment ago. It is in no address and in no cookie, so this page cannot be had again. */
-async function newKeyPage(
-  options: DashboardOptions,
-  context: PageContext,
-  { id, key }: NewKey,
-): Promise<Page> {
+async function shownNewKey(options: DashboardOptions, context: PageContext, made: NewKey): Promise<Page> {
   await catchUpIfInTime(options.readModel("api-keys"));
-  return { title: "The new key", above: ABOVE, body: <NewKeyPage context={context} id={id} secret={key} /> };
-}
-
-/** `2030-01-31T12:00`, as a field for a time holds it. */
-const FIELD_TIME_CHARACTERS = 16;
-
-/** A new key is bound as its issuer is: it may be bound to less, and not to more. */
-function emptyForm({ expires_at: expiresAt, senders, client_ranges: ranges }: ApiKeyJson): NewApiKeyForm {
-  return {
-    name: "",
-    scopes: [],
-    expiresAt: expiresAt?.slice(0, FIELD_TIME_CHARACTERS) ?? "",
-    senders: senders?.join("\n") ?? "",
-    clientRanges: ranges?.join("\n") ?? "",
-    isTest: false,
-    faults: null,
-  };
+  return newKeyPage(context, made);
 }
 
 function linesOf(text: string): readonly string[] {
@@ -186,12 +139,11 @@ function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
       const { id, name } = await keyOf(options, context);
       return confirmationPage(context, {
         title: `Rotate ${name}`,
-        above: [...ABOVE, { path: `${PATH}/${id}`, title: name }],
+        above: [...API_KEYS, { path: `${PATH}/${id}`, title: name }],
         action: `${PATH}/${id}/rotate`,
         verb: "Rotate",
         text: (
           <>
-            {" "}
             <p>
               A new key that may do the same is shown once. The old one goes on for a while, then ends for
               good.
@@ -212,14 +164,11 @@ function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
         const overlapSeconds = overlapOf(fieldOf(context.form, "overlap_seconds"));
         const rotation = { id: apiKey.id, overlapSeconds };
         const commandContext = context.commandContext();
-        return await newKeyPage(
-          options,
-          context,
-          await rotateOnRequest(keysOf(options), context.principal, rotation, commandContext),
-        );
+        const made = await rotateOnRequest(keysOf(options), context.principal, rotation, commandContext);
+        return await shownNewKey(options, context, made);
       } catch (error) {
         const { status, whole, fields } = formFaults(error);
-        return keyPage(context, apiKey, { status, text: whole ?? rotationFault(fields) });
+        return apiKeyPage(context, apiKey, { status, text: whole ?? rotationFault(fields) });
       }
     }),
   ];
@@ -264,13 +213,12 @@ function revocationRoutes(options: DashboardOptions): readonly DashboardRoute[] 
 function revocationPage(context: PageContext, { id, name }: ApiKeyJson, children: number): Page {
   return confirmationPage(context, {
     title: `Revoke ${name}`,
-    above: [...ABOVE, { path: `${PATH}/${id}`, title: name }],
+    above: [...API_KEYS, { path: `${PATH}/${id}`, title: name }],
     action: `${PATH}/${id}/revoke`,
     verb: "Revoke",
     isDangerous: true,
     text: (
       <>
-        {" "}
         <p>
           Within a second it opens nothing, and whatever uses it fails. This cannot be undone.
           {id === context.principal.keyId ? " You are logged in with it, so this logs you out." : ""}

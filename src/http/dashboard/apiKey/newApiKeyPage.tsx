@@ -6,9 +6,9 @@ import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/shownNameFault.t
 import { CheckBox, EntryForm, Field, TextArea } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Time } from "../components/time.tsx";
-import type { PageContext } from "../frame/dashboardRoute.ts";
+import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
-import { type ApiKeyJson, SCOPE_MEANINGS } from "./apiKeyPage.tsx";
+import { API_KEYS, type ApiKeyJson, SCOPE_MEANINGS } from "./apiKeyPage.tsx";
 
 /** What the form that creates a key held, and what is wrong with it. */
 export interface NewApiKeyForm {
@@ -22,82 +22,101 @@ export interface NewApiKeyForm {
   readonly faults: FormFaults | null;
 }
 
-interface NewApiKeyPageProps {
-  readonly context: PageContext;
-  /** The key of the session: a new one gets no more than it has. */
-  readonly issuer: ApiKeyJson;
-  readonly form: NewApiKeyForm;
+/** `2030-01-31T12:00`, as a field for a time holds it. */
+export const FIELD_TIME_CHARACTERS = 16;
+
+/** A new key is bound as its issuer is: it may be bound to less, and not to more. */
+function emptyForm({ expires_at: expiresAt, senders, client_ranges: ranges }: ApiKeyJson): NewApiKeyForm {
+  return {
+    name: "",
+    scopes: [],
+    expiresAt: expiresAt?.slice(0, FIELD_TIME_CHARACTERS) ?? "",
+    senders: senders?.join("\n") ?? "",
+    clientRanges: ranges?.join("\n") ?? "",
+    isTest: false,
+    faults: null,
+  };
 }
 
-/** The form that creates a key. */
-export const NewApiKeyPage: FC<NewApiKeyPageProps> = ({ context, issuer, form }) => (
-  <>
-    <Heading title="Create an API key" />
-    <EntryForm
-      context={context}
-      action="/api-keys"
-      refusal={form.faults?.whole}
-      verb="Create"
-      cancelTo="/api-keys"
-    >
-      <Field
-        name="name"
-        label="Name"
-        value={form.name}
-        hint="What it is for: the service or the person that will use it."
-        fault={form.faults?.fields.name}
-        maxLength={SHOWN_NAME_CHARACTERS_MAX}
-        isRequired
-      />
-      <CheckBox
-        name="test"
-        value="true"
-        isChecked={form.isTest}
-        label={
-          <>
-            Test key{" "}
-            <span class="soft">
-              Its mail stays inside and is listed apart. It can hold {TEST_SCOPES.join(", ")}.
-            </span>
-          </>
-        }
-      />
-      <Scopes context={context} form={form} />
-      <Field
-        name="expires_at"
-        label="Expires (UTC)"
-        type="datetime-local"
-        isUtc
-        value={form.expiresAt}
-        hint={
-          issuer.expires_at === null ? "Empty: never." : "No later than the key that you are logged in with."
-        }
-        fault={form.faults?.fields.expires_at}
-      />
-      {issuer.expires_at === null ? null : <Lasting context={context} expiresAt={issuer.expires_at} />}
-      <TextArea
-        name="senders"
-        label="May send from"
-        value={form.senders}
-        rows={3}
-        hint="Addresses and domains, one a line. Empty: every sender of the workspace."
-        fault={form.faults?.fields.senders}
-        isCode
-      />
-      <TextArea
-        name="client_ranges"
-        label="Accepted from"
-        value={form.clientRanges}
-        rows={3}
-        hint="IP addresses and ranges such as 203.0.113.0/24, one a line. Empty: every address."
-        fault={form.faults?.fields.client_ranges}
-        isCode
-      />
-    </EntryForm>
-  </>
-);
+/** The form that creates a key. `issuer` is the key of the session: a new one gets no more than it has. */
+export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, form = emptyForm(issuer)): Page {
+  const { faults } = form;
+  return {
+    title: "Create an API key",
+    above: API_KEYS,
+    ...(faults && { status: faults.status }),
+    body: (
+      <>
+        <Heading title="Create an API key" />
+        <EntryForm
+          context={context}
+          action="/api-keys"
+          refusal={faults?.whole}
+          verb="Create"
+          cancelTo="/api-keys"
+        >
+          <Field
+            name="name"
+            label="Name"
+            value={form.name}
+            hint="What it is for: the service or the person that will use it."
+            fault={faults?.fields.name}
+            maxLength={SHOWN_NAME_CHARACTERS_MAX}
+            isRequired
+          />
+          <CheckBox
+            name="test"
+            value="true"
+            isChecked={form.isTest}
+            label={
+              <>
+                Test key{" "}
+                <span class="soft">
+                  Its mail stays inside and is listed apart. It can hold {TEST_SCOPES.join(", ")}.
+                </span>
+              </>
+            }
+          />
+          <Scopes context={context} form={form} />
+          <Field
+            name="expires_at"
+            label="Expires (UTC)"
+            type="datetime-local"
+            isUtc
+            value={form.expiresAt}
+            hint={
+              issuer.expires_at === null
+                ? "Empty: never."
+                : "No later than the key that you are logged in with."
+            }
+            fault={faults?.fields.expires_at}
+          />
+          {issuer.expires_at === null ? null : <Lasting context={context} expiresAt={issuer.expires_at} />}
+          <TextArea
+            name="senders"
+            label="May send from"
+            value={form.senders}
+            rows={3}
+            hint="Addresses and domains, one a line. Empty: every sender of the workspace."
+            fault={faults?.fields.senders}
+            isCode
+          />
+          <TextArea
+            name="client_ranges"
+            label="Accepted from"
+            value={form.clientRanges}
+            rows={3}
+            hint="IP addresses and ranges such as 203.0.113.0/24, one a line. Empty: every address."
+            fault={faults?.fields.client_ranges}
+            isCode
+          />
+        </EntryForm>
+      </>
+    ),
+  };
+}
 
-const Scopes: FC<Pick<NewApiKeyPageProps, "context" | "form">> = ({ context, form }) => (
+const Scopes: FC<{ readonly context: PageContext; readonly form: NewApiKeyForm }> = ({ context, form }) => (
   <fieldset aria-describedby={form.faults?.fields.scopes ? "scopes-fault" : undefined}>
     <legend>What it may do</legend>
     {SCOPES.filter((scope) => context.may(scope)).map((scope) => (

@@ -3,18 +3,19 @@
 import type { FC } from "hono/jsx";
 import { FILE_BYTES_MAX } from "../../../domain/attachment/limits.ts";
 import { bytesText, grouped } from "../../../kernel/text/readableNumbers.ts";
+import type { EpochMs } from "../../../kernel/time.ts";
 import type { attachmentJson } from "../../attachment/attachmentResource.ts";
-import { RowsToCome } from "../components/buildNotice.tsx";
 import { LinkButton } from "../components/button.tsx";
 import { Bytes } from "../components/bytes.tsx";
 import { FilterForm, Select, UploadForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
+import { Copyable, Empty, Facts, Pager, RowList } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { sentence } from "../frame/formFaults.ts";
 import type { MessageRow } from "../message/loadMessageRows.ts";
+import { MessageTable } from "../message/messageListPage.tsx";
 
 /** An upload as the API shows it. */
 export type AttachmentJson = ReturnType<typeof attachmentJson>;
@@ -60,27 +61,25 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
           options={Object.entries(STATES).map(([value, label]) => ({ value, label }))}
         />
       </FilterForm>
-      {attachments.length === 0 ? (
-        <NothingFound {...props} />
-      ) : (
-        <RowTable
-          label="Uploads, newest first"
-          rows={attachments}
-          idOf={({ id }) => id}
-          linkOf={({ id }) => context.to(`${ATTACHMENTS_PATH}/${id}`)}
-          columns={[
-            {
-              title: "File",
-              cell: ({ filename }) => <span class="clip">{filename ?? <i class="soft">name erased</i>}</span>,
-            },
-            { title: "State", cell: (attachment) => <AttachmentStatus status={attachment.status} /> },
-            { title: "Size", cell: ({ size_bytes: bytes }) => <Bytes bytes={bytes} />, isNumber: true },
-            { title: "Uploaded", cell: ({ created_at: at }) => <Time at={at} />, isMinor: true },
-            { title: "Kept until", cell: ({ expires_at: at }) => <Time at={at} />, isMinor: true },
-          ]}
-        />
-      )}
-      <Pager context={context} path={ATTACHMENTS_PATH} nextCursor={nextCursor} filter={{ status }} />
+      <RowList
+        context={context}
+        path={ATTACHMENTS_PATH}
+        label="Uploads, newest first"
+        rows={attachments}
+        nextCursor={nextCursor}
+        filter={{ status }}
+        empty={<NothingFound {...props} />}
+        columns={[
+          {
+            title: "File",
+            cell: ({ filename }) => <span class="clip">{filename ?? <i class="soft">name erased</i>}</span>,
+          },
+          { title: "State", cell: (attachment) => <AttachmentStatus status={attachment.status} /> },
+          { title: "Size", cell: ({ size_bytes: bytes }) => <Bytes bytes={bytes} />, isNumber: true },
+          { title: "Uploaded", cell: ({ created_at: at }) => <Time at={at} />, isMinor: true },
+          { title: "Kept until", cell: ({ expires_at: at }) => <Time at={at} />, isMinor: true },
+        ]}
+      />
       <section class="section card" aria-labelledby="upload">
         <h2 id="upload">Upload a file</h2>
         <UploadForm
@@ -95,14 +94,7 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
   );
 };
 
-const NothingFound: FC<AttachmentListProps> = ({ context, status, nextCursor, firstCommand }) => {
-  if (context.readModelBuild !== null) return <RowsToCome />;
-  if (nextCursor !== null)
-    return (
-      <Empty title="Nothing among these">
-        <p>The search goes on with older uploads.</p>
-      </Empty>
-    );
+const NothingFound: FC<AttachmentListProps> = ({ context, status, firstCommand }) => {
   if (status !== "")
     return (
       <Empty title="No upload is in this state">
@@ -130,6 +122,7 @@ interface AttachmentPageProps {
   /** The messages that were sent with it; null where the key may not read messages. */
   readonly messages: readonly MessageRow[] | null;
   readonly nextCursor: string | null;
+  readonly now: EpochMs;
 }
 
 /** One upload: what it is, and which messages it went out with. */
@@ -177,34 +170,21 @@ const Uses: FC<AttachmentPageProps & { readonly messages: readonly MessageRow[] 
   attachment,
   messages,
   nextCursor,
+  now,
 }) => (
   <section class="section" aria-labelledby="uses">
     <h2 id="uses">Messages with it</h2>
     {messages.length === 0 ? (
       <p class="soft">No message was sent with it.</p>
     ) : (
-      <RowTable
+      <MessageTable
+        context={context}
         label="Messages with this file, newest first"
-        rows={messages}
-        idOf={({ id }) => id}
-        linkOf={({ id }) => context.to(`/messages/${id}`)}
-        columns={[
-          {
-            title: "Recipient",
-            cell: ({ to }) => <span class="clip">{to ?? <i class="soft">erased</i>}</span>,
-          },
-          { title: "Status", cell: ({ status }) => <Status status={status} /> },
-          {
-            title: "Subject",
-            cell: ({ subject }) => <span class="clip">{subject ?? <i class="soft">none</i>}</span>,
-          },
-          { title: "Accepted", cell: ({ createdAt }) => <Time at={createdAt} /> },
-        ]}
+        messages={messages}
+        now={now}
       />
     )}
-    {nextCursor === null ? null : (
-      <Pager context={context} path={`${ATTACHMENTS_PATH}/${attachment.id}`} nextCursor={nextCursor} />
-    )}
+    <Pager context={context} path={`${ATTACHMENTS_PATH}/${attachment.id}`} nextCursor={nextCursor} />
     <p class="soft">Each message has a copy of its own: what becomes of the upload does not matter to it.</p>
   </section>
 );

@@ -1,18 +1,17 @@
 /** @jsxImportSource hono/jsx */
 
-import { listAttachments } from "../../../../projections/attachments.ts";
 import { messagesWithUpload } from "../../../../projections/attachmentUse.ts";
 import { deleteAttachment } from "../../../commands/attachment/deleteAttachment.ts";
-import { readAttachment, uploadFolder } from "../../../commands/attachment/readAttachment.ts";
+import { uploadFolder } from "../../../commands/attachment/readAttachment.ts";
 import { uploadAttachment } from "../../../commands/attachment/uploadAttachment.ts";
 import { workspaceLimits } from "../../../commands/workspace/workspaceLimits.ts";
 import { ATTACHMENT_STATUSES } from "../../../domain/attachment/events.ts";
 import { type Attachment, isRejectedOrExpired } from "../../../domain/attachment/state.ts";
-import { isUuid } from "../../../kernel/ids.ts";
+import { existingUpload, pageOfUploads, uploadIdOf } from "../../attachment/attachmentHandlers.ts";
 import { attachmentJson } from "../../attachment/attachmentResource.ts";
 import { requireIdentity } from "../../body/bodyBytes.ts";
 import { openFilePart } from "../../body/multipartFile.ts";
-import { catchUpIfInTime, findPage, scheduledRead } from "../../lists/caughtUpReads.ts";
+import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { pageOf } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { bodyOf, withRoomFor } from "../../server/requestContext.ts";
@@ -91,10 +90,8 @@ interface Upload {
 
 /** The upload that the path names. Throws where the workspace has none of the id. */
 async function uploadOf({ deps }: Options, { workspaceId, params }: PageContext): Promise<Upload> {
-  const id = (params.id ?? "").toLowerCase();
-  const upload = isUuid(id) ? await readAttachment(deps, workspaceId, id) : null;
-  if (upload === null) throw new Problem("NOT_FOUND");
-  return { id, upload };
+  const id = uploadIdOf(params.id ?? "");
+  return { id, upload: await existingUpload(deps, workspaceId, id) };
 }
 
 async function listPage({ deps, readModel, url }: Options, context: PageContext): Promise<Page> {
@@ -108,18 +105,13 @@ async function listPage({ deps, readModel, url }: Options, context: PageContext)
     ...(status === undefined ? {} : { status }),
     ...afterCursor(context),
   };
-  const { shown: rows, nextCursor } = await findPage(attachments, wanted, listAttachments);
-  // File names are in the uploads' own streams only.
-  const found = await attachments.scheduler.mapEach(rows, async ({ id }) => {
-    const upload = await readAttachment(deps, workspaceId, id);
-    return upload === null ? [] : [attachmentJson(id, upload)];
-  });
+  const { shown, nextCursor } = await pageOfUploads({ deps, attachments }, wanted);
   return {
     title: "Attachments",
     body: (
       <AttachmentList
         context={context}
-        attachments={found.flat()}
+        attachments={shown}
         status={status ?? ""}
         nextCursor={nextCursor}
         firstCommand={uploadCommand(url)}
@@ -149,6 +141,7 @@ async function attachmentPage(options: Options, context: PageContext): Promise<P
         hasBytes={!isRejectedOrExpired(upload)}
         messages={uses?.rows ?? null}
         nextCursor={uses?.nextCursor ?? null}
+        now={options.deps.clock.now()}
       />
     ),
   };

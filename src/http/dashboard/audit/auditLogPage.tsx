@@ -4,13 +4,13 @@ import type { FC } from "hono/jsx";
 import { AUDIT_TARGETS } from "../../../../projections/auditLog/auditActions.ts";
 import type { AuditRow } from "../../../../projections/auditLog/queries.ts";
 import { SCOPES, type Scope } from "../../../domain/apiKey/scopes.ts";
+import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { excerpt } from "../../../kernel/text/textLength.ts";
 import { isRfc3339 } from "../../../kernel/time.ts";
-import { RowsToCome } from "../components/buildNotice.tsx";
 import { LinkButton } from "../components/button.tsx";
 import { Field, FilterForm, Refusal, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Empty, Pager, RowTable, withFilter } from "../components/list.tsx";
+import { Empty, NoRows, Pager, RowTable, withFilter } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { AuditTabs } from "./auditTabs.tsx";
@@ -41,19 +41,22 @@ export const AuditLog: FC<AuditLogProps> = (props) => {
       <Refusal text={fault} />
       {rows.length > 0 ? (
         <Rows context={context} rows={rows} />
-      ) : context.readModelBuild !== null ? (
-        <RowsToCome />
       ) : (
-        <Empty title={nextCursor === null ? "Nothing matches" : "Nothing among these"}>
-          <p>
-            {nextCursor === null
-              ? "What keys, the command line and the service did to this workspace is listed here. Sends are in the list of messages."
-              : "The search goes on with what is older."}
-          </p>
-          <p>
-            <a href={context.to("/audit")}>Show everything</a>
-          </p>
-        </Empty>
+        <NoRows
+          isBuilding={context.readModelBuild !== null}
+          nextCursor={nextCursor}
+          empty={
+            <Empty title="Nothing matches">
+              <p>
+                What keys, the command line and the service did to this workspace is listed here. Sends are in
+                the list of messages.
+              </p>
+              <p>
+                <a href={context.to("/audit")}>Show everything</a>
+              </p>
+            </Empty>
+          }
+        />
       )}
       <Pager context={context} path="/audit" nextCursor={nextCursor} filter={filter} />
     </>
@@ -82,8 +85,7 @@ const Filter: FC<Pick<AuditLogProps, "context" | "filter">> = ({ context, filter
 
 /** `api_key.secret_rotated` as people say it: "API key secret rotated". */
 function asWords(name: string): string {
-  const text = name.replaceAll(/[._]/g, " ").replace(/\bapi\b/, "API");
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return capitalized(name.replaceAll(/[._]/g, " ").replace(/\bapi\b/, "API"));
 }
 
 const Rows: FC<Pick<AuditLogProps, "context" | "rows">> = ({ context, rows }) => (

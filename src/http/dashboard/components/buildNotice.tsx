@@ -2,7 +2,6 @@
 import type { FC } from "hono/jsx";
 import type { ReadModelBuild } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { Empty } from "./list.tsx";
 
 /** Where {@link BuildNotice} asks how far the work is. */
 export const BUILD_PATH = "/live/read-models";
@@ -56,10 +55,3 @@ export const BuildNotice: FC<BuildNoticeProps> = ({ to, build, isWithoutRows }) 
     </section>
   );
 };
-
-/** Stands where rows will be, in place of what is said of a list that is empty. */
-export const RowsToCome: FC = () => (
-  <Empty title="The list is being built">
-    <p>What it lacks is in the log, and comes as that is read.</p>
-  </Empty>
-);

@@ -105,6 +105,59 @@ export const Pager: FC<PagerProps> = ({ context, path, nextCursor, filter = {} }
   );
 };
 
+interface RowListProps<Row extends { readonly id: string }>
+  extends PagerProps,
+    Pick<RowTableProps<Row>, "label" | "columns" | "rows"> {
+  readonly context: Pick<PageContext, "to" | "query" | "readModelBuild">;
+  /** Stands in the place of a list that is empty. */
+  readonly empty: Child;
+  /** Where rows have their pages: below the list's own path unless given. Null: they have none. */
+  readonly rowsBelow?: string | null;
+}
+
+/** A page of a list of things with ids: its rows and where it goes on, or why there are none. */
+export function RowList<Row extends { readonly id: string }>(props: RowListProps<Row>) {
+  const { context, label, columns, rows, empty, path, nextCursor, filter = {}, rowsBelow = path } = props;
+  return (
+    <>
+      {rows.length > 0 ? (
+        <RowTable
+          label={label}
+          columns={columns}
+          rows={rows}
+          idOf={({ id }) => id}
+          linkOf={rowsBelow === null ? null : ({ id }) => context.to(`${rowsBelow}/${id}`)}
+        />
+      ) : (
+        <NoRows isBuilding={context.readModelBuild !== null} nextCursor={nextCursor} empty={empty} />
+      )}
+      <Pager context={context} path={path} nextCursor={nextCursor} filter={filter} />
+    </>
+  );
+}
+
+interface NoRowsProps extends Pick<PagerProps, "nextCursor"> {
+  /** Whether the list is still being built. */
+  readonly isBuilding: boolean;
+  readonly empty: Child;
+}
+
+/** Why a page of a list has no rows: what it lacks is not built yet, comes on a later page, or does not exist. */
+export const NoRows: FC<NoRowsProps> = ({ isBuilding, nextCursor, empty }) => {
+  if (isBuilding)
+    return (
+      <Empty title="The list is being built">
+        <p>What it lacks is in the log, and comes as that is read.</p>
+      </Empty>
+    );
+  if (nextCursor === null) return <>{empty}</>;
+  return (
+    <Empty title="Nothing among these">
+      <p>The search goes on with what is older.</p>
+    </Empty>
+  );
+};
+
 interface EmptyProps {
   readonly title: string;
   /** What to do. */

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import type { Child, FC } from "hono/jsx";
+import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import type { erasureJson } from "../../erasure/erasureResource.ts";
@@ -8,7 +9,7 @@ import { AuditTabs } from "../audit/auditTabs.tsx";
 import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
+import { Copyable, Empty, Facts, RowList } from "../components/list.tsx";
 import { Status, type Tone } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -42,37 +43,32 @@ export const ErasureList: FC<ErasureListProps> = ({ context, erasures, nextCurso
       <LinkButton href={context.to(`${ERASURES_PATH}/new`)} label="Erase a person…" kind="danger" />
     </Heading>
     <AuditTabs context={context} path={ERASURES_PATH} />
-    {erasures.length === 0 && nextCursor === null ? (
-      <Empty title="Nobody was erased">
-        <p>
-          Somebody may ask you to erase what you keep about them. Ask for it here: it takes the content of all
-          messages to their address, and reports what it has reached and what it has not.
-        </p>
-      </Empty>
-    ) : (
-      <RowTable
-        label="Requests to erase a person, newest first"
-        rows={erasures}
-        idOf={({ id }) => id}
-        linkOf={({ id }) => context.to(`${ERASURES_PATH}/${id}`)}
-        columns={[
-          { title: "Asked for", cell: ({ created_at: at }) => <Time at={at} /> },
-          { title: "State", cell: ({ status }) => <ErasureStatus status={status} /> },
-          {
-            title: "Messages erased",
-            cell: ({ report }) => (report === null ? "" : grouped(report.messages_erased)),
-            isNumber: true,
-            isMinor: true,
-          },
-          {
-            title: "Completed",
-            cell: ({ completed_at: at }) => (at === null ? "" : <Time at={at} />),
-            isMinor: true,
-          },
-        ]}
-      />
-    )}
-    <Pager context={context} path={ERASURES_PATH} nextCursor={nextCursor} />
+    <RowList
+      context={context}
+      path={ERASURES_PATH}
+      label="Requests to erase a person, newest first"
+      rows={erasures}
+      nextCursor={nextCursor}
+      empty={
+        <Empty title="Nobody was erased">
+          <p>
+            Somebody may ask you to erase what you keep about them. Ask for it here: it takes the content of
+            all messages to their address, and reports what it has reached and what it has not.
+          </p>
+        </Empty>
+      }
+      columns={[
+        { title: "Asked for", cell: ({ created_at: at }) => <Time at={at} /> },
+        { title: "State", cell: ({ status }) => <ErasureStatus status={status} /> },
+        {
+          title: "Messages erased",
+          cell: ({ report }) => (report === null ? "" : grouped(report.messages_erased)),
+          isNumber: true,
+          isMinor: true,
+        },
+        { title: "Completed", cell: ({ completed_at: at }) => (at ? <Time at={at} /> : ""), isMinor: true },
+      ]}
+    />
   </>
 );
 
@@ -228,8 +224,7 @@ function remainsOf(context: PageContext, report: Report): readonly (readonly [st
       ),
     ],
     ...report.not_reached.map(
-      ({ what, detail }) =>
-        [what.charAt(0).toUpperCase() + what.slice(1).replaceAll("_", " "), detail] as const,
+      ({ what, detail }) => [capitalized(what.replaceAll("_", " ")), detail] as const,
     ),
   ];
 }

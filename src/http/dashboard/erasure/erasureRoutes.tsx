@@ -1,21 +1,17 @@
 /** @jsxImportSource hono/jsx */
 
-import { listErasures } from "../../../../projections/erasures.ts";
-import { readErasure, requestPersonErasure } from "../../../commands/erasure/erasureRequests.ts";
-import { isUuid } from "../../../kernel/ids.ts";
+import { requestPersonErasure } from "../../../commands/erasure/erasureRequests.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
+import { existingErasure, pageOfErasures } from "../../erasure/erasureHandlers.ts";
 import { erasureJson } from "../../erasure/erasureResource.ts";
-import { scheduledRead } from "../../lists/caughtUpReads.ts";
-import { pageOf } from "../../lists/cursorPaging.ts";
-import { invalid, Problem } from "../../server/problem.ts";
+import { invalid } from "../../server/problem.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { afterCursor } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
-import { catchUp } from "../message/loadMessageRows.ts";
-import { ERASURES_PATH, type ErasureJson, ErasureList, ErasurePage, NewErasure } from "./erasurePages.tsx";
+import { ERASURES_PATH, ErasureList, ErasurePage, NewErasure } from "./erasurePages.tsx";
 
 const PAGE_ITEMS = 50;
 const ABOVE = [{ path: ERASURES_PATH, title: "Erasures" }];
@@ -40,36 +36,21 @@ export function erasureRoutes(options: Options): readonly DashboardRoute[] {
       }
     }),
     get(`${ERASURES_PATH}/:id`, "workspace:manage", async (context): Promise<Page> => {
-      const erasure = await erasureOf(options, context.workspaceId, context.params.id ?? "");
+      const view = await existingErasure(deps.store, context.workspaceId, context.params.id ?? "");
+      const erasure = erasureJson(view);
       return { title: "Erasure", above: ABOVE, body: <ErasurePage context={context} erasure={erasure} /> };
     }),
   ];
 }
 
-/** A request of the workspace. Throws where it has none of the id. */
-async function erasureOf({ deps }: Options, workspaceId: string, id: string): Promise<ErasureJson> {
-  const view = isUuid(id) ? await readErasure(deps.store, id.toLowerCase()) : null;
-  if (view?.erasure.workspaceId !== workspaceId) throw new Problem("NOT_FOUND");
-  return erasureJson(view);
-}
-
-async function listPage(options: Options, context: PageContext): Promise<Page> {
-  const { workspaceId } = context;
-  const erasures = options.readModel("erasures");
-  if (!context.query.has("cursor")) await catchUp(erasures);
+async function listPage({ deps, readModel }: Options, context: PageContext): Promise<Page> {
   const request = { limit: PAGE_ITEMS, ...afterCursor(context) };
-  const { shown, nextCursor } = await scheduledRead(erasures, (db) =>
-    pageOf(request, (page) => listErasures(db, { workspaceId, ...page })),
-  );
+  const wanted = { deps, erasures: readModel("erasures") };
+  const { shown, nextCursor } = await pageOfErasures(wanted, context.workspaceId, request);
+  const erasures = shown.map(erasureJson);
   return {
     title: "Erasures",
-    body: (
-      <ErasureList
-        context={context}
-        erasures={await erasures.scheduler.mapEach(shown, ({ id }) => erasureOf(options, workspaceId, id))}
-        nextCursor={nextCursor}
-      />
-    ),
+    body: <ErasureList context={context} erasures={erasures} nextCursor={nextCursor} />,
   };
 }
 

@@ -1,3 +1,4 @@
+import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { Problem } from "../../server/problem.ts";
 import { lengthOfTime } from "../components/time.tsx";
 
@@ -41,6 +42,6 @@ function againIn(seconds: string | undefined): string {
 
 /** Details are parts of sentences: they begin with a small letter and have no full stop. */
 export function sentence(text: string): string {
-  const begun = text.charAt(0).toUpperCase() + text.slice(1);
+  const begun = capitalized(text);
   return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }

@@ -2,11 +2,10 @@
 
 import type { FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
-import { RowsToCome } from "../components/buildNotice.tsx";
 import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { HtmlFrame } from "../components/htmlFrame.tsx";
-import { Empty } from "../components/list.tsx";
+import { Empty, NoRows } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
@@ -52,7 +51,11 @@ export const InboxPage: FC<InboxProps> = (props) => {
           hx-target="this"
           hx-swap="outerHTML"
         >
-          {context.readModelBuild === null ? <NoMail context={context} /> : <RowsToCome />}
+          <NoRows
+            isBuilding={context.readModelBuild !== null}
+            nextCursor={null}
+            empty={<NoMail context={context} />}
+          />
         </div>
       ) : (
         <div id="inbox" class={opened === null ? "inbox" : "inbox opened"}>

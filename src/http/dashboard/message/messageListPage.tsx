@@ -3,11 +3,10 @@
 import type { FC } from "hono/jsx";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
-import { RowsToCome } from "../components/buildNotice.tsx";
 import { LinkButton } from "../components/button.tsx";
 import { Field, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Empty, Pager, RowTable, withFilter } from "../components/list.tsx";
+import { Empty, NoRows, Pager, RowTable, withFilter } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { lengthOfTime, Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -59,7 +58,13 @@ export const MessageList: FC<MessageListProps> = (props) => {
       </Heading>
       <SearchBox context={context} search={search} faults={faults} />
       <MessageRows {...props} newer={0} />
-      {rows.length === 0 && faults.length === 0 ? <NothingFound {...props} /> : null}
+      {rows.length > 0 || faults.length > 0 ? null : (
+        <NoRows
+          isBuilding={context.readModelBuild !== null}
+          nextCursor={props.nextCursor}
+          empty={<NothingFound {...props} />}
+        />
+      )}
       <Pager context={context} path="/messages" nextCursor={props.nextCursor} filter={{ q: text }} />
     </>
   );
@@ -196,32 +201,40 @@ export const MessageRows: FC<MessageRowsProps> = ({ context, now, search, rows, 
         )}
       </p>
       {rows.length === 0 ? null : (
-        <RowTable
-          label="Messages, newest first"
-          columns={columnsAt(now)}
-          rows={rows}
-          idOf={({ id }) => id}
-          linkOf={({ id }) => context.to(`/messages/${id}`)}
-        />
+        <MessageTable context={context} label="Messages, newest first" messages={rows} now={now} />
       )}
     </div>
   );
 };
 
-const columnsAt = (now: EpochMs) => [
-  {
-    title: "Recipient",
-    cell: ({ to }: MessageRow) => <span class="clip">{to ?? <i class="soft">erased</i>}</span>,
-  },
-  { title: "Status", cell: (row: MessageRow) => <RowStatus row={row} now={now} /> },
-  {
-    title: "Subject",
-    cell: ({ subject, to }: MessageRow) => (
-      <span class="clip">{subject ?? <i class="soft">{to === null ? "erased" : "none"}</i>}</span>
-    ),
-  },
-  { title: "Accepted", cell: ({ createdAt }: MessageRow) => <Time at={createdAt} /> },
-];
+interface MessageTableProps extends Pick<MessageListProps, "context" | "now"> {
+  readonly label: string;
+  readonly messages: readonly MessageRow[];
+}
+
+/** Messages in rows: to whom, what became of it, what about, and when. */
+export const MessageTable: FC<MessageTableProps> = ({ context, label, messages, now }) => (
+  <RowTable
+    label={label}
+    rows={messages}
+    idOf={({ id }) => id}
+    linkOf={({ id }) => context.to(`/messages/${id}`)}
+    columns={[
+      {
+        title: "Recipient",
+        cell: ({ to }) => <span class="clip">{to ?? <i class="soft">erased</i>}</span>,
+      },
+      { title: "Status", cell: (row) => <RowStatus row={row} now={now} /> },
+      {
+        title: "Subject",
+        cell: ({ subject, to }) => (
+          <span class="clip">{subject ?? <i class="soft">{to === null ? "erased" : "none"}</i>}</span>
+        ),
+      },
+      { title: "Accepted", cell: ({ createdAt }) => <Time at={createdAt} /> },
+    ]}
+  />
+);
 
 const STATUSES_WITH_REASON = ["deferred", "bounced", "failed"];
 
@@ -240,16 +253,11 @@ const RowStatus: FC<{ readonly row: MessageRow; readonly now: EpochMs }> = ({
   </span>
 );
 
-const NothingFound: FC<MessageListProps> = ({ context, search, nextCursor, firstCommand }) => {
-  if (context.readModelBuild !== null && nextCursor === null) return <RowsToCome />;
+const NothingFound: FC<MessageListProps> = ({ context, search, firstCommand }) => {
   if (searchText(search.words) !== "") {
     return (
-      <Empty title={nextCursor === null ? "No message matches" : "Nothing among these"}>
-        <p>
-          {nextCursor === null
-            ? "Addresses must be whole: what the log keeps of them can be compared, and not searched by part."
-            : "The search goes on with older messages."}
-        </p>
+      <Empty title="No message matches">
+        <p>Addresses must be whole: what the log keeps of them can be compared, and not searched by part.</p>
         <p>
           <a href={context.to("/messages")}>Show all messages</a>
         </p>

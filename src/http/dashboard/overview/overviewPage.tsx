@@ -1,5 +1,7 @@
 /** @jsxImportSource hono/jsx */
+
 import type { Child, FC } from "hono/jsx";
+import { capitalized } from "../../../kernel/text/capitalized.ts";
 import type { Checks } from "../../health/healthRoutes.ts";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Facts } from "../components/list.tsx";
@@ -279,7 +281,7 @@ const Health: FC<OverviewProps> = ({ context, now, checks, relays, upkeep }) => 
               )}
             </>
           );
-          return [name.charAt(0).toUpperCase() + name.slice(1), value] as const;
+          return [capitalized(name), value] as const;
         }),
       ]}
     />

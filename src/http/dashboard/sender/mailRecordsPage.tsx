@@ -1,9 +1,11 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
 import type { MailRecordFinding } from "../../../commands/sender/mailRecords.ts";
 import { Heading } from "../components/heading.tsx";
 import { Status, type Tone } from "../components/status.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
+import { sentence } from "../frame/formFaults.ts";
 
 /** The id of what a sender's page takes from here. */
 const PART_ID = "mail-records";
@@ -57,7 +59,7 @@ export const MailRecordsPage: FC<MailRecordsProps> = ({ domain, findings }) => (
             <dt>{kind}</dt>
             <dd>
               <Status status={status} {...STATES[status]} /> <code class="soft">{name}</code>
-              <p class="soft details">{sentenceOf(status, detail)}</p>
+              <p class="soft details">{status === "ok" ? detail : sentence(detail)}</p>
             </dd>
           </div>
         ))}
@@ -71,9 +73,3 @@ export const MailRecordsPage: FC<MailRecordsProps> = ({ domain, findings }) => (
     </section>
   </>
 );
-
-/** A record as it was found, and what to do where it is wrong. */
-function sentenceOf(status: MailRecordFinding["status"], detail: string): string {
-  if (status === "ok") return detail;
-  return `${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`;
-}

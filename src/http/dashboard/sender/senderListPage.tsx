@@ -7,7 +7,7 @@ import type { senderJson } from "../../sender/senderResource.ts";
 import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Empty, Pager, RowTable } from "../components/list.tsx";
+import { Empty, RowList } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -51,28 +51,27 @@ export const SenderList: FC<SenderListProps> = ({ context, senders, nextCursor, 
     <Heading title="Senders">
       <LinkButton href="#add" label="Add a sender" />
     </Heading>
-    {senders.length === 0 && nextCursor === null ? (
-      <Empty title="There is no sender yet">
-        <p>
-          Mail can be sent from an address or a domain once it is verified. Add one below: an address is
-          verified by a link that is mailed to it, a domain by a DNS record.
-        </p>
-      </Empty>
-    ) : (
-      <RowTable
-        label="Senders, newest first"
-        rows={senders}
-        idOf={({ id }) => id}
-        linkOf={({ id }) => context.to(`/senders/${id}`)}
-        columns={[
-          { title: "Address or domain", cell: nameOf },
-          { title: "State", cell: (sender) => <SenderStatus sender={sender} /> },
-          { title: "Display name", cell: (sender) => sender.display_name ?? "", isMinor: true },
-          { title: "Added", cell: (sender) => <Time at={sender.created_at} />, isMinor: true },
-        ]}
-      />
-    )}
-    <Pager context={context} path="/senders" nextCursor={nextCursor} />
+    <RowList
+      context={context}
+      path="/senders"
+      label="Senders, newest first"
+      rows={senders}
+      nextCursor={nextCursor}
+      empty={
+        <Empty title="There is no sender yet">
+          <p>
+            Mail can be sent from an address or a domain once it is verified. Add one below: an address is
+            verified by a link that is mailed to it, a domain by a DNS record.
+          </p>
+        </Empty>
+      }
+      columns={[
+        { title: "Address or domain", cell: nameOf },
+        { title: "State", cell: (sender) => <SenderStatus sender={sender} /> },
+        { title: "Display name", cell: (sender) => sender.display_name ?? "", isMinor: true },
+        { title: "Added", cell: (sender) => <Time at={sender.created_at} />, isMinor: true },
+      ]}
+    />
     <Add context={context} form={form} />
   </>
 );

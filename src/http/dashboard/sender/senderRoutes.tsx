@@ -1,15 +1,14 @@
 /** @jsxImportSource hono/jsx */
 
-import { listSenders } from "../../../../projections/senders.ts";
 import type { SenderView } from "../../../commands/sender/readSender.ts";
 import { checkBy } from "../../body/validation.ts";
-import { catchUpIfInTime, caughtUpRows } from "../../lists/caughtUpReads.ts";
-import { pageOf } from "../../lists/cursorPaging.ts";
+import { catchUpIfInTime } from "../../lists/caughtUpReads.ts";
 import { AddSenderBody, addedSender } from "../../sender/addSenderRequest.ts";
 import {
   addOrRenameSender,
   existingSender,
   isSenderId,
+  pageOfSenders,
   switchExistingSender,
 } from "../../sender/senderHandlers.ts";
 import { senderJson } from "../../sender/senderResource.ts";
@@ -90,18 +89,15 @@ async function listPage(
   context: PageContext,
   form: AddSenderForm,
 ): Promise<Page> {
-  const { workspaceId } = context;
-  const senders = readModel("senders");
   const request = { limit: PAGE_ITEMS, ...afterCursor(context, isSenderId) };
-  const db = await caughtUpRows(senders);
-  const { shown, nextCursor } = pageOf(request, (page) => listSenders(db, { workspaceId, ...page }));
-  const views = await senders.scheduler.mapEach(shown, ({ id }) => existingSender(deps, workspaceId, id));
+  const wanted = { deps, senders: readModel("senders") };
+  const { shown, nextCursor } = await pageOfSenders(wanted, context.workspaceId, request);
   return {
     title: "Senders",
     body: (
       <SenderList
         context={context}
-        senders={views.map((view) => senderJson(deps, view))}
+        senders={shown.map((view) => senderJson(deps, view))}
         nextCursor={nextCursor}
         form={form}
       />

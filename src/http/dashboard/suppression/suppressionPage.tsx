@@ -5,7 +5,7 @@ import { NOTE_CHARACTERS_MAX, type Suppression } from "../../../commands/suppres
 import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field, FilterForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Empty, Pager, RowTable } from "../components/list.tsx";
+import { Empty, RowList } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -93,12 +93,16 @@ const Add: FC<Pick<SuppressionListProps, "context" | "form">> = ({ context, form
   </section>
 );
 
-const Rows: FC<Pick<SuppressionListProps, "context" | "suppressions">> = ({ context, suppressions }) => (
-  <RowTable
+const Rows: FC<SuppressionListProps> = ({ context, suppressions, nextCursor, filter }) => (
+  <RowList
+    context={context}
+    path="/suppressions"
+    rowsBelow={null}
     label="Suppressed addresses, newest first"
     rows={suppressions}
-    idOf={({ id }) => id}
-    linkOf={null}
+    nextCursor={nextCursor}
+    filter={{ reason: filter.reason }}
+    empty={nothingFound(filter)}
     columns={[
       {
         title: "Address",
@@ -141,7 +145,7 @@ const Rows: FC<Pick<SuppressionListProps, "context" | "suppressions">> = ({ cont
   />
 );
 
-function nothingFound({ filter }: Pick<SuppressionListProps, "filter">) {
+function nothingFound(filter: SuppressionListProps["filter"]) {
   if (filter.fault !== null)
     return (
       <Empty title={`“${filter.address}” is no address`}>
@@ -168,17 +172,7 @@ export const SuppressionList: FC<SuppressionListProps> = (props) => (
       <LinkButton href="#add" label="Add an address" />
     </Heading>
     <Filter context={props.context} filter={props.filter} />
-    {props.suppressions.length === 0 && props.nextCursor === null ? (
-      nothingFound(props)
-    ) : (
-      <Rows context={props.context} suppressions={props.suppressions} />
-    )}
-    <Pager
-      context={props.context}
-      path="/suppressions"
-      nextCursor={props.nextCursor}
-      filter={{ reason: props.filter.reason }}
-    />
+    <Rows {...props} />
     <Add context={props.context} form={props.form} />
   </>
 );

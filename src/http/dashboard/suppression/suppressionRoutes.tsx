@@ -1,11 +1,9 @@
 /** @jsxImportSource hono/jsx */
 
-import { listSuppressions } from "../../../../projections/suppressions.ts";
 import {
   addSuppression,
   NOTE_CHARACTERS_MAX,
   readSuppression,
-  readSuppressionAt,
   removeSuppression,
   type Suppression,
 } from "../../../commands/suppression/manageSuppressions.ts";
@@ -13,9 +11,10 @@ import { SUPPRESSION_REASONS } from "../../../domain/suppression/events.ts";
 import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { codePoints } from "../../../kernel/text/textLength.ts";
-import { catchUpIfInTime, findPage, whenCaughtUp } from "../../lists/caughtUpReads.ts";
+import { catchUpIfInTime } from "../../lists/caughtUpReads.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
+import { pageOfSuppressions } from "../../suppression/suppressionRoutes.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
@@ -87,21 +86,10 @@ async function findSuppressions(
     const one = "invalid" in address ? null : await readSuppression(deps, workspaceId, address);
     return { shown: one === null ? [] : [one], nextCursor: null };
   }
-  const suppressions = readModel("suppressions");
-  await whenCaughtUp(suppressions);
   const reason = SUPPRESSION_REASONS.find((one) => one === query.get("reason"));
-  const rows = await findPage(
-    suppressions,
-    {
-      workspaceId,
-      limit: PAGE_ITEMS,
-      ...definedMembers({ reason }),
-      ...afterCursor(context),
-    },
-    listSuppressions,
-  );
-  const shown = await suppressions.scheduler.mapEach(rows.shown, (row) => readSuppressionAt(deps.store, row));
-  return { shown, nextCursor: rows.nextCursor };
+  const page = { limit: PAGE_ITEMS, ...afterCursor(context) };
+  const suppressions = { deps, suppressions: readModel("suppressions") };
+  return pageOfSuppressions(suppressions, { workspaceId, ...page, ...definedMembers({ reason }) });
 }
 
 function removalRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRoute[] {

@@ -3,6 +3,7 @@ import type { VariableDefinition, VariableType } from "../../../domain/template/
 import { parseJson } from "../../../kernel/text/json.ts";
 import type { ProblemDetail } from "../../server/problem.ts";
 import { fieldOf } from "../frame/formBody.ts";
+import { sentence } from "../frame/formFaults.ts";
 
 /** A variable as the form has it. */
 export interface VariableFields {
@@ -149,15 +150,9 @@ export function fieldFaults(
   for (const { pointer, message } of faults) {
     const id = fieldId(pointer, rows);
     const before = found.get(id);
-    const sentence = asSentence(message);
-    found.set(id, before === undefined ? sentence : `${before} ${sentence}`);
+    found.set(id, before === undefined ? sentence(message) : `${before} ${sentence(message)}`);
   }
   return found;
-}
-
-/** Messages are ends of a sentence about a value: at its field they are whole sentences. */
-export function asSentence(message: string): string {
-  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
 }
 
 function fieldId(pointer: string, rows: readonly number[]): string {

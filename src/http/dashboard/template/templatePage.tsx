@@ -9,7 +9,7 @@ import { LinkButton } from "../components/button.tsx";
 import { Bytes } from "../components/bytes.tsx";
 import { EntryForm, Field, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
+import { Copyable, Empty, Facts, Pager, RowList, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -25,29 +25,28 @@ export const TemplateList: FC<TemplateListProps> = ({ context, page: { shown, ne
     <Heading title="Templates">
       <LinkButton href={context.to("/templates/new")} label="New template" kind="primary" />
     </Heading>
-    {shown.length === 0 ? (
-      <Empty title="No templates yet">
-        <p>
-          A template is a mail with variables in it, written in Liquid. Create one, draft a version of it,
-          look at it with sample values, and publish it: then sends can name it.
-        </p>
-        <LinkButton href={context.to("/templates/new")} label="Create the first one" />
-      </Empty>
-    ) : (
-      <RowTable
-        label="Templates"
-        columns={[
-          { title: "Name", cell: ({ name }) => <span class="clip">{name}</span> },
-          { title: "Status", cell: ({ status }) => <Status status={status} /> },
-          { title: "Changed", cell: ({ updatedAt }) => <Time at={updatedAt} />, isMinor: true },
-          { title: "Created", cell: ({ createdAt }) => <Time at={createdAt} />, isMinor: true },
-        ]}
-        rows={shown}
-        idOf={({ id }) => id}
-        linkOf={({ id }) => context.to(`/templates/${id}`)}
-      />
-    )}
-    <Pager context={context} path="/templates" nextCursor={nextCursor} />
+    <RowList
+      context={context}
+      path="/templates"
+      label="Templates"
+      rows={shown}
+      nextCursor={nextCursor}
+      empty={
+        <Empty title="No templates yet">
+          <p>
+            A template is a mail with variables in it, written in Liquid. Create one, draft a version of it,
+            look at it with sample values, and publish it: then sends can name it.
+          </p>
+          <LinkButton href={context.to("/templates/new")} label="Create the first one" />
+        </Empty>
+      }
+      columns={[
+        { title: "Name", cell: ({ name }) => <span class="clip">{name}</span> },
+        { title: "Status", cell: ({ status }) => <Status status={status} /> },
+        { title: "Changed", cell: ({ updatedAt }) => <Time at={updatedAt} />, isMinor: true },
+        { title: "Created", cell: ({ createdAt }) => <Time at={createdAt} />, isMinor: true },
+      ]}
+    />
   </>
 );
 

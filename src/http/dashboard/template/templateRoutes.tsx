@@ -4,8 +4,8 @@ import { listTemplates } from "../../../../projections/templates.ts";
 import { deleteTemplate } from "../../../commands/template/deleteTemplate.ts";
 import type { TemplateLocation } from "../../../commands/template/manageTemplates.ts";
 import { shownNameFault } from "../../../kernel/text/shownNameFault.ts";
-import { caughtUpRows } from "../../lists/caughtUpReads.ts";
-import { pageOf, pageRequest } from "../../lists/cursorPaging.ts";
+import { caughtUpPage } from "../../lists/caughtUpReads.ts";
+import { pageRequest } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import {
   archiveOrRefuse,
@@ -41,8 +41,9 @@ function listRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRo
   return [
     get(TEMPLATES.path, scope, async (context) => {
       const request = pageRequest({ cursor: cursorOf(context) });
-      const db = await caughtUpRows(templates);
-      const page = pageOf(request, (wanted) => listTemplates(db, context.workspaceId, wanted));
+      const page = await caughtUpPage(templates, request, (db, wanted) =>
+        listTemplates(db, context.workspaceId, wanted),
+      );
       return { title: "Templates", body: <TemplateList context={context} page={page} /> };
     }),
     get("/templates/new", scope, async (context) => newTemplatePage(context)),

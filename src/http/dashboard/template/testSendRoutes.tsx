@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { sendEmail } from "../../../commands/email/send/sendEmail.ts";
 import { compileVersion } from "../../../commands/template/compiledTemplateCache.ts";
@@ -15,9 +16,10 @@ import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
+import { sentence } from "../frame/formFaults.ts";
 import { seeOther } from "../frame/notices.ts";
 import { refusalText } from "../message/sendAgainRefusal.ts";
-import { asSentence, draftFields, type FieldFaults, fieldFaults, sampleValues } from "./draftForm.ts";
+import { draftFields, type FieldFaults, fieldFaults, sampleValues } from "./draftForm.ts";
 import { SampleField } from "./draftPage.tsx";
 import { templateLocationOf } from "./templateRoutes.tsx";
 import { aboveVersions } from "./versionRoutes.tsx";
@@ -146,7 +148,7 @@ function sendBody(
 function sendFaults(faults: Parameters<typeof fieldFaults>[1]): FieldFaults {
   const isAddress = (pointer: string) => pointer === "/from" || pointer === "/to";
   const addresses = faults.flatMap(({ pointer, message }) =>
-    isAddress(pointer) ? [[pointer.slice(1), asSentence(message)] as const] : [],
+    isAddress(pointer) ? [[pointer.slice(1), sentence(message)] as const] : [],
   );
   const others = faults.filter(({ pointer }) => !isAddress(pointer));
   return new Map([...fieldFaults({ variables: [] }, others), ...addresses]);

@@ -6,7 +6,7 @@ import { counted } from "../../../kernel/text/readableNumbers.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Empty, Pager, RowTable } from "../components/list.tsx";
+import { Empty, RowList } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Ago } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
@@ -76,36 +76,35 @@ export function listPage(context: PageContext, { rows, nextCursor, now }: Listed
         <Heading title="Webhooks">
           <LinkButton href={context.to("/webhooks/new")} label="Add endpoint" kind="primary" />
         </Heading>
-        {rows.length === 0 && !context.query.has("cursor") ? (
-          <Empty title="No endpoints yet">
-            <p>
-              Add the address of a program of yours, and it hears of every message: sent, delayed, bounced.
-              Each call is signed, and tried again for days where nobody answers.
-            </p>
-          </Empty>
-        ) : (
-          <RowTable
-            label="Webhook endpoints, newest first"
-            rows={rows}
-            idOf={({ id }) => id}
-            linkOf={({ id }) => context.to(`/webhooks/${id}`)}
-            columns={[
-              {
-                title: "Address",
-                cell: ({ url }) => <span class="clip">{url.replace(/^https:\/\//, "")}</span>,
-              },
-              { title: "State", cell: (row) => <EndpointStatus endpoint={row} /> },
-              { title: "Events", cell: ({ eventTypes }) => eventsText(eventTypes), isMinor: true },
-              {
-                title: "Last delivered",
-                cell: (row) => <When at={row.deliveredAt} now={now} />,
-                isMinor: true,
-              },
-              { title: "Trouble", cell: (row) => <Failed row={row} now={now} />, isMinor: true },
-            ]}
-          />
-        )}
-        <Pager context={context} path="/webhooks" nextCursor={nextCursor} />
+        <RowList
+          context={context}
+          path="/webhooks"
+          label="Webhook endpoints, newest first"
+          rows={rows}
+          nextCursor={nextCursor}
+          empty={
+            <Empty title="No endpoints yet">
+              <p>
+                Add the address of a program of yours, and it hears of every message: sent, delayed, bounced.
+                Each call is signed, and tried again for days where nobody answers.
+              </p>
+            </Empty>
+          }
+          columns={[
+            {
+              title: "Address",
+              cell: ({ url }) => <span class="clip">{url.replace(/^https:\/\//, "")}</span>,
+            },
+            { title: "State", cell: (row) => <EndpointStatus endpoint={row} /> },
+            { title: "Events", cell: ({ eventTypes }) => eventsText(eventTypes), isMinor: true },
+            {
+              title: "Last delivered",
+              cell: (row) => <When at={row.deliveredAt} now={now} />,
+              isMinor: true,
+            },
+            { title: "Trouble", cell: (row) => <Failed row={row} now={now} />, isMinor: true },
+          ]}
+        />
       </>
     ),
   };

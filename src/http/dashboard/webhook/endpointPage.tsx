@@ -8,7 +8,7 @@ import type { Page as ListPage } from "../../lists/cursorPaging.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
 import { FilterForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
+import { Copyable, Empty, Facts, RowList } from "../components/list.tsx";
 import { Ago, Time } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { DeliveryState } from "./deliveryPage.tsx";
@@ -171,35 +171,30 @@ const Deliveries: FC<{ readonly context: PageContext; readonly shown: Shown }> =
         </div>
       </div>
       <Filters action={to(here)} filters={filters} />
-      {page.shown.length === 0 && page.nextCursor === null ? (
-        <Empty title={isFiltered ? "None like that" : "Nothing was sent here yet"}>
-          <p>{isFiltered ? "Choose other filters to see the rest." : "Send a test, or a message."}</p>
-        </Empty>
-      ) : (
-        <RowTable
-          label="Deliveries, newest first"
-          rows={page.shown}
-          idOf={({ id }) => id}
-          linkOf={({ id }) => to(`${here}/deliveries/${id}`)}
-          columns={[
-            { title: "Event", cell: ({ eventType }) => eventType },
-            { title: "State", cell: (row) => <DeliveryState delivery={row} /> },
-            { title: "Attempts", cell: ({ attempts }) => attempts, isNumber: true, isMinor: true },
-            {
-              title: "Next attempt",
-              cell: ({ dueAt }) =>
-                dueAt === null ? "" : dueAt <= now ? "due" : <Ago at={dueAt} now={now} />,
-              isMinor: true,
-            },
-            { title: "Happened", cell: ({ createdAt }) => <Time at={createdAt} /> },
-          ]}
-        />
-      )}
-      <Pager
+      <RowList
         context={context}
         path={here}
+        rowsBelow={`${here}/deliveries`}
+        label="Deliveries, newest first"
+        rows={page.shown}
         nextCursor={page.nextCursor}
         filter={{ status: filters.status, event_type: filters.eventType }}
+        empty={
+          <Empty title={isFiltered ? "None like that" : "Nothing was sent here yet"}>
+            <p>{isFiltered ? "Choose other filters to see the rest." : "Send a test, or a message."}</p>
+          </Empty>
+        }
+        columns={[
+          { title: "Event", cell: ({ eventType }) => eventType },
+          { title: "State", cell: (row) => <DeliveryState delivery={row} /> },
+          { title: "Attempts", cell: ({ attempts }) => attempts, isNumber: true, isMinor: true },
+          {
+            title: "Next attempt",
+            cell: ({ dueAt }) => (dueAt === null ? "" : dueAt <= now ? "due" : <Ago at={dueAt} now={now} />),
+            isMinor: true,
+          },
+          { title: "Happened", cell: ({ createdAt }) => <Time at={createdAt} /> },
+        ]}
       />
     </section>
   );

@@ -2,6 +2,7 @@
 
 import type { FC } from "hono/jsx";
 import type { UsageRow } from "../../../../projections/usage/queries.ts";
+import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import type { workspaceJson } from "../../workspace/workspaceResource.ts";
@@ -118,7 +119,7 @@ const Usage: FC<{ readonly days: readonly UsageRow[] }> = ({ days }) => (
         columns={[
           { title: "Day (UTC)", cell: ({ start }) => start.slice(0, 10) },
           ...COUNTS.map((name) => ({
-            title: name.charAt(0).toUpperCase() + name.slice(1),
+            title: capitalized(name),
             cell: (row: UsageRow) => grouped(row[name]),
             isNumber: true,
             isMinor: MINOR.has(name),
@@ -150,7 +151,7 @@ const Tags: FC<{ readonly context: PageContext; readonly tags: readonly TagUsage
           ),
         },
         ...COUNTED.map((name) => ({
-          title: name.charAt(0).toUpperCase() + name.slice(1),
+          title: capitalized(name),
           cell: (row: TagUsage) => grouped(row[name]),
           isNumber: true,
           isMinor: MINOR.has(name),

@@ -1,0 +1,41 @@
+import { type AttachmentQuery, listAttachments } from "../../../projections/attachments.ts";
+import { readAttachment } from "../../commands/attachment/readAttachment.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import type { Attachment } from "../../domain/attachment/state.ts";
+import { isUuid } from "../../kernel/ids.ts";
+import { findPage, type ReadModel } from "../lists/caughtUpReads.ts";
+import { Problem } from "../server/problem.ts";
+import { attachmentJson } from "./attachmentResource.ts";
+
+interface UploadsOptions {
+  readonly deps: Pick<Dependencies, "store">;
+  /** The read model `attachments`. */
+  readonly attachments: ReadModel;
+}
+
+/** The id as streams know it; what is no uuid is nobody's upload. */
+export function uploadIdOf(text: string): string {
+  if (!isUuid(text)) throw new Problem("NOT_FOUND");
+  return text.toLowerCase();
+}
+
+/** An upload of the workspace. Throws NOT_FOUND. */
+export async function existingUpload(
+  deps: Pick<Dependencies, "store">,
+  workspaceId: string,
+  id: string,
+): Promise<Attachment> {
+  const upload = await readAttachment(deps, workspaceId, id);
+  if (upload === null) throw new Problem("NOT_FOUND");
+  return upload;
+}
+
+/** A page of uploads, newest first. File names are in the uploads' own streams only. */
+export async function pageOfUploads({ deps, attachments }: UploadsOptions, query: AttachmentQuery) {
+  const { shown: rows, nextCursor } = await findPage(attachments, query, listAttachments);
+  const found = await attachments.scheduler.mapEach(rows, async ({ id }) => {
+    const upload = await readAttachment(deps, query.workspaceId, id);
+    return upload === null ? [] : [attachmentJson(id, upload)];
+  });
+  return { shown: found.flat(), nextCursor };
+}
