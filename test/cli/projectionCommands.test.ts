@@ -12,7 +12,7 @@ import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { readConfig } from "../../src/service/config/config.ts";
-import { currentFile, rowsOf } from "../projections/followFixtures.ts";
+import { currentFile, rowsOf } from "../readModels/followFixtures.ts";
 import { acceptance } from "../support/emailHistories.ts";
 import { COMMAND_LINE } from "../support/process/program.ts";
 import { commandEnv, runCommand } from "../support/process/runCommand.ts";

@@ -1,8 +1,8 @@
 import { returnPathLocalPart } from "../../src/kernel/crypto/returnPath.ts";
-import { COMPLAINTS_AND_REPLIES } from "../contract/returnedMail/complaintsAndReplies.ts";
-import { mutatedMail } from "../contract/returnedMail/mutatedMail.ts";
-import { STATUS_REPORTS } from "../contract/returnedMail/statusReports.ts";
-import { TEXT_REPORTS } from "../contract/returnedMail/textReports.ts";
+import { COMPLAINTS_AND_REPLIES } from "../adapters/postalMime/returnedMail/complaintsAndReplies.ts";
+import { mutatedMail } from "../adapters/postalMime/returnedMail/mutatedMail.ts";
+import { STATUS_REPORTS } from "../adapters/postalMime/returnedMail/statusReports.ts";
+import { TEXT_REPORTS } from "../adapters/postalMime/returnedMail/textReports.ts";
 import type { SmtpClient } from "../support/mail/smtpClient.ts";
 import { message, newKey, type Tenant, type TestService } from "../support/tenants.ts";
 import { strangeMail } from "./hostileMail.ts";

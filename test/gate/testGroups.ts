@@ -1,12 +1,15 @@
 /** Files of these folders keep to what they have made, so that several of them may have one process. */
 const FOLDERS = [
+  "adapters",
   "browser",
   "commands",
   "contract",
   "domain",
   "events",
   "http",
+  "kernel",
   "projections",
+  "readModels",
   "reactors",
   "smtp",
 ] as const;

@@ -6,7 +6,7 @@ import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatab
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../../../src/ports/readDatabase.ts";
 import { compareTable, type RowDifference } from "../../../src/readModels/compareTables.ts";
-import { currentFile, followOnce } from "../../projections/followFixtures.ts";
+import { currentFile, followOnce } from "../../readModels/followFixtures.ts";
 
 /** All read models of a log, built anew, open for reading. */
 export interface BuiltReadModels {

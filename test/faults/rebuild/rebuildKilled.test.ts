@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import { openStore } from "../../../src/service/adapters/openStore.ts";
-import { databaseFiles, rowsOf } from "../../projections/followFixtures.ts";
+import { databaseFiles, rowsOf } from "../../readModels/followFixtures.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { until } from "../../support/until.ts";
 import { foldSums, tallyOf, writeTallyLog } from "./rebuildLog.ts";

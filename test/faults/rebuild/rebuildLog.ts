@@ -1,7 +1,7 @@
 import type { Projection } from "../../../projections/projection.ts";
 import { type EventStore, LOG_START, type NewEvent } from "../../../src/ports/eventStore.ts";
 import type { SqlRow } from "../../../src/ports/readDatabase.ts";
-import { type Added, added, erased, tally } from "../../projections/followFixtures.ts";
+import { type Added, added, erased, tally } from "../../readModels/followFixtures.ts";
 
 const EVENTS_PER_APPEND = 50;
 const STREAMS = 40;

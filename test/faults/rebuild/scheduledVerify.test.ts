@@ -10,7 +10,7 @@ import { readMeta } from "../../../src/readModels/generationFiles.ts";
 import { lastVerifications } from "../../../src/readModels/listReadModels.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
 import { scheduleVerify, verifyOnSchedule } from "../../../src/service/threads/readModelVerifySchedule.ts";
-import { currentFile } from "../../projections/followFixtures.ts";
+import { currentFile } from "../../readModels/followFixtures.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type TestService } from "../../support/tenants.ts";

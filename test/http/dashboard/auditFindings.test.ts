@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { newId } from "../../../src/kernel/ids.ts";
-import { currentFile } from "../../projections/followFixtures.ts";
+import { currentFile } from "../../readModels/followFixtures.ts";
 import type { Visitor } from "../../support/dashboard.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";

@@ -7,7 +7,7 @@ import { MINUTE_MS } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import { staleReservations } from "../../../src/reactors/storage/staleReservations.ts";
 import type { PeriodicWorker } from "../../../src/reactors/worker/periodicWorker.ts";
-import { follow, newPlace, rowsOf } from "../../projections/followFixtures.ts";
+import { follow, newPlace, rowsOf } from "../../readModels/followFixtures.ts";
 import { until } from "../../support/until.ts";
 import { type DeliveryWorld, deliveryWorld } from "../email/deliveryFixtures.ts";
 

@@ -1,0 +1,504 @@
+import { afterEach, describe, expect, mock, spyOn, test } from "bun:test";
+import fc from "fast-check";
+import { Liquid } from "liquidjs";
+import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
+import type { RenderResult } from "../../../src/ports/templateEngine.ts";
+
+const engine = liquidEngine();
+const KINDS = ["html", "text"] as const;
+
+function render(
+  source: string,
+  variables: Readonly<Record<string, unknown>> = {},
+  kind: (typeof KINDS)[number] = "text",
+): RenderResult {
+  const compiled = engine.compile(source, kind);
+  if (compiled.kind === "invalid") throw new Error(`${source.slice(0, 80)}: ${compiled.reason}`);
+  return compiled.template.render(variables);
+}
+
+function outputOf(...call: Parameters<typeof render>): string {
+  const result = render(...call);
+  if (result.kind === "failed") throw new Error(`${call[0].slice(0, 80)}: ${result.reason}`);
+  return result.output;
+}
+
+describe("output", () => {
+  test("of variables is escaped in html and not in text", () => {
+    const variables = { name: `<b>"&'` };
+    expect(outputOf("<p>{{ name }}</p>", variables, "html")).toBe("<p>&lt;b&gt;&#34;&amp;&#39;</p>");
+    expect(outputOf("<p>{{ name }}</p>", variables, "text")).toBe(`<p><b>"&'</p>`);
+  });
+
+  const unsafe = "<script>";
+  test.each([
+    "{{ x }}",
+    "{{ x | upcase }}",
+    "{{ x | raw | downcase }}",
+    "{% echo x %}",
+    "{% cycle x %}",
+    "{% cycle 'name': x, 'y' %}",
+    "{% liquid echo x %}",
+    "{% capture y %}{{ x }}{% endcapture %}{{ y | raw }}",
+    "{% assign y = x %}{{ y }}",
+    "{% for i in list %}{{ i }}{% endfor %}",
+    "{% tablerow i in list %}{{ i }}{% endtablerow %}",
+    "{{ list }}",
+    "{{ list | join: '<script>' }}",
+    "{{ none | default: x }}",
+    "{{ object | json }}",
+    "{{ 'a' | append: x }}",
+    "{% case 1 %}{% when 1 %}{{ x }}{% endcase %}",
+    "{% if true %}{{ x }}{% endif %}",
+    "{{ x | date: x }}",
+    "{% for pair in object %}{{ pair[0] }}{{ pair[1] }}{% endfor %}",
+    "{{ x | escape }}",
+    "{{ x | escape_once }}",
+  ])("in html by %p is escaped", (source) => {
+    const output = outputOf(source, { x: unsafe, list: [unsafe], object: { [unsafe]: unsafe } }, "html");
+    expect(output.toLowerCase()).toContain("&lt;script");
+    expect(output.toLowerCase()).not.toContain("<script");
+  });
+
+  test("is raw where the author says so, and last", () => {
+    expect(outputOf("{{ x | raw }}", { x: "<b>" }, "html")).toBe("<b>");
+    expect(outputOf("{{ x | raw | strip }}", { x: "<b>" }, "html")).toBe("&lt;b&gt;");
+  });
+
+  test("is escaped once, also where the author escapes by habit", () => {
+    expect(outputOf("{{ x | escape }}", { x: "a&b" }, "html")).toBe("a&amp;b");
+    expect(outputOf("{{ x | escape_once }}", { x: "a&amp;b" }, "html")).toBe("a&amp;b");
+  });
+
+  test("of any text (property): html holds no bracket of a variable, text holds the variable itself", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (x) => {
+        expect(outputOf("{{ x }}", { x }, "html")).not.toMatch(/[<>"']/);
+        expect(outputOf("{{ x }}", { x }, "text")).toBe(x);
+      }),
+    );
+  });
+
+  test("holds no half of a character", () => {
+    expect(outputOf("{{ x | split: '' | first }}", { x: "😀" })).toBe("\ufffd");
+  });
+
+  test("is the same for the same variables, which stay as they are", () => {
+    const variables = { n: 5, list: [2, 1], object: { a: 1 } };
+    const before = structuredClone(variables);
+    const source =
+      "{% increment n %}{% assign list = list | sort %}{% capture object %}x{% endcapture %}{{ list }}{{ object }}";
+    const first = outputOf(source, variables);
+    expect(outputOf(source, variables)).toBe(first);
+    expect(variables).toEqual(before);
+  });
+});
+
+describe("dates", () => {
+  test("are printed in UTC and in English", () => {
+    const at = "2030-01-02T03:04:05.678+02:00";
+    expect(outputOf("{{ at | date: '%Y-%m-%d %H:%M' }}", { at })).toBe("2030-01-02 01:04");
+    expect(outputOf("{{ day | date: '%d.%m.%Y %H:%M' }}", { day: "2030-01-31" })).toBe("31.01.2030 00:00");
+    expect(outputOf("{{ at | date: '%A, %B %-d, %Y at %-l:%M %P' }}", { at })).toBe(
+      "Wednesday, January 2, 2030 at 1:04 am",
+    );
+    // Clocks went forward in many zones then: the zone of the process must not matter.
+    expect(outputOf("{{ at | date: '%H:%M' }}", { at: "2030-03-10T02:30:00Z" })).toBe("02:30");
+  });
+
+  test.each([
+    ["%a %b %C %e %F %h", "Thu Dec 20  5 2030-12-05 Dec"],
+    ["%I %j %k %l %L %p %R", "09 339 21  9 007 PM 21:06"],
+    ["%s %S %T %u %w %y %z %Z %%", "1922735167 07 21:06:07 4 4 30 +0000 UTC %"],
+    ["%-d %_d %03d %^b %10Y %-m %_H", "5  5 005 DEC 0000002030 12 21"],
+    ["%c|%D|%x|%X|%Q|%", "Thu Dec  5 21:06:07 2030|12/05/30|12/05/30|21:06:07|%Q|%"],
+  ])("have the directives of strftime: %p", (format, expected) => {
+    expect(outputOf("{{ at | date: format }}", { at: "2030-12-05T21:06:07.007Z", format })).toBe(expected);
+  });
+
+  test("are now, seconds or a time without a zone, too; what is none stays as it is", () => {
+    const year = String(new Date().getUTCFullYear());
+    expect(outputOf("{{ 'now' | date: '%Y' }}")).toBe(year);
+    expect(outputOf("{{ 0 | date: '%F' }} {{ '86400' | date: '%F' }}")).toBe("1970-01-01 1970-01-02");
+    expect(outputOf("{{ '2030-01-02 03:04' | date: '%H:%M' }}")).toBe("03:04");
+    expect(
+      outputOf("{{ 'soon' | date: '%Y' }}|{{ none | date: '%Y' }}|{{ '2030-13-01' | date: '%Y' }}"),
+    ).toBe("soon||2030-13-01");
+  });
+
+  test("have bounds", () => {
+    expect(render("{{ at | date: f }}", { at: "2030-01-01", f: "%Y".repeat(101) }).kind).toBe("failed");
+    expect(outputOf("{{ at | date: '%999999999d' }}", { at: "2030-01-01" })).toHaveLength(40);
+    expect(outputOf("{{ at | date: '%Y' }}", { at: 1e300 })).toBe("1e+300");
+  });
+});
+
+describe("a source", () => {
+  test.each([
+    "{{ a",
+    "{% if a %}",
+    "{% for i in a %}",
+    "{% if %}{% endif %}",
+    "{% capture %}{% endcapture %}",
+    "{% nope %}",
+    "{{ a | nope }}",
+    "{{ a | where_exp: 'x', 'x' }}",
+    "{{ a | find_exp: 'x', 'x' }}",
+    "{{ a | sample }}",
+    "{{ a | push: a }}",
+    "{{ a | constructor }}",
+    "{{ a | __proto__ }}",
+    "{% include 'a' %}",
+    "{% render 'a' %}",
+    "{% layout 'a' %}",
+    "{% block a %}{% endblock %}",
+    "{% constructor %}",
+    "{% __proto__ %}",
+  ])("%p is invalid", (source) => {
+    for (const kind of KINDS) {
+      const result = engine.compile(source, kind);
+      expect(result.kind).toBe("invalid");
+      if (result.kind === "invalid") expect(result.reason).toMatch(/\S/);
+    }
+  });
+
+  test("is told its line", () => {
+    const result = engine.compile("a\nb {{ c | nope }}", "html");
+    expect(result).toMatchObject({ kind: "invalid", reason: expect.stringContaining("line:2") });
+  });
+
+  test.each([
+    ["Hello {{{NAME}}}", "write {{ name }}, or {{ name | raw }}"],
+    ["{{#items}}{{title}}{{/items}}", "write {% for item in name %}"],
+    ["{{^ name }}nobody{{/name}}", "{% if name %}"],
+  ])("in another service's syntax, %p, is told what to write", (source, told) => {
+    for (const kind of KINDS)
+      expect(engine.compile(source, kind)).toMatchObject({
+        kind: "invalid",
+        reason: expect.stringContaining(told),
+      });
+  });
+
+  test.each<[string, string]>([
+    ["too long", "a".repeat(256 * 1_024 + 1)],
+    ["of too many tags", "{{a}}".repeat(5_001)],
+    ["nested beyond the stack", "{% if a %}".repeat(5_000)],
+    ["with brackets beyond the stack", `{{ a${"[a".repeat(100_000)} }}`],
+    ["of braces", "{{".repeat(5_000)],
+    ["of tags without end", "{%".repeat(5_000)],
+    ["with a string without end", `{{ "${"a".repeat(200_000)}`],
+  ])("%s is invalid", (_what, source) => {
+    for (const kind of KINDS) expect(engine.compile(source, kind).kind).toBe("invalid");
+  });
+
+  test("of any text (property) compiles or is invalid, and renders or fails, but never throws", () => {
+    const pieces = fc.constantFrom(
+      ..."{{ }} {% %} if endif for in endfor a b.c [ ] ( ) .. | : , 'x' \" assign = capture endcapture raw endraw date append liquid - \n # case when comment endcomment 1 cycle".split(
+        " ",
+      ),
+    );
+    const sources = fc.array(pieces, { maxLength: 30 }).map((parts) => parts.join(" "));
+    fc.assert(
+      fc.property(sources, (source) => {
+        const compiled = engine.compile(source, "html");
+        if (compiled.kind === "compiled")
+          compiled.template.render({ a: [1, "x"], b: { c: { toString: 1 } } });
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+const big = "ab".repeat(40_000);
+const list = Array.from({ length: 20_000 }, (_, index) => index);
+
+describe("a hostile template", () => {
+  const doubled = (filter: string, start: string) =>
+    `{% assign x = ${start} %}{% for i in (1..60) %}{% assign x = x | ${filter} %}{% endfor %}{{ x | size }}`;
+  const hostile: readonly [string, string][] = [
+    ["loops within loops", `${"{% for i in (1..1000) %}".repeat(4)}x${"{% endfor %}".repeat(4)}`],
+    ["loops that do nothing", "{% for i in (1..900000) %}{% endfor %}"],
+    ["a huge range", "{% for i in (1..100000000) %}{% endfor %}"],
+    ["a range to infinity", "{{ (1..n) | size }}"],
+    ["a range of texts", "{{ ('1'..'999999999') | size }}"],
+    ["doubling a text", doubled("append: x", "'x'")],
+    ["doubling by replacing", doubled("replace: 'x', 'xx'", "'x'")],
+    ["doubling by escaping", doubled("json", "'\\\"'")],
+    ["doubling a list", doubled("concat: x", "list")],
+    [
+      "doubling by capturing",
+      "{% assign x = 'x' %}{% for i in (1..60) %}{% capture x %}{{ x }}{{ x }}{% endcapture %}{% endfor %}{{ x }}",
+    ],
+    [
+      "capturing raw",
+      "{% for i in (1..90000) %}{% capture x %}{{ x }}{{ big | raw }}{% endcapture %}{% endfor %}{% if x contains 'y' %}{% endif %}",
+    ],
+    ["writing without end", "{% for i in (1..90000) %}{{ big }}{% endfor %}"],
+    ["writing lists", "{% for i in (1..90000) %}{{ list }}{% endfor %}"],
+    ["naming zones", "{% for i in (1..90000) %}{{ at | date: '%Z%Z%Z', 'Asia/Tokyo' }}{% endfor %}"],
+    ["sorting again and again", `{{ list${" | sort_natural".repeat(500)} }}`],
+    [
+      "seeking a long text",
+      "{% assign y = big | slice: 0, 40000 | append: 'ba' %}{% for i in (1..9) %}{% if big contains y %}{% endif %}{{ big | split: y }}{% endfor %}",
+    ],
+    ["seeking in many texts", "{% for i in (1..90000) %}{% if list contains big %}{% endif %}{% endfor %}"],
+    ["comparing long texts", "{% for i in (1..90000) %}{% if big == big2 %}{% endif %}{% endfor %}"],
+    ["many cases", `{% case big %}{% when ${"big2,".repeat(25_000)}1 %}{% endcase %}`],
+    [
+      "capturing more than can be sent",
+      "{% capture x %}{% for i in (1..13) %}{{ big | raw }}{% endfor %}{% endcapture %}",
+    ],
+    [
+      "splitting by a long text",
+      "{% assign y = big | slice: 0, 40000 | append: 'ba' %}{{ big | split: y | size }}",
+    ],
+    ["naming a cycle by a list", "{% for i in (1..100) %}{% cycle list: 'a', 'b' %}{% endfor %}"],
+    ["keys that are lists", `{{ object${"[list]".repeat(20_000)} }}`],
+    ["keys in arguments", `{{ 'a' | append: 'a'${", object[list]".repeat(15_000)} }}`],
+    [
+      "copying in each turn",
+      "{% for i in (1..90000) %}{% for j in list reversed %}{% break %}{% endfor %}{% endfor %}",
+    ],
+    ["a table", "{% tablerow i in (1..900000) %}{{ i }}{% endtablerow %}"],
+    ["a path without end", `{% assign p = 'a' %}{{ list | map: '${"a.".repeat(50_000)}a' }}`],
+    ["an object that has no text", "{{ nothing }}"],
+    ["half a percent sign", "{{ '%' | url_decode }}"],
+    [
+      "a loop's own constructor, called",
+      "{% for i in list %}{{ forloop.constructor.constructor | append }}{% endfor %}",
+    ],
+  ];
+  const variables = {
+    big,
+    big2: `${big.slice(0, -1)}c`,
+    list,
+    at: "2030-01-01T00:00:00Z",
+    n: Number.POSITIVE_INFINITY,
+    object: { a: { b: 1 } },
+    nothing: { toString: 1, valueOf: 1 },
+  };
+
+  test.each(hostile)("by %s fails", (_what, source) => {
+    for (const kind of KINDS) {
+      const result = render(source, variables, kind);
+      expect(result.kind).toBe("failed");
+      if (result.kind === "failed") expect(result.reason.length).toBeLessThanOrEqual(200);
+    }
+  });
+
+  test("leaves the engine as it was", () => {
+    for (const [, source] of hostile) render(source, variables);
+    expect(outputOf("{{ a }}", { a: 1 })).toBe("1");
+  });
+
+  test("sees nothing but own properties", () => {
+    const seen = [
+      "constructor",
+      "__proto__",
+      "toString",
+      "hasOwnProperty",
+      "text.constructor",
+      "text.__proto__",
+      "list.constructor",
+      "list.map",
+      "list.__proto__.constructor",
+      "object.constructor.constructor",
+      "object['__proto__']",
+      "object[key]",
+      "object.a.valueOf",
+    ];
+    const given = { text: "t", list: [1], object: { a: {} }, key: "constructor" };
+    for (const path of seen) expect([path, outputOf(`{{ ${path} }}`, given)]).toEqual([path, ""]);
+    const own = JSON.parse(`{"object": {"constructor": "mine", "__proto__": "own"}}`);
+    expect(outputOf("{{ object.constructor }}{{ object.__proto__ }}", own)).toBe("mineown");
+    const inLoop =
+      "{% for i in list %}{{ forloop.constructor }}{{ forloop.__proto__ }}{{ forloop.toString }}{% endfor %}";
+    expect(outputOf(inLoop, given)).toBe("");
+  });
+
+  test("changes nobody's prototype", () => {
+    outputOf(
+      "{% assign __proto__ = 'x' %}{% capture constructor %}y{% endcapture %}{% increment toString %}",
+    );
+    expect(({} as Record<string, unknown>).x).toBeUndefined();
+    expect(typeof {}.toString).toBe("function");
+  });
+});
+
+test("an honest template gives what liquidjs itself gives (property)", () => {
+  const plain = new Liquid();
+  const paths = fc.constantFrom(
+    "a",
+    "b.c",
+    "b['c']",
+    "d[0]",
+    "d[1].e",
+    "d.size",
+    "d.first",
+    "b[k]",
+    "none.x",
+    "'text'",
+    "7",
+  );
+  const filters = fc.constantFrom(
+    "",
+    "| upcase",
+    "| append: a",
+    "| default: b.c",
+    "| size",
+    "| join: k",
+    "| plus: 2",
+  );
+  const outputs = fc.tuple(paths, filters).map(([path, filter]) => `{{ ${path} ${filter} }}`);
+  const tags = fc
+    .tuple(paths, outputs, fc.constantFrom("for x in", "if", "unless"))
+    .map(([path, inner, tag]) => `{% ${tag} ${path} %}${inner}{% end${tag.split(" ")[0]} %}`);
+  const sources = fc.array(fc.oneof(outputs, tags), { maxLength: 6 }).map((parts) => parts.join("-"));
+  const variables = { a: "A", b: { c: "C" }, d: ["D", { e: 1 }], k: "c" };
+  fc.assert(
+    fc.property(sources, (source) => {
+      expect(outputOf(source, variables)).toBe(plain.parseAndRenderSync(source, variables));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("a large but honest template is within the bounds", () => {
+  const items = Array.from({ length: 500 }, (_, index) => ({
+    name: `Item <${index}>`,
+    price: index,
+    at: "2030-01-01",
+  }));
+  const source = `<table>{% for item in items %}<tr><td>{{ item.name | truncate: 40 }}</td>
+    <td>{{ item.price | times: 1.2 | round: 2 }}</td><td>{{ item.at | date: "%B %-d, %Y" }}</td></tr>{% endfor %}</table>
+    {{ items | map: "price" | sum }} {{ items | where: "price", 3 | map: "name" | join: ", " }}`;
+  expect(outputOf(source, { items }, "html")).toContain("124750 Item &lt;3&gt;");
+  expect(outputOf("{{ big }}{{ big }}{{ big }}{{ big }}{{ big }}{{ big }}", { big }, "html")).toHaveLength(
+    480_000,
+  );
+});
+
+describe("html of 500,000 characters, as many as can be sent directly", () => {
+  const fifth = (character: string) => ({ fifth: character.repeat(100_000) });
+  test.each([
+    ["written", "{% for i in (1..5) %}{{ fifth }}{% endfor %}"],
+    ["written raw", "{% for i in (1..5) %}{{ fifth | raw }}{% endfor %}"],
+    [
+      "captured, then written",
+      "{% capture x %}{% for i in (1..5) %}{{ fifth }}{% endfor %}{% endcapture %}{{ x }}",
+    ],
+    ["filtered", "{% for i in (1..5) %}{{ fifth | upcase }}{% endfor %}"],
+    [
+      "filtered and captured",
+      "{% for i in (1..5) %}{% capture x %}{{ fifth | strip }}{% endcapture %}{{ x | raw }}{% endfor %}",
+    ],
+    ["with its line breaks made", "{% for i in (1..5) %}{{ fifth | newline_to_br }}{% endfor %}"],
+  ])("%s is within the bounds, in characters of one unit or of two", (_, source) => {
+    for (const character of ["a", "😀"]) {
+      const output = outputOf(source, fifth(character), "html");
+      expect([...output]).toHaveLength(500_000);
+    }
+  });
+});
+
+describe("the variables of a template", () => {
+  const used = (source: string, kind: (typeof KINDS)[number] = "html") => {
+    const compiled = engine.compile(source, kind);
+    if (compiled.kind === "invalid") throw new Error(compiled.reason);
+    return compiled.template.variables();
+  };
+
+  test.each<[string, string]>([
+    ["{{ a }} {{ b.c.d }} {{ a }}", "a b"],
+    ["{{ a[b.c]['d e'].f }} {{ [g] }}", "a b g"],
+    ["{{ a | append: b | default: c, allow_false: d }}", "a b c d"],
+    ["{{ (1..n) | join: s }} {{ 'text' }} {{ 7 }} {{ nil }} {{ true }} {{ empty }} {{ blank }}", "n s"],
+    ["{% assign x = a | plus: b %}{{ x.y }}", "a b"],
+    ["{% capture x %}{{ a }}{% endcapture %}{{ x }}{% capture 'y' %}{% endcapture %}{{ y }}", "a"],
+    [
+      "{% for i in a limit: n offset: m reversed %}{{ i.b }}{{ forloop.index }}{% else %}{{ c }}{% endfor %}",
+      "a c m n",
+    ],
+    [
+      "{% for i in a offset: continue %}{% for j in i %}{{ forloop.parentloop.index }}{{ j }}{% endfor %}{% endfor %}",
+      "a",
+    ],
+    ["{% for i in a %}{% endfor %}{{ i }}{{ forloop.index }}", "a forloop i"],
+    ["{% for i in a %}{{ last }}{% assign last = i %}{% endfor %}{{ last }}", "a"],
+    ["{% tablerow i in a cols: c %}{{ i }}{{ tablerowloop.col }}{% endtablerow %}", "a c"],
+    ["{% if a == empty and b contains c %}{% elsif d %}{{ e }}{% else %}{{ f }}{% endif %}", "a b c d e f"],
+    [
+      "{% unless a %}{{ b }}{% endunless %}{% case c %}{% when d, 'x' or e %}{% else %}{{ f }}{% endcase %}",
+      "a b c d e f",
+    ],
+    ["{% cycle g: a, 'b' %}{% echo c %}{% increment n %}{{ n }}{% decrement m %}", "a c g"],
+    ["{% liquid\n assign x = a\n for i in x\n echo i\n echo b\n endfor %}", "a b"],
+    ["{% raw %}{{ a }}{% endraw %}{% comment %}{{ b }}{% endcomment %}{% # {{ c }} %}", ""],
+    ["{{ __proto__ }}{{ constructor.name }}{{ ['a name'] }}", "__proto__ a name constructor"],
+  ])("of %j are those that it does not make itself: %s", (source, names) => {
+    for (const kind of KINDS) {
+      const found = used(source, kind).map(({ name }) => name);
+      expect(found.toSorted().join(" ")).toBe(names);
+    }
+  });
+
+  test("have the line where each is read first", () => {
+    expect(used("a\n{{ b }}\n{% if c %}{{ b }}{% endif %}")).toEqual([
+      { name: "b", line: 2 },
+      { name: "c", line: 3 },
+    ]);
+  });
+
+  test("are found in whatever compiles (property)", () => {
+    const pieces = fc.constantFrom(
+      ..."{{ }} {% %} if endif for in endfor a b.c [ ] ( ) .. | : , 'x' = assign capture endcapture cycle case when endcase echo liquid 1".split(
+        " ",
+      ),
+    );
+    const sources = fc.array(pieces, { maxLength: 25 }).map((parts) => parts.join(" "));
+    fc.assert(
+      fc.property(sources, (source) => {
+        const compiled = engine.compile(source, "html");
+        if (compiled.kind === "compiled")
+          for (const { line } of compiled.template.variables()) expect(line).toBe(1);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe("the time of a render", () => {
+  const LATER_MS = 10_000;
+  const source = "{% for i in (1..1000) %}{{ i }}{% endfor %}";
+  const cpuUsage = process.threadCpuUsage.bind(process);
+  const now = performance.now.bind(performance);
+  afterEach(() => mock.restore());
+
+  /** Whenever the time is asked for, ten seconds have passed since it was asked for before. */
+  function hurry(): void {
+    let passed = 0;
+    spyOn(performance, "now").mockImplementation(() => {
+      passed += LATER_MS;
+      return now() + passed;
+    });
+  }
+
+  test("is not over because the machine was busy with something else", () => {
+    hurry();
+    expect(outputOf(source)).toStartWith("12345");
+  });
+
+  test("is over once its processor time is", () => {
+    hurry();
+    let spent = 0;
+    spyOn(process, "threadCpuUsage").mockImplementation(() => {
+      spent += LATER_MS * 1_000;
+      const { user, system } = cpuUsage();
+      return { user: user + spent, system };
+    });
+    expect(render(source)).toMatchObject({
+      kind: "failed",
+      reason: expect.stringContaining("takes too long"),
+    });
+  });
+});

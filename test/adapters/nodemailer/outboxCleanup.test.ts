@@ -1,0 +1,33 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { outboxCleanup } from "../../../src/adapters/nodemailer/outboxCleanup.ts";
+import { refusal } from "../../contract/eventStore.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "outbox-files-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const [ana, ben] = [crypto.randomUUID(), crypto.randomUUID()];
+
+test("removes the file of a message and what a crash has left half-written of it, in every outbox, and nothing else", async () => {
+  const outboxes = ["a", "b"].map((name) => join(folder, name));
+  for (const outbox of outboxes) mkdirSync(outbox);
+  const [first = "", second = ""] = outboxes;
+  for (const name of [`${ana}.eml`, `${ana}.eml.${crypto.randomUUID()}.tmp`, `${ben}.eml`, "notes.txt"]) {
+    writeFileSync(join(first, name), name);
+  }
+  writeFileSync(join(second, `${ana}.eml`), "");
+  const files = outboxCleanup([...outboxes, join(folder, "missing")]);
+  expect(await files.remove(ana)).toBe(true);
+  expect(readdirSync(first).sort()).toEqual([`${ben}.eml`, "notes.txt"].sort());
+  expect(readdirSync(second)).toEqual([]);
+  expect(await files.remove(ana)).toBe(false);
+});
+
+test("says that the outbox cannot be used, and takes no id for a path", async () => {
+  const file = join(folder, "file");
+  writeFileSync(file, "");
+  expect((await refusal(outboxCleanup([file]).remove(ana))).failure).toBe("unavailable");
+  await expect(outboxCleanup([folder]).remove("../a")).rejects.toThrow("invariant");
+});

@@ -1,0 +1,168 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { type RelayChange, relayFailover } from "../../../src/adapters/nodemailer/relayFailover.ts";
+import { smtpOptionsFromUrl } from "../../../src/adapters/nodemailer/smtpOptions.ts";
+import { createSmtpTransport } from "../../../src/adapters/nodemailer/smtpTransport.ts";
+import { systemClock } from "../../../src/adapters/system/systemClock.ts";
+import type { MailMessage, MailTransport } from "../../../src/ports/mail/mailTransport.ts";
+import { type Sink, type SinkHooks, startSmtpSink } from "../../support/mail/smtpSink.ts";
+
+const MESSAGE: MailMessage = {
+  id: "6f1c9a52-8d0e-5b7a-9c3f-2f6f0a1b2c3d",
+  messageId: "<6f1c9a52-8d0e-5b7a-9c3f-2f6f0a1b2c3d@example.com>",
+  date: 0,
+  from: "hello@example.com",
+  to: "ana@example.org",
+  subject: "Hello",
+  text: "Hello",
+};
+
+const changes: RelayChange[] = [];
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const one of opened.splice(0).reverse()) await one.close();
+});
+
+async function sinkWith(hooks: SinkHooks = {}): Promise<Sink> {
+  const sink = await startSmtpSink(hooks);
+  opened.push(sink);
+  return sink;
+}
+
+interface Given {
+  readonly port: number;
+  readonly order?: number;
+  readonly weight?: number;
+}
+
+/** A clock that stands still until it is moved. */
+function clockAt() {
+  let offset = 0;
+  return {
+    clock: { ...systemClock, monotonicMs: () => offset },
+    pass: (ms: number) => {
+      offset += ms;
+    },
+  };
+}
+
+function failoverOver(
+  relays: readonly Given[],
+  clock = clockAt().clock,
+  random = Math.random,
+): MailTransport {
+  const transport = relayFailover(
+    relays.map(({ port, order = 1, weight = 1 }) => ({
+      name: `127.0.0.1:${port}`,
+      order,
+      weight,
+      transport: createSmtpTransport(smtpOptionsFromUrl(`smtp://127.0.0.1:${port}`), systemClock),
+    })),
+    { clock, random, onChange: (change) => changes.push(change) },
+  );
+  opened.push(transport);
+  return transport;
+}
+
+/** Sends one message; answers the outcome's kind and the relay. */
+async function send(transport: MailTransport): Promise<readonly [kind: string, relay?: string | undefined]> {
+  const result = await transport.session(AbortSignal.timeout(10_000));
+  if (result.kind !== "session") return [result.kind];
+  const { session } = result;
+  const { kind } = await session.send(MESSAGE, Date.now() + 10_000);
+  const { relay } = session;
+  session.release();
+  return [kind, relay];
+}
+
+async function closedPort(): Promise<number> {
+  const sink = await startSmtpSink();
+  await sink.close();
+  return sink.port;
+}
+
+describe("several relays", () => {
+  test("the first takes all mail as long as it takes any", async () => {
+    const [first, second] = [await sinkWith(), await sinkWith()];
+    const transport = failoverOver([
+      { port: second.port, order: 2 },
+      { port: first.port, order: 1 },
+    ]);
+    for (let count = 0; count < 5; count += 1)
+      expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${first.port}`]);
+    expect(second.record.connections).toBe(0);
+  });
+
+  test("of one order share it by their weights", async () => {
+    const [light, heavy] = [await sinkWith(), await sinkWith()];
+    let draw = 0;
+    const random = () => {
+      draw = (draw + 0.381_966) % 1;
+      return draw;
+    };
+    const transport = failoverOver(
+      [{ port: light.port }, { port: heavy.port, weight: 9 }],
+      clockAt().clock,
+      random,
+    );
+    for (let count = 0; count < 60; count += 1) await send(transport);
+    expect(heavy.record.messages.length).toBeGreaterThan(45);
+    expect(light.record.messages.length).toBeGreaterThan(0);
+  });
+
+  test("one that cannot be reached hands over to the next, rests, and is tried again by one message", async () => {
+    const port = await closedPort();
+    const second = await sinkWith();
+    const { clock, pass } = clockAt();
+    const transport = failoverOver([{ port }, { port: second.port, order: 2 }], clock);
+    changes.length = 0;
+    expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${second.port}`]);
+    // Were it asked again, it would be used: somebody listens there now.
+    const back = await startSmtpSinkOn(port);
+    expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${second.port}`]);
+    pass(1_000);
+    expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${port}`]);
+    expect(back.record.messages).toHaveLength(1);
+    const relay = `127.0.0.1:${port}`;
+    expect(changes).toEqual([
+      { relay, reason: expect.stringContaining("ECONNREFUSED") },
+      { relay, reason: null },
+    ]);
+  });
+
+  test.each([
+    ["says 421 to MAIL", { mail: () => ({ code: 421, text: "4.3.2 shutting down" }) }],
+    ["says 421 to DATA", { data: () => ({ code: 421, text: "4.3.2 shutting down" }) }],
+    ["wants a log-in", { mail: () => ({ code: 530, text: "5.7.0 log in" }) }],
+    ["drops the connection at RCPT", { rcpt: () => "drop" as const }],
+  ] satisfies [string, SinkHooks][])("one that %s hands over to the next", async (_, hooks) => {
+    const [first, second] = [await sinkWith(hooks), await sinkWith()];
+    const transport = failoverOver([{ port: first.port }, { port: second.port, order: 2 }]);
+    expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${second.port}`]);
+    expect(second.record.messages).toHaveLength(1);
+  });
+
+  test.each([
+    ["refuses the recipient", { rcpt: () => ({ code: 550, text: "5.1.1 nobody" }) }, "refused"],
+    ["has it come again", { rcpt: () => ({ code: 451, text: "4.7.1 greylisted" }) }, "refused"],
+    ["may have the message", { final: () => "drop" as const }, "unknown"],
+  ] satisfies [string, SinkHooks, string][])("one that %s does not", async (_, hooks, kind) => {
+    const [first, second] = [await sinkWith(hooks), await sinkWith()];
+    const transport = failoverOver([{ port: first.port }, { port: second.port, order: 2 }]);
+    expect(await send(transport)).toEqual([kind, `127.0.0.1:${first.port}`]);
+    expect(second.record.connections).toBe(0);
+  });
+
+  test("all of which are gone are tried again by the next message, and say so without a password", async () => {
+    const ports = [await closedPort(), await closedPort()];
+    const transport = failoverOver(ports.map((port) => ({ port })));
+    expect(await send(transport)).toEqual(["broken"]);
+    const back = await startSmtpSinkOn(ports[1] ?? 0);
+    expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${back.port}`]);
+  });
+});
+
+async function startSmtpSinkOn(port: number): Promise<Sink> {
+  const sink = await startSmtpSink({}, { disabledCommands: ["AUTH", "STARTTLS"] }, port);
+  opened.push(sink);
+  return sink;
+}

@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { connect, type Socket } from "node:net";
+import { createTransport } from "nodemailer";
+import { openInboundMailServer } from "../../../src/adapters/smtpServer/inboundMailServer.ts";
+import type { InboundMailServer, InboundReply } from "../../../src/ports/mail/inboundMail.ts";
+import { certificateAuthority } from "../../support/stores/certificates.ts";
+import { until } from "../../support/until.ts";
+
+const ADDRESS = "known@bounce.example";
+const GRACE_MS = 1_000;
+
+interface Taken {
+  readonly recipients: readonly string[];
+  readonly text: string;
+}
+
+/** A client that says what it is told, and waits for each reply. */
+class RawClient {
+  private text = "";
+  isClosed = false;
+  constructor(private readonly socket: Socket) {
+    socket.setEncoding("latin1");
+    socket.on("data", (chunk: string) => {
+      this.text += chunk;
+    });
+    socket.on("close", () => {
+      this.isClosed = true;
+    });
+    socket.on("error", () => {});
+  }
+
+  static async open(port: number): Promise<RawClient> {
+    const client = new RawClient(connect(port, "127.0.0.1"));
+    await client.reply();
+    return client;
+  }
+
+  /** The next reply, all of its lines; "" when the connection ended before it. */
+  async reply(): Promise<string> {
+    const whole = /^(?:\d{3}-.*\r\n)*\d{3} .*\r\n/;
+    await until(() => whole.test(this.text) || this.isClosed, "a reply");
+    const [found = ""] = whole.exec(this.text) ?? [];
+    this.text = this.text.slice(found.length);
+    return found.trim();
+  }
+
+  send(text: string): void {
+    this.socket.write(text);
+  }
+
+  async say(line: string): Promise<string> {
+    this.send(`${line}\r\n`);
+    return this.reply();
+  }
+
+  end(): void {
+    this.socket.destroy();
+  }
+}
+
+describe("the server for mail that comes back", () => {
+  let server: InboundMailServer;
+  const taken: Taken[] = [];
+  let answer: InboundReply;
+  beforeAll(async () => {
+    server = await openInboundMailServer(
+      { host: "127.0.0.1", port: 0, name: "mail.example", tls: null, onTrouble: () => {} },
+      {
+        refusalOf: (address) => (address === ADDRESS ? null : { code: 550, text: "5.1.1 no such address" }),
+        async receive(recipients, bytes) {
+          taken.push({ recipients, text: Buffer.from(bytes).toString("latin1") });
+          return answer;
+        },
+      },
+    );
+  });
+  beforeEach(() => {
+    taken.length = 0;
+    answer = { code: 250, text: "2.0.0 taken" };
+  });
+  afterAll(() => server.close(GRACE_MS));
+
+  async function greeted(): Promise<RawClient> {
+    const client = await RawClient.open(server.port);
+    expect(await client.say("EHLO mx.example")).toMatch(/^250-/);
+    return client;
+  }
+
+  async function enveloped(): Promise<RawClient> {
+    const client = await greeted();
+    expect(await client.say("MAIL FROM:<>")).toMatch(/^250/);
+    expect(await client.say(`RCPT TO:<${ADDRESS}>`)).toMatch(/^250/);
+    return client;
+  }
+
+  test("takes a report with a null sender, and answers what became of it", async () => {
+    const client = await enveloped();
+    expect(await client.say("DATA")).toMatch(/^354/);
+    expect(await client.say("Subject: x\r\n\r\nbody\r\n.")).toBe("250 2.0.0 taken");
+    expect(taken).toEqual([{ recipients: [ADDRESS], text: "Subject: x\r\n\r\nbody\r\n" }]);
+    answer = { code: 451, text: "4.3.0 try again later" };
+    await client.say("MAIL FROM:<mailer@mx.example>");
+    await client.say(`RCPT TO:<${ADDRESS}>`);
+    await client.say("DATA");
+    expect(await client.say("Subject: y\r\n\r\n.")).toBe("451 4.3.0 try again later");
+    client.end();
+  });
+
+  test("tells whoever verifies a sender which addresses there are, and refuses all others", async () => {
+    const client = await enveloped();
+    expect(await client.say("RCPT TO:<other@bounce.example>")).toBe("550 5.1.1 no such address");
+    expect(await client.say(`RCPT TO:<${ADDRESS}.elsewhere.example>`)).toMatch(/^550/);
+    expect(await client.say("QUIT")).toMatch(/^221/);
+    expect(taken).toEqual([]);
+  });
+
+  test("offers neither a log-in nor TLS, nor anything that is not of mail", async () => {
+    const client = await RawClient.open(server.port);
+    const offers = await client.say("EHLO mx.example");
+    expect(offers).not.toMatch(/AUTH|STARTTLS|XCLIENT|XFORWARD/);
+    for (const command of ["STARTTLS", "AUTH PLAIN AGEAYg==", "WIZ", "SHELL", "KILL", "VRFY known"])
+      expect(await client.say(command)).toMatch(/^5\d\d/);
+    client.end();
+  });
+
+  test("says its own name, and no more than that", async () => {
+    const client = new RawClient(connect(server.port, "127.0.0.1"));
+    expect(await client.reply()).toBe("220 mail.example ESMTP returned mail only");
+    expect((await client.say("EHLO mx.example")).split("\r\n")[0]).toBe("250-mail.example");
+    expect(await client.say("HELO mx.example")).toBe("250 mail.example");
+    client.end();
+  });
+
+  test("ends content at a dot between CRLF alone", async () => {
+    const client = await enveloped();
+    await client.say("DATA");
+    client.send("Subject: x\r\n\r\n\n.\nMAIL FROM:<a@b.example>\r\n\r.\rRCPT TO:<c@d.example>\r\n");
+    expect(await client.say("\r\n.")).toMatch(/^250/);
+    expect(taken).toHaveLength(1);
+    expect(taken[0]?.text).toContain("MAIL FROM:<a@b.example>");
+    client.end();
+  });
+
+  test("hands over the beginning of a large mail, and takes no more than its bound", async () => {
+    const client = await enveloped();
+    await client.say("DATA");
+    const line = `${"x".repeat(998)}\r\n`;
+    client.send(`Subject: x\r\n\r\n${line.repeat(2_000)}`);
+    expect(await client.say("\r\n.")).toMatch(/^250/);
+    expect(taken[0]?.text.length).toBe(256 * 1_024);
+    const declared = await greeted();
+    expect(await declared.say("MAIL FROM:<> SIZE=99999999")).toMatch(/^552/);
+    client.end();
+    declared.end();
+  });
+
+  test("hands over nothing of a mail whose client leaves before its end", async () => {
+    const client = await enveloped();
+    await client.say("DATA");
+    client.send("Subject: x\r\n\r\nhalf");
+    client.end();
+    const next = await enveloped();
+    await next.say("DATA");
+    expect(await next.say("Subject: whole\r\n\r\n.")).toMatch(/^250/);
+    expect(taken.map(({ text }) => text)).toEqual(["Subject: whole\r\n\r\n"]);
+    next.end();
+  });
+
+  test("bounds the connections of one client", async () => {
+    const clients: RawClient[] = [];
+    let refused = 0;
+    for (let nth = 0; nth < 11; nth += 1) {
+      const client = new RawClient(connect(server.port, "127.0.0.1"));
+      clients.push(client);
+      if ((await client.reply()).startsWith("421")) refused += 1;
+    }
+    expect(refused).toBe(1);
+    for (const client of clients) client.end();
+    await until(() => clients.every(({ isClosed }) => isClosed), "all connections to be closed");
+  });
+});
+
+test("with a certificate the server offers STARTTLS, and takes nothing that was said before it", async () => {
+  const authority = certificateAuthority("test");
+  const { certificate, key } = authority.issue("mail.example", ["mail.example"]);
+  const taken: Taken[] = [];
+  const server = await openInboundMailServer(
+    {
+      ...{ host: "127.0.0.1", port: 0, name: "mail.example", onTrouble: () => {} },
+      tls: { cert: certificate, key },
+    },
+    {
+      refusalOf: () => null,
+      async receive(recipients, bytes) {
+        taken.push({ recipients, text: Buffer.from(bytes).toString("latin1") });
+        return { code: 250, text: "2.0.0 taken" };
+      },
+    },
+  );
+  const client = createTransport({
+    ...{ host: "127.0.0.1", port: server.port, requireTLS: true },
+    tls: { servername: "mail.example", ca: [authority.certificate] },
+  });
+  await client.sendMail({ from: "mailer@mx.example", to: ADDRESS, subject: "returned", text: "Hello" });
+  client.close();
+  expect(taken).toMatchObject([
+    { recipients: [ADDRESS], text: expect.stringContaining("Subject: returned") },
+  ]);
+
+  const plain = await RawClient.open(server.port);
+  expect(await plain.say("EHLO mx.example")).toContain("STARTTLS");
+  plain.send("STARTTLS\r\nMAIL FROM:<injected@mx.example>\r\nRCPT TO:<a@b.example>\r\nDATA\r\n");
+  expect(await plain.reply()).toMatch(/^220/);
+  plain.end();
+  expect(taken).toHaveLength(1);
+  await server.close(GRACE_MS);
+});

@@ -1,0 +1,99 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { blankErasedRows } from "../../../src/adapters/sqlite/blankErasedRows.ts";
+import { openLogDatabase } from "../../../src/adapters/sqlite/openLogDatabase.ts";
+import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
+import { newEvent } from "../../contract/eventStore.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "emptied-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const MESSAGES = 2_000;
+const CACHE_KIB = 4_096;
+/** The lengths of content that make for leaf pages with many rows, few rows, and rows that spill over. */
+const LENGTHS = [300, 1_500, 9_000];
+
+/** A log of messages whose content and later events lie beside each other, and what marks each content. */
+function filled(path: string, lengthMax: number, random: () => number) {
+  const db = openLogDatabase(path, { cacheKib: CACHE_KIB });
+  const stream = db.prepare("INSERT INTO streams (id, name, revision) VALUES (?, ?, 1)");
+  const event = db.prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?, '{}', ?)");
+  const markers: string[] = [];
+  db.exec("BEGIN");
+  for (let id = 1; id <= MESSAGES; id += 1) {
+    const marker = `<${crypto.randomUUID()}>`;
+    const data = marker + "z".repeat(Math.floor(random() * lengthMax)) + marker;
+    stream.run(id, `email-${id}`);
+    event.run(id * 2 - 1, id, 0, crypto.randomUUID(), "EmailContentStored", data);
+    event.run(id * 2, id, 1, crypto.randomUUID(), "EmailQueued", "q".repeat(400));
+    markers.push(marker);
+  }
+  db.exec("COMMIT");
+  return { db, markers };
+}
+
+/** Numbers in [0, 1) that are the same in every run. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+describe("what is truncated in a log file", () => {
+  /** Lets go of 70% of all content in random order; how many of the markers can be read in the file afterwards. */
+  const readable = (seed: number, letGo: (db: DatabaseSync, id: number) => void): number => {
+    const random = seeded(seed);
+    const path = join(folder, `${crypto.randomUUID()}.db`);
+    const { db, markers } = filled(path, LENGTHS[seed % LENGTHS.length] ?? 0, random);
+    db.exec("PRAGMA synchronous = OFF");
+    const gone: string[] = [];
+    const order = markers.map((marker, index) => ({ marker, id: index + 1, at: random() }));
+    for (const { marker, id } of order.sort((a, b) => a.at - b.at)) {
+      if (random() > 0.7) continue;
+      letGo(db, id);
+      gone.push(marker);
+    }
+    db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+    db.close();
+    const found = new Set(readFileSync(path, "latin1").match(/<[0-9a-f-]{36}>/g));
+    const kept = markers.filter((marker) => !gone.includes(marker));
+    expect(kept.every((marker) => found.has(marker))).toBe(true);
+    return gone.filter((marker) => found.has(marker)).length;
+  };
+  const SEEDS = [1, 2, 3, 4, 5, 6];
+
+  test("is not to be read in any page, wherever its neighbours went", () => {
+    const emptied = SEEDS.map((seed) => readable(seed, (db, id) => blankErasedRows(db, `email-${id}`, 1)));
+    expect(emptied).toEqual(SEEDS.map(() => 0));
+  }, 60_000);
+
+  test("could be read if its row were deleted instead: the reader of pages finds it", () => {
+    let found = 0;
+    for (let seed = 1; seed <= 60 && found === 0; seed += 1) {
+      const remove = "DELETE FROM events WHERE stream = ? AND revision < 1";
+      found += readable(seed, (db, id) => db.prepare(remove).run(id));
+    }
+    expect(found).toBeGreaterThan(0);
+  }, 60_000);
+});
+
+test("a reader who keeps older pages is named, and no longer once he has left", async () => {
+  const path = join(folder, "held.db");
+  const store = openSqliteEventStore({ path });
+  await store.append("email-1", [newEvent(), newEvent()], "noStream");
+  const reader = new DatabaseSync(path);
+  reader.exec("BEGIN");
+  reader.prepare("SELECT count(*) FROM events").get();
+  await store.truncateBefore("email-1", 1);
+  const { remains } = await store.purge({ timeoutMs: 100 });
+  expect(remains).toEqual([expect.stringContaining("write-ahead log")]);
+  reader.exec("COMMIT");
+  expect(await store.purge()).toEqual({ remains: [] });
+  reader.close();
+  await store.close();
+});

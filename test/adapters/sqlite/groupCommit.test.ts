@@ -1,0 +1,26 @@
+import { expect, test } from "bun:test";
+import type { TransactionOutcome } from "../../../src/adapters/sqlite/append/appendTransaction.ts";
+import { GroupCommit } from "../../../src/adapters/sqlite/append/groupCommit.ts";
+import type { AppendResult } from "../../../src/ports/eventStore.ts";
+
+const APPENDED = { outcome: "appended", revision: 0 } as AppendResult;
+
+test("a writer that throws holds up nobody: the transaction counts as one that may be in the log, and is tried again", async () => {
+  let commits = 0;
+  const writer = {
+    commit: async (): Promise<TransactionOutcome> => {
+      commits += 1;
+      if (commits === 1) throw new Error("no thread can be begun");
+      return { kind: "committed", results: [APPENDED], hasWritten: true };
+    },
+    close: async () => {},
+  };
+  const group = new GroupCommit(writer, () => {});
+  const { promise, resolve, reject } = Promise.withResolvers<AppendResult>();
+  const deadline = performance.now() + 2_000;
+  const append = { stream: "one", events: [], expected: "noStream", bytes: 0, deadline } as const;
+  group.add({ ...append, resolve, reject, uncertain: false });
+  expect(await promise).toEqual(APPENDED);
+  expect(commits).toBe(2);
+  await group.close();
+});

@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
+import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
+import { newEvent } from "../../contract/eventStore.ts";
+import { until } from "../../support/until.ts";
+
+/** From how many ms on a timer counts as a look that takes its time. */
+const RARE_LOOK_MS = 50;
+const realSetTimeout = globalThis.setTimeout;
+
+let folder: string;
+let stores: EventStore[];
+const open = () => {
+  const store = openSqliteEventStore({ path: join(folder, "log.db") });
+  stores.push(store);
+  return store;
+};
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "subscription-wake-"));
+  stores = [];
+});
+
+afterEach(async () => {
+  globalThis.setTimeout = realSetTimeout;
+  for (const store of stores) await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+test("a subscription that looks rarely, because nothing happens, is woken by the first commit of another handle", async () => {
+  const [follower, writer] = [open(), open()];
+  const seen: string[] = [];
+  const stopping = new AbortController();
+  const following = (async () => {
+    for await (const { events } of follower.subscribe(LOG_START, {}, stopping.signal))
+      seen.push(...events.map(({ stream }) => stream));
+  })();
+  let rareLooks = 0;
+  globalThis.setTimeout = ((work: () => void, ms = 0) => {
+    if (ms < RARE_LOOK_MS) return realSetTimeout(work, ms);
+    rareLooks += 1;
+    return realSetTimeout(() => {}, ms);
+  }) as typeof setTimeout;
+  await until(() => rareLooks > 0, "the subscription to look rarely");
+  await writer.append("one", [newEvent()], "noStream");
+  await until(() => seen.length === 1, "the event");
+  await writer.append("two", [newEvent()], "noStream");
+  await until(() => seen.length === 2, "the next one, for which nobody is woken");
+  expect(seen).toEqual(["one", "two"]);
+  stopping.abort();
+  await following;
+});

@@ -1,0 +1,518 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
+import {
+  cancel,
+  expire,
+  expireLease,
+  recordOutcome,
+  releaseLease,
+  resumeHeld,
+  startDelivery,
+} from "../../../src/domain/email/decisions.ts";
+import {
+  DELIVERY_POLICY,
+  type DecisionInput,
+  type DeliveryPolicy,
+} from "../../../src/domain/email/deliveryPolicy.ts";
+import type { EmailEvent } from "../../../src/domain/email/events.ts";
+import { nextAction } from "../../../src/domain/email/nextAction.ts";
+import type { RecordedAttemptResult } from "../../../src/domain/email/recordedAttemptResult.ts";
+import { redactRelayReply } from "../../../src/domain/email/redactRelayReply.ts";
+import { expiresAt } from "../../../src/domain/email/retrySchedule.ts";
+import { HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../../src/kernel/time.ts";
+import { ACCEPTED_AT, acceptance } from "../../support/emailHistories.ts";
+import { foldOf, givenWhenThen } from "../../support/givenWhenThen.ts";
+
+const given = givenWhenThen(emailAggregate);
+const policy = DELIVERY_POLICY;
+const hold: DeliveryPolicy = { ...policy, onAmbiguous: "hold" };
+const NOW = ACCEPTED_AT + HOUR_MS;
+const input: DecisionInput = { now: NOW, random: 0, pausedMs: 0 };
+const on = { policy, input, transport: "smtp" };
+const END = ACCEPTED_AT + policy.lifetimeMs;
+
+const queued = acceptance();
+const started = (attempt: number): EmailEvent => {
+  const leaseMs = policy.leaseMs;
+  return { type: "EmailDeliveryStarted", data: { attempt, worker: "w", leaseMs, transport: "smtp" } };
+};
+const deferred = (attempt: number, more: object = {}): EmailEvent => ({
+  type: "EmailDeferred",
+  data: {
+    attempt,
+    reason: "recipient_deferred",
+    attemptBurnt: true,
+    ambiguous: false,
+    nextAttemptAt: rfc3339(NOW + 2 * MINUTE_MS),
+    ...more,
+  },
+});
+const sent = (attempt: number): EmailEvent => {
+  return { type: "EmailSent", data: { attempt, transport: "smtp", reply: "250" } };
+};
+const leaseExpired = (attempt: number, at = NOW): EmailEvent =>
+  deferred(attempt, { reason: "lease_expired", ambiguous: true, nextAttemptAt: rfc3339(at) });
+const canceled: EmailEvent = { type: "EmailCanceled", data: {} };
+const expired = (attempt: number): EmailEvent => {
+  return { type: "EmailFailed", data: { attempt, reason: "expired" } };
+};
+const bounced = (attempt: number): EmailEvent => ({
+  type: "EmailBounced",
+  data: { attempt, reason: "recipient_refused", code: 550, sealedReply: "sealed 550 no" },
+});
+
+/** Messages that have ended, each in its own way. */
+const ENDED: readonly (readonly [string, readonly EmailEvent[]])[] = [
+  ["sent", [...queued, started(1), sent(1)]],
+  ["bounced", [...queued, started(1), bounced(1)]],
+  ["expired", [...queued, expired(0)]],
+  ["canceled", [...queued, canceled]],
+  ["suppressed at acceptance", acceptance({ as: "suppressed" })],
+  [
+    "suppressed at delivery",
+    [...queued, started(1), { type: "EmailSuppressed", data: { reason: "r", attempt: 1 } }],
+  ],
+];
+
+describe("cancel", () => {
+  test("calls back what is queued", () => {
+    given(...queued)
+      .when(cancel)
+      .then("canceled", canceled)
+      .again("alreadyCanceled");
+  });
+
+  test("calls back what is deferred", () => {
+    given(...queued, started(1), deferred(1))
+      .when(cancel)
+      .then("canceled", canceled)
+      .again("alreadyCanceled");
+  });
+
+  test("refuses what is being sent, has ended, or never was", () => {
+    given(...queued, started(1))
+      .when(cancel)
+      .then("notCancelable");
+    for (const [name, events] of ENDED)
+      given(...events)
+        .when(cancel)
+        .then(name === "canceled" ? "alreadyCanceled" : "notCancelable");
+    given().when(cancel).then("notFound");
+  });
+});
+
+describe("startDelivery", () => {
+  const request = { worker: "w", transport: "smtp", leaseMs: policy.leaseMs };
+
+  test("claims what is queued, once", () => {
+    given(...queued)
+      .when((state) => startDelivery(state, request))
+      .then(1, started(1))
+      .again(null);
+  });
+
+  test("claims what is deferred, with the next number", () => {
+    given(...queued, started(1), deferred(1))
+      .when((state) => startDelivery(state, request))
+      .then(2, started(2))
+      .again(null);
+  });
+
+  test("refuses what has ended or never was", () => {
+    for (const [, events] of [...ENDED, ["never", []] as const])
+      given(...events)
+        .when((state) => startDelivery(state, request))
+        .then(null);
+  });
+});
+
+describe("recordOutcome", () => {
+  const record =
+    (result: RecordedAttemptResult, attempt = 1, settings = on) =>
+    (state: Parameters<typeof recordOutcome>[0]) =>
+      recordOutcome(state, attempt, result, settings);
+  const sentResult: RecordedAttemptResult = { kind: "sent", codes: "250" };
+  const busy: RecordedAttemptResult = {
+    kind: "deferred",
+    reason: "recipient_deferred",
+    attemptBurnt: true,
+    ambiguous: false,
+    relayFault: false,
+    code: 450,
+    sealedReply: "sealed 450 busy",
+  };
+  const busyEvent = (attempt: number, delayMs: number) =>
+    deferred(attempt, { code: 450, sealedReply: "sealed 450 busy", nextAttemptAt: rfc3339(NOW + delayMs) });
+  const unknown: RecordedAttemptResult = {
+    ...busy,
+    reason: "no_answer_to_final_dot",
+    ambiguous: true,
+    relayFault: true,
+  };
+
+  test("a message that was sent", () => {
+    given(...queued, started(1))
+      .when(record(sentResult))
+      .then("recorded", sent(1))
+      .again("alreadyRecorded");
+  });
+
+  test("a bounce", () => {
+    const result: RecordedAttemptResult = {
+      kind: "bounced",
+      reason: "recipient_refused",
+      code: 550,
+      sealedReply: "sealed 550 no",
+      suppress: true,
+    };
+    given(...queued, started(1))
+      .when(record(result))
+      .then("recorded", bounced(1))
+      .again("alreadyRecorded");
+  });
+
+  test("a refusal", () => {
+    const facts = { reason: "relay_refused", code: 535, sealedReply: "sealed 535 no" };
+    given(...queued, started(1))
+      .when(record({ kind: "failed", ...facts }))
+      .then("recorded", { type: "EmailFailed", data: { attempt: 1, ...facts } })
+      .again("alreadyRecorded");
+  });
+
+  test("a deferral, with the time of the next attempt", () => {
+    given(...queued, started(1))
+      .when(record(busy))
+      .then("recorded", busyEvent(1, MINUTE_MS))
+      .again("alreadyRecorded");
+  });
+
+  test("backoff doubles with every attempt that was burnt, up to a bound, with jitter on top", () => {
+    for (const [burnt, minutes] of [
+      [0, 1],
+      [1, 2],
+      [2, 4],
+      [5, 32],
+      [7, 128],
+      [8, 240],
+      [30, 240],
+    ] as const) {
+      const past = Array.from({ length: burnt }, (_, index) => [
+        started(index + 1),
+        deferred(index + 1),
+      ]).flat();
+      const attempt = burnt + 1;
+      const decide = (random: number) => record(busy, attempt, { ...on, input: { ...input, random } });
+      given(...queued, ...past, started(attempt))
+        .when(decide(0))
+        .then("recorded", busyEvent(attempt, minutes * MINUTE_MS));
+      given(...queued, ...past, started(attempt))
+        .when(decide(0.5))
+        .then("recorded", busyEvent(attempt, Math.ceil(minutes * MINUTE_MS * (1 + 0.2 * 0.5))));
+    }
+  });
+
+  test("the relay's fault waits for the relay and burns nothing", () => {
+    const result: RecordedAttemptResult = {
+      ...busy,
+      reason: "relay_unreachable",
+      attemptBurnt: false,
+      relayFault: true,
+    };
+    const facts = {
+      reason: "relay_unreachable",
+      attemptBurnt: false,
+      code: 450,
+      sealedReply: "sealed 450 busy",
+    };
+    const event = deferred(1, { ...facts, nextAttemptAt: rfc3339(NOW + 30 * SECOND_MS) });
+    given(...queued, started(1))
+      .when(record(result))
+      .then("recorded", event);
+    expect(foldOf(emailAggregate, [...queued, started(1), event])?.countedAttempts).toBe(0);
+  });
+
+  test("the last attempt is set for the end of the message's life, pauses added", () => {
+    const late = { now: END - 10, random: 0.9, pausedMs: 0 };
+    const facts = { code: 450, sealedReply: "sealed 450 busy" };
+    given(...queued, started(1))
+      .when(record(busy, 1, { ...on, input: late }))
+      .then("recorded", deferred(1, { ...facts, nextAttemptAt: rfc3339(END) }));
+    given(...queued, started(1))
+      .when(record(busy, 1, { ...on, input: { ...late, pausedMs: 20 } }))
+      .then("recorded", deferred(1, { ...facts, nextAttemptAt: rfc3339(END + 20) }));
+  });
+
+  test("what may have been sent is held to the end where that is the setting", () => {
+    const facts = {
+      reason: "no_answer_to_final_dot",
+      ambiguous: true,
+      code: 450,
+      sealedReply: "sealed 450 busy",
+    };
+    given(...queued, started(1))
+      .when(record(unknown, 1, { ...on, policy: hold }))
+      .then("recorded", deferred(1, { ...facts, nextAttemptAt: rfc3339(END) }));
+  });
+
+  test("late, after the lease, after another claim, or after the end: nothing is dropped", () => {
+    const pasts: readonly (readonly EmailEvent[])[] = [
+      [...queued, started(1), leaseExpired(1)],
+      [...queued, started(1), leaseExpired(1), started(2)],
+      [...queued, started(1), leaseExpired(1), started(2), sent(2)],
+      [...queued, started(1), leaseExpired(1), canceled],
+      [...queued, started(1), leaseExpired(1), expired(1)],
+    ];
+    for (const past of pasts)
+      given(...past)
+        .when(record(sentResult))
+        .then("recorded", sent(1))
+        .again("alreadyRecorded");
+  });
+
+  test("late 250 ends a message that another worker has taken over; its own outcome changes nothing", () => {
+    const past = [...queued, started(1), leaseExpired(1), started(2), sent(1)];
+    expect(foldOf(emailAggregate, past)).toMatchObject({ status: "sent", claim: null, attempts: 2 });
+    expect(foldOf(emailAggregate, [...past, bounced(2)])).toMatchObject({ status: "sent" });
+  });
+
+  test("a late deferral leaves the claim of another worker alone", () => {
+    const past = [...queued, started(1), leaseExpired(1), started(2), deferred(1)];
+    expect(foldOf(emailAggregate, past)).toMatchObject({ status: "sending", claim: { attempt: 2 } });
+  });
+
+  test("nothing for a message that never was", () => {
+    given().when(record(sentResult)).then("alreadyRecorded");
+  });
+});
+
+describe("expireLease", () => {
+  const expireFirst =
+    (settings = policy, at = input) =>
+    (state: Parameters<typeof expireLease>[0]) =>
+      expireLease(state, 1, settings, at);
+
+  test("declares a claim ambiguous, to be retried at once", () => {
+    given(...queued, started(1))
+      .when(expireFirst())
+      .then("expired", leaseExpired(1))
+      .again("notClaimed");
+  });
+
+  test("or holds it to the end, where that is the setting", () => {
+    given(...queued, started(1))
+      .when(expireFirst(hold))
+      .then("expired", leaseExpired(1, END))
+      .again("notClaimed");
+  });
+
+  test("does not set an attempt for later than the message's life", () => {
+    given(...queued, started(1))
+      .when(expireFirst(policy, { ...input, now: END + HOUR_MS }))
+      .then("expired", leaseExpired(1, END));
+  });
+
+  test("leaves another attempt's claim alone, and what has ended or never was", () => {
+    given(...queued, started(1), leaseExpired(1), started(2))
+      .when(expireFirst())
+      .then("notClaimed");
+    for (const [, events] of [...ENDED, ["never", []] as const])
+      given(...events)
+        .when(expireFirst())
+        .then("notClaimed");
+  });
+});
+
+describe("releaseLease", () => {
+  const giveBack = (why: Parameters<typeof releaseLease>[2]) => (state: Parameters<typeof releaseLease>[0]) =>
+    releaseLease(state, 1, why, on);
+
+  test.each([
+    ["sending_paused", 0],
+    ["sender_unavailable", 0],
+    ["store_unavailable", 30],
+  ] as const)("%s: waits for as long as that holds and %d s, and burns nothing", (why, seconds) => {
+    const nextAttemptAt = rfc3339(NOW + seconds * SECOND_MS);
+    given(...queued, started(1))
+      .when(giveBack(why))
+      .then("released", deferred(1, { reason: why, attemptBurnt: false, nextAttemptAt }))
+      .again("notClaimed");
+  });
+
+  test("ends a message whose content is gone", () => {
+    given(...queued, started(1))
+      .when(giveBack("content_unavailable"))
+      .then("released", { type: "EmailFailed", data: { attempt: 1, reason: "content_unavailable" } })
+      .again("notClaimed");
+  });
+
+  test("ends a message to somebody who was suppressed since", () => {
+    given(...queued, started(1))
+      .when(giveBack("suppressed"))
+      .then("released", { type: "EmailSuppressed", data: { attempt: 1, reason: "suppressed_since" } })
+      .again("notClaimed");
+  });
+
+  test("refuses another attempt's claim, and what has ended or never was", () => {
+    given(...queued, started(1), leaseExpired(1), started(2))
+      .when(giveBack("suppressed"))
+      .then("notClaimed");
+    for (const [, events] of [...ENDED, ["never", []] as const])
+      given(...events)
+        .when(giveBack("sending_paused"))
+        .then("notClaimed");
+  });
+});
+
+describe("expire", () => {
+  test("ends what waits", () => {
+    given(...queued)
+      .when(expire)
+      .then("expired", expired(0))
+      .again("notWaiting");
+    given(...queued, started(1), deferred(1))
+      .when(expire)
+      .then("expired", expired(1))
+      .again("notWaiting");
+  });
+
+  test("leaves alone what somebody is sending: its outcome is about to come", () => {
+    given(...queued, started(1))
+      .when(expire)
+      .then("notWaiting");
+  });
+
+  test("leaves alone what has ended or never was", () => {
+    for (const [, events] of [...ENDED, ["never", []] as const])
+      given(...events)
+        .when(expire)
+        .then("notWaiting");
+  });
+});
+
+describe("resumeHeld", () => {
+  const resume = (state: Parameters<typeof resumeHeld>[0]) => resumeHeld(state, NOW);
+  const resumedEvent = deferred(1, { reason: "resumed", attemptBurnt: false, nextAttemptAt: rfc3339(NOW) });
+
+  test("lets go on what waits for later", () => {
+    given(...queued, started(1), deferred(1))
+      .when(resume)
+      .then({ outcome: "resumed", ambiguous: false }, resumedEvent)
+      .again({ outcome: "notHeld", ambiguous: false });
+  });
+
+  test("tells that the next attempt may be a repeat", () => {
+    given(...queued, started(1), leaseExpired(1, END))
+      .when(resume)
+      .then({ outcome: "resumed", ambiguous: true }, resumedEvent)
+      .again({ outcome: "notHeld", ambiguous: false });
+  });
+
+  test("leaves alone what is queued, being sent, ended or never was", () => {
+    const others = [
+      ["queued", queued],
+      ["sending", [...queued, started(1)]],
+      ["never", []],
+    ] as const;
+    for (const [, events] of [...ENDED, ...others])
+      given(...events)
+        .when(resume)
+        .then({ outcome: "notHeld", ambiguous: false });
+  });
+});
+
+describe("nextAction", () => {
+  const at = (now: number, paused = 0): DecisionInput => ({ now, random: 0, pausedMs: paused });
+  const action = (events: readonly EmailEvent[], when: DecisionInput, settings = policy) =>
+    nextAction(foldOf(emailAggregate, events), when, settings);
+
+  test("delivers what is due and waits for what is not", () => {
+    expect(action(queued, at(ACCEPTED_AT))).toEqual({ kind: "deliver" });
+    const due = NOW + 2 * MINUTE_MS;
+    expect(action([...queued, started(1), deferred(1)], at(due - 1))).toEqual({ kind: "wait", until: due });
+    expect(action([...queued, started(1), deferred(1)], at(due))).toEqual({ kind: "deliver" });
+  });
+
+  test("watches a claim, even past the end of the message's life", () => {
+    const watch = { kind: "watchLease", attempt: 1, leaseMs: policy.leaseMs } as const;
+    expect(action([...queued, started(1)], at(NOW))).toEqual(watch);
+    expect(action([...queued, started(1)], at(END + 1))).toEqual(watch);
+  });
+
+  test("ends a message at the end of its life, which pauses put off", () => {
+    expect(action(queued, at(END - 1))).toEqual({ kind: "deliver" });
+    expect(action(queued, at(END))).toEqual({ kind: "expire" });
+    expect(action(queued, at(END, 1))).toEqual({ kind: "deliver" });
+    expect(action(queued, at(END + 1, 1))).toEqual({ kind: "expire" });
+  });
+
+  test("holds to the very end what may have been sent, also when a pause has put that end off", () => {
+    const held = [...queued, started(1), leaseExpired(1, END)];
+    expect(action(held, at(NOW), hold)).toEqual({ kind: "wait", until: END });
+    expect(action(held, at(END, HOUR_MS), hold)).toEqual({ kind: "wait", until: END + HOUR_MS });
+    expect(action(held, at(END + HOUR_MS, HOUR_MS), hold)).toEqual({ kind: "expire" });
+  });
+
+  test("delivers what was held once somebody has let it go on", () => {
+    const resumed = deferred(1, { reason: "resumed", attemptBurnt: false, nextAttemptAt: rfc3339(NOW) });
+    expect(action([...queued, started(1), leaseExpired(1, END), resumed], at(NOW), hold)).toEqual({
+      kind: "deliver",
+    });
+  });
+
+  test("has nothing to do for what has ended", () => {
+    for (const [, events] of ENDED) expect(action(events, at(NOW))).toEqual({ kind: "none" });
+  });
+});
+
+test("a message lives for 72 hours, and its pauses", () => {
+  const state = foldOf(emailAggregate, queued);
+  if (state === null) throw new Error("it was accepted");
+  expect(expiresAt(state, DELIVERY_POLICY, 5)).toBe(ACCEPTED_AT + 72 * HOUR_MS + 5);
+});
+
+describe("redactRelayReply", () => {
+  const SENDER = "shop@example.com";
+  const RECIPIENT = "ana.b+c@mail.example.org";
+
+  test.each([
+    [`550 5.1.1 <${RECIPIENT}>: no such user`, "550 5.1.1 <recipient>: no such user"],
+    [`550 ${RECIPIENT} unknown, from <${SENDER}>`, "550 <recipient> unknown, from <sender>"],
+    [`550 ${RECIPIENT.toUpperCase()} unknown`, "550 <recipient> unknown"],
+    ["550 anaXb+c@mail.example.org unknown", "550 <address> unknown"],
+    ["250 ok", "250 ok"],
+  ])("%s", (reply, expected) => {
+    expect(redactRelayReply(reply, SENDER, RECIPIENT)).toBe(expected);
+  });
+
+  test("keeps 500 characters and leaves no half of an address at the cut", () => {
+    const reply = redactRelayReply(`${"x".repeat(490)} ${RECIPIENT} ${"y".repeat(100)}`, SENDER, RECIPIENT);
+    expect(reply.length).toBeLessThanOrEqual(500);
+    expect(reply).not.toContain("ana");
+  });
+
+  test("lets neither address through, in whatever case and company (property)", () => {
+    const local = fc.stringMatching(/^[a-z0-9!#$%&'*+/=?^_`{|}~-]{1,8}(\.[a-z0-9+_$^-]{1,4})?$/);
+    const address = fc
+      .tuple(local, fc.constantFrom("example.com", "a.co", "mail.example.co.uk"))
+      .map((parts) => parts.join("@"));
+    const piece = fc.oneof(
+      fc.constantFrom("sender", "recipient", "both"),
+      fc.string({ maxLength: 12 }).filter((text) => !text.includes("@")),
+    );
+    const pieces = fc.array(fc.tuple(piece, fc.infiniteStream(fc.boolean())), { maxLength: 8 });
+    fc.assert(
+      fc.property(address, address, pieces, (sender, recipient, parts) => {
+        const words = new Map(Object.entries({ sender, recipient, both: sender + recipient }));
+        const reply = parts.map(([word, upper]) => {
+          const letters = [...(words.get(word) ?? word)];
+          return letters.map((letter) => (upper.next().value ? letter.toUpperCase() : letter)).join("");
+        });
+        const redacted = redactRelayReply(`550 ${reply.join("")}`, sender, recipient).toLowerCase();
+        expect(redacted).not.toContain(sender);
+        expect(redacted).not.toContain(recipient);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,186 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
+import { eraseContent } from "../../../src/domain/email/contentRemoval.ts";
+import { expireLease, recordOutcome } from "../../../src/domain/email/decisions.ts";
+import { DELIVERY_POLICY } from "../../../src/domain/email/deliveryPolicy.ts";
+import type { EmailEvent } from "../../../src/domain/email/events.ts";
+import { type Feedback, recordFeedback } from "../../../src/domain/email/feedback/recordFeedback.ts";
+import { nextAction } from "../../../src/domain/email/nextAction.ts";
+import { type EmailState, emailDecider, isTerminal } from "../../../src/domain/email/state.ts";
+import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
+import { ACCEPTED_AT, acceptance, play, stepsArbitrary } from "../../support/emailHistories.ts";
+import { givenWhenThen } from "../../support/givenWhenThen.ts";
+
+const given = givenWhenThen(emailAggregate);
+const policy = DELIVERY_POLICY;
+const NOW = ACCEPTED_AT + HOUR_MS;
+const input = { now: NOW, random: 0, pausedMs: 0 };
+const on = { policy, input, transport: "smtp" };
+
+const accepted = acceptance();
+const claimed: EmailEvent = {
+  type: "EmailDeliveryStarted",
+  data: { attempt: 1, worker: "w", leaseMs: policy.leaseMs, transport: "smtp" },
+};
+const sent: EmailEvent = { type: "EmailSent", data: { attempt: 1, transport: "smtp", reply: "250" } };
+const deferred = (ambiguous: boolean): EmailEvent => ({
+  type: "EmailDeferred",
+  data: {
+    attempt: 1,
+    reason: "no_answer_to_final_dot",
+    attemptBurnt: true,
+    ambiguous,
+    nextAttemptAt: rfc3339(NOW),
+  },
+});
+const refused: EmailEvent = {
+  type: "EmailBounced",
+  data: { attempt: 1, reason: "recipient_refused", code: 550 },
+};
+
+const DELIVERED: Feedback = { kind: "delivered" };
+const COMPLAINED: Feedback = { kind: "complained", feedbackType: "abuse" };
+const BOUNCED: Feedback = { kind: "bounced", reason: "mailbox_full", code: 552, enhancedCode: "5.2.2" };
+const FEEDBACK = [DELIVERED, BOUNCED, COMPLAINED] as const;
+
+const deliveredEvent: EmailEvent = { type: "EmailDelivered", data: { attempt: 1, source: "ses" } };
+const complainedEvent: EmailEvent = {
+  type: "EmailComplained",
+  data: { attempt: 1, feedbackType: "abuse", source: "ses" },
+};
+const bouncedEvent: EmailEvent = {
+  type: "EmailBounced",
+  data: { attempt: 1, reason: "mailbox_full", code: 552, enhancedCode: "5.2.2", source: "ses" },
+};
+
+const tell = (told: Feedback) => (state: EmailState) => recordFeedback(state, told, "ses");
+
+describe("what is told of a message that the relay took", () => {
+  test("is recorded once, with its source", () => {
+    given(...accepted, claimed, sent)
+      .when(tell(DELIVERED))
+      .then("recorded", deliveredEvent)
+      .again("superseded");
+    given(...accepted, claimed, sent)
+      .when(tell(BOUNCED))
+      .then("recorded", bouncedEvent)
+      .again("superseded");
+    given(...accepted, claimed, sent)
+      .when(tell(COMPLAINED))
+      .then("recorded", complainedEvent)
+      .again("superseded");
+  });
+
+  test("may follow a delivery: servers forward, and people complain", () => {
+    given(...accepted, claimed, sent, deliveredEvent)
+      .when(tell(BOUNCED))
+      .then("recorded", bouncedEvent);
+    given(...accepted, claimed, sent, deliveredEvent)
+      .when(tell(COMPLAINED))
+      .then("recorded", complainedEvent);
+  });
+
+  test("takes back neither a bounce nor a complaint", () => {
+    for (const last of [bouncedEvent, complainedEvent])
+      for (const told of FEEDBACK)
+        given(...accepted, claimed, sent, last)
+          .when(tell(told))
+          .then("superseded");
+  });
+
+  test("is nothing of a message that never left", () => {
+    for (const told of FEEDBACK) {
+      given().when(tell(told)).then("notFound");
+      given(...accepted)
+        .when(tell(told))
+        .then("superseded");
+      given(...accepted, claimed, deferred(false))
+        .when(tell(told))
+        .then("superseded");
+      given(...accepted, claimed, refused)
+        .when(tell(told))
+        .then("superseded");
+      given(...accepted, { type: "EmailCanceled", data: {} })
+        .when(tell(told))
+        .then("superseded");
+    }
+  });
+});
+
+describe("what is told before the outcome of the attempt is known", () => {
+  test("ends a message that the relay may have: it is not sent again", () => {
+    for (const told of FEEDBACK) {
+      const events = [...accepted, claimed, deferred(true), ...eventsOf(told)];
+      const state = events.reduce(emailDecider.evolve, emailDecider.initialState);
+      expect(nextAction(state, input, policy)).toEqual({ kind: "none" });
+      given(...accepted, claimed, deferred(true))
+        .when(tell(told))
+        .then("recorded", ...eventsOf(told));
+    }
+  });
+
+  test("ends a claimed one; the worker's own outcome is still recorded, and its lease runs out for nothing", () => {
+    const past = [...accepted, claimed, bouncedEvent] as const;
+    given(...past)
+      .when((state) => recordOutcome(state, 1, { kind: "sent", codes: "250" }, on))
+      .then("recorded", sent)
+      .again("alreadyRecorded");
+    given(...past)
+      .when((state) => expireLease(state, 1, policy, input))
+      .then("notClaimed");
+    const state = [...past, sent].reduce(emailDecider.evolve, emailDecider.initialState);
+    expect(state?.status).toBe("bounced");
+  });
+
+  test("lets an erasure go on that waited for the claim", () => {
+    given(...accepted, claimed, { type: "EmailContentErasureRequested", data: { reason: "requested" } })
+      .when(tell(DELIVERED))
+      .then("recorded", deliveredEvent, { type: "EmailContentErased", data: { reason: "requested" } });
+    given(...accepted, claimed, sent, deliveredEvent)
+      .when((state) => eraseContent(state, { reason: "requested" }))
+      .then("erased", { type: "EmailContentErased", data: { reason: "requested" } });
+  });
+});
+
+function eventsOf(told: Feedback): readonly EmailEvent[] {
+  if (told.kind === "delivered") return [deliveredEvent];
+  return told.kind === "bounced" ? [bouncedEvent] : [complainedEvent];
+}
+
+describe("whatever is told and in whatever order (properties):", () => {
+  const tellings = fc.array(fc.constantFrom(...FEEDBACK), { minLength: 1, maxLength: 5 });
+  /** What was told last is never weaker than what is known. */
+  const RANK = { sent: 0, delivered: 1, bounced: 2, complained: 2 } as const;
+
+  /** Tells it, and checks what came of it. */
+  function toldTo(before: EmailState, told: Feedback): EmailState {
+    const { outcome, events } = recordFeedback(before, told, "ses");
+    const after = events.reduce(emailDecider.evolve, before);
+    expect(events.length > 0).toBe(outcome === "recorded");
+    expect(recordFeedback(after, told, "ses").events).toEqual([]);
+    if (outcome !== "recorded") {
+      expect(after).toBe(before);
+      return after;
+    }
+    expect(after).toMatchObject({ status: told.kind, claim: null });
+    const known = before?.status ?? "";
+    if (known in RANK) expect(RANK[told.kind]).toBeGreaterThan(RANK[known as keyof typeof RANK]);
+    return after;
+  }
+
+  test("a message that has ended stays so, each thing is told at most once, and nothing is taken back", () => {
+    fc.assert(
+      fc.property(stepsArbitrary, tellings, (steps, told) => {
+        let { state } = play(steps, policy);
+        let hasEnded = false;
+        for (const one of told) {
+          hasEnded ||= isTerminal(state?.status ?? "queued");
+          state = toldTo(state, one);
+          expect(isTerminal(state?.status ?? "queued")).toBe(hasEnded || state?.status === one.kind);
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+});

@@ -1,0 +1,274 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
+import { classifyMailOutcome } from "../../../src/domain/email/classifyMailOutcome.ts";
+import { eraseContent, retireContent } from "../../../src/domain/email/contentRemoval.ts";
+import { expire, expireLease, recordOutcome, startDelivery } from "../../../src/domain/email/decisions.ts";
+import { DELIVERY_POLICY, type DeliveryPolicy } from "../../../src/domain/email/deliveryPolicy.ts";
+import type { EmailEvent } from "../../../src/domain/email/events.ts";
+import { nextAction } from "../../../src/domain/email/nextAction.ts";
+import { expiresAt } from "../../../src/domain/email/retrySchedule.ts";
+import { type EmailState, emailDecider, isTerminal, RESUMED } from "../../../src/domain/email/state.ts";
+import { pausedMs } from "../../../src/domain/workspace/state.ts";
+import { HOUR_MS, MINUTE_MS } from "../../../src/kernel/time.ts";
+import {
+  ACCEPTED_AT,
+  type Accepting,
+  type History,
+  mailOutcomes,
+  play,
+  type StepTaken,
+  stepsArbitrary,
+} from "../../support/emailHistories.ts";
+import { foldOf } from "../../support/givenWhenThen.ts";
+
+const RUNS = { numRuns: 400 };
+const HOLD: DeliveryPolicy = { ...DELIVERY_POLICY, onAmbiguous: "hold" };
+const policies = fc.constantFrom(DELIVERY_POLICY, HOLD, { ...DELIVERY_POLICY, lifetimeMs: HOUR_MS });
+
+const acceptings = fc.constantFrom<Accepting>({}, {}, { as: "scheduled", dueInMs: 10 * HOUR_MS });
+
+/** Checks something of every random history. */
+function forEveryHistory(check: (history: History, policy: DeliveryPolicy) => void): void {
+  fc.assert(
+    fc.property(stepsArbitrary, policies, acceptings, (steps, policy, accepting) =>
+      check(play(steps, policy, accepting), policy),
+    ),
+    RUNS,
+  );
+}
+
+const isOutcome = ({ step, attempt }: StepTaken) => step.happening.kind === "outcome" && attempt > 0;
+const tellsOfAttempt = (taken: StepTaken) => isOutcome(taken) || taken.step.happening.kind === "giveBack";
+const facts = { reply: "250 ok", transport: "smtp" };
+
+describe("whatever several workers do and however late (properties):", () => {
+  test("a message ends at most once, and its end never changes", () => {
+    forEveryHistory(({ steps }) => {
+      for (const { before, after } of steps) {
+        if (before === null || after === null) throw new Error("an accepted message has a state");
+        if (!isTerminal(before.status)) continue;
+        expect(after.status).toBe(before.status);
+        expect(after.claim).toBeNull();
+      }
+    });
+  });
+
+  test("histories end in every way there is, so the checks above have something to see", () => {
+    const seen = new Set<string>();
+    forEveryHistory(({ state }) => {
+      seen.add(state?.status ?? "");
+    });
+    for (const status of ["sending", "deferred", "sent", "bounced", "failed", "suppressed", "canceled"])
+      expect(seen).toContain(status);
+  });
+
+  test("claims are numbered without a gap, and only a message that waits is claimed", () => {
+    forEveryHistory(({ events, steps }) => {
+      const claims = events.flatMap(({ event }) =>
+        event.type === "EmailDeliveryStarted" ? event.data.attempt : [],
+      );
+      expect(claims).toEqual(claims.map((_, index) => index + 1));
+      for (const { before, events: decided } of steps) {
+        if (decided[0]?.type !== "EmailDeliveryStarted") continue;
+        expect(["queued", "scheduled", "deferred"]).toContain(before?.status ?? "");
+      }
+    });
+  });
+
+  test("every attempt's own outcome gets into the log once", () => {
+    forEveryHistory(({ steps }) => {
+      const settled = new Set<number>();
+      const isNew = ({ attempt }: StepTaken) => !settled.has(attempt);
+      for (const taken of steps.filter(tellsOfAttempt)) {
+        if (isOutcome(taken)) expect(taken.events.length > 0).toBe(isNew(taken));
+        if (taken.events.length > 0) settled.add(taken.attempt);
+      }
+    });
+  });
+
+  test("an outcome that was recorded gives no second event, whatever it says then", () => {
+    forEveryHistory(({ steps }, policy) => {
+      for (const { after, attempt, input } of steps.filter(isOutcome)) {
+        const on = { policy, input, transport: "smtp" };
+        expect(recordOutcome(after, attempt, { kind: "sent", codes: "250" }, on).events).toEqual([]);
+      }
+    });
+  });
+
+  test("no next attempt is set for later than the message lives", () => {
+    forEveryHistory(({ steps }, policy) => {
+      for (const { before, events, input } of steps) {
+        const [event] = events;
+        // An operator's word is for now, whenever that is.
+        if (event?.type !== "EmailDeferred" || event.data.reason === RESUMED) continue;
+        if (before === null) throw new Error("only what was accepted is deferred");
+        const at = Date.parse(event.data.nextAttemptAt);
+        expect(at).toBeLessThanOrEqual(expiresAt(before, policy, input.pausedMs));
+      }
+    });
+  });
+
+  test("the fold of what was stored is the state that the decisions had", () => {
+    forEveryHistory(({ events, state }) => {
+      const stored = events.map(({ event }) => event);
+      expect(foldOf(emailAggregate, stored)).toEqual(state as NonNullable<EmailState>);
+    });
+  });
+
+  test("no event but the content carries an address", () => {
+    forEveryHistory(({ events }) => {
+      for (const { event } of events) {
+        if (event.type !== "EmailContentStored") expect(JSON.stringify(event.data)).not.toContain("@");
+      }
+    });
+  });
+});
+
+describe("whenever content is erased (properties):", () => {
+  const isErasure = ({ before, after }: StepTaken) => after?.contentErased === true && !before?.contentErased;
+  const asks = ({ step }: StepTaken) => step.happening.kind === "erase";
+
+  test("it is erased once, as soon as nobody is at the message any more, and never while somebody is", () => {
+    const seen = { afterClaim: 0, atOnce: 0 };
+    const check = (taken: StepTaken, wasAsked: boolean) => {
+      const { before, after, events } = taken;
+      const isDue = wasAsked && after?.claim === null;
+      expect(after?.contentErased).toBe(before?.contentErased === true || isDue);
+      const written = events.filter(({ type }) => type === "EmailContentErased").length;
+      expect(written).toBe(isErasure(taken) ? 1 : 0);
+      if (written > 0) seen[asks(taken) ? "atOnce" : "afterClaim"] += 1;
+    };
+    forEveryHistory(({ steps }) => {
+      const asked = steps.findIndex(asks);
+      for (const [index, taken] of steps.entries()) check(taken, asked >= 0 && index >= asked);
+    });
+    expect(Math.min(seen.afterClaim, seen.atOnce)).toBeGreaterThan(10);
+  });
+
+  test("the message has ended: what waited is canceled in the same append, and nobody claims it again", () => {
+    forEveryHistory(({ steps }) => {
+      for (const { after, events, before } of steps) {
+        if (after === null || !after.contentErased) continue;
+        expect(isTerminal(after.status)).toBe(true);
+        if (before?.contentErased)
+          expect(events.map(({ type }) => type)).not.toContain("EmailDeliveryStarted");
+        else
+          expect(after.erasedFor?.canceled === true).toBe(
+            events.some(({ type }) => type === "EmailCanceled"),
+          );
+      }
+    });
+  });
+
+  test("asking again writes nothing", () => {
+    forEveryHistory(({ steps }) => {
+      for (const { after, step } of steps) {
+        if (step.happening.kind !== "erase") continue;
+        expect(eraseContent(after, { reason: "person", erasureId: "e" }).events).toEqual([]);
+      }
+    });
+  });
+
+  test("retention takes what has ended and is old enough, and nothing else", () => {
+    forEveryHistory(({ state }) => {
+      if (state === null) throw new Error("it was accepted");
+      const isDue = isTerminal(state.status) && !state.contentErased;
+      expect(retireContent(state, ACCEPTED_AT - 1)).toEqual({ outcome: "notDue", events: [] });
+      const { outcome, events } = retireContent(state, ACCEPTED_AT);
+      expect(outcome).toBe(isDue ? "erased" : "notDue");
+      expect(events).toEqual(isDue ? [{ type: "EmailContentErased", data: { reason: "retention" } }] : []);
+    });
+  });
+});
+
+/** Does what `nextAction` says until the message has ended, the relay answering `outcome` each time. */
+function drive(history: History, policy: DeliveryPolicy, answer: (attempt: number) => EmailEvent[]) {
+  let { state, now } = history;
+  const evolve = (events: readonly EmailEvent[]) => {
+    state = events.reduce(emailDecider.evolve, state);
+  };
+  for (let turn = 0; turn < 5_000; turn += 1) {
+    const input = { now, random: 0.5, pausedMs: pausedMs(history.workspace, ACCEPTED_AT, now) };
+    const action = nextAction(state, input, policy);
+    if (action.kind === "none") return { state, now };
+    if (action.kind === "wait") {
+      expect(action.until).toBeGreaterThan(now);
+      now = action.until;
+    } else if (action.kind === "watchLease") {
+      now += action.leaseMs;
+      evolve(expireLease(state, action.attempt, policy, { ...input, now }).events);
+    } else if (action.kind === "expire") evolve(expire(state).events);
+    else {
+      const { outcome: attempt, events } = startDelivery(state, {
+        worker: "w",
+        transport: "smtp",
+        leaseMs: policy.leaseMs,
+      });
+      expect(attempt).not.toBeNull();
+      evolve(events);
+      evolve(answer(attempt ?? 0));
+    }
+  }
+  throw new Error(`the message is stuck: ${JSON.stringify(state)}`);
+}
+
+describe("nextAction (properties)", () => {
+  const quick: DeliveryPolicy = { ...DELIVERY_POLICY, relayRetryMs: 10 * MINUTE_MS, leaseMs: 10 * MINUTE_MS };
+  const quickPolicies = fc.constantFrom(quick, { ...quick, onAmbiguous: "hold" as const });
+
+  test("brings every message to its end within its life and its pauses, were the relay never to answer", () => {
+    fc.assert(
+      fc.property(stepsArbitrary, quickPolicies, (steps, policy) => {
+        const history = play([...steps, { happening: { kind: "unpause" }, waitMs: 0, random: 0 }], policy);
+        const { state, now } = drive(history, policy, () => []);
+        const paused = pausedMs(history.workspace, ACCEPTED_AT, now);
+        expect(isTerminal(state?.status ?? "queued")).toBe(true);
+        // The last claim may begin just before the end: it has its lease.
+        const end = ACCEPTED_AT + policy.lifetimeMs + paused + policy.leaseMs;
+        expect(now).toBeLessThanOrEqual(Math.max(end, history.now + policy.leaseMs));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("sends what waits as soon as the relay takes it, but nothing that is held in doubt", () => {
+    fc.assert(
+      fc.property(stepsArbitrary, quickPolicies, (steps, policy) => {
+        const history = play([...steps, { happening: { kind: "unpause" }, waitMs: 0, random: 0 }], policy);
+        const wasInDoubt = history.state?.status === "deferred" && history.state.isDeliveryUnknown;
+        const { state } = drive(history, policy, (attempt) => [
+          { type: "EmailSent", data: { attempt, ...facts } },
+        ]);
+        if (policy.onAmbiguous === "hold" && wasInDoubt) expect(state?.status).toBe("failed");
+        else expect(isTerminal(state?.status ?? "queued")).toBe(true);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("is none exactly for what has ended and what never was", () => {
+    const input = { now: ACCEPTED_AT, random: 0, pausedMs: 0 };
+    expect(nextAction(null, input, DELIVERY_POLICY)).toEqual({ kind: "none" });
+    forEveryHistory(({ steps }, policy) => {
+      for (const { after, input: at } of steps) {
+        const { kind } = nextAction(after, at, policy);
+        expect(kind === "none").toBe(isTerminal(after?.status ?? "queued"));
+      }
+    });
+  });
+});
+
+test("classifyMailOutcome is total, and only an answer can end a message (property)", () => {
+  fc.assert(
+    fc.property(mailOutcomes, (outcome) => {
+      const result = classifyMailOutcome(outcome);
+      const isEnd = result.kind !== "deferred";
+      if (isEnd) expect(["accepted", "refused"]).toContain(outcome.kind);
+      expect(result.kind === "sent").toBe(outcome.kind === "accepted");
+      // What is not the message's fault burns nothing; what may have been sent is in doubt.
+      if (result.kind === "deferred") expect(result.ambiguous).toBe(outcome.kind === "unknown");
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,85 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { classifyMailOutcome } from "../../../src/domain/email/classifyMailOutcome.ts";
+import {
+  relayIdOf,
+  replyCodes,
+  toRecordedAttemptResult,
+} from "../../../src/domain/email/recordedAttemptResult.ts";
+import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
+
+const ADDRESSES = ["orders@example.com", "ana.smithson@example.org", ""];
+const seal = (text: string) => `sealed ${text.length}`;
+
+describe("the codes of a reply", () => {
+  test.each([
+    ["250 2.0.0 Ok: queued as 7F3A12C4D", "250 2.0.0"],
+    ["550-5.1.1 User unknown", "550 5.1.1"],
+    ["250 written to the outbox", "250"],
+    ["550 5.1.1.1 no", "550 5.1.1"],
+    ["ECONNREFUSED", ""],
+    ["", ""],
+  ])("of %p are %p", (reply, codes) => {
+    expect(replyCodes(reply)).toBe(codes);
+  });
+});
+
+describe("the relay's own id", () => {
+  test.each([
+    ["250 Ok 0102018c8f7e6d5c-1a2b3c4d-5e6f-7a8b-9c0d-1e2f3a4b5c6d-000000"],
+    ["250 2.0.0 Ok: queued as 7F3A12C4D5"],
+    ["250 2.0.0 Ok: queued as 4Wxyz12Bcdz3kQ"],
+    ["250 2.0.0 b7bc2f4a-5e38-4336-af7d-e6c392c2f817 accepted"],
+  ])("is found in %p", (reply) => {
+    const id = relayIdOf(reply, ADDRESSES);
+    expect(id).toBeString();
+    expect(reply).toContain(id ?? "");
+  });
+
+  test.each([
+    ["a local part", "250 2.0.0 Ok: queued as ana.smithson"],
+    ["an address", "250 2.0.0 queued 7f3a12c4d5@example.org"],
+    ["a word", "250 2.0.0 Ok: queued as Smithson"],
+    ["a number, which may be a telephone's", "250 2.0.0 Ok: queued as 491701234567"],
+    ["hexadecimal for the local part", `250 queued as ${Buffer.from("ana.smithson").toString("hex")}1`],
+    ["nothing", "250 2.0.0 Ok"],
+  ])("is not taken from what may be %s", (_, reply) => {
+    expect(relayIdOf(reply, ADDRESSES)).toBeUndefined();
+  });
+
+  test("is none that is in an address of the message, or holds one", () => {
+    expect(
+      relayIdOf("250 queued as 7f3a12c4d5", ["x@example.com", "7f3a12c4d5@example.org"]),
+    ).toBeUndefined();
+    expect(relayIdOf("250 queued as 7f3a12c4d5", ["x@example.com", "3a12c4@example.org"])).toBeUndefined();
+  });
+});
+
+describe("what is recorded of an outcome", () => {
+  test("holds nothing of what was said but codes, the relay's id, and what is sealed", () => {
+    const words = fc.string({ minLength: 1, maxLength: 60, unit: "grapheme" });
+    const outcome: fc.Arbitrary<MailOutcome> = fc.oneof(
+      words.map((said): MailOutcome => ({ kind: "accepted", reply: `250 2.0.0 ~${said}~` })),
+      fc
+        .tuple(words, fc.constantFrom(450, 550), fc.constantFrom("mail", "rcpt", "data", "final"))
+        .map(([said, code, stage]): MailOutcome => {
+          return { kind: "refused", stage: stage as "rcpt", code, reply: `${code} 5.2.0 ~${said}~` };
+        }),
+      words.map((said): MailOutcome => ({ kind: "broken", stage: "rcpt", reason: `~${said}~` })),
+      words.map((said): MailOutcome => ({ kind: "unknown", reason: `~${said}~` })),
+    );
+    fc.assert(
+      fc.property(outcome, (one) => {
+        const kept = toRecordedAttemptResult(classifyMailOutcome(one), seal, ADDRESSES);
+        expect(JSON.stringify(kept)).not.toContain("~");
+        expect(kept).toHaveProperty("sealedReply");
+      }),
+    );
+  });
+
+  test("seals nothing where nothing was said", () => {
+    expect(
+      toRecordedAttemptResult(classifyMailOutcome({ kind: "outOfTime" }), seal, ADDRESSES),
+    ).not.toHaveProperty("sealedReply");
+  });
+});

@@ -1,0 +1,88 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  decrypt,
+  deriveKey,
+  encrypt,
+  equalInConstantTime,
+  instanceKeys,
+  newDataKey,
+} from "../../src/kernel/crypto/derivedKeys.ts";
+
+describe("encrypted secrets", () => {
+  const bytes = fc.uint8Array({ maxLength: 80 });
+
+  test("open under their key, and only there (property)", () => {
+    fc.assert(
+      fc.property(bytes, (plain) => {
+        const key = newDataKey();
+        const encrypted = encrypt(key, plain);
+        expect(new Uint8Array(decrypt(key, encrypted) ?? [255])).toEqual(plain);
+        expect(decrypt(newDataKey(), encrypted)).toBeNull();
+        expect(encrypt(key, plain)).not.toBe(encrypted);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("do not open when any byte was changed, cut off or added (property)", () => {
+    const key = newDataKey();
+    fc.assert(
+      fc.property(bytes, fc.nat(), fc.integer({ min: 1, max: 255 }), (plain, at, change) => {
+        const encrypted = Buffer.from(encrypt(key, plain), "base64");
+        const altered = Buffer.from(encrypted);
+        const index = at % encrypted.length;
+        altered[index] = (altered[index] ?? 0) ^ change;
+        expect(decrypt(key, altered.toString("base64"))).toBeNull();
+        expect(decrypt(key, encrypted.subarray(0, index).toString("base64"))).toBeNull();
+        expect(decrypt(key, Buffer.concat([encrypted, Buffer.of(change)]).toString("base64"))).toBeNull();
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("what is no encrypted secret is not decrypted", () => {
+    for (const text of ["", "AAAA", "not base64 at all!"]) expect(decrypt(newDataKey(), text)).toBeNull();
+  });
+});
+
+describe("an instance's keys", () => {
+  const dataKey = newDataKey();
+  const keys = instanceKeys(dataKey);
+
+  test("say the same after a restart, and something else on another instance", () => {
+    const again = instanceKeys(dataKey);
+    const other = instanceKeys(newDataKey());
+    for (const hash of [keys.hashAddress("w", "a@b.co"), keys.fingerprint("w", "{}"), keys.hashApiKey("k")])
+      expect(hash).toMatch(/^[0-9a-f]{64}$/);
+    expect(again.hashAddress("w", "a@b.co")).toBe(keys.hashAddress("w", "a@b.co"));
+    expect(other.hashAddress("w", "a@b.co")).not.toBe(keys.hashAddress("w", "a@b.co"));
+    const shop = { workspaceId: "w1", endpointId: "e1" };
+    const secret = Buffer.from("s");
+    const encrypted = keys.encryptSecret(secret, shop);
+    expect(again.decryptSecret(encrypted, shop)).toEqual(secret);
+    expect(other.decryptSecret(encrypted, shop)).toBeNull();
+    // Moved to another endpoint or workspace, or passed off as one from before secrets were bound.
+    for (const moved of [
+      { ...shop, endpointId: "e2" },
+      { ...shop, workspaceId: "w2" },
+    ]) {
+      expect(keys.decryptSecret(encrypted, moved)).toBeNull();
+    }
+    expect(keys.decryptSecret(encrypted.replace("v2.", ""), shop)).toBeNull();
+    const unbound = encrypt(deriveKey(dataKey, "secret"), secret);
+    expect(keys.decryptSecret(unbound, shop)).toEqual(secret);
+    expect(keys.decryptSecret(`v2.${unbound}`, shop)).toBeNull();
+  });
+
+  test("tell workspaces and purposes apart", () => {
+    expect(keys.hashAddress("w", "a@b.co")).not.toBe(keys.hashAddress("x", "a@b.co"));
+    expect(keys.hashAddress("w", "a")).not.toBe(keys.fingerprint("w", "a"));
+    expect(deriveKey(dataKey, "one")).not.toEqual(deriveKey(dataKey, "other"));
+  });
+
+  test("texts are compared by what they are", () => {
+    expect(equalInConstantTime("abc", "abc")).toBe(true);
+    for (const other of ["abd", "ab", "abcd", ""]) expect(equalInConstantTime("abc", other)).toBe(false);
+  });
+});

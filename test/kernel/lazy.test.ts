@@ -1,0 +1,26 @@
+import { describe, expect, test } from "bun:test";
+import { lazy } from "../../src/kernel/lazy.ts";
+
+describe("what is made when it is first asked for", () => {
+  test("is made once", () => {
+    let made = 0;
+    const value = lazy(() => {
+      made += 1;
+      return undefined;
+    });
+    expect(made).toBe(0);
+    expect([value(), value()]).toEqual([undefined, undefined]);
+    expect(made).toBe(1);
+  });
+
+  test("is tried again after a failure", () => {
+    const outcomes = [new Error("not yet"), "there"];
+    const value = lazy(() => {
+      const outcome = outcomes.shift();
+      if (outcome instanceof Error) throw outcome;
+      return outcome;
+    });
+    expect(value).toThrow("not yet");
+    expect([value(), value()]).toEqual(["there", "there"]);
+  });
+});

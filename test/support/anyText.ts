@@ -1,0 +1,9 @@
+import fc from "fast-check";
+
+/** Texts with emoji, lone surrogates and all else that JavaScript lets into a string. */
+export const anyText = fc.oneof(fc.string({ unit: "grapheme" }), fc.string({ unit: "binary" }), halves());
+
+function halves() {
+  const unit = fc.constantFrom("a", "\ud83d", "\ude00", "\ud800", "\udfff", "é", "\u20ac");
+  return fc.array(unit, { maxLength: 12 }).map((units) => units.join(""));
+}
