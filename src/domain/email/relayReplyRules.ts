@@ -1,24 +1,3 @@
-/** What a refusal is about. These names are kept for good: they are what is left when the relay's words are gone. */
-export type RefusalReason =
-  | "account_suspended"
-  | "authentication_required"
-  | "content_rejected"
-  | "delivery_expired"
-  | "greylisted"
-  | "mailbox_disabled"
-  | "mailbox_full"
-  | "message_too_large"
-  | "no_route"
-  | "policy_rejected"
-  | "recipient_address_rejected"
-  | "recipient_deferred"
-  | "recipient_refused"
-  | "relay_refused"
-  | "relay_suppressed"
-  | "relay_unavailable"
-  | "sender_rejected"
-  | "throttled";
-
 interface Reading {
   /**
    * What a 5xx for this reason means. `suppress`: bounced, and at RCPT the address gets no more mail. `byCode`: failed
@@ -29,8 +8,11 @@ interface Reading {
   readonly transient: "recipient" | "relayFault";
 }
 
-/** What follows from a reason. A relay's fault burns no attempt: the message waits until its time is over. */
-export const RELAY_REPLY_READINGS: Readonly<Record<RefusalReason, Reading>> = {
+/**
+ * What follows from a reason. A relay's fault burns no attempt: the message waits until its time is over. The names are
+ * kept for good: they are what is left when the relay's words are gone.
+ */
+export const RELAY_REPLY_READINGS = {
   account_suspended: { permanent: "relayFault", transient: "relayFault" },
   authentication_required: { permanent: "failed", transient: "relayFault" },
   content_rejected: { permanent: "byCode", transient: "recipient" },
@@ -49,7 +31,10 @@ export const RELAY_REPLY_READINGS: Readonly<Record<RefusalReason, Reading>> = {
   relay_unavailable: { permanent: "relayFault", transient: "relayFault" },
   sender_rejected: { permanent: "failed", transient: "recipient" },
   throttled: { permanent: "relayFault", transient: "relayFault" },
-};
+} as const satisfies Readonly<Record<string, Reading>>;
+
+/** What a refusal is about. */
+export type RefusalReason = keyof typeof RELAY_REPLY_READINGS;
 
 /** A reply is for this reason when any of what is given matches. */
 interface ReplyRule {

@@ -1,35 +1,42 @@
-/** Why a message has come to where it is, in words: by the names that the log has for reasons. */
-const REASONS: Readonly<Record<string, string>> = {
+import type { RefusalReason } from "../../../domain/email/relayReplyRules.ts";
+
+/** Why the other side refused a message, in words. */
+const REFUSALS: Readonly<Record<RefusalReason, string>> = {
   account_suspended: "The relay has suspended the account that the service logs in with.",
   authentication_required: "The relay wants a log-in before it takes mail.",
   content_rejected: "The content was refused, as spam or for what is in it.",
-  content_unavailable: "The content is no longer where it was kept.",
   delivery_expired: "The other side has given up: it could not deliver the message for too long.",
-  expired: "The time for its delivery was over.",
   greylisted: "The other side does not know the service yet and wants it to come back later.",
-  lease_expired: "The worker that had the message was not heard of again: the relay may have taken it.",
   mailbox_disabled: "The recipient's mailbox is disabled.",
   mailbox_full: "The recipient's mailbox is full.",
   message_too_large: "The message is larger than the other side takes.",
-  no_answer_to_final_dot: "The relay has not said whether it took the message: it may have it.",
   no_route: "The recipient's domain takes no mail, or cannot be found.",
-  out_of_time: "There was not enough time left to hand it over.",
   policy_rejected: "The other side refuses mail from this service or this domain.",
   recipient_address_rejected: "The address does not exist.",
   recipient_deferred: "The other side takes no mail for the recipient at the moment.",
   recipient_refused: "The recipient was refused.",
-  recipient_suppressed: "The recipient is on the suppression list.",
   relay_refused: "The relay refuses to take the message from this service.",
   relay_suppressed: "The relay has the recipient on a list of its own and does not send there.",
   relay_unavailable: "The relay took no mail at that moment.",
+  sender_rejected: "The sender's address was refused.",
+  throttled: "The other side asks for less mail in so short a time.",
+};
+
+/** Why a message has come to where it is, in words: by the names that the log has for reasons. */
+const REASONS: Readonly<Record<string, string>> = {
+  ...REFUSALS,
+  content_unavailable: "The content is no longer where it was kept.",
+  expired: "The time for its delivery was over.",
+  lease_expired: "The worker that had the message was not heard of again: the relay may have taken it.",
+  no_answer_to_final_dot: "The relay has not said whether it took the message: it may have it.",
+  out_of_time: "There was not enough time left to hand it over.",
+  recipient_suppressed: "The recipient is on the suppression list.",
   relay_unreachable: "The relay could not be reached.",
   resumed: "Somebody has made it due at once.",
-  sender_rejected: "The sender's address was refused.",
   sender_unavailable: "The sender was disabled, or its domain is no longer verified.",
   sending_paused: "Sending is paused for the workspace.",
   store_unavailable: "The store did not answer in time.",
   suppressed_since: "The recipient was put on the suppression list in the meantime.",
-  throttled: "The other side asks for less mail in so short a time.",
 };
 
 /** Why a message counts as complained of. */

@@ -6,6 +6,7 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import type { HistoryEvent } from "../../../commands/email/emailHistory.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { EMAIL_STATUS_EVENTS, type EmailEvent, emailStream } from "../../../domain/email/events.ts";
+import type { FeedbackSource } from "../../../domain/email/feedback/recordFeedback.ts";
 import { webhookDeliveryId } from "../../../kernel/ids.ts";
 import { type ReadModel, scheduledRead } from "../../lists/caughtUpReads.ts";
 import type { Tone } from "../components/status.tsx";
@@ -240,7 +241,7 @@ function entryTextOf(event: EmailEvent): EntryText {
   }
 }
 
-const SOURCES: Readonly<Record<string, string>> = {
+const SOURCES: Readonly<Record<FeedbackSource, string>> = {
   return_path: "A mail to the address of its envelope says so.",
   complaint_address: "A mail to the address for complaints says so.",
   ses: "Amazon SES says so.",
@@ -251,7 +252,7 @@ const SOURCES: Readonly<Record<string, string>> = {
 
 /** Who reported what is known of a message, as a sentence. */
 export function sourceText(source: string): string {
-  return SOURCES[source] ?? `${source} says so.`;
+  return SOURCES[source as FeedbackSource] ?? `${source} says so.`;
 }
 
 function sentText({
