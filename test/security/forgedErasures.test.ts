@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
-import { verifyLog } from "../../src/commands/audit/verifyLog.ts";
+import { verifyLog } from "../../src/commands/audit/verify/verifyLog.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
 import { erasureStream } from "../../src/domain/erasure/events.ts";
 import { toErasedEvents } from "../../src/kernel/event/erasedEvents.ts";

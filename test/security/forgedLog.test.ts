@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
-import { verifyLog } from "../../src/commands/audit/verifyLog.ts";
+import { verifyLog } from "../../src/commands/audit/verify/verifyLog.ts";
 import { AUDIT_STREAM } from "../../src/domain/audit/events.ts";
 import { locationOfFault } from "../../src/ports/eventStore.ts";
 import { AuditedLog, type Deed, deeds, withLogAt } from "../support/auditedLog.ts";

@@ -6,7 +6,7 @@ import { binaryEvent, EventStoreDBClient, jsonEvent } from "@eventstore/db-clien
 import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { serviceIdFile } from "../../src/adapters/system/serviceIdFile.ts";
-import { verifyLog } from "../../src/commands/audit/verifyLog.ts";
+import { verifyLog } from "../../src/commands/audit/verify/verifyLog.ts";
 import { registerService } from "../../src/commands/instance/serviceRegister.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
 import { newId } from "../../src/kernel/ids.ts";

@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { DamagedLogError } from "../../src/commands/audit/auditSealer.ts";
-import { verifyLog } from "../../src/commands/audit/verifyLog.ts";
+import { verifyLog } from "../../src/commands/audit/verify/verifyLog.ts";
 import { AUDIT_STREAM } from "../../src/domain/audit/events.ts";
 import { newSigningKey, parseSigningKey } from "../../src/kernel/crypto/signingKey.ts";
 import { newId } from "../../src/kernel/ids.ts";

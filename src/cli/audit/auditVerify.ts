@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
-import { verifyLog } from "../../commands/audit/verifyLog.ts";
+import { verifyLog } from "../../commands/audit/verify/verifyLog.ts";
 import { type PublicKey, parsePublicKeys } from "../../kernel/crypto/signingKey.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";

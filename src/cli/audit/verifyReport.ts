@@ -1,5 +1,5 @@
-import { FINDING_MEANINGS, type Finding } from "../../commands/audit/auditFindings.ts";
-import type { LogVerification } from "../../commands/audit/verifyLog.ts";
+import { FINDING_MEANINGS, type Finding } from "../../commands/audit/verify/auditFindings.ts";
+import type { LogVerification } from "../../commands/audit/verify/verifyLog.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { type EpochMs, epochMs, SECOND_MS } from "../../kernel/time.ts";
 import { locationOfFault } from "../../ports/eventStore.ts";

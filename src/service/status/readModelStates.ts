@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
-import type { ReadModelState } from "../../http/dashboard/audit/maintenanceTasks.ts";
+import type { ReadModelState } from "../../http/dashboard/maintenance/maintenanceTasks.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";

@@ -5,7 +5,7 @@ import type {
   MaintenanceKind,
   MaintenanceTask,
   RunningTask,
-} from "../../http/dashboard/audit/maintenanceTasks.ts";
+} from "../../http/dashboard/maintenance/maintenanceTasks.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type MaintenanceRun, runMaintenance } from "./maintenanceRun.ts";
 import type { LogCopy, MaintenanceEnd } from "./maintenanceThread.ts";

@@ -1,4 +1,4 @@
-import type { MaintenanceProgress } from "../../http/dashboard/audit/maintenanceTasks.ts";
+import type { MaintenanceProgress } from "../../http/dashboard/maintenance/maintenanceTasks.ts";
 import type {
   FromMaintenanceThread,
   MaintenanceEnd,

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
-import { verifyLog } from "../../commands/audit/verifyLog.ts";
+import { verifyLog } from "../../commands/audit/verify/verifyLog.ts";
 import type {
   MaintenanceProgress,
   MaintenanceResult,
   MaintenanceTask,
-} from "../../http/dashboard/audit/maintenanceTasks.ts";
+} from "../../http/dashboard/maintenance/maintenanceTasks.ts";
 import { messageOf } from "../../kernel/text/errorReason.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { AuditSealer, readLastSeal } from "../../../src/commands/audit/auditSealer.ts";
-import { verifyLog } from "../../../src/commands/audit/verifyLog.ts";
+import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { apiKeyStream } from "../../../src/domain/apiKey/events.ts";
 import { AUDIT_STREAM, auditCodec } from "../../../src/domain/audit/events.ts";
 import { SEAL_EVENTS_MAX } from "../../../src/domain/audit/seal.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
-import { type VerifyLogOptions, verifyLog } from "../../../src/commands/audit/verifyLog.ts";
+import { type VerifyLogOptions, verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { AUDIT_STREAM } from "../../../src/domain/audit/events.ts";
 import { newSigningKey, parseSigningKey } from "../../../src/kernel/crypto/signingKey.ts";
 import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";

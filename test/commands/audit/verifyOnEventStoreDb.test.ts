@@ -7,7 +7,7 @@ import { EventStoreDBClient } from "@eventstore/db-client";
 import fc from "fast-check";
 import { connectEventStoreDb } from "../../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
-import { type LogVerification, verifyLog } from "../../../src/commands/audit/verifyLog.ts";
+import { type LogVerification, verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { AUDIT_STREAM } from "../../../src/domain/audit/events.ts";
 import {
   type EventStore,

@@ -5,7 +5,7 @@ import { emails } from "../../../projections/emails/emails.ts";
 import { projections } from "../../../projections/index.ts";
 import { createLogger } from "../../../src/adapters/pino/logger.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
-import type { VerifiedReadModel } from "../../../src/http/dashboard/audit/maintenanceTasks.ts";
+import type { VerifiedReadModel } from "../../../src/http/dashboard/maintenance/maintenanceTasks.ts";
 import { readMeta } from "../../../src/readModels/generationFiles.ts";
 import { lastVerifications } from "../../../src/readModels/listReadModels.ts";
 import { readConfig } from "../../../src/service/config/config.ts";

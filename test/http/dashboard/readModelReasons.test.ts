@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { maintenanceRoutes } from "../../../src/http/dashboard/audit/maintenanceRoutes.tsx";
 import type { Page, PageContext } from "../../../src/http/dashboard/frame/dashboardRoute.ts";
+import { maintenanceRoutes } from "../../../src/http/dashboard/maintenance/maintenanceRoutes.tsx";
 
 const REASON = "stopped at EmailQueued, stream email-of-another-workspace, revision 1";
 const STATE = { name: "emails", state: "failed", isCaughtUp: true, behindSince: null, failure: REASON };

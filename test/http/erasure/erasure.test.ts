@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import { verifyLog } from "../../../src/commands/audit/verifyLog.ts";
+import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { recordCopy } from "../../../src/commands/instance/freezeAndResume.ts";
 import { transact } from "../../../src/commands/transact.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { templateAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { AuditSealer } from "../../../src/commands/audit/auditSealer.ts";
-import { verifyLog } from "../../../src/commands/audit/verifyLog.ts";
+import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { newTemplate } from "../../../src/commands/template/manageTemplates.ts";
 import { toNewEvents, transact } from "../../../src/commands/transact.ts";
 import { type TemplateEvent, templateStream } from "../../../src/domain/template/events.ts";

@@ -7,8 +7,8 @@ import { Copyable, Empty, RowTable } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
+import { isOperator } from "../maintenance/requireOperator.ts";
 import { AuditTabs } from "./auditTabs.tsx";
-import { isOperator } from "./requireOperator.ts";
 
 interface ShownCopy {
   readonly kind: "backup" | "export";

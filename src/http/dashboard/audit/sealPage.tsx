@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
-import { FINDING_MEANINGS } from "../../../commands/audit/auditFindings.ts";
-import type { LogVerification } from "../../../commands/audit/verifyLog.ts";
+import { FINDING_MEANINGS } from "../../../commands/audit/verify/auditFindings.ts";
+import type { LogVerification } from "../../../commands/audit/verify/verifyLog.ts";
 import { counted, grouped } from "../../../kernel/text/readableNumbers.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";
 import { locationOfFault } from "../../../ports/eventStore.ts";
@@ -13,10 +13,10 @@ import { Status } from "../components/status.tsx";
 import { Ago, Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark } from "../live/liveIndicator.tsx";
+import { FollowedPart, OperatorsOnly, TaskProgress, TaskTimes } from "../maintenance/maintenanceProgress.tsx";
+import type { EndedTask, RunningTask } from "../maintenance/maintenanceTasks.ts";
+import { isOperator } from "../maintenance/requireOperator.ts";
 import { AuditTabs } from "./auditTabs.tsx";
-import { FollowedPart, OperatorsOnly, TaskProgress, TaskTimes } from "./maintenanceProgress.tsx";
-import type { EndedTask, RunningTask } from "./maintenanceTasks.ts";
-import { isOperator } from "./requireOperator.ts";
 
 /** The last seal of the log. */
 export interface ShownSeal {

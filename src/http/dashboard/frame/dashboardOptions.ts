@@ -8,7 +8,7 @@ import type { Checks } from "../../health/healthRoutes.ts";
 import type { ReadModel } from "../../lists/caughtUpReads.ts";
 import type { SenderVerification } from "../../sender/senderVerification.ts";
 import type { WebhooksOptions } from "../../webhook/webhookEndpointRoutes.ts";
-import type { Maintenance, ReadModelState } from "../audit/maintenanceTasks.ts";
+import type { Maintenance, ReadModelState } from "../maintenance/maintenanceTasks.ts";
 
 /** One thing that somebody looks after: the last seal of the log, say. */
 export interface MaintenanceCheck {

@@ -3,10 +3,10 @@ import { countScheduled, countWaiting, oldestWaiting } from "../../../../project
 import { mailOwnerId } from "../../../kernel/mail/liveOrTestMailOwner.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
-import { isOperator } from "../audit/requireOperator.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
+import { isOperator } from "../maintenance/requireOperator.ts";
 import { type MessageRow, messagePage } from "../message/loadMessageRows.ts";
 import { countsOf, RANGES, type Range } from "./overviewCounts.ts";
 import { OverviewPage, type OverviewProps, type Queue } from "./overviewPage.tsx";

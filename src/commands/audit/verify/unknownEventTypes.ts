@@ -1,5 +1,5 @@
-import { CODEC_OF_STREAMS } from "../../domain/eventCodecs.ts";
-import type { RecordedEvent } from "../../ports/eventStore.ts";
+import { CODEC_OF_STREAMS } from "../../../domain/eventCodecs.ts";
+import type { RecordedEvent } from "../../../ports/eventStore.ts";
 
 /** A category, a hyphen, and ids or keyed hashes in plain ASCII. */
 const NAME = /^([a-z]+)(?:-[A-Za-z0-9_-]{1,200})?$/;

@@ -1,4 +1,4 @@
-import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
+import type { ReadDatabaseFile } from "../../../ports/readDatabase.ts";
 
 /** What an erasure of a message is judged by. */
 export interface MessageEvidence {

@@ -1,5 +1,5 @@
-import { locationOfFault, type StoreFault } from "../../ports/eventStore.ts";
-import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { locationOfFault, type StoreFault } from "../../../ports/eventStore.ts";
+import type { ReadDatabase } from "../../../ports/readDatabase.ts";
 
 /** What is wrong at one position of the log. */
 export type FindingKind =

@@ -1,5 +1,5 @@
-import { SEAL_EVENTS_MAX, type SealedEvent } from "../../domain/audit/seal.ts";
-import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
+import { SEAL_EVENTS_MAX, type SealedEvent } from "../../../domain/audit/seal.ts";
+import type { ReadDatabaseFile } from "../../../ports/readDatabase.ts";
 import type { FindingKind, Findings } from "./auditFindings.ts";
 import type { ReadSeal } from "./auditSealChain.ts";
 import { losesEventHashes } from "./permittedErasures.ts";

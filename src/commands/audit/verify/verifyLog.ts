@@ -1,9 +1,9 @@
-import { AUDIT_STREAM } from "../../domain/audit/events.ts";
-import type { PublicKey } from "../../kernel/crypto/signingKey.ts";
-import { UnreadableEventError } from "../../kernel/event/codec.ts";
-import { contentEventHash, eventHash } from "../../kernel/event/eventHash.ts";
-import { EVENT_ERASED, isLogEvent } from "../../kernel/event/storeLocalEvents.ts";
-import { MINUTE_MS } from "../../kernel/time.ts";
+import { AUDIT_STREAM } from "../../../domain/audit/events.ts";
+import type { PublicKey } from "../../../kernel/crypto/signingKey.ts";
+import { UnreadableEventError } from "../../../kernel/event/codec.ts";
+import { contentEventHash, eventHash } from "../../../kernel/event/eventHash.ts";
+import { EVENT_ERASED, isLogEvent } from "../../../kernel/event/storeLocalEvents.ts";
+import { MINUTE_MS } from "../../../kernel/time.ts";
 import {
   type EventStore,
   LOG_START,
@@ -12,8 +12,8 @@ import {
   StoreError,
   type StoreFault,
   type Truncation,
-} from "../../ports/eventStore.ts";
-import type { ReadDatabaseFile, ReadDatabases } from "../../ports/readDatabase.ts";
+} from "../../../ports/eventStore.ts";
+import type { ReadDatabaseFile, ReadDatabases } from "../../../ports/readDatabase.ts";
 import { type Finding, type FindingKind, findingsIn } from "./auditFindings.ts";
 import { AuditSealChain, type AuditSealChainReport } from "./auditSealChain.ts";
 import { PermittedErasures } from "./permittedErasures.ts";

@@ -1,7 +1,7 @@
-import { AUDIT_STREAM, auditCodec, type Seal } from "../../domain/audit/events.ts";
-import { type SealedEvent, sealedEventsOf, signerOf } from "../../domain/audit/seal.ts";
-import { UnreadableEventError } from "../../kernel/event/codec.ts";
-import type { RecordedEvent } from "../../ports/eventStore.ts";
+import { AUDIT_STREAM, auditCodec, type Seal } from "../../../domain/audit/events.ts";
+import { type SealedEvent, sealedEventsOf, signerOf } from "../../../domain/audit/seal.ts";
+import { UnreadableEventError } from "../../../kernel/event/codec.ts";
+import type { RecordedEvent } from "../../../ports/eventStore.ts";
 import type { FindingKind, Findings } from "./auditFindings.ts";
 
 /** Missing seals in a row that are reported one by one: more are reported as one. */

@@ -1,5 +1,5 @@
-import type { RecordedEvent } from "../../ports/eventStore.ts";
-import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
+import type { RecordedEvent } from "../../../ports/eventStore.ts";
+import type { ReadDatabaseFile } from "../../../ports/readDatabase.ts";
 import type { FindingKind, Findings } from "./auditFindings.ts";
 
 /** How far the log has come with one stream. */

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { readLastSeal } from "../../../commands/audit/auditSealer.ts";
 import { Problem } from "../../server/problem.ts";
+import { SealPage, type ShownSeal } from "../audit/sealPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
@@ -8,7 +9,6 @@ import { maintenanceStream } from "./maintenanceProgress.tsx";
 import type { EndedTask, MaintenanceKind, MaintenanceTask, ReadModelState } from "./maintenanceTasks.ts";
 import { ReadModelPage } from "./readModelPage.tsx";
 import { isOperator, requireOperator } from "./requireOperator.ts";
-import { SealPage, type ShownSeal } from "./sealPage.tsx";
 
 type Options = Pick<DashboardOptions, "deps" | "maintenance" | "readModelStates">;
 

@@ -1,4 +1,4 @@
-import type { LogVerification } from "../../../commands/audit/verifyLog.ts";
+import type { LogVerification } from "../../../commands/audit/verify/verifyLog.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 
 /** What can be done to a whole installation while it runs. Nothing of it changes the log. */

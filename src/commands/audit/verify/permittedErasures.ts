@@ -1,21 +1,30 @@
-import { apiKeyCodec, apiKeyStream } from "../../domain/apiKey/events.ts";
-import { type AttachmentEvent, attachmentCodec, attachmentStream } from "../../domain/attachment/events.ts";
-import { ACCEPTANCE_REVISION, type EmailEvent, emailCodec, emailStream } from "../../domain/email/events.ts";
-import { erasureCodec, erasureStream } from "../../domain/erasure/events.ts";
-import { storageCodec, storageStream } from "../../domain/storage/events.ts";
+import { apiKeyCodec, apiKeyStream } from "../../../domain/apiKey/events.ts";
+import {
+  type AttachmentEvent,
+  attachmentCodec,
+  attachmentStream,
+} from "../../../domain/attachment/events.ts";
+import {
+  ACCEPTANCE_REVISION,
+  type EmailEvent,
+  emailCodec,
+  emailStream,
+} from "../../../domain/email/events.ts";
+import { erasureCodec, erasureStream } from "../../../domain/erasure/events.ts";
+import { storageCodec, storageStream } from "../../../domain/storage/events.ts";
 import {
   type SuppressionEvent,
   suppressionCodec,
   suppressionStream,
-} from "../../domain/suppression/events.ts";
-import { type TemplateEvent, templateCodec, templateStream } from "../../domain/template/events.ts";
-import { LIMIT_RANGES } from "../../domain/workspace/limits.ts";
-import { type Codec, UnreadableEventError } from "../../kernel/event/codec.ts";
-import type { DomainEvent } from "../../kernel/event/decider.ts";
-import { type ErasedEventHash, erasedEventHashes } from "../../kernel/event/eventHash.ts";
-import { DAY_MS, epochMs } from "../../kernel/time.ts";
-import type { RecordedEvent } from "../../ports/eventStore.ts";
-import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
+} from "../../../domain/suppression/events.ts";
+import { type TemplateEvent, templateCodec, templateStream } from "../../../domain/template/events.ts";
+import { LIMIT_RANGES } from "../../../domain/workspace/limits.ts";
+import { type Codec, UnreadableEventError } from "../../../kernel/event/codec.ts";
+import type { DomainEvent } from "../../../kernel/event/decider.ts";
+import { type ErasedEventHash, erasedEventHashes } from "../../../kernel/event/eventHash.ts";
+import { DAY_MS, epochMs } from "../../../kernel/time.ts";
+import type { RecordedEvent } from "../../../ports/eventStore.ts";
+import type { ReadDatabaseFile } from "../../../ports/readDatabase.ts";
 import { ErasureEvidence, type MessageEvidence } from "./erasureEvidence.ts";
 
 /** What an event permits to be missing in its own stream. */
