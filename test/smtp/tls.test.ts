@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTransport } from "nodemailer";
@@ -84,10 +86,47 @@ describe.each([false, true])("with a certificate, TLS from the beginning: %p", (
     client.destroy();
   });
 
+  test.if(isImplicit)("one client may have many sessions that are logged in", async () => {
+    const open: Awaited<ReturnType<typeof smtpClient>>[] = [];
+    // More than it may open without a word; not more at once than it may have without a log-in.
+    for (let batches = 0; batches < 6; batches += 1) {
+      const clients = await Promise.all(Array.from({ length: 10 }, () => smtpClient(port, true)));
+      const replies = await Promise.all(clients.map((client) => client.logIn(tenant.apiKey)));
+      for (const reply of replies) expect(reply).toStartWith("235 ");
+      open.push(...clients);
+    }
+    for (const client of open) client.destroy();
+  });
+
   test.if(isImplicit)("there is no greeting in clear text", async () => {
     const client = await smtpClient(port, true);
     expect(await client.logIn(tenant.apiKey)).toStartWith("235 ");
     expect(await client.command("STARTTLS")).toMatch(/^50[03] /);
     client.destroy();
+  });
+
+  test("one client that opens connections and says nothing leaves room for the others", async () => {
+    // More than the port takes at once.
+    const silent = Array.from({ length: 700 }, () => connect({ host: "127.0.0.1", port }));
+    for (const socket of silent) socket.on("error", () => {});
+    await Promise.all(silent.map((socket) => once(socket, "connect")));
+    const others = createTransport({
+      host: "127.0.0.1",
+      port,
+      localAddress: "127.0.0.2",
+      secure: isImplicit,
+      requireTLS: true,
+      auth: { user: "any", pass: tenant.apiKey },
+      tls: { servername: NAME, ca: [authority.certificate] },
+    });
+    const sent = await others.sendMail({
+      from: SENDER,
+      to: "bo@example.com",
+      subject: "Room",
+      text: "Hello",
+    });
+    others.close();
+    for (const socket of silent) socket.destroy();
+    expect(sent.response).toStartWith("250 2.6.0 accepted as ");
   });
 });

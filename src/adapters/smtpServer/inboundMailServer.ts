@@ -1,5 +1,10 @@
 import type { AddressInfo, Socket } from "node:net";
-import { SMTPServer, type SMTPServerDataStream, type SMTPServerOptions } from "smtp-server";
+import {
+  SMTPServer,
+  type SMTPServerDataStream,
+  type SMTPServerOptions,
+  type SMTPServerSession,
+} from "smtp-server";
 import { addressGroup } from "../../kernel/network/clientIp.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { InboundMailHandler, InboundMailServer, InboundReply } from "../../ports/mail/inboundMail.ts";
@@ -11,6 +16,7 @@ import {
   type TlsFiles,
   tlsOptions,
 } from "./sharedServerOptions.ts";
+import { UnbegunConnections } from "./unbegunConnections.ts";
 
 interface InboundOptions {
   readonly host: string;
@@ -26,6 +32,8 @@ interface InboundOptions {
 /** Connections at once, and of one client: servers that return mail open few. */
 const CONNECTIONS_MAX = 50;
 const CONNECTIONS_PER_CLIENT_MAX = 10;
+/** Of one client so many that are no session yet: more than those, because these get a reply. */
+const UNBEGUN_PER_CLIENT_MAX = 20;
 /** Of one mail. Reports go to one address. */
 const RECIPIENTS_MAX = 10;
 /** The largest mail that is accepted: a report may return the whole message, encoded once more. */
@@ -50,7 +58,10 @@ export async function openInboundMailServer(
   handler: InboundMailHandler,
 ): Promise<InboundMailServer> {
   const sockets = new Set<Socket>();
-  const server = new SMTPServer(serverOptions(options, handler));
+  const server: SMTPServer = new SMTPServer(
+    serverOptions(options, handler, (session) => unbegun.begun(session)),
+  );
+  const unbegun = new UnbegunConnections(server, UNBEGUN_PER_CLIENT_MAX);
   server.on("error", options.onTrouble);
   server.server.on("connection", (socket: Socket) => {
     sockets.add(socket);
@@ -75,7 +86,11 @@ export async function openInboundMailServer(
   };
 }
 
-function serverOptions({ name, tls }: InboundOptions, handler: InboundMailHandler): SMTPServerOptions {
+function serverOptions(
+  { name, tls }: InboundOptions,
+  handler: InboundMailHandler,
+  onBegun: (session: SMTPServerSession) => void,
+): SMTPServerOptions {
   /** The clients of the sessions that are open, by the group that each is counted in. */
   const groups = new Map<string, string>();
   return {
@@ -92,7 +107,9 @@ function serverOptions({ name, tls }: InboundOptions, handler: InboundMailHandle
     maxClients: CONNECTIONS_MAX,
     socketTimeout: SILENCE_MS_MAX,
     logger: false,
-    onConnect({ id, remoteAddress }, done) {
+    onConnect(session, done) {
+      onBegun(session);
+      const { id, remoteAddress } = session;
       const group = addressGroup(remoteAddress);
       const ofClient = [...groups.values()].filter((one) => one === group);
       if (ofClient.length >= CONNECTIONS_PER_CLIENT_MAX) return done(replyError(TOO_MANY));

@@ -17,6 +17,7 @@ import {
   type TlsFiles,
   tlsOptions,
 } from "./sharedServerOptions.ts";
+import { UnbegunConnections } from "./unbegunConnections.ts";
 
 /** How connections are secured, and whether TLS begins with the connection. */
 export interface SubmissionTls extends TlsFiles {
@@ -42,6 +43,8 @@ export interface SubmissionServerOptions {
 const CONNECTIONS_MAX = 500;
 /** Of these so many without a log-in from one client, so that nobody keeps out all others. */
 const STRANGERS_PER_CLIENT_MAX = 20;
+/** Of one client so many that are no session yet: more than those, because these get a reply. */
+const UNBEGUN_PER_CLIENT_MAX = 50;
 /** Of these so many that are logged in for one owner, for the same reason. */
 const SESSIONS_PER_OWNER_MAX = 100;
 /** Log-ins that fail before the connection ends. */
@@ -104,6 +107,7 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
   private readonly sockets = new Set<Socket>();
   private readonly deadlines = new SessionDeadlines((id) => this.end(id, TOO_SLOW));
   private readonly server: SMTPServer;
+  private readonly unbegun: UnbegunConnections;
   private isStopping = false;
   /** While it stops: that no mail is on its way in, and that no connection is open. */
   private readonly drained = Promise.withResolvers<void>();
@@ -111,6 +115,7 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
 
   constructor(private readonly options: SubmissionServerOptions) {
     this.server = new SMTPServer(this.serverOptions());
+    this.unbegun = new UnbegunConnections(this.server, UNBEGUN_PER_CLIENT_MAX);
     this.server.on("error", options.onError);
     this.server.server.on("connection", (socket: Socket) => {
       this.sockets.add(socket);
@@ -236,6 +241,7 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
 
   /** Why a connection cannot begin a session; null: it can. */
   private begin(session: SMTPServerSession): SmtpReply | null {
+    this.unbegun.begun(session);
     if (this.isStopping) return STOPPING;
     const { tls } = this.options;
     if (tls !== null && !session.secure) session.disabledCommands = [...BEFORE_TLS];

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { createTransport } from "nodemailer";
 import { openInboundMailServer } from "../../../src/adapters/smtpServer/inboundMailServer.ts";
@@ -177,6 +178,17 @@ describe("the server for mail that comes back", () => {
     expect(refused).toBe(1);
     for (const client of clients) client.end();
     await until(() => clients.every(({ isClosed }) => isClosed), "all connections to be closed");
+  });
+
+  test("takes another client's mail however many connections one opens at once", async () => {
+    // All of them before the server has greeted the first.
+    const flood = Array.from({ length: 100 }, () => connect(server.port, "127.0.0.1"));
+    for (const socket of flood) socket.on("error", () => {});
+    await Promise.all(flood.map((socket) => once(socket, "connect")));
+    const other = new RawClient(connect({ port: server.port, host: "127.0.0.1", localAddress: "127.0.0.2" }));
+    expect(await other.reply()).toStartWith("220 ");
+    for (const socket of flood) socket.destroy();
+    other.end();
   });
 });
 
