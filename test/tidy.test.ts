@@ -192,12 +192,12 @@ describe("a planted violation is found:", () => {
     ["src/adapters/pino/a.ts", 'import { f } from "node:sqlite";', "may not import node:sqlite"],
     ["src/adapters/carrier/a.ts", 'import { f } from "carrier";', "has no declared vendor"],
     [
-      "src/service/app.ts",
+      "src/service/startApp.ts",
       'import { f } from "node:sqlite";',
       "only src/adapters/sqlite may import node:sqlite",
     ],
     [
-      "src/service/app.ts",
+      "src/service/startApp.ts",
       'import { f } from "../../test/support/until.ts";',
       "nothing outside of test may import",
     ],
@@ -205,8 +205,8 @@ describe("a planted violation is found:", () => {
     ["test/support/a.ts", 'const f = await import("bun:sqlite");', "nothing may import bun:sqlite"],
     [
       "src/commands/a.ts",
-      'import { c } from "../service/app.ts";',
-      "commands may not import src/service/app.ts",
+      'import { c } from "../service/startApp.ts";',
+      "commands may not import src/service/startApp.ts",
     ],
     [
       "src/commands/a.ts",
@@ -266,7 +266,10 @@ describe("a planted violation is found:", () => {
     ["src/adapters/sqlite/a.ts", 'import { DatabaseSync } from "node:sqlite";'],
     ["src/adapters/nodemailer/a.ts", 'import b from "nodemailer/lib/base64";'],
     ["src/cli/audit/a.ts", 'import { f } from "../../reactors/email/mailDeliveryWorker.ts";'],
-    ["test/support/a.ts", 'import { f } from "../../src/service/app.ts"; import { g } from "node:sqlite";'],
+    [
+      "test/support/a.ts",
+      'import { f } from "../../src/service/startApp.ts"; import { g } from "node:sqlite";',
+    ],
   ])("and none in %s with %s", (path, text) => {
     expect(houseFaults({ path, text })).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
-import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabases.ts";
 import { savedLogPositionFile } from "../adapters/system/savedLogPositionFile.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { CONTENT_SWEEP_AGE_MS } from "../commands/email/content/contentWriteDeadline.ts";

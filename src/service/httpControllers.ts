@@ -36,7 +36,7 @@ import type { Readers } from "../readModels/readers.ts";
 import { openDestinationCheck } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
 import { isLoopbackUrl } from "./config/loopback.ts";
-import { openDashboard } from "./dashboard.ts";
+import { openDashboard } from "./openDashboard.ts";
 import { readinessOf } from "./status/readiness.ts";
 import { readModelBuild } from "./status/readModelBuild.ts";
 

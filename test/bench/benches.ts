@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { projections } from "../../projections/index.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
 import { rebuildReadModels } from "../../src/readModels/rebuildReadModels.ts";
 import { callerOf, type TestProcess } from "../support/service.ts";

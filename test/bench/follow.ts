@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { projections } from "../../projections/index.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { followReadModels } from "../../src/readModels/follow/followReadModels.ts";
 import { openStore } from "../../src/service/adapters/openStore.ts";
 import { sampleEvents } from "./append.ts";

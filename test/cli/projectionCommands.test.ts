@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { emails } from "../../projections/emails/emails.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { UsageError } from "../../src/cli/program/command.ts";
 import { invoke } from "../../src/cli/program/commanderProgram.ts";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";

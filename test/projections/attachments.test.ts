@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { attachments, endedUploads, listAttachments, pendingUploads } from "../../projections/attachments.ts";
 import { attachmentUse, messagesWithOldFiles } from "../../projections/attachmentUse.ts";
 import type { Projection } from "../../projections/projection.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
 import { attachmentDecider, isRejectedOrExpired } from "../../src/domain/attachment/state.ts";
 import { canLoseAttachments, expireAttachments } from "../../src/domain/email/contentRemoval.ts";

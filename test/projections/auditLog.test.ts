@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { auditLog } from "../../projections/auditLog/auditLog.ts";
 import { type AuditRow, listAuditLog } from "../../projections/auditLog/queries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
 import { createTables } from "../../src/readModels/generationFiles.ts";

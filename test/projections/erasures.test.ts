@@ -5,7 +5,7 @@ import { emailsToRecipient, oldContent, workspacesRetaining } from "../../projec
 import { listErasures, openErasures } from "../../projections/erasures.ts";
 import { projections } from "../../projections/index.ts";
 import type { Projection } from "../../projections/projection.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { suppressionAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonalEvents.ts";
 import { toNewEvents, transact } from "../../src/commands/transact.ts";

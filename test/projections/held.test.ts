@@ -9,7 +9,7 @@ import {
   readyWebhooks,
 } from "../../projections/webhookDeliveries/queries.ts";
 import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabaseFile } from "../../src/ports/readDatabase.ts";

@@ -13,7 +13,7 @@ import { listTemplates, templates } from "../../projections/templates.ts";
 import { listWebhookDeliveries } from "../../projections/webhookDeliveries/queries.ts";
 import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
 import { listWebhookEndpoints, webhookEndpoints } from "../../projections/webhookEndpoints.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { ACCEPTANCE_REVISION } from "../../src/domain/email/events.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";

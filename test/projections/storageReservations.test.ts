@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { overdueReservations, storageReservations } from "../../projections/storageReservations.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { type StorageEvent, storageStream } from "../../src/domain/storage/events.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import { createTables } from "../../src/readModels/generationFiles.ts";

@@ -5,7 +5,7 @@ import { emails } from "../../projections/emails/emails.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, type SuppressionRow, suppressions } from "../../projections/suppressions.ts";
 import { emailsOfDay } from "../../projections/usage/queries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { issueApiKey, revokeApiKey } from "../../src/domain/apiKey/decisions.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
 import { type ApiKey, type ApiKeyState, apiKeyDecider, isUsable } from "../../src/domain/apiKey/state.ts";

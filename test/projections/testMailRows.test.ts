@@ -10,7 +10,7 @@ import {
 } from "../../projections/emails/queries.ts";
 import type { KeysetCursor } from "../../projections/keysetList.ts";
 import { emailsOfDay } from "../../projections/usage/queries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
 import { createTables } from "../../src/readModels/generationFiles.ts";

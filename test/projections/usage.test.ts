@@ -15,7 +15,7 @@ import {
 } from "../../projections/usage/queries.ts";
 import { ENDINGS, FEEDBACK_STATUSES } from "../../projections/usage/tables.ts";
 import type { SteppedRead, UsageCursor, UsagePage } from "../../projections/usage/usageBuckets.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { emailDecider, isTerminal } from "../../src/domain/email/state.ts";

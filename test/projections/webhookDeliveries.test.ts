@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import {
   deleteEndpoint,
   disableEndpoint,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Projection } from "../../projections/projection.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import type { ReadDatabases, SqlValue } from "../../src/ports/readDatabase.ts";
 import { BufferedIncrements } from "../../src/readModels/bufferedIncrements.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";

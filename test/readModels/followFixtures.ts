@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
 import type { ReadDatabases, SqlRow } from "../../src/ports/readDatabase.ts";
 import type { FollowEvent } from "../../src/readModels/follow/followMessages.ts";

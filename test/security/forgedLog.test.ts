@@ -3,7 +3,7 @@ import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { verifyLog } from "../../src/commands/audit/verify/verifyLog.ts";
 import { AUDIT_STREAM } from "../../src/domain/audit/events.ts";
 import { locationOfFault } from "../../src/ports/eventStore.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binaryEvent, EventStoreDBClient, jsonEvent } from "@eventstore/db-client";
 import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { serviceIdFile } from "../../src/adapters/system/serviceIdFile.ts";
 import { verifyLog } from "../../src/commands/audit/verify/verifyLog.ts";
 import { registerService } from "../../src/commands/instance/serviceRegister.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { followReadModels } from "../../src/readModels/follow/followReadModels.ts";
 import { openReaders, type Readers } from "../../src/readModels/readers.ts";

@@ -4,7 +4,7 @@ import { messageOf } from "../../kernel/text/errorReason.ts";
 import { adminHttpApi } from "./adminHttpApi.ts";
 import { BatchAppends } from "./append/batchAppends.ts";
 import { deadlineIn } from "./deadline.ts";
-import { permitAddressesOverTls } from "./ipHostsOverTls.ts";
+import { permitIpHostsOverTls } from "./permitIpHostsOverTls.ts";
 
 /** How long nodes that do not describe their cluster are asked why. */
 const ASK_MS_MAX = 1_000;
@@ -25,7 +25,7 @@ export interface Connection {
 
 /** Opens nothing yet: the first call connects. Throws when `url` is not a connection string. */
 export function openConnection(url: string): Connection {
-  permitAddressesOverTls();
+  permitIpHostsOverTls();
   const [appends, reads] = [openClient(url), openClient(url)];
   return { appends, reads, batches: new BatchAppends(appends) };
 }

@@ -1,7 +1,7 @@
 import { auditLog } from "../../../projections/auditLog/auditLog.ts";
 import { type AuditRow, listAuditLog } from "../../../projections/auditLog/queries.ts";
 import type { KeysetCursor } from "../../../projections/keysetList.ts";
-import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { withSenderName } from "../../http/audit/auditLogRoutes.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { verifyLog } from "../../commands/audit/verify/verifyLog.ts";
 import { type PublicKey, parsePublicKeys } from "../../kernel/crypto/signingKey.ts";
 import { SECOND_MS } from "../../kernel/time.ts";

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readOnlyEventStore } from "../../commands/instance/readOnlyEventStore.ts";
 import { makeDependencies } from "../../commands/makeDependencies.ts";

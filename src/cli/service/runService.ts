@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import { createLogger } from "../../adapters/pino/logger.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";
-import { type RunningApp, startApp } from "../../service/app.ts";
 import type { Config } from "../../service/config/config.ts";
+import { type RunningApp, startApp } from "../../service/startApp.ts";
 import { startupBanner } from "./startupBanner.ts";
 import { startupWarnings } from "./startupWarnings.ts";
 import { STATUS_AT_ONCE, STOP_SIGNALS, type StopSignal, stopSignals } from "./stopSignals.ts";

@@ -3,12 +3,12 @@ import { version } from "../../../package.json";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { isOutbox, mailDestination } from "../../service/adapters/openMailTransport.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
-import type { RunningApp } from "../../service/app.ts";
 import type { Config } from "../../service/config/config.ts";
 import { DATA_DIR_DEFAULT } from "../../service/config/storeConfig.ts";
 import { dashboardUrl } from "../../service/dashboardLink.ts";
 import { bootstrapKeyPath, firstCurl, shellQuoted } from "../../service/firstRun.ts";
 import { basePathOf } from "../../service/httpControllers.ts";
+import type { RunningApp } from "../../service/startApp.ts";
 import { withPort } from "../../service/withPort.ts";
 
 interface Started extends Pick<RunningApp, "url" | "hasBootstrapKey" | "isWithoutWorkspace"> {

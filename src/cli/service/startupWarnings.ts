@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import type { RunningApp } from "../../service/app.ts";
 import type { Config } from "../../service/config/config.ts";
 import { isLoopback } from "../../service/config/loopback.ts";
 import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, WORKSPACE_REMEDY } from "../../service/firstRun.ts";
+import type { RunningApp } from "../../service/startApp.ts";
 
 interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace" | "held"> {
   /** Whether somebody has read the banner, which says the same of what is left from a first run. */

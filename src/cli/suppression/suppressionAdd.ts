@@ -3,7 +3,7 @@ import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
-import { ADDRESS_OPERAND, suppressedAddress } from "./suppressedAddress.ts";
+import { ADDRESS_OPERAND, addressOf } from "./addressOperand.ts";
 import { NOTE_OPTION, noteOf } from "./suppressionNote.ts";
 
 export const suppressionAdd: Command = {
@@ -14,7 +14,7 @@ export const suppressionAdd: Command = {
   options: [WORKSPACE_OPTION, NOTE_OPTION],
   examples: ["postledger suppression add ana@example.com --note 'asked us to stop'"],
   async run(invocation) {
-    const address = suppressedAddress(invocation);
+    const address = addressOf(invocation);
     const note = noteOf(invocation);
     const { isNew } = await withLog(invocation.config, async ({ deps }) => {
       const workspaceId = await workspaceOf(deps.store, invocation);

@@ -3,7 +3,7 @@ import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
-import { ADDRESS_OPERAND, suppressedAddress } from "./suppressedAddress.ts";
+import { ADDRESS_OPERAND, addressOf } from "./addressOperand.ts";
 
 export const suppressionRemove: Command = {
   name: "suppression remove",
@@ -13,7 +13,7 @@ export const suppressionRemove: Command = {
   options: [WORKSPACE_OPTION],
   examples: ["postledger suppression remove ana@example.com"],
   async run(invocation) {
-    const address = suppressedAddress(invocation);
+    const address = addressOf(invocation);
     const outcome = await withLog(invocation.config, async ({ deps }) => {
       const workspaceId = await workspaceOf(deps.store, invocation);
       const context = { ...systemCommandContext("cli"), workspaceId };

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
-import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import type { ReadModelState } from "../../http/dashboard/maintenance/maintenanceTasks.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { EventStore } from "../../ports/eventStore.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
-import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { Verification } from "../../readModels/generationCatalog.ts";
 import { lastVerifications } from "../../readModels/listReadModels.ts";

@@ -14,7 +14,7 @@ import { mailDestination } from "../adapters/openMailTransport.ts";
 import { isEmbedded } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { hostInUrl } from "../config/loopback.ts";
-import type { InboundMail } from "../inboundMail.ts";
+import type { InboundMail } from "../openInboundMail.ts";
 import { refusalRemedy, relayRemedy } from "../relayLogLines.ts";
 import { allChecks } from "./allChecks.ts";
 import { type Check, ok, warning } from "./check.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
-import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { verifyLog } from "../../commands/audit/verify/verifyLog.ts";
 import type {
   MaintenanceProgress,

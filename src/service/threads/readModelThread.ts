@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
-import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import { AuditSealer } from "../../commands/audit/auditSealer.ts";
 import { instanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";

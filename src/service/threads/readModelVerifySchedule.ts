@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { projections } from "../../../projections/index.ts";
-import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import type { VerifiedReadModel } from "../../http/dashboard/maintenance/maintenanceTasks.ts";
 import { epochMs, MINUTE_MS } from "../../kernel/time.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";

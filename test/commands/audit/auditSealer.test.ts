@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { AuditSealer, readLastSeal } from "../../../src/commands/audit/auditSealer.ts";
 import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { apiKeyStream } from "../../../src/domain/apiKey/events.ts";

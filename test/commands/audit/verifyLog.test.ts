@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { type VerifyLogOptions, verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { AUDIT_STREAM } from "../../../src/domain/audit/events.ts";
 import { newSigningKey, parseSigningKey } from "../../../src/kernel/crypto/signingKey.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { EventStoreDBClient } from "@eventstore/db-client";
 import fc from "fast-check";
 import { connectEventStoreDb } from "../../../src/adapters/eventstoredb/eventStoreDb.ts";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { type LogVerification, verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { AUDIT_STREAM } from "../../../src/domain/audit/events.ts";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { freezeLog, unfreezeLog } from "../../../src/commands/instance/freezeAndResume.ts";
 import { FrozenLogError, openInstance } from "../../../src/commands/instance/openInstance.ts";
 import {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
 import type { ExportEnd } from "../../../src/commands/log/exportFormat.ts";
 import { exportLog } from "../../../src/commands/log/exportLog.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { type EventStore, LOG_START, type RecordedEvent } from "../../../src/ports/eventStore.ts";
 import { openStore } from "../../../src/service/adapters/openStore.ts";
 import { readConfig } from "../../../src/service/config/config.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../../../src/ports/readDatabase.ts";
 import { compareTable, type RowDifference } from "../../../src/readModels/compareTables.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import { openStore } from "../../../src/service/adapters/openStore.ts";
 import { databaseFiles, rowsOf } from "../../readModels/followFixtures.ts";

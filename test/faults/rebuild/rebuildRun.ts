@@ -1,4 +1,4 @@
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { rebuildReadModels } from "../../../src/readModels/rebuildReadModels.ts";
 import { openStore } from "../../../src/service/adapters/openStore.ts";
 import { tallyOf } from "./rebuildLog.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { emails } from "../../../projections/emails/emails.ts";
 import { projections } from "../../../projections/index.ts";
 import { createLogger } from "../../../src/adapters/pino/logger.ts";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import type { VerifiedReadModel } from "../../../src/http/dashboard/maintenance/maintenanceTasks.ts";
 import { readMeta } from "../../../src/readModels/generationFiles.ts";
 import { lastVerifications } from "../../../src/readModels/listReadModels.ts";

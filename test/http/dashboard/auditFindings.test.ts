@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { currentFile } from "../../readModels/followFixtures.ts";
 import type { Visitor } from "../../support/dashboard.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { templateAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { AuditSealer } from "../../../src/commands/audit/auditSealer.ts";
 import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";

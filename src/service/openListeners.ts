@@ -5,14 +5,14 @@ import type { Dependencies } from "../commands/dependencies.ts";
 import { BodyAdmissionControl } from "../http/body/bodyAdmission.ts";
 import { makeRateLimits } from "../http/limits/rateLimits.ts";
 import type { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
+import { type OpenPort, openPort } from "../http/server/openPort.ts";
 import { requestLog } from "../http/server/requestLog.ts";
-import { type OpenPort, openPort } from "../http/server/server.ts";
 import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
 import type { Config } from "./config/config.ts";
 import { basePathOf } from "./httpControllers.ts";
-import { type InboundMail, openInboundMail } from "./inboundMail.ts";
 import type { ActivityCounts } from "./metrics/activityCounts.ts";
 import { type MetricsPort, openMetricsPort } from "./metrics/metricsPort.ts";
+import { type InboundMail, openInboundMail } from "./openInboundMail.ts";
 import { openSubmission } from "./openSubmission.ts";
 import { listenError } from "./startupErrors.ts";
 

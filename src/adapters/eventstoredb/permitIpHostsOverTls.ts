@@ -17,7 +17,7 @@ let isDone = false;
  * certificate is checked against the address all the same. The vendor's client makes its credentials itself and takes
  * none of ours, which is why this reaches for gRPC's own. Idempotent.
  */
-export function permitAddressesOverTls(): void {
+export function permitIpHostsOverTls(): void {
   if (isDone) return;
   isDone = true;
   const prototype = Object.getPrototypeOf(credentials.createSsl()) as SecureCredentials;
