@@ -18,7 +18,8 @@ import type { Decision } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
 import { emailAggregate, suppressionAggregate } from "../aggregateDefinitions.ts";
-import { toNewEvents, transact } from "../transact.ts";
+import { erasePersonsSuppression } from "../erasure/erasePersonalEvents.ts";
+import { load, toNewEvents, transact } from "../transact.ts";
 
 /** A message at a known revision. */
 export interface EmailAtRevision {
@@ -160,15 +161,37 @@ export interface RecipientToSuppress extends RecordedReply {
   readonly bounceReason?: string;
 }
 
-/** Suppresses the recipient of a message that bounced or was reported. A repeat gives no events. */
-export function suppressRecipient(
+/**
+ * Suppresses the recipient of a message that bounced or was reported. A repeat gives no events. The address may have
+ * been read a while ago, so whoever was erased since then stays erased.
+ */
+export async function suppressRecipient(
   store: EventStore,
   recipient: RecipientToSuppress,
   context: WorkspaceCommandContext,
-) {
+): Promise<void> {
   const { address, ...facts } = recipient;
   const stream = suppressionStream(recipient.recipientHash);
   const stored = address === null ? null : { address, salt: crypto.randomUUID() };
   const decide = (state: Parameters<typeof suppress>[0]) => suppress(state, stored, facts);
-  return transact(store, { ...suppressionAggregate, stream }, decide, context);
+  await transact(store, { ...suppressionAggregate, stream }, decide, context);
+  if (stored !== null) await keepErased(store, recipient, context);
+}
+
+/**
+ * Erases the address again that a suppression has just brought back. An erasure takes the message first and looks for
+ * suppressions then: either it has found this one, or the message is found erased here.
+ */
+async function keepErased(
+  store: EventStore,
+  { emailId, recipientHash }: RecipientToSuppress,
+  context: WorkspaceCommandContext,
+): Promise<void> {
+  const { state: email } = await load(store, emailAggregate.of(emailId));
+  const erasureId = email?.erasedFor?.erasureId;
+  if (erasureId === undefined) return;
+  const { state: suppression } = await load(store, suppressionAggregate.of(recipientHash));
+  // One of somebody else, or a newer one, was not brought back by us.
+  if (suppression?.emailId === emailId)
+    await erasePersonsSuppression(store, recipientHash, erasureId, context);
 }

@@ -6,6 +6,7 @@ import { erasures } from "../../../projections/erasures.ts";
 import { savedLogPositionFile } from "../../../src/adapters/system/savedLogPositionFile.ts";
 import { checkAttachment } from "../../../src/commands/attachment/checkAttachment.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
+import { recordEmailFeedback } from "../../../src/commands/email/feedback/recordEmailFeedback.ts";
 import { readEmailState } from "../../../src/commands/email/readEmail.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { readErasure, requestPersonErasure } from "../../../src/commands/erasure/erasureRequests.ts";
@@ -222,6 +223,49 @@ describe("a request to erase a person", () => {
       deaths += 1;
     }
     expect(deaths).toBeGreaterThan(40);
+  });
+
+  test("holds for an address that a late bounce of the person's mail would bring back", async () => {
+    const world = await startWorld();
+    const { deps, store, workspaceId } = world;
+    const ana = addressOf("ana@example.org");
+    const id = await world.send(ana.canonical);
+    await world.addEmailEvents(id, ...sent);
+    const stream = suppressionStream(deps.keys.hashAddress(workspaceId, ana.canonical));
+    const erased = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    // Has read the message, and is held up before it writes: by a store that was away, say.
+    const late: EventStore = {
+      ...store,
+      async append(...args) {
+        if (args[0] === stream) {
+          reached.resolve();
+          await erased.promise;
+        }
+        return store.append(...args);
+      },
+    };
+    const bounce = { kind: "hard", reason: "recipient_address_rejected", code: 550 } as const;
+    const report = { kind: "bounced", bounce, diagnostic: "550 no such user" } as const;
+    const recording = recordEmailFeedback({ ...deps, store: late, bounceDomains: false }, id, report, {
+      source: "return_path",
+      at: deps.clock.now(),
+      actor: "test",
+      correlationId: "test",
+    });
+    await reached.promise;
+    const requestId = await requestPersonErasure(deps, ana, world.context());
+    const one = worker(world, deps);
+    one.start();
+    const isCompleted = async () => (await readErasure(store, requestId))?.erasure.status === "completed";
+    await until(isCompleted, "the erasure to be completed");
+    await one.stop(5_000);
+    erased.resolve();
+    expect(await recording).toBe("recorded");
+    const events = await store.read(stream, 0, 10);
+    expect(events.map(({ type }) => type)).toEqual(["RecipientSuppressed", "SuppressionAddressErased"]);
+    expect(JSON.stringify(events)).not.toContain("ana@");
+    await world.end();
   });
 
   test("does not wait for the many of another workspace", async () => {
