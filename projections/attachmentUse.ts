@@ -97,7 +97,7 @@ export function messagesWithOldFiles(
   limit: number,
 ): readonly WorkRow[] {
   const sql = `SELECT id, workspace_id FROM message_files WHERE has_ended = 1 AND until <= ?
-    AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY until LIMIT ?`;
+    AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY until LIMIT ? + 0`;
   return db
     .all(sql, rfc3339(now), JSON.stringify(without), limit)
     .map((row) => ({ id: String(row.id), workspaceId: String(row.workspace_id) }));
@@ -112,7 +112,7 @@ export function uploadsSentTo(
 ): readonly { readonly id: string; readonly isShared: boolean }[] {
   const sql = `SELECT upload_id, EXISTS (SELECT 1 FROM upload_recipients others
       WHERE others.upload_id = theirs.upload_id AND others.recipient_hash <> theirs.recipient_hash) AS is_shared
-    FROM upload_recipients theirs WHERE recipient_hash = ? AND upload_id > ? ORDER BY upload_id LIMIT ?`;
+    FROM upload_recipients theirs WHERE recipient_hash = ? AND upload_id > ? ORDER BY upload_id LIMIT ? + 0`;
   return db
     .all(sql, recipientHash, after, limit)
     .map((row) => ({ id: String(row.upload_id), isShared: row.is_shared === 1 }));

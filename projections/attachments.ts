@@ -115,7 +115,7 @@ export function pendingUploads(
   limit: number,
 ): readonly WorkRow[] {
   const sql = `SELECT id, workspace_id FROM attachments WHERE status = 'pending'
-    AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY created_at LIMIT ?`;
+    AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY created_at LIMIT ? + 0`;
   return db.all(sql, JSON.stringify(without), limit).map(workRow);
 }
 
@@ -128,9 +128,9 @@ export function endedUploads(
 ): readonly WorkRow[] {
   const others = JSON.stringify(without);
   const overdue = `SELECT id, workspace_id FROM attachments WHERE status <> 'expired' AND expires_at <= ?
-    AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY expires_at LIMIT ?`;
+    AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY expires_at LIMIT ? + 0`;
   const spent = `SELECT id, workspace_id FROM attachments WHERE has_bytes = 1 AND status IN ('rejected', 'expired')
-    AND id NOT IN (SELECT value FROM json_each(?)) LIMIT ?`;
+    AND id NOT IN (SELECT value FROM json_each(?)) LIMIT ? + 0`;
   const rows = [...db.all(overdue, rfc3339(now), others, limit), ...db.all(spent, others, limit)];
   // A rejected upload past its time is in both.
   return [...new Map(rows.map((row) => [row.id, workRow(row)])).values()];

@@ -79,7 +79,7 @@ export function newestRows(
 ): readonly SqlRow[] {
   const page = after && olderThan(list, after);
   const sql = `SELECT ${list.columns} FROM ${list.table} WHERE ${list.of} = ? ${page ? `AND ${page.sql}` : ""}
-    ${NEWEST_FIRST} LIMIT ?`;
+    ${NEWEST_FIRST} LIMIT ? + 0`;
   return db.all(sql, list.owner, ...(page?.values ?? []), limit);
 }
 
@@ -122,7 +122,7 @@ export function findRows(db: ReadDatabase, list: FilteredList, { after, limit }:
   ];
   const { sql, values } = allOf([...along, ...(looked ?? []), ...wanted]);
   const rows = db.all(
-    `SELECT ${columns} ${from} WHERE ${sql} ${NEWEST_FIRST} LIMIT ?`,
+    `SELECT ${columns} ${from} WHERE ${sql} ${NEWEST_FIRST} LIMIT ? + 0`,
     ...values,
     // One row more shows whether there is a next page.
     limit + 1,

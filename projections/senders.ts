@@ -108,13 +108,13 @@ export function listSenders(
 
 /** How many senders the workspace has, counted up to `max`. */
 export function countSenders(db: ReadDatabase, workspaceId: string, max: number): number {
-  const sql = "SELECT count(*) AS count FROM (SELECT 1 FROM senders WHERE workspace_id = ? LIMIT ?)";
+  const sql = "SELECT count(*) AS count FROM (SELECT 1 FROM senders WHERE workspace_id = ? LIMIT ? + 0)";
   return Number(db.get(sql, workspaceId, max)?.count);
 }
 
 /** The domains of all workspaces that were verified by their record, in the order of their ids. */
 export function domainsVerifiedByRecord(db: ReadDatabase, after: string, limit: number): readonly string[] {
-  const sql = "SELECT id FROM senders WHERE by_record = 1 AND id > ? ORDER BY id LIMIT ?";
+  const sql = "SELECT id FROM senders WHERE by_record = 1 AND id > ? ORDER BY id LIMIT ? + 0";
   return db.all(sql, after, limit).map((row) => String(row.id));
 }
 
@@ -134,13 +134,13 @@ export function readyVerificationMails(
   limit: number,
 ): readonly VerificationMail[] {
   const sql = `SELECT id, sender_id, attempt AS attempts, lease_ms, claimed_by FROM verification_mails
-    WHERE state = 'ready' AND due_at <= ? ORDER BY due_at LIMIT ?`;
+    WHERE state = 'ready' AND due_at <= ? ORDER BY due_at LIMIT ? + 0`;
   return db.all(sql, now, limit).map(verificationMail);
 }
 
 /** The claims under way, of every instance. */
 export function leasedVerificationMails(db: ReadDatabase, limit: number): readonly VerificationMail[] {
-  const sql = `SELECT id, sender_id, attempt AS attempts, lease_ms, claimed_by FROM verification_mails WHERE state = 'leased' LIMIT ?`;
+  const sql = `SELECT id, sender_id, attempt AS attempts, lease_ms, claimed_by FROM verification_mails WHERE state = 'leased' LIMIT ? + 0`;
   return db.all(sql, limit).map(verificationMail);
 }
 

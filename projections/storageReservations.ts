@@ -69,7 +69,7 @@ export function overdueReservations(
 ): readonly OverdueReservation[] {
   return db
     .all(
-      "SELECT workspace_id, owner FROM storage_reservations WHERE until <= ? ORDER BY until LIMIT ?",
+      "SELECT workspace_id, owner FROM storage_reservations WHERE until <= ? ORDER BY until LIMIT ? + 0",
       now,
       limit,
     )

@@ -238,6 +238,12 @@ describe("a planted violation is found:", () => {
     ["src/http/a.js", "", "its name is not in camelCase"],
     ["src/http/a.ts", "export default 1;", "it has a default export"],
     ["src/http/a.ts", `// ${"TO"}${"DO"}: later`, "it marks something as unfinished"],
+    ["projections/a.ts", 'const SQL = "SELECT id FROM a LIMIT ?";', "SQLite plans it anew for each LIMIT ?"],
+    [
+      "projections/a.ts",
+      "const SQL = `SELECT id FROM a LIMIT ?12`;",
+      "SQLite plans it anew for each LIMIT ?",
+    ],
     ["test/http/a.test.ts", `// ${"FIX"}${"ME"}`, "it marks something as unfinished"],
   ])("%s with %s", (path, text, fault) => {
     expect(houseFaults({ path, text }).join("\n")).toContain(fault);

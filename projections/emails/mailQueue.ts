@@ -111,7 +111,7 @@ export function readyEmails(
   limit: number,
 ): readonly DueEmail[] {
   const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM emails
-    WHERE queue = 'ready' AND simulated = ? AND due_at <= ? ORDER BY due_at LIMIT ?`;
+    WHERE queue = 'ready' AND simulated = ? AND due_at <= ? ORDER BY due_at LIMIT ? + 0`;
   return db.all(sql, isSimulated(lane), now, limit).map(dueEmail);
 }
 
@@ -175,7 +175,7 @@ export function readyEmailsOf(
   const sql = `SELECT rowid, id, workspace_id, sender_id, authority_id, revision, due_at
     FROM emails INDEXED BY mail_queue_by_sender
     WHERE queue = 'ready' AND simulated = ? AND workspace_id = ? AND authority_id = ? AND sender_id = ? AND due_at <= ?
-      AND (due_at, rowid) > (?, ?) ORDER BY due_at, rowid LIMIT ?`;
+      AND (due_at, rowid) > (?, ?) ORDER BY due_at, rowid LIMIT ? + 0`;
   return db
     .all(sql, isSimulated(lane), ownerId, authorityId, senderId, page.now, dueAt, row, page.limit)
     .map((found) => ({ ...dueEmail(found), dueAt: Number(found.due_at), row: Number(found.rowid) }));
@@ -204,7 +204,7 @@ export function agedEmailsOf(
   limit: number,
 ): readonly DueEmail[] {
   const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM emails INDEXED BY mail_queue_by_age
-    WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? ORDER BY ${SINCE} LIMIT ?`;
+    WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? ORDER BY ${SINCE} LIMIT ? + 0`;
   return db.all(sql, ownerId, rfc3339(acceptedBefore), limit).map(dueEmail);
 }
 
@@ -229,7 +229,7 @@ export function misdatedEmailsOf(
 ): readonly MisdatedEmail[] {
   const sql = `SELECT * FROM (SELECT id, workspace_id, sender_id, authority_id, revision, simulated, queue, status
     FROM emails INDEXED BY emails_by_time WHERE workspace_id = ? AND created_at > ?
-    ORDER BY created_at DESC LIMIT ${MISDATED_LOOKED_AT_MAX}) WHERE queue = 'ready' AND status = 'queued' LIMIT ?`;
+    ORDER BY created_at DESC LIMIT ${MISDATED_LOOKED_AT_MAX}) WHERE queue = 'ready' AND status = 'queued' LIMIT ? + 0`;
   return db
     .all(sql, ownerId, rfc3339(now), limit)
     .map((row) => ({ ...dueEmail(row), lane: row.simulated === 1 ? "simulator" : "relay" }));
@@ -250,7 +250,7 @@ export function deferredAfter(
 ): WaitingPage {
   const sql = `SELECT rowid AS place, id, workspace_id, sender_id, authority_id, revision, due_at, status
     FROM emails INDEXED BY mail_queue_ready WHERE queue = 'ready' AND simulated = ? AND (due_at, rowid) > (?, ?)
-    ORDER BY due_at, rowid LIMIT ?`;
+    ORDER BY due_at, rowid LIMIT ? + 0`;
   const rows = db.all(sql, isSimulated(lane), after.dueAt, after.row, limit);
   const last = rows.length < limit ? undefined : rows.at(-1);
   return {
@@ -269,7 +269,7 @@ export function nextReadyAt(db: ReadDatabase, lane: MailLane, now: EpochMs): Epo
 /** How many messages for the relay are due at `now`, counted up to `max`. */
 export function countReady(db: ReadDatabase, now: EpochMs, max: number): number {
   const sql =
-    "SELECT count(*) AS waiting FROM (SELECT 1 FROM emails WHERE queue = 'ready' AND simulated = 0 AND due_at <= ? LIMIT ?)";
+    "SELECT count(*) AS waiting FROM (SELECT 1 FROM emails WHERE queue = 'ready' AND simulated = 0 AND due_at <= ? LIMIT ? + 0)";
   return Number(db.get(sql, now, max)?.waiting);
 }
 
@@ -280,7 +280,7 @@ export function isHeld(db: ReadDatabase, id: string): boolean {
 
 /** The open claims of all instances: about as many as there are connections, unless workers have crashed. */
 export function leasedEmails(db: ReadDatabase, limit: number): readonly OpenClaim[] {
-  const sql = "SELECT id, attempts, lease_ms, claimed_by FROM emails WHERE queue = 'leased' LIMIT ?";
+  const sql = "SELECT id, attempts, lease_ms, claimed_by FROM emails WHERE queue = 'leased' LIMIT ? + 0";
   return db.all(sql, limit).map(openClaim);
 }
 
@@ -296,10 +296,10 @@ export interface WaitingEmail extends QueueCursor {
  */
 export function waitingEmails(db: ReadDatabase, after: QueueCursor, limit: number): readonly WaitingEmail[] {
   const page = (where: string) => `SELECT * FROM (SELECT rowid AS place, id, workspace_id, due_at FROM emails
-    WHERE ${where} AND (due_at, rowid) > (?1, ?2) ORDER BY due_at, rowid LIMIT ?3)`;
+    WHERE ${where} AND (due_at, rowid) > (?1, ?2) ORDER BY due_at, rowid LIMIT ?3 + 0)`;
   const sql = `${page("queue = 'ready' AND simulated = 0")} UNION ALL ${page("queue = 'ready' AND simulated = 1")}
     UNION ALL ${page("held = 1 AND queue = 'held'")}
-    ORDER BY due_at, place LIMIT ?3`;
+    ORDER BY due_at, place LIMIT ?3 + 0`;
   return db.all(sql, after.dueAt, after.row, limit).map((row) => ({
     dueAt: Number(row.due_at),
     row: Number(row.place),
@@ -339,13 +339,13 @@ export function oldestWaiting(
 /** How many messages of a mail owner wait so, due or not; `limit` means that many or more. */
 export function countWaiting(db: ReadDatabase, ownerId: string, now: EpochMs, limit: number): number {
   const sql = `SELECT count(*) AS waiting FROM (SELECT 1 FROM emails INDEXED BY mail_queue_by_age
-    WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? LIMIT ?)`;
+    WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? LIMIT ? + 0)`;
   return Number(db.get(sql, ownerId, rfc3339(now), limit)?.waiting ?? 0);
 }
 
 /** How many messages of a mail owner are to begin later than now; `limit` means that many or more. */
 export function countScheduled(db: ReadDatabase, ownerId: string, now: EpochMs, limit: number): number {
   const sql = `SELECT count(*) AS scheduled FROM (SELECT 1 FROM emails INDEXED BY mail_queue_by_age
-    WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} > ? LIMIT ?)`;
+    WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} > ? LIMIT ? + 0)`;
   return Number(db.get(sql, ownerId, rfc3339(now), limit)?.scheduled ?? 0);
 }

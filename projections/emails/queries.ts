@@ -180,7 +180,7 @@ export function oldContent(
   limit: number,
 ): readonly string[] {
   const sql = `SELECT id FROM emails WHERE is_retained = 1 AND workspace_id = ? AND created_at <= ?
-    ORDER BY created_at LIMIT ?`;
+    ORDER BY created_at LIMIT ? + 0`;
   return db.all(sql, ownerId, before, limit).map((row) => String(row.id));
 }
 
@@ -195,7 +195,7 @@ export function emailsToRecipient(
   const page = after && newerThan(list, after);
   const sql = `SELECT id, created_at FROM emails INDEXED BY emails_by_recipient
     WHERE ${RECIPIENT_KEY} = ? ${page ? `AND ${page.sql}` : ""} AND recipient_hash = ? AND workspace_id IN (?, ?)
-    ${OLDEST_FIRST} LIMIT ?`;
+    ${OLDEST_FIRST} LIMIT ? + 0`;
   const owners = mailOwnerIdsOf(workspaceId);
   const values = [recipientKey(recipientHash), ...(page?.values ?? []), recipientHash, ...owners];
   const found = db.all(sql, ...values, limit).map(cursorOf);
@@ -231,7 +231,7 @@ export function countsByMinute(
 ): readonly MinuteCount[] {
   const sql = `SELECT substr(created_at, 1, 16) AS minute, status, count(*) AS messages FROM
       (SELECT created_at, status FROM emails INDEXED BY emails_by_time WHERE workspace_id = ? AND created_at >= ?
-        ${NEWEST_FIRST} LIMIT ?)
+        ${NEWEST_FIRST} LIMIT ? + 0)
     GROUP BY minute, status`;
   return db.all(sql, ownerId, since, limit).map((row) => ({
     minute: String(row.minute),

@@ -71,7 +71,7 @@ export function readyWebhooks(
       (SELECT id FROM deliveries WHERE endpoint_id = backlogs.endpoint_id AND state = 'ready' AND due_at <= ?1
         AND id NOT IN excluded ORDER BY due_at LIMIT ${OF_ENDPOINT_MAX})
     WHERE backlogs.due_at <= ?1 AND backlogs.endpoint_id NOT IN excluded
-    ORDER BY backlogs.due_at LIMIT ?3`;
+    ORDER BY backlogs.due_at LIMIT ?3 + 0`;
   return db.all(sql, now, JSON.stringify(without), limit).map(deliveryRow);
 }
 
@@ -92,7 +92,7 @@ export function misdatedWebhooks(
         WHERE endpoint_id = backlogs.endpoint_id AND created_at > ?1
         ORDER BY created_at DESC LIMIT ${MISDATED_LOOKED_AT_MAX})
         WHERE state = 'ready' AND events = 0 LIMIT ${OF_ENDPOINT_MAX})
-    WHERE backlogs.due_at IS NOT NULL LIMIT ?2`;
+    WHERE backlogs.due_at IS NOT NULL LIMIT ?2 + 0`;
   return db.all(sql, rfc3339(now), limit).map(deliveryRow);
 }
 
@@ -104,7 +104,7 @@ export function nextWebhookReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | nu
 
 /** The open claims of all instances. */
 export function leasedWebhooks(db: ReadDatabase, limit: number): readonly OpenClaim[] {
-  const sql = "SELECT id, attempts, lease_ms, claimed_by FROM deliveries WHERE state = 'leased' LIMIT ?";
+  const sql = "SELECT id, attempts, lease_ms, claimed_by FROM deliveries WHERE state = 'leased' LIMIT ? + 0";
   return db.all(sql, limit).map(openClaim);
 }
 
@@ -122,7 +122,7 @@ export function failingEndpoints(
   limit: number,
 ): readonly FailingEndpoint[] {
   const sql = `SELECT endpoints.workspace_id, endpoints.id FROM failing JOIN endpoints ON endpoints.id = endpoint_id
-    WHERE since <= ? AND failures >= ? AND events >= 2 AND active = 1 LIMIT ?`;
+    WHERE since <= ? AND failures >= ? AND events >= 2 AND active = 1 LIMIT ? + 0`;
   return db
     .all(sql, before, failuresMin, limit)
     .map((row) => ({ workspaceId: String(row.workspace_id), endpointId: String(row.id) }));
@@ -189,7 +189,7 @@ export function failedWebhooks(
 ): readonly WebhookDeliveryRow[] {
   const page = after && newerThan(listOf(endpointId), after);
   const sql = `SELECT * FROM deliveries INDEXED BY deliveries_failed WHERE endpoint_id = ? AND created_at >= ?
-    AND ${IS_FAILED} ${page ? `AND ${page.sql}` : ""} ${OLDEST_FIRST} LIMIT ?`;
+    AND ${IS_FAILED} ${page ? `AND ${page.sql}` : ""} ${OLDEST_FIRST} LIMIT ? + 0`;
   return db.all(sql, endpointId, since, ...(page?.values ?? []), limit).map(deliveryRow);
 }
 

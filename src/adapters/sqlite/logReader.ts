@@ -32,11 +32,11 @@ const COLUMNS = `e.position, e.revision, substr(e.id, 1, ${NAME_CHARS_MAX}) AS i
  */
 const OF_STREAM = `SELECT ${COLUMNS} FROM events e WHERE e.stream = (SELECT id FROM streams WHERE name = ?)
   AND e.revision >= ? AND e.position BETWEEN 1 AND (SELECT head FROM log) AND e.type <> ''
-  ORDER BY e.revision LIMIT ?`;
+  ORDER BY e.revision LIMIT ? + 0`;
 const FROM = "FROM events e CROSS JOIN streams s ON s.id = e.stream";
 
 const TRUNCATED = `SELECT id, name, truncate_before FROM streams WHERE truncate_before > 0 AND id > ?
-  ORDER BY id LIMIT ?`;
+  ORDER BY id LIMIT ? + 0`;
 
 type Row = Readonly<Record<string, unknown>>;
 

@@ -36,7 +36,7 @@ function prepareAll(db: DatabaseSync) {
       "INSERT INTO events (position, stream, revision, id, type, metadata, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
     ),
     ids: db.prepare(
-      "SELECT revision, position, id FROM events WHERE stream = ? AND revision > ? ORDER BY revision LIMIT ?",
+      "SELECT revision, position, id FROM events WHERE stream = ? AND revision > ? ORDER BY revision LIMIT ? + 0",
     ),
   };
 }

@@ -76,7 +76,10 @@ export function findingsIn(db: ReadDatabase): Findings {
     count: () => Number(db.get("SELECT count(*) AS found FROM findings")?.found),
     first: (limit) =>
       db
-        .all("SELECT kind, stream, revision, object, seal, detail FROM findings ORDER BY at LIMIT ?", limit)
+        .all(
+          "SELECT kind, stream, revision, object, seal, detail FROM findings ORDER BY at LIMIT ? + 0",
+          limit,
+        )
         .map((row) => ({ ...row }) as unknown as Finding),
     byKind: () =>
       db
