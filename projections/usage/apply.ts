@@ -1,6 +1,7 @@
+import { utcDay } from "../../src/kernel/time.ts";
 import type { ProjectedRows } from "../../src/ports/readDatabase.ts";
 import { COUNTS, ENDINGS, type Ending, FEEDBACK_STATUSES, type Feedback, NONE } from "./tables.ts";
-import { utcDay, utcHour } from "./utcHour.ts";
+import { utcHour } from "./utcHour.ts";
 
 /** A statement that adds counts to a row: its key first, then an amount for each count. */
 function addTo(table: string, key: readonly string[], counts: readonly string[]): string {

@@ -1,3 +1,4 @@
+import { utcDay } from "../../src/kernel/time.ts";
 import type { ReadDatabase } from "../../src/ports/readDatabase.ts";
 import { COUNTS, type Counts, NONE } from "./tables.ts";
 import {
@@ -9,7 +10,7 @@ import {
   type UsageRange,
   usageBuckets,
 } from "./usageBuckets.ts";
-import { utcDay, utcHour } from "./utcHour.ts";
+import { utcHour } from "./utcHour.ts";
 
 /** How many messages the workspace was given on the UTC day of `at` (RFC 3339), suppressed ones as well. */
 export function emailsOfDay(db: ReadDatabase, ownerId: string, at: string): number {

@@ -1,8 +1,8 @@
-import { DAY_MS, epochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
+import { DAY_MS, epochMs, HOUR_MS, rfc3339, utcDay } from "../../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow, SqlValue } from "../../src/ports/readDatabase.ts";
 import { ROWS_SCANNED_MAX } from "../keysetList.ts";
 import { NONE } from "./tables.ts";
-import { utcDay, utcHour } from "./utcHour.ts";
+import { utcHour } from "./utcHour.ts";
 
 /** Which buckets to answer: those that begin in the range. Times are RFC 3339 in UTC, on the hour. */
 export interface UsageRange {

@@ -34,6 +34,11 @@ export function epochMs(text: string): EpochMs {
   return Date.parse(text);
 }
 
+/** The day of an RFC 3339 time in UTC: YYYY-MM-DD. */
+export function utcDay(time: string): string {
+  return time.slice(0, "YYYY-MM-DD".length);
+}
+
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i;
 /** Times are compared as text, which orders years of four digits only. */

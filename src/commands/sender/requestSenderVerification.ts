@@ -7,7 +7,6 @@ import {
   countVerificationMail,
   hasMailToday,
   SENDER_RULE,
-  utcDay,
   WORKSPACE_RULE,
 } from "../../domain/verificationAllowance/decisions.ts";
 import {
@@ -19,7 +18,7 @@ import { invariant } from "../../kernel/assert.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
-import type { EpochMs } from "../../kernel/time.ts";
+import { type EpochMs, rfc3339, utcDay } from "../../kernel/time.ts";
 import { suppressionAggregate, verificationAllowanceAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
@@ -54,7 +53,7 @@ export async function requestSenderVerification(
   const now = context.at;
   const ofSender = senderAllowanceStream(id);
   const ofAddress = addressAllowanceStream(keys.hashAddressGlobally(address.canonical));
-  const ofWorkspace = workspaceAllowanceStream(workspaceId, utcDay(now));
+  const ofWorkspace = workspaceAllowanceStream(workspaceId, utcDay(rfc3339(now)));
   const allowance = async (stream: string) =>
     (await load(store, verificationAllowanceAggregate.of(stream))).state;
   const known = await allowance(ofSender);

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
-import { DAY_MS, type EpochMs, rfc3339 } from "../../kernel/time.ts";
+import { DAY_MS, type EpochMs, rfc3339, utcDay } from "../../kernel/time.ts";
 
 const Moved = {
   /** How many messages. */
@@ -29,7 +29,5 @@ export function quotaDay(at: EpochMs): number {
 
 /** The stream of a workspace's messages of one UTC day. */
 export function quotaStream(workspaceId: string, day: number): string {
-  return `quota-${workspaceId}-${rfc3339(day * DAY_MS)
-    .slice(0, "yyyy-mm-dd".length)
-    .replaceAll("-", "")}`;
+  return `quota-${workspaceId}-${utcDay(rfc3339(day * DAY_MS)).replaceAll("-", "")}`;
 }

@@ -1,9 +1,7 @@
 import type { Decision } from "../../kernel/event/decider.ts";
-import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
+import { DAY_MS, type EpochMs, MINUTE_MS, rfc3339, utcDay } from "../../kernel/time.ts";
 import type { VerificationAllowanceEvent } from "./events.ts";
 import type { VerificationAllowanceState } from "./state.ts";
-
-const DAY_MS = 24 * HOUR_MS;
 
 /** How many verification mails: so many a UTC day, and so far apart. */
 export interface AllowanceRule {
@@ -21,13 +19,13 @@ export const ADDRESS_RULE: AllowanceRule = { perDayMax: 20, spacingMs: 0 };
 export const ADDRESS_RULE_OF_FIRST: AllowanceRule = { perDayMax: 100, spacingMs: 0 };
 export const WORKSPACE_RULE: AllowanceRule = { perDayMax: 20, spacingMs: 0 };
 
-export function utcDay(time: EpochMs): string {
-  return rfc3339(time).slice(0, "YYYY-MM-DD".length);
+function isSameDay(one: EpochMs, other: EpochMs): boolean {
+  return utcDay(rfc3339(one)) === utcDay(rfc3339(other));
 }
 
 /** Whether a mail was counted on the UTC day of `now`. */
 export function hasMailToday(state: VerificationAllowanceState, now: EpochMs): boolean {
-  return state.some((at) => utcDay(at) === utcDay(now));
+  return state.some((at) => isSameDay(at, now));
 }
 
 /** When a mail may be counted again; null when it may be now. */
@@ -39,7 +37,7 @@ export function allowedAgainAt(
   // Another instance's clock may be ahead of ours: its mail counts all the same.
   const spacedAt = spacingMs > 0 ? Math.max(now, Math.max(...state) + spacingMs) : now;
   // The last mail of a full day may be so late that the next one has to wait beyond midnight.
-  const sameDay = state.filter((at) => utcDay(at) === utcDay(spacedAt));
+  const sameDay = state.filter((at) => isSameDay(at, spacedAt));
   const againAt = sameDay.length < perDayMax ? spacedAt : (Math.floor(spacedAt / DAY_MS) + 1) * DAY_MS;
   return againAt > now ? againAt : null;
 }

@@ -2,7 +2,7 @@
 
 import { isUuid } from "../../../kernel/ids.ts";
 import type { MailOwner } from "../../../kernel/mail/liveOrTestMailOwner.ts";
-import { epochMs, rfc3339 } from "../../../kernel/time.ts";
+import { epochMs, rfc3339, utcDay } from "../../../kernel/time.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
 import { beginStream } from "../../server/requestContext.ts";
@@ -155,7 +155,7 @@ function queryOf(source: MessageSource, context: PageContext, text: string) {
 
 function csvOf(source: MessageSource, context: PageContext): Response {
   const query = queryOf(source, context, context.query.get("q") ?? "");
-  const day = rfc3339(source.deps.clock.now()).slice(0, 10);
+  const day = utcDay(rfc3339(source.deps.clock.now()));
   return csvResponse(
     context.request,
     messageCsv(source, query, { keyId: context.principal.keyId, onEnd: beginStream(context.request) }),

@@ -5,6 +5,7 @@ import type { UsageRow } from "../../../../projections/usage/queries.ts";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
+import { utcDay } from "../../../kernel/time.ts";
 import type { workspaceJson } from "../../workspace/workspaceResource.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
 import { Bytes } from "../components/bytes.tsx";
@@ -114,10 +115,10 @@ const Usage: FC<{ readonly days: readonly UsageRow[] }> = ({ days }) => (
       <RowTable
         label="Messages by day in UTC, newest first"
         rows={days}
-        idOf={({ start }) => start.slice(0, 10)}
+        idOf={({ start }) => utcDay(start)}
         linkOf={null}
         columns={[
-          { title: "Day (UTC)", cell: ({ start }) => start.slice(0, 10) },
+          { title: "Day (UTC)", cell: ({ start }) => utcDay(start) },
           ...COUNTS.map((name) => ({
             title: capitalized(name),
             cell: (row: UsageRow) => grouped(row[name]),
