@@ -22,6 +22,7 @@ import { openApiDocument } from "../http/reference/openApiDocument.ts";
 import { referenceController } from "../http/reference/referenceRoutes.ts";
 import { senderPagesController, sendersController } from "../http/sender/senderRoutes.ts";
 import { makeSenderVerification } from "../http/sender/senderVerification.ts";
+import type { ControllerOptions } from "../http/server/operationController.ts";
 import { suppressionsController } from "../http/suppression/suppressionRoutes.ts";
 import { templatesController } from "../http/template/templateRoutes.ts";
 import { usageController } from "../http/usage/usageRoutes.ts";
@@ -57,7 +58,7 @@ interface Controllers {
   readonly readiness: ReturnType<typeof readinessOf>;
 }
 
-/** The door's controllers, each with the read model that it asks. */
+/** The door's controllers. */
 export async function makeControllers(config: Config, serving: Serving): Promise<Controllers> {
   const { deps, readers, delivery, freezeWatch } = serving;
   const basePath = basePathOf(config);
@@ -75,7 +76,7 @@ export async function makeControllers(config: Config, serving: Serving): Promise
     dns,
     mailsLinks: config.verificationFrom !== null,
   });
-  const webhooks = webhooksOptions(config, { deps, readers }, basePath);
+  const webhooks = webhooksOptions(config, readers, { deps, basePath, readModel });
   const dashboard = await openDashboard(config, {
     ...serving,
     dns,
@@ -86,37 +87,24 @@ export async function makeControllers(config: Config, serving: Serving): Promise
     readModel,
     senderVerification,
   });
+  const { bounceDomains } = config;
+  const shared = { deps, basePath, readModel };
   const controllers = [
-    emailsController({
-      deps,
-      basePath,
-      emails: readModel("emails"),
-      readWaitingReason: delivery.readWaitingReason(config.deliveryEnabled),
-    }),
-    usageController({ deps, emails: readModel("emails") }),
-    attachmentsController({ deps, basePath, attachments: readModel("attachments") }),
+    emailsController({ ...shared, readWaitingReason: delivery.readWaitingReason(config.deliveryEnabled) }),
+    usageController(shared),
+    attachmentsController(shared),
     webhookEndpointsController(webhooks),
-    webhookDeliveriesController({ ...webhooks, deliveries: readModel("webhook-deliveries") }),
-    suppressionsController({ deps, basePath, suppressions: readModel("suppressions") }),
-    feedbackController({ ...deps, bounceDomains: config.bounceDomains, emails: readModel("emails") }),
-    sesController({
-      deps,
-      sns: snsEndpoint,
-      topicArns: new Set(config.sesTopicArns),
-      bounceDomains: config.bounceDomains,
-    }),
-    workspaceController({ deps, emails: readModel("emails"), templates: readModel("templates") }),
-    auditLogController({ deps, auditLog: readModel("audit-log") }),
-    erasuresController({ deps, basePath, erasures: readModel("erasures") }),
-    apiKeysController({ deps, basePath, apiKeys: readModel("api-keys") }),
-    sendersController({
-      deps,
-      basePath,
-      senders: readModel("senders"),
-      verification: senderVerification,
-    }),
+    webhookDeliveriesController(webhooks),
+    suppressionsController(shared),
+    feedbackController({ ...deps, bounceDomains, readModel }),
+    sesController({ deps, sns: snsEndpoint, topicArns: new Set(config.sesTopicArns), bounceDomains }),
+    workspaceController(shared),
+    auditLogController(shared),
+    erasuresController(shared),
+    apiKeysController(shared),
+    sendersController({ ...shared, verification: senderVerification }),
     senderPagesController(deps),
-    templatesController({ deps, basePath, templates: readModel("templates") }),
+    templatesController(shared),
     healthController(readiness),
     dashboard.controller,
     homeController({ readiness, version, basePath }),
@@ -129,21 +117,16 @@ export async function makeControllers(config: Config, serving: Serving): Promise
 }
 
 /** What the routes of webhooks work with, those of the API and those of the dashboard. */
-function webhooksOptions(
-  config: Config,
-  { deps, readers }: Pick<Serving, "deps" | "readers">,
-  basePath: string,
-): WebhooksOptions {
+function webhooksOptions(config: Config, readers: Readers, shared: ControllerOptions): WebhooksOptions {
   return {
-    deps,
-    basePath,
+    ...shared,
     rules: {
       destinations: openDestinationCheck(config),
       allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
       isDevelopment: isLoopbackUrl(config.baseUrl),
     },
     caughtUpEndpoints: caughtUpEndpoints({
-      deps,
+      deps: shared.deps,
       db: readers.reader("webhook-endpoints"),
       when: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
     }),

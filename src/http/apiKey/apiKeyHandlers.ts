@@ -4,23 +4,16 @@ import { type IssueOutcome, issueFurtherKey } from "../../commands/apiKey/issueA
 import { readApiKey } from "../../commands/apiKey/readApiKey.ts";
 import { revokeKey } from "../../commands/apiKey/revokeApiKey.ts";
 import { rotateKey } from "../../commands/apiKey/rotateApiKey.ts";
-import type { Dependencies } from "../../commands/dependencies.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
-import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
+import { caughtUpRows, type ListSource } from "../lists/caughtUpReads.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { apiKeyJson } from "./apiKeyResource.ts";
 import { type IssueApiKeyBody, wantedKey } from "./issueApiKeyRequest.ts";
 
 /** Keys of one workspace that open something. Requests that race may go a little over it. */
 const ACTIVE_KEYS_MAX = 1_000;
-
-interface KeysOptions {
-  readonly deps: Dependencies;
-  /** The read model `api-keys`. */
-  readonly apiKeys: ReadModel;
-}
 
 /** A key as nobody sees it again. */
 export interface NewKey {
@@ -30,29 +23,29 @@ export interface NewKey {
 
 /** Issues the key that a checked body asks for, on the caller's word. Throws the `Problem` that keeps it from that. */
 export async function issueOnRequest(
-  { deps, apiKeys }: KeysOptions,
+  source: ListSource,
   issuer: Principal,
   body: IssueApiKeyBody,
   context: WorkspaceCommandContext,
 ): Promise<NewKey> {
   const wanted = wantedKey(body, context.at);
-  requireKeysBelowMax({ deps, apiKeys }, issuer);
-  const outcome = await issueFurtherKey(deps, issuer, wanted, context);
+  requireKeysBelowMax(source, issuer);
+  const outcome = await issueFurtherKey(source.deps, issuer, wanted, context);
   if (outcome.kind !== "issued") throw refusal(outcome);
   return outcome;
 }
 
 /** Issues a key that replaces another one. Throws the `Problem` that keeps it from that. */
 export async function rotateOnRequest(
-  { deps, apiKeys }: KeysOptions,
+  source: ListSource,
   issuer: Principal,
   { id, overlapSeconds }: { readonly id: string; readonly overlapSeconds: number },
   context: WorkspaceCommandContext,
 ): Promise<NewKey> {
   if (!isApiKeyId(id)) throw new Problem("NOT_FOUND");
-  requireKeysBelowMax({ deps, apiKeys }, issuer);
+  requireKeysBelowMax(source, issuer);
   const rotation = { id, overlapMs: overlapSeconds * SECOND_MS };
-  const outcome = await rotateKey(deps, issuer, rotation, context);
+  const outcome = await rotateKey(source.deps, issuer, rotation, context);
   if (outcome.kind === "notFound") throw new Problem("NOT_FOUND");
   if (outcome.kind === "notActive") throw new Problem("API_KEY_NOT_ACTIVE");
   if (outcome.kind !== "rotated") throw refusal(outcome);
@@ -61,46 +54,46 @@ export async function rotateOnRequest(
 
 /** Revokes a key of the caller's workspace, and with it, where that is wanted, what came of it. Throws NOT_FOUND. */
 export async function revokeOnRequest(
-  { deps, apiKeys }: KeysOptions,
+  source: ListSource,
   { id, withChildren }: { readonly id: string; readonly withChildren: boolean },
   context: WorkspaceCommandContext,
 ): Promise<void> {
-  await existingKey({ deps, apiKeys }, context.workspaceId, id);
-  await revokeKey(deps, id, context);
-  if (withChildren) await revokeChildren({ deps, apiKeys }, id, context);
+  await existingKey(source, context.workspaceId, id);
+  await revokeKey(source.deps, id, context);
+  if (withChildren) await revokeChildren(source, id, context);
 }
 
-function requireKeysBelowMax({ deps, apiKeys }: KeysOptions, { workspaceId }: Principal): void {
-  const now = rfc3339(deps.clock.now());
-  if (activeApiKeys(apiKeys.db, workspaceId, now) < ACTIVE_KEYS_MAX) return;
+function requireKeysBelowMax(source: ListSource, { workspaceId }: Principal): void {
+  const now = rfc3339(source.deps.clock.now());
+  if (activeApiKeys(source.readModel("api-keys").db, workspaceId, now) < ACTIVE_KEYS_MAX) return;
   throw new Problem("API_KEY_LIMIT_REACHED", { detail: "revoke keys that are no longer used" });
 }
 
 /** What a key has issued may have issued more meanwhile, so it is looked for until there is none. */
 async function revokeChildren(
-  { deps, apiKeys }: KeysOptions,
+  source: ListSource,
   id: string,
   context: WorkspaceCommandContext,
 ): Promise<void> {
   for (;;) {
-    const children = apiKeyDescendants(await caughtUpRows(apiKeys), id);
+    const children = apiKeyDescendants(await caughtUpRows(source.readModel("api-keys")), id);
     if (children.length === 0) return;
-    for (const child of children) await revokeKey(deps, child, context);
+    for (const child of children) await revokeKey(source.deps, child, context);
   }
 }
 
 /** A key of the workspace as it is now, as answers show it. Throws NOT_FOUND. */
-export async function existingKey({ deps, apiKeys }: KeysOptions, workspaceId: string, id: string) {
-  const found = isApiKeyId(id) ? await readApiKey(deps, workspaceId, id) : null;
+export async function existingKey(source: ListSource, workspaceId: string, id: string) {
+  const found = isApiKeyId(id) ? await readApiKey(source.deps, workspaceId, id) : null;
   if (found === null) throw new Problem("NOT_FOUND");
   const { key, createdAt } = found;
-  return apiKeyJson(deps, {
+  return apiKeyJson(source.deps, {
     ...key,
     id,
     scopes: [...key.scopes],
     senders: key.senders && [...key.senders],
     expiresAt: key.expiresAt === null ? null : rfc3339(key.expiresAt),
-    lastUsedAt: apiKeyOf(apiKeys.db, id)?.lastUsedAt ?? null,
+    lastUsedAt: apiKeyOf(source.readModel("api-keys").db, id)?.lastUsedAt ?? null,
     createdAt,
   });
 }

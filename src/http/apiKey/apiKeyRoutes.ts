@@ -1,7 +1,7 @@
 import { listApiKeys } from "../../../projections/apiKeys.ts";
 import { OVERLAP_SECONDS_DEFAULT } from "../../domain/apiKey/decisions.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
-import { caughtUpPage, type ReadModel } from "../lists/caughtUpReads.ts";
+import { caughtUpPage } from "../lists/caughtUpReads.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
@@ -15,42 +15,40 @@ import {
 import { apiKeyOperations } from "./apiKeyOperations.ts";
 import { apiKeyJson } from "./apiKeyResource.ts";
 
-interface ApiKeysOptions extends ControllerOptions {
-  /** The read model `api-keys`. */
-  readonly apiKeys: ReadModel;
-}
-
 /** Issuing, listing, rotating and revoking the keys of a workspace. */
-export function apiKeysController({ deps, basePath, apiKeys }: ApiKeysOptions) {
-  const keys = { deps, apiKeys };
+export function apiKeysController(options: ControllerOptions) {
+  const { deps, basePath, readModel } = options;
   const issued = async (request: Request, set: Answering, { id, key }: NewKey) => {
     set.status = 201;
     set.headers.location = `${basePath}/api/v1/api-keys/${id}`;
-    return { ...(await existingKey(keys, principalOf(request).workspaceId, id)), key };
+    return { ...(await existingKey(options, principalOf(request).workspaceId, id)), key };
   };
 
   return operationController(deps, apiKeyOperations, {
     issueApiKey: async ({ body, request, set }) => {
       const context = commandContextOf(request, deps);
-      return issued(request, set, await issueOnRequest(keys, principalOf(request), body, context));
+      return issued(request, set, await issueOnRequest(options, principalOf(request), body, context));
     },
     rotateApiKey: async ({ body, params: { id }, request, set }) => {
       const { overlap_seconds: overlapSeconds = OVERLAP_SECONDS_DEFAULT } = body;
       const rotation = { id, overlapSeconds };
       const context = commandContextOf(request, deps);
-      return issued(request, set, await rotateOnRequest(keys, principalOf(request), rotation, context));
+      return issued(request, set, await rotateOnRequest(options, principalOf(request), rotation, context));
     },
     listApiKeys: async ({ query, request }) => {
       const { workspaceId } = principalOf(request);
       const asked = pageRequest(query, isApiKeyId);
-      const page = await caughtUpPage(apiKeys, asked, (db, one) => listApiKeys(db, { workspaceId, ...one }));
+      const page = await caughtUpPage(readModel("api-keys"), asked, (db, one) =>
+        listApiKeys(db, { workspaceId, ...one }),
+      );
       return pageJson(page, (row) => apiKeyJson(deps, row));
     },
-    getApiKey: async ({ params: { id }, request }) => existingKey(keys, principalOf(request).workspaceId, id),
+    getApiKey: async ({ params: { id }, request }) =>
+      existingKey(options, principalOf(request).workspaceId, id),
     revokeApiKey: async ({ body, params: { id }, request }) => {
       const context = commandContextOf(request, deps);
-      await revokeOnRequest(keys, { id, withChildren: body.with_children ?? false }, context);
-      return existingKey(keys, context.workspaceId, id);
+      await revokeOnRequest(options, { id, withChildren: body.with_children ?? false }, context);
+      return existingKey(options, context.workspaceId, id);
     },
   });
 }

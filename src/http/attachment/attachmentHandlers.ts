@@ -3,15 +3,9 @@ import { readAttachment } from "../../commands/attachment/readAttachment.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { Attachment } from "../../domain/attachment/state.ts";
 import { isUuid } from "../../kernel/ids.ts";
-import { findPage, type ReadModel } from "../lists/caughtUpReads.ts";
+import { findPage, type ListSource } from "../lists/caughtUpReads.ts";
 import { Problem } from "../server/problem.ts";
 import { attachmentJson } from "./attachmentResource.ts";
-
-interface UploadsOptions {
-  readonly deps: Pick<Dependencies, "store">;
-  /** The read model `attachments`. */
-  readonly attachments: ReadModel;
-}
 
 /** The id as streams know it; what is no uuid is nobody's upload. */
 export function uploadIdOf(text: string): string {
@@ -31,7 +25,8 @@ export async function existingUpload(
 }
 
 /** A page of uploads, newest first. File names are in the uploads' own streams only. */
-export async function pageOfUploads({ deps, attachments }: UploadsOptions, query: AttachmentQuery) {
+export async function pageOfUploads({ deps, readModel }: ListSource, query: AttachmentQuery) {
+  const attachments = readModel("attachments");
   const { shown: rows, nextCursor } = await findPage(attachments, query, listAttachments);
   const found = await attachments.scheduler.mapEach(rows, async ({ id }) => {
     const upload = await readAttachment(deps, query.workspaceId, id);

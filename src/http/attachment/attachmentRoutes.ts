@@ -17,7 +17,7 @@ import { mediaTypeOf, requireIdentity } from "../body/bodyBytes.ts";
 import { DirectAttachment, NoQuery } from "../body/commonSchemas.ts";
 import { openFilePart } from "../body/multipartFile.ts";
 import { checkBy } from "../body/validation.ts";
-import { type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
+import { whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { pageRequest } from "../lists/cursorPaging.ts";
 import { authorize, authorizeThenRead } from "../server/authorization.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
@@ -28,20 +28,16 @@ import { existingUpload, pageOfUploads, uploadIdOf } from "./attachmentHandlers.
 import { attachmentOperations } from "./attachmentOperations.ts";
 import { attachmentJson } from "./attachmentResource.ts";
 
-interface AttachmentsOptions extends ControllerOptions {
-  /** The read model `attachments`. */
-  readonly attachments: ReadModel;
-}
-
 /** Uploading files for sends, looking them up, and deleting them. */
-export function attachmentsController({ deps, basePath, attachments }: AttachmentsOptions) {
+export function attachmentsController(options: ControllerOptions) {
+  const { deps, basePath, readModel } = options;
   const others = operationController(deps, attachmentOperations, {
     listAttachments: async ({ query, request }) => {
       const { workspaceId } = principalOf(request);
-      await whenCaughtUp(attachments);
+      await whenCaughtUp(readModel("attachments"));
       const { status } = query;
       const wanted = { workspaceId, ...pageRequest(query), ...definedMembers({ status }) };
-      const { shown: data, nextCursor } = await pageOfUploads({ deps, attachments }, wanted);
+      const { shown: data, nextCursor } = await pageOfUploads(options, wanted);
       return { data, next_cursor: nextCursor };
     },
     getAttachment: async ({ params, request }) => {

@@ -2,21 +2,16 @@ import { type AuditQuery, type AuditRow, listAuditLog } from "../../../projectio
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readSender } from "../../commands/sender/readSender.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
-import { findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
+import { findPage, type ListSource, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { operationController } from "../server/operationController.ts";
 import { principalOf } from "../server/requestContext.ts";
 import { auditEntryJson } from "./auditEntryResource.ts";
 import { auditLogOperations, type ListAuditLogQuery } from "./auditLogOperations.ts";
 
-interface AuditLogOptions {
-  readonly deps: Dependencies;
-  /** The read model `audit-log`. */
-  readonly auditLog: ReadModel;
-}
-
 /** Who did what in the key's workspace. */
-export function auditLogController({ deps, auditLog }: AuditLogOptions) {
+export function auditLogController({ deps, readModel }: ListSource) {
+  const auditLog = readModel("audit-log");
   return operationController(deps, auditLogOperations, {
     listAuditLog: async ({ query, request }) => {
       const { workspaceId } = principalOf(request);

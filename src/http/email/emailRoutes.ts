@@ -36,8 +36,6 @@ import { type SendEmailBody, sendRequest } from "./sendEmailRequest.ts";
 import { sendProblem } from "./sendProblem.ts";
 
 interface EmailsOptions extends ControllerOptions {
-  /** The read model `emails`. */
-  readonly emails: ReadModel;
   /** Why a message waits; null when it has ended. */
   readonly readWaitingReason: (view: EmailView) => Promise<Waiting | null>;
 }
@@ -113,7 +111,7 @@ function answerNow({ deps, readWaitingReason }: EmailsOptions) {
 }
 
 function acceptedEmails(options: EmailsOptions) {
-  const { deps, emails } = options;
+  const { deps, readModel } = options;
   const now = answerNow(options);
   return operationController(deps, emailOperations, {
     listEmails: async ({ query, request }) => {
@@ -121,7 +119,7 @@ function acceptedEmails(options: EmailsOptions) {
       const { idempotency_key: key } = query;
       const wanted = emailQuery(deps, owner, query);
       return key === undefined
-        ? listPage(deps, emails, owner, wanted)
+        ? listPage(deps, readModel("emails"), owner, wanted)
         : lookUpByKey(deps, owner, key, wanted);
     },
     getEmail: async ({ params, query, request }) => {

@@ -1,18 +1,11 @@
 import { listErasures } from "../../../projections/erasures.ts";
 import type { PageQuery } from "../../../projections/keysetList.ts";
-import type { Dependencies } from "../../commands/dependencies.ts";
 import { type ErasureView, readErasure } from "../../commands/erasure/erasureRequests.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { caughtUpPage, type ReadModel } from "../lists/caughtUpReads.ts";
+import { caughtUpPage, type ListSource } from "../lists/caughtUpReads.ts";
 import type { Page } from "../lists/cursorPaging.ts";
 import { Problem } from "../server/problem.ts";
-
-interface ErasuresOptions {
-  readonly deps: Pick<Dependencies, "store">;
-  /** The read model `erasures`. */
-  readonly erasures: ReadModel;
-}
 
 /** A request of the workspace to erase a person. Throws NOT_FOUND. */
 export async function existingErasure(
@@ -27,10 +20,11 @@ export async function existingErasure(
 
 /** A page of a workspace's requests, newest first. */
 export async function pageOfErasures(
-  { deps, erasures }: ErasuresOptions,
+  { deps, readModel }: ListSource,
   workspaceId: string,
   request: PageQuery,
 ): Promise<Page<ErasureView>> {
+  const erasures = readModel("erasures");
   const { shown: rows, nextCursor } = await caughtUpPage(erasures, request, (db, page) =>
     listErasures(db, { workspaceId, ...page }),
   );

@@ -1,6 +1,5 @@
 import { requestPersonErasure } from "../../commands/erasure/erasureRequests.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
-import type { ReadModel } from "../lists/caughtUpReads.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { invalid } from "../server/problem.ts";
@@ -9,13 +8,9 @@ import { existingErasure, pageOfErasures } from "./erasureHandlers.ts";
 import { erasureOperations } from "./erasureOperations.ts";
 import { erasureJson } from "./erasureResource.ts";
 
-interface ErasuresOptions extends ControllerOptions {
-  /** The read model `erasures`. */
-  readonly erasures: ReadModel;
-}
-
 /** Asking that a person be erased, and what became of it. */
-export function erasuresController({ deps, basePath, erasures }: ErasuresOptions) {
+export function erasuresController(options: ControllerOptions) {
+  const { deps, basePath } = options;
   return operationController(deps, erasureOperations, {
     requestErasure: async ({ body, request, set }) => {
       const address = parseAddress(body.address);
@@ -28,7 +23,7 @@ export function erasuresController({ deps, basePath, erasures }: ErasuresOptions
     },
     listErasures: async ({ query, request }) => {
       const { workspaceId } = principalOf(request);
-      const page = await pageOfErasures({ deps, erasures }, workspaceId, pageRequest(query));
+      const page = await pageOfErasures(options, workspaceId, pageRequest(query));
       return pageJson(page, erasureJson);
     },
     getErasure: async ({ params, request }) =>

@@ -12,7 +12,7 @@ import type { FeedbackSource } from "../../domain/email/feedback/recordFeedback.
 import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { checkRules } from "../body/validation.ts";
-import { type ReadModel, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
+import { type ListSource, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { requireSender } from "../server/authorization.ts";
 import { operationController } from "../server/operationController.ts";
 import { Problem } from "../server/problem.ts";
@@ -25,8 +25,7 @@ const MESSAGES_SCANNED_MAX = 50;
 interface FeedbackOptions extends Dependencies {
   /** Whether a bounce keeps its recipient's domain for good. */
   readonly bounceDomains: boolean;
-  /** The read model `emails`. */
-  readonly emails: ReadModel;
+  readonly readModel: ListSource["readModel"];
 }
 
 /** What others report of messages. */
@@ -81,9 +80,10 @@ async function sentAs(deps: FeedbackOptions, workspaceId: string, recipient: str
   const address = parseAddress(recipient);
   if ("invalid" in address) return null;
   const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
-  await whenCaughtUp(deps.emails);
+  const emails = deps.readModel("emails");
+  await whenCaughtUp(emails);
   const wanted = { ownerId: workspaceId, recipientHash, limit: MESSAGES_SCANNED_MAX };
-  const { rows } = await scheduledRead(deps.emails, (db) => listEmails(db, wanted));
+  const { rows } = await scheduledRead(emails, (db) => listEmails(db, wanted));
   return findByRelayId(
     deps.store,
     rows.map(({ id }) => id),

@@ -1,4 +1,5 @@
 import type { KeysetCursor, PageQuery, RowPage } from "../../../projections/keysetList.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type Problem, unavailable } from "../server/problem.ts";
 import { encodeCursor, type Page, pageOf } from "./cursorPaging.ts";
@@ -19,6 +20,13 @@ export interface ReadModel {
   readonly whenCaughtUp: (timeoutMs: number) => Promise<boolean>;
   /** Shared by all read models. */
   readonly scheduler: ReadScheduler;
+}
+
+/** Where lists are read from: rows say what there is, and streams what it is like. */
+export interface ListSource {
+  readonly deps: Dependencies;
+  /** A read model, by its name. */
+  readonly readModel: (name: string) => ReadModel;
 }
 
 /** The rows, holding everything that was written before the call through any instance, for one query; else 503. */

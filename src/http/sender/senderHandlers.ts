@@ -7,19 +7,18 @@ import { queueStreamWrite } from "../../commands/streamWriteQueue.ts";
 import { SENDERS_MAX } from "../../domain/sender/decisions.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
-import { caughtUpPage, caughtUpRowsIfInTime, type ReadModel } from "../lists/caughtUpReads.ts";
+import {
+  caughtUpPage,
+  caughtUpRowsIfInTime,
+  type ListSource,
+  type ReadModel,
+} from "../lists/caughtUpReads.ts";
 import type { Page } from "../lists/cursorPaging.ts";
 import { Problem } from "../server/problem.ts";
 
-interface AddingOptions {
-  readonly deps: Dependencies;
-  /** The read model `senders`. */
-  readonly senders: ReadModel;
-}
-
 /** Adds a sender, or names one that is there. Throws SENDER_LIMIT_REACHED. */
 export async function addOrRenameSender(
-  { deps, senders }: AddingOptions,
+  { deps, readModel }: ListSource,
   sender: NewSender,
   context: WorkspaceCommandContext,
 ) {
@@ -30,7 +29,7 @@ export async function addOrRenameSender(
   const added = isKnown
     ? await add()
     : await queueStreamWrite(deps.store, `senders of ${workspaceId}`, async () => {
-        await requireSendersBelowMax(senders, workspaceId);
+        await requireSendersBelowMax(readModel("senders"), workspaceId);
         return add();
       });
   invariant(added, "a key's workspace exists");
@@ -61,10 +60,11 @@ export async function existingSender(
 
 /** A page of a workspace's senders, newest first. Addresses are in their own streams only. */
 export async function pageOfSenders(
-  { deps, senders }: AddingOptions,
+  { deps, readModel }: ListSource,
   workspaceId: string,
   request: PageQuery,
 ): Promise<Page<SenderView>> {
+  const senders = readModel("senders");
   const { shown: rows, nextCursor } = await caughtUpPage(senders, request, (db, page) =>
     listSenders(db, { workspaceId, ...page }),
   );

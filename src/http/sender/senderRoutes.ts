@@ -2,7 +2,6 @@ import { Elysia } from "elysia";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { SenderView } from "../../commands/sender/readSender.ts";
 import { confirmVerificationLink, readVerificationLink } from "../../commands/sender/verificationLink.ts";
-import type { ReadModel } from "../lists/caughtUpReads.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
@@ -21,19 +20,18 @@ import type { SenderVerification } from "./senderVerification.ts";
 import { verificationLinkPage } from "./verificationLinkPage.ts";
 
 interface SendersOptions extends ControllerOptions {
-  /** The read model `senders`. */
-  readonly senders: ReadModel;
   readonly verification: SenderVerification;
 }
 
 /** Adding, listing, verifying and switching senders. */
-export function sendersController({ deps, basePath, senders, verification }: SendersOptions) {
+export function sendersController(options: SendersOptions) {
+  const { deps, basePath, verification } = options;
   const json = (view: SenderView) => senderJson(deps, view);
   return operationController(deps, senderOperations, {
     addSender: async ({ body, request, set }) => {
       const { workspaceId } = principalOf(request);
       const sender = { workspaceId, ...addedSender(body) };
-      const added = await addOrRenameSender({ deps, senders }, sender, commandContextOf(request, deps));
+      const added = await addOrRenameSender(options, sender, commandContextOf(request, deps));
       set.status = added.outcome === "added" ? 201 : 200;
       set.headers.location = `${basePath}/api/v1/senders/${added.id}`;
       return json(await existingSender(deps, workspaceId, added.id));
@@ -41,7 +39,7 @@ export function sendersController({ deps, basePath, senders, verification }: Sen
     listSenders: async ({ query, request }) => {
       const { workspaceId } = principalOf(request);
       const asked = pageRequest(query, isSenderId);
-      return pageJson(await pageOfSenders({ deps, senders }, workspaceId, asked), json);
+      return pageJson(await pageOfSenders(options, workspaceId, asked), json);
     },
     getSender: async ({ params, request }) =>
       json(await existingSender(deps, principalOf(request).workspaceId, params.id)),

@@ -4,6 +4,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import type { Json } from "../../kernel/text/json.ts";
 import { NoQuery } from "../body/commonSchemas.ts";
 import { checkBy } from "../body/validation.ts";
+import type { ListSource } from "../lists/caughtUpReads.ts";
 import {
   authorize,
   authorizeThenRead,
@@ -56,8 +57,7 @@ function hookOf(deps: Dependencies, route: Route, operation: Operation, rules: R
 }
 
 /** What most controllers work with. */
-export interface ControllerOptions {
-  readonly deps: Dependencies;
+export interface ControllerOptions extends ListSource {
   /** The path of BASE_URL, "" or "/prefix": links begin with it. */
   readonly basePath: string;
 }

@@ -8,7 +8,7 @@ import {
 } from "../../commands/suppression/manageSuppressions.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
-import { catchUpIfInTime, findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
+import { catchUpIfInTime, findPage, type ListSource, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { createdRange, type Page, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { invalid, Problem } from "../server/problem.ts";
@@ -16,13 +16,10 @@ import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { type ListSuppressionsQuery, suppressionOperations } from "./suppressionOperations.ts";
 import { suppressionJson } from "./suppressionResource.ts";
 
-interface SuppressionsOptions extends ControllerOptions {
-  /** The read model `suppressions`. */
-  readonly suppressions: ReadModel;
-}
-
 /** Adding, looking up, listing and removing suppressed recipients. */
-export function suppressionsController({ deps, basePath, suppressions }: SuppressionsOptions) {
+export function suppressionsController(options: ControllerOptions) {
+  const { deps, basePath } = options;
+  const suppressions = options.readModel("suppressions");
   return operationController(deps, suppressionOperations, {
     addSuppression: async ({ body, request, set }) => {
       const address = parseAddress(body.address);
@@ -37,7 +34,7 @@ export function suppressionsController({ deps, basePath, suppressions }: Suppres
     },
     listSuppressions: async ({ query, request }) => {
       const wanted = suppressionQuery(principalOf(request).workspaceId, query);
-      return pageJson(await pageOfSuppressions({ deps, suppressions }, wanted), suppressionJson);
+      return pageJson(await pageOfSuppressions(options, wanted), suppressionJson);
     },
     getSuppression: async ({ params, request }) => {
       const { workspaceId } = principalOf(request);
@@ -58,9 +55,10 @@ export function suppressionsController({ deps, basePath, suppressions }: Suppres
 
 /** A page of suppressions as they are now; else 503. */
 export async function pageOfSuppressions(
-  { deps, suppressions }: Pick<SuppressionsOptions, "deps" | "suppressions">,
+  { deps, readModel }: ListSource,
   query: SuppressionQuery,
 ): Promise<Page<Suppression>> {
+  const suppressions = readModel("suppressions");
   await whenCaughtUp(suppressions);
   const { shown: rows, nextCursor } = await findPage(suppressions, query, listSuppressions);
   // Addresses are in the recipients' own streams only, so that erasing one stream is enough.

@@ -5,7 +5,7 @@ import { type TemplateLocation, viewVersion } from "../../commands/template/mana
 import { renderVersion } from "../../commands/template/renderForSend.ts";
 import { templateStatus } from "../../domain/template/state.ts";
 import { checkRules } from "../body/validation.ts";
-import { caughtUpPage, type ReadModel } from "../lists/caughtUpReads.ts";
+import { caughtUpPage } from "../lists/caughtUpReads.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { Problem, refusedFor } from "../server/problem.ts";
@@ -28,13 +28,9 @@ import {
 } from "./templateOperations.ts";
 import { templateJson, versionJson } from "./templateResource.ts";
 
-interface TemplatesOptions extends ControllerOptions {
-  /** The read model `templates`. */
-  readonly templates: ReadModel;
-}
-
 /** Templates: creating, reading, listing, archiving and deleting them. */
-export function templatesController({ deps, basePath, templates }: TemplatesOptions) {
+export function templatesController({ deps, basePath, readModel }: ControllerOptions) {
+  const templates = readModel("templates");
   return operationController(deps, templateOperations, {
     createTemplate: async ({ body, request, set }) => {
       checkRules(CreateTemplateBody, body);

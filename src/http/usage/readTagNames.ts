@@ -1,23 +1,17 @@
 import { newestTagged } from "../../../projections/emails/queries.ts";
 import type { UsageCursor } from "../../../projections/usage/usageBuckets.ts";
-import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
 import { mailOwnerOf } from "../../kernel/mail/liveOrTestMailOwner.ts";
-import { type ReadModel, scheduledRead } from "../lists/caughtUpReads.ts";
-
-interface TagOptions {
-  readonly deps: Dependencies;
-  /** The read model `emails`. */
-  readonly emails: ReadModel;
-}
+import { type ListSource, scheduledRead } from "../lists/caughtUpReads.ts";
 
 /** How the tags of these rows are spelled, by their hashes, as far as a message still says so. */
 export async function readTagNames(
-  { deps, emails }: TagOptions,
+  { deps, readModel }: ListSource,
   ownerId: string,
   rows: readonly Pick<UsageCursor, "group">[],
 ): Promise<ReadonlyMap<string, string>> {
   const hashes = [...new Set(rows.map(({ group }) => group))];
+  const emails = readModel("emails");
   const ids = await scheduledRead(emails, (db) => hashes.map((hash) => newestTagged(db, hash)));
   const names = new Map<string, string>();
   await emails.scheduler.mapEach(ids, async (id) => {

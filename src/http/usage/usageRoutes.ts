@@ -7,7 +7,7 @@ import { mailOwnerId } from "../../kernel/mail/liveOrTestMailOwner.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, type EpochMs, epochMs, HOUR_MS, parseDateTime, rfc3339 } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { type ReadModel, readInSteps, whenCaughtUp } from "../lists/caughtUpReads.ts";
+import { type ListSource, readInSteps, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import {
   decodeCursor,
   encodeCursor,
@@ -23,14 +23,10 @@ import { readTagNames } from "./readTagNames.ts";
 import { RANGE_DAYS_DEFAULT, RANGE_DAYS_MAX, type RangeQuery, usageOperations } from "./usageOperations.ts";
 import { bouncesJson, usageJson } from "./usageResource.ts";
 
-interface UsageOptions {
-  readonly deps: Dependencies;
-  /** The read model `emails`, beside whose rows usage is counted. */
-  readonly emails: ReadModel;
-}
-
 /** How many messages there were and what became of them. */
-export function usageController({ deps, emails }: UsageOptions) {
+export function usageController(source: ListSource) {
+  const { deps } = source;
+  const emails = source.readModel("emails");
   const now = () => deps.clock.now();
   return operationController(deps, usageOperations, {
     showUsage: async ({ query, request }) => {
@@ -39,7 +35,7 @@ export function usageController({ deps, emails }: UsageOptions) {
       await whenCaughtUp(emails);
       const page = await readInSteps(emails, (db) => listUsage(db, wanted));
       const { group_by: groupBy } = query;
-      const names = groupBy === "tag" ? await readTagNames({ deps, emails }, ownerId, page.rows) : undefined;
+      const names = groupBy === "tag" ? await readTagNames(source, ownerId, page.rows) : undefined;
       return pageJson(pageOfUsage(page), (row) => usageJson(row, groupBy, names));
     },
     showBounces: async ({ query, request }) => {

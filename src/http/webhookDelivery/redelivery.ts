@@ -8,7 +8,7 @@ import { recoverFailedDeliveries } from "../../commands/webhookDelivery/recoverF
 import { redeliverWebhook } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
-import { type ReadModel, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
+import { type ListSource, type ReadModel, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { RECOVERED_MAX } from "./webhookDeliveryResource.ts";
 
 const RECOVERED_PER_QUERY = 500;
@@ -33,22 +33,16 @@ export function redeliver(
   return redeliverWebhook(deps.store, id, request, context);
 }
 
-interface Recovering {
-  readonly deps: Pick<Dependencies, "store">;
-  /** The read model `webhook-deliveries`. */
-  readonly deliveries: ReadModel;
-}
-
 /**
  * Asks once more for what failed or was missed since a time (RFC 3339 in UTC), up to {@link RECOVERED_MAX} deliveries;
  * `hasMore` says whether there are more. Throws `StoreError`, and 503 where the rows do not catch up.
  */
 export async function recoverSince(
-  { deps, deliveries }: Recovering,
+  { deps, readModel }: ListSource,
   since: { readonly endpointId: string; readonly since: string },
   context: WorkspaceCommandContext,
 ): Promise<{ readonly requested: number; readonly hasMore: boolean }> {
-  const rows = await failedSince(deliveries, since);
+  const rows = await failedSince(readModel("webhook-deliveries"), since);
   const failed = rows.slice(0, RECOVERED_MAX).map(requestOf);
   const requested = await recoverFailedDeliveries(deps.store, failed, context);
   return { requested, hasMore: rows.length > RECOVERED_MAX };

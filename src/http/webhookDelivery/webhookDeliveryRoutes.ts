@@ -3,7 +3,7 @@ import { listWebhookDeliveries } from "../../../projections/webhookDeliveries/qu
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
+import { findPage, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { operationController } from "../server/operationController.ts";
 import { invalid } from "../server/problem.ts";
@@ -16,19 +16,15 @@ import { recoverSince, redeliver } from "./redelivery.ts";
 import { type ListWebhookDeliveriesQuery, webhookDeliveryOperations } from "./webhookDeliveryOperations.ts";
 import { deliveryJson } from "./webhookDeliveryResource.ts";
 
-interface DeliveriesOptions extends WebhooksOptions {
-  /** The read model `webhook-deliveries`. */
-  readonly deliveries: ReadModel;
-}
-
 interface Call {
   readonly request: Request;
   readonly params: { readonly id: string };
 }
 
 /** Looking at what became of deliveries, and asking for them once more. */
-export function webhookDeliveriesController(options: DeliveriesOptions) {
-  const { deps, basePath, deliveries } = options;
+export function webhookDeliveriesController(options: WebhooksOptions) {
+  const { deps, basePath, readModel } = options;
+  const deliveries = readModel("webhook-deliveries");
   const endpointOf = async ({ request, params }: Call) =>
     existingEndpoint(options, principalOf(request).workspaceId, webhookId("/id", params.id));
   const activeEndpointOf = async ({ request, params }: Call) =>

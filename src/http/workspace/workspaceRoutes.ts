@@ -1,11 +1,12 @@
 import { pauseWorkspace, resumeWorkspace } from "../../commands/workspace/manageWorkspace.ts";
+import type { ListSource } from "../lists/caughtUpReads.ts";
 import { operationController } from "../server/operationController.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { workspaceOperations } from "./workspaceOperations.ts";
-import { readWorkspaceWithUsage, type WorkspaceOptions, whenCounted } from "./workspaceWithUsage.ts";
+import { readWorkspaceWithUsage, whenCounted } from "./workspaceWithUsage.ts";
 
 /** Reading the key's workspace, pausing and resuming its sending. */
-export function workspaceController(options: WorkspaceOptions) {
+export function workspaceController(options: ListSource) {
   const { deps } = options;
   const shown = (request: Request) => readWorkspaceWithUsage(options, principalOf(request).workspaceId);
   return operationController(deps, workspaceOperations, {

@@ -47,21 +47,13 @@ export function apiKeyRoutes(options: DashboardOptions): readonly DashboardRoute
   return [...listRoutes(options), ...rotationRoutes(options), ...revocationRoutes(options)];
 }
 
-function keysOf({ deps, readModel }: DashboardOptions) {
-  return { deps, apiKeys: readModel("api-keys") };
-}
-
 function keyOf(options: DashboardOptions, { workspaceId, params }: PageContext): Promise<ApiKeyJson> {
-  return existingKey(keysOf(options), workspaceId, params.id ?? "");
+  return existingKey(options, workspaceId, params.id ?? "");
 }
 
 function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const newPage = async (context: PageContext, form?: NewApiKeyForm): Promise<Page> =>
-    newApiKeyPage(
-      context,
-      await existingKey(keysOf(options), context.workspaceId, context.principal.keyId),
-      form,
-    );
+    newApiKeyPage(context, await existingKey(options, context.workspaceId, context.principal.keyId), form);
   return [
     get(PATH, SCOPE, async (context) => {
       const { workspaceId } = context;
@@ -80,7 +72,7 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
       const { body, form } = requestedKey(context.form);
       try {
         checkBody(body);
-        const made = await issueOnRequest(keysOf(options), context.principal, body, context.commandContext());
+        const made = await issueOnRequest(options, context.principal, body, context.commandContext());
         return await shownNewKey(options, context, made);
       } catch (error) {
         return newPage(context, { ...form, faults: formFaults(error) });
@@ -164,7 +156,7 @@ function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
         const overlapSeconds = overlapOf(fieldOf(context.form, "overlap_seconds"));
         const rotation = { id: apiKey.id, overlapSeconds };
         const commandContext = context.commandContext();
-        const made = await rotateOnRequest(keysOf(options), context.principal, rotation, commandContext);
+        const made = await rotateOnRequest(options, context.principal, rotation, commandContext);
         return await shownNewKey(options, context, made);
       } catch (error) {
         const { status, whole, fields } = formFaults(error);
@@ -193,18 +185,17 @@ function overlapOf(text: string): number {
 }
 
 function revocationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  const keys = () => keysOf(options);
   return [
     get(`${ONE}/revoke`, SCOPE, async (context) => {
       const apiKey = await keyOf(options, context);
-      const children = apiKeyDescendants(await caughtUpRows(keys().apiKeys), apiKey.id);
+      const children = apiKeyDescendants(await caughtUpRows(options.readModel("api-keys")), apiKey.id);
       return revocationPage(context, apiKey, children.length);
     }),
     post(`${ONE}/revoke`, SCOPE, async (context) => {
       const { id, name } = await keyOf(options, context);
       const withChildren = context.form.get("with_children") === "true";
-      await revokeOnRequest(keys(), { id, withChildren }, context.commandContext());
-      await catchUpIfInTime(keys().apiKeys);
+      await revokeOnRequest(options, { id, withChildren }, context.commandContext());
+      await catchUpIfInTime(options.readModel("api-keys"));
       return seeOther(context.to(PATH), `${name} opens nothing any more.`);
     }),
   ];

@@ -94,18 +94,17 @@ async function uploadOf({ deps }: Options, { workspaceId, params }: PageContext)
   return { id, upload: await existingUpload(deps, workspaceId, id) };
 }
 
-async function listPage({ deps, readModel, url }: Options, context: PageContext): Promise<Page> {
+async function listPage(options: Options, context: PageContext): Promise<Page> {
   const { workspaceId, query } = context;
-  const attachments = readModel("attachments");
   const status = ATTACHMENT_STATUSES.find((one) => one === query.get("status"));
-  if (!query.has("cursor")) await catchUp(attachments);
+  if (!query.has("cursor")) await catchUp(options.readModel("attachments"));
   const wanted = {
     workspaceId,
     limit: PAGE_ITEMS,
     ...(status === undefined ? {} : { status }),
     ...afterCursor(context),
   };
-  const { shown, nextCursor } = await pageOfUploads({ deps, attachments }, wanted);
+  const { shown, nextCursor } = await pageOfUploads(options, wanted);
   return {
     title: "Attachments",
     body: (
@@ -114,7 +113,7 @@ async function listPage({ deps, readModel, url }: Options, context: PageContext)
         attachments={shown}
         status={status ?? ""}
         nextCursor={nextCursor}
-        firstCommand={uploadCommand(url)}
+        firstCommand={uploadCommand(options.url)}
       />
     ),
   };
@@ -147,8 +146,8 @@ async function attachmentPage(options: Options, context: PageContext): Promise<P
   };
 }
 
-async function messagesWith({ deps, readModel }: Options, context: PageContext, id: string) {
-  const model = readModel("attachment-use");
+async function messagesWith(options: Options, context: PageContext, id: string) {
+  const model = options.readModel("attachment-use");
   if (!context.query.has("cursor")) await catchUp(model);
   const request = { limit: MESSAGES_SHOWN, ...afterCursor(context) };
   const { shown, nextCursor } = await scheduledRead(model, (db) =>
@@ -156,7 +155,7 @@ async function messagesWith({ deps, readModel }: Options, context: PageContext, 
   );
   const ids = shown.map((row) => row.id);
   return {
-    rows: await messagesOf({ deps, emails: readModel("emails") }, context.principal, ids),
+    rows: await messagesOf(options, context.principal, ids),
     nextCursor,
   };
 }

@@ -43,10 +43,9 @@ export function erasureRoutes(options: Options): readonly DashboardRoute[] {
   ];
 }
 
-async function listPage({ deps, readModel }: Options, context: PageContext): Promise<Page> {
+async function listPage(options: Options, context: PageContext): Promise<Page> {
   const request = { limit: PAGE_ITEMS, ...afterCursor(context) };
-  const wanted = { deps, erasures: readModel("erasures") };
-  const { shown, nextCursor } = await pageOfErasures(wanted, context.workspaceId, request);
+  const { shown, nextCursor } = await pageOfErasures(options, context.workspaceId, request);
   const erasures = shown.map(erasureJson);
   return {
     title: "Erasures",

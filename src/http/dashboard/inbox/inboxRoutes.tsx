@@ -19,12 +19,11 @@ export function inboxRoutes(options: DashboardOptions): readonly DashboardRoute[
 async function showInbox(options: DashboardOptions, context: PageContext): Promise<Page> {
   const { query, principal } = context;
   const cursor = query.get("cursor");
-  const source = { deps: options.deps, emails: options.readModel("emails") };
-  if (cursor === null) await catchUp(source.emails);
+  if (cursor === null) await catchUp(options.readModel("emails"));
   const after = cursor === null ? {} : { after: decodeCursor(cursor) };
   const wanted = { ownerId: mailOwnerId(principal), status: "sent", limit: MAILS_PER_PAGE, ...after };
   const stream = await messagesStream(options, context);
-  const { rows, nextCursor } = await messagePage(source, wanted);
+  const { rows, nextCursor } = await messagePage(options, wanted);
   const mails = rows.filter(({ transport }: MessageRow) => transport === "outbox");
   const open = query.get("open") ?? "";
   const opened = isUuid(open) ? await readEmail(options.deps, principal, open.toLowerCase()) : null;

@@ -5,7 +5,7 @@ import { UnreadableEventError } from "../../../kernel/event/codec.ts";
 import { type MailOwner, mailOwnerOf } from "../../../kernel/mail/liveOrTestMailOwner.ts";
 import { excerpt } from "../../../kernel/text/textLength.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
-import { findPage, type ReadModel } from "../../lists/caughtUpReads.ts";
+import { findPage, type ListSource, type ReadModel } from "../../lists/caughtUpReads.ts";
 
 /** A message in a list. Of what was erased, and of what cannot be read, nobody knows the addresses. */
 export interface MessageRow {
@@ -30,12 +30,6 @@ export interface MessageRow {
 
 const SNIPPET_CHARACTERS_MAX = 140;
 
-/** Where messages are listed from. */
-export interface MessageSource {
-  readonly deps: Dependencies;
-  readonly emails: ReadModel;
-}
-
 interface MessagePage {
   readonly rows: readonly MessageRow[];
   readonly nextCursor: string | null;
@@ -50,7 +44,8 @@ export async function catchUp(model: ReadModel): Promise<void> {
 }
 
 /** One page of messages, newest first. Addresses and subjects come from the messages' own streams. */
-export async function messagePage({ deps, emails }: MessageSource, query: EmailQuery): Promise<MessagePage> {
+export async function messagePage({ deps, readModel }: ListSource, query: EmailQuery): Promise<MessagePage> {
+  const emails = readModel("emails");
   const { shown, nextCursor } = await findPage(emails, query, listEmails);
   const rows = await emails.scheduler.mapEach(shown, (row) => rowOf(deps, mailOwnerOf(query.ownerId), row));
   return { rows: rows.filter((row) => row !== null), nextCursor };
@@ -58,23 +53,23 @@ export async function messagePage({ deps, emails }: MessageSource, query: EmailQ
 
 /** How many messages have come before the one that a list begins with; `limit` means that many or more. */
 export async function countNewer(
-  { emails }: MessageSource,
+  { readModel }: ListSource,
   query: Omit<EmailQuery, "limit">,
   topId: string | null,
   limit: number,
 ): Promise<number> {
-  const { shown } = await findPage(emails, { ...query, limit }, listEmails);
+  const { shown } = await findPage(readModel("emails"), { ...query, limit }, listEmails);
   const at = shown.findIndex(({ id }) => id === topId);
   return at === -1 ? shown.length : at;
 }
 
 /** The messages of these ids as they are now, in this order. */
 export async function messagesOf(
-  { deps, emails }: MessageSource,
+  { deps, readModel }: ListSource,
   owner: MailOwner,
   ids: readonly string[],
 ): Promise<readonly MessageRow[]> {
-  const rows = await emails.scheduler.mapEach(ids, async (id) => {
+  const rows = await readModel("emails").scheduler.mapEach(ids, async (id) => {
     const view = await readEmail(deps, owner, id);
     return view && rowOfView(view);
   });

@@ -1,8 +1,9 @@
 import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";
+import type { ListSource } from "../../lists/caughtUpReads.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { type CsvColumns, csvStream } from "../components/csvStream.ts";
-import { type MessageRow, type MessageSource, messagePage } from "./loadMessageRows.ts";
+import { type MessageRow, messagePage } from "./loadMessageRows.ts";
 
 /** Rows that are in memory at once. */
 const ROWS_AT_ONCE = 100;
@@ -22,7 +23,7 @@ const COLUMNS: CsvColumns<MessageRow> = {
 
 /** All messages that a search is for; ends early when the key is revoked. */
 export function messageCsv(
-  source: MessageSource,
+  source: ListSource,
   query: Omit<EmailQuery, "limit">,
   { keyId, onEnd }: { readonly keyId: string; readonly onEnd: () => void },
 ): ReadableStream<Uint8Array> {

@@ -3,6 +3,7 @@
 import { isUuid } from "../../../kernel/ids.ts";
 import type { MailOwner } from "../../../kernel/mail/liveOrTestMailOwner.ts";
 import { epochMs, rfc3339, utcDay } from "../../../kernel/time.ts";
+import type { ListSource } from "../../lists/caughtUpReads.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
 import { beginStream } from "../../server/requestContext.ts";
@@ -26,7 +27,6 @@ import {
   catchUp,
   countNewer,
   type MessageRow,
-  type MessageSource,
   messageOfKey,
   messagePage,
   messagesOf,
@@ -47,13 +47,12 @@ const ROWS_PER_PAGE = 30;
 
 /** The list of messages and what can be done with all of a search. */
 export function messageListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  const source: MessageSource = { deps: options.deps, emails: options.readModel("emails") };
   return [
-    get("/messages", "email:read", (context) => showList(options, source, context)),
-    getInBackground("/messages/rows", "email:read", (context) => showRows(source, context)),
-    get("/messages.csv", "email:read", async (context) => csvOf(source, context)),
-    get("/messages/send-again", "email:send", async (context) => confirmSendAgain(source, context)),
-    post("/messages/send-again", "email:send", (context) => sendAllAgain(source, context)),
+    get("/messages", "email:read", (context) => showList(options, context)),
+    getInBackground("/messages/rows", "email:read", (context) => showRows(options, context)),
+    get("/messages.csv", "email:read", async (context) => csvOf(options, context)),
+    get("/messages/send-again", "email:send", async (context) => confirmSendAgain(options, context)),
+    post("/messages/send-again", "email:send", (context) => sendAllAgain(options, context)),
   ];
 }
 
@@ -62,11 +61,7 @@ function wordsOfForm(query: URLSearchParams): SearchTerms {
   return Object.fromEntries(SEARCH_WORDS.map((name) => [name, query.get(name) ?? ""]));
 }
 
-async function showList(
-  options: DashboardOptions,
-  source: MessageSource,
-  context: PageContext,
-): Promise<Page | Response> {
+async function showList(options: DashboardOptions, context: PageContext): Promise<Page | Response> {
   const { query, principal } = context;
   if (query.has("words")) return seeOther(listAddress(context, searchText(wordsOfForm(query))));
   const search = parseSearch(query.get("q") ?? "");
@@ -74,7 +69,7 @@ async function showList(
   const cursor = query.get("cursor");
   // Before the rows are read: what happens in between is announced twice rather than never.
   const stream = await messagesStream(options, context);
-  const found = await find(source, principal, search, cursor);
+  const found = await find(options, principal, search, cursor);
   return {
     title: "Messages",
     isWide: true,
@@ -82,7 +77,7 @@ async function showList(
     body: (
       <MessageList
         context={context}
-        now={source.deps.clock.now()}
+        now={options.deps.clock.now()}
         search={search}
         faults={found.faults}
         rows={found.rows}
@@ -102,7 +97,7 @@ interface FoundMessages {
 }
 
 async function find(
-  source: MessageSource,
+  source: ListSource,
   owner: MailOwner,
   { words, faults }: Search,
   cursor: string | null,
@@ -115,12 +110,12 @@ async function find(
   }
   const parsed = emailQueryOf(source.deps, owner, words);
   if ("faults" in parsed) return { ...nothing, faults: parsed.faults };
-  if (cursor === null) await catchUp(source.emails);
+  if (cursor === null) await catchUp(source.readModel("emails"));
   const after = cursor === null ? {} : { after: decodeCursor(cursor) };
   return { ...(await messagePage(source, { ...parsed.query, ...after, limit: ROWS_PER_PAGE })), faults };
 }
 
-async function showRows(source: MessageSource, context: PageContext): Promise<Page> {
+async function showRows(source: ListSource, context: PageContext): Promise<Page> {
   const { query, principal } = context;
   const search = parseSearch(query.get("q") ?? "");
   const ids = (query.get("ids") ?? "").split(",").filter(isUuid).slice(0, ROWS_PER_PAGE);
@@ -145,7 +140,7 @@ async function showRows(source: MessageSource, context: PageContext): Promise<Pa
 }
 
 /** The query of a search that must be in order: a form or a link of ours holds no other. */
-function queryOf(source: MessageSource, context: PageContext, text: string) {
+function queryOf(source: ListSource, context: PageContext, text: string) {
   const search = parseSearch(text);
   const parsed = emailQueryOf(source.deps, context.principal, search.words);
   const faults = [...search.faults, ...("faults" in parsed ? parsed.faults : [])];
@@ -153,7 +148,7 @@ function queryOf(source: MessageSource, context: PageContext, text: string) {
   throw new Problem("INVALID_REQUEST", { detail: faults[0] ?? "key: names one message, open that" });
 }
 
-function csvOf(source: MessageSource, context: PageContext): Response {
+function csvOf(source: ListSource, context: PageContext): Response {
   const query = queryOf(source, context, context.query.get("q") ?? "");
   const day = utcDay(rfc3339(source.deps.clock.now()));
   return csvResponse(
@@ -163,7 +158,7 @@ function csvOf(source: MessageSource, context: PageContext): Response {
   );
 }
 
-function confirmSendAgain(source: MessageSource, context: PageContext): Page {
+function confirmSendAgain(source: ListSource, context: PageContext): Page {
   const text = context.query.get("q") ?? "";
   queryOf(source, context, text);
   return confirmationPage(context, {
@@ -197,7 +192,7 @@ function confirmSendAgain(source: MessageSource, context: PageContext): Page {
   });
 }
 
-async function sendAllAgain(source: MessageSource, context: PageContext): Promise<Page> {
+async function sendAllAgain(source: ListSource, context: PageContext): Promise<Page> {
   const { form } = context;
   const text = form.get("q") ?? "";
   const until = form.get("until") ?? "";

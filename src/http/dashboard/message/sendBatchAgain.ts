@@ -1,9 +1,10 @@
 import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { coversSender } from "../../../domain/apiKey/state.ts";
+import type { ListSource } from "../../lists/caughtUpReads.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { type MessageSource, messagePage } from "./loadMessageRows.ts";
+import { messagePage } from "./loadMessageRows.ts";
 import { sendAgain } from "./sendAgain.ts";
 import { refusalText } from "./sendAgainRefusal.ts";
 
@@ -32,7 +33,7 @@ export interface BatchResult {
 
 /** Sends the next messages of a search again, one after another. */
 export async function sendBatchAgain(
-  source: MessageSource,
+  source: ListSource,
   context: PageContext,
   { query, nonce, cursor }: Batch,
 ): Promise<BatchResult> {
@@ -54,7 +55,7 @@ export async function sendBatchAgain(
 }
 
 /** Sends one message again; why it was not, else null. */
-async function refusalOf({ deps }: MessageSource, context: PageContext, id: string, nonce: string) {
+async function refusalOf({ deps }: ListSource, context: PageContext, id: string, nonce: string) {
   const view = await readEmail(deps, context.principal, id);
   const from = view?.content?.from.toLowerCase();
   if (view === null || from === undefined) return { text: "its content was erased", isForAll: false };

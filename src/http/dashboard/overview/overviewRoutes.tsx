@@ -78,13 +78,9 @@ function countedTo(count: number): Queue["waiting"] {
 }
 
 /** The newest messages that something went wrong with. */
-async function lastProblems(
-  { deps, readModel }: DashboardOptions,
-  ownerId: string,
-): Promise<readonly MessageRow[]> {
-  const source = { deps, emails: readModel("emails") };
+async function lastProblems(options: DashboardOptions, ownerId: string): Promise<readonly MessageRow[]> {
   const found = await Promise.all(
-    PROBLEM_STATUSES.map((status) => messagePage(source, { ownerId, status, limit: PROBLEMS_MAX })),
+    PROBLEM_STATUSES.map((status) => messagePage(options, { ownerId, status, limit: PROBLEMS_MAX })),
   );
   return found
     .flatMap(({ rows }) => rows)

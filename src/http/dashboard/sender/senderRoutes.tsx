@@ -48,8 +48,6 @@ export function senderRoutes(options: DashboardOptions): readonly DashboardRoute
 }
 
 function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  const { deps } = options;
-  const senders = options.readModel("senders");
   return [
     get(PATH, SCOPE, (context) => listPage(options, context, EMPTY_FORM)),
     post(PATH, SCOPE, async (context) => {
@@ -58,11 +56,11 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
       try {
         const sender = checkedSender(name, displayName === "" ? undefined : displayName);
         const added = await addOrRenameSender(
-          { deps, senders },
+          options,
           { ...sender, workspaceId: context.workspaceId },
           context.commandContext(),
         );
-        await catchUpIfInTime(senders);
+        await catchUpIfInTime(options.readModel("senders"));
         const notice = {
           added: `${name} was added. Verify it to send from it.`,
           renamed: `${name} was there already: it has another display name now.`,
@@ -84,20 +82,15 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   ];
 }
 
-async function listPage(
-  { deps, readModel }: DashboardOptions,
-  context: PageContext,
-  form: AddSenderForm,
-): Promise<Page> {
+async function listPage(options: DashboardOptions, context: PageContext, form: AddSenderForm): Promise<Page> {
   const request = { limit: PAGE_ITEMS, ...afterCursor(context, isSenderId) };
-  const wanted = { deps, senders: readModel("senders") };
-  const { shown, nextCursor } = await pageOfSenders(wanted, context.workspaceId, request);
+  const { shown, nextCursor } = await pageOfSenders(options, context.workspaceId, request);
   return {
     title: "Senders",
     body: (
       <SenderList
         context={context}
-        senders={shown.map((view) => senderJson(deps, view))}
+        senders={shown.map((view) => senderJson(options.deps, view))}
         nextCursor={nextCursor}
         form={form}
       />
@@ -154,7 +147,6 @@ async function mailRecordsPage(
 
 function verificationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const { deps } = options;
-  const senders = options.readModel("senders");
   return [
     post(`${ONE}/verify`, SCOPE, async (context) => {
       const view = await senderOf(options, context);
@@ -176,7 +168,7 @@ function verificationRoutes(options: DashboardOptions): readonly DashboardRoute[
       try {
         const sender = checkedSender(view.sender.name, displayName === "" ? null : displayName);
         const wanted = { ...sender, workspaceId: context.workspaceId };
-        await addOrRenameSender({ deps, senders }, wanted, context.commandContext());
+        await addOrRenameSender(options, wanted, context.commandContext());
       } catch (error) {
         return senderPage(options, context, view, { faults: formFaults(error), displayName });
       }

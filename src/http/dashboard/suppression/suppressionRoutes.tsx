@@ -76,20 +76,19 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
 
 /** The page of suppressions that a query asks for: one address, or a page of the list. */
 async function findSuppressions(
-  { deps, readModel }: DashboardOptions,
+  options: DashboardOptions,
   context: PageContext,
 ): Promise<RowPage<Suppression>> {
   const { workspaceId, query } = context;
   const wanted = query.get("address")?.trim() ?? "";
   if (wanted !== "") {
     const address = parseAddress(wanted);
-    const one = "invalid" in address ? null : await readSuppression(deps, workspaceId, address);
+    const one = "invalid" in address ? null : await readSuppression(options.deps, workspaceId, address);
     return { shown: one === null ? [] : [one], nextCursor: null };
   }
   const reason = SUPPRESSION_REASONS.find((one) => one === query.get("reason"));
   const page = { limit: PAGE_ITEMS, ...afterCursor(context) };
-  const suppressions = { deps, suppressions: readModel("suppressions") };
-  return pageOfSuppressions(suppressions, { workspaceId, ...page, ...definedMembers({ reason }) });
+  return pageOfSuppressions(options, { workspaceId, ...page, ...definedMembers({ reason }) });
 }
 
 function removalRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRoute[] {

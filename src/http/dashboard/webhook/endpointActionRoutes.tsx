@@ -197,11 +197,10 @@ function recoverQuestion(): Question {
 }
 
 const recover: Act = async (options, context) => {
-  const { deps, readModel } = options;
   const { id } = await activeEndpointOf(options, context);
-  const since = rfc3339(deps.clock.now() - choiceOf(context.form, "since_ms", RECOVERIES_MS));
+  const since = rfc3339(options.deps.clock.now() - choiceOf(context.form, "since_ms", RECOVERIES_MS));
   const { requested, hasMore } = await recoverSince(
-    { deps, deliveries: readModel("webhook-deliveries") },
+    options,
     { endpointId: id, since },
     context.commandContext(),
   );

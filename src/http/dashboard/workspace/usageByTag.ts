@@ -1,6 +1,5 @@
 import { listUsage, type UsageRow } from "../../../../projections/usage/queries.ts";
-import type { Dependencies } from "../../../commands/dependencies.ts";
-import { type ReadModel, readInSteps } from "../../lists/caughtUpReads.ts";
+import { type ListSource, readInSteps } from "../../lists/caughtUpReads.ts";
 import { readTagNames } from "../../usage/readTagNames.ts";
 import { COUNTED, type Counted } from "../overview/overviewCounts.ts";
 
@@ -24,19 +23,16 @@ interface Counting {
 }
 
 /** What became of messages by their tags, most messages first. Tags whose names are all erased are left out. */
-export async function usageByTag(
-  { deps, emails }: { readonly deps: Dependencies; readonly emails: ReadModel },
-  counting: Counting,
-): Promise<readonly TagUsage[]> {
+export async function usageByTag(source: ListSource, counting: Counting): Promise<readonly TagUsage[]> {
   const query = { ...counting, by: "day", groupBy: "tag", limit: ROWS_MAX } as const;
-  const { rows } = await readInSteps(emails, (db) => listUsage(db, query));
+  const { rows } = await readInSteps(source.readModel("emails"), (db) => listUsage(db, query));
   const sums = new Map<string, Record<Counted, number>>();
   for (const row of rows) sums.set(row.group, added(row, sums.get(row.group)));
   const most = [...sums]
     .map(([group, counts]) => ({ group, counts }))
     .sort((one, other) => other.counts.accepted - one.counts.accepted)
     .slice(0, TAGS_MAX);
-  const names = await readTagNames({ deps, emails }, counting.ownerId, most);
+  const names = await readTagNames(source, counting.ownerId, most);
   return most.flatMap(({ group, counts }) => {
     const tag = names.get(group);
     return tag === undefined ? [] : [{ tag, ...counts }];

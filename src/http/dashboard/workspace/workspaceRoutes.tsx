@@ -34,10 +34,8 @@ export function workspaceRoutes(options: DashboardOptions): readonly DashboardRo
 }
 
 async function workspacePage(options: DashboardOptions, context: PageContext): Promise<Page> {
-  const { deps, readModel } = options;
-  const counted = { deps, emails: readModel("emails"), templates: readModel("templates") };
-  await whenCounted(counted);
-  const workspace = await readWorkspaceWithUsage(counted, context.workspaceId);
+  await whenCounted(options);
+  const workspace = await readWorkspaceWithUsage(options, context.workspaceId);
   const usage = context.may("email:read") ? await usageOf(options, context) : null;
   return {
     title: "Workspace",
@@ -46,17 +44,13 @@ async function workspacePage(options: DashboardOptions, context: PageContext): P
 }
 
 /** The days on which anything happened, newest first, and the tags of their messages. */
-async function usageOf(
-  { deps, readModel }: DashboardOptions,
-  { principal }: PageContext,
-): Promise<ShownUsage> {
-  const emails = readModel("emails");
-  const tomorrow = (Math.floor(deps.clock.now() / DAY_MS) + 1) * DAY_MS;
+async function usageOf(options: DashboardOptions, { principal }: PageContext): Promise<ShownUsage> {
+  const tomorrow = (Math.floor(options.deps.clock.now() / DAY_MS) + 1) * DAY_MS;
   const range = { from: rfc3339(tomorrow - USAGE_DAYS * DAY_MS), before: rfc3339(tomorrow) };
   const ownerId = mailOwnerId(principal);
   const query = { ownerId, ...range, by: "day", limit: USAGE_DAYS } as const;
-  const { rows: days } = await readInSteps(emails, (db) => listUsage(db, query));
-  return { days, tags: await usageByTag({ deps, emails }, { ownerId, ...range }) };
+  const { rows: days } = await readInSteps(options.readModel("emails"), (db) => listUsage(db, query));
+  return { days, tags: await usageByTag(options, { ownerId, ...range }) };
 }
 
 function pausePage(context: PageContext): Page {
