@@ -55,6 +55,7 @@ export interface EmailRow {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly attempts: number;
+  /** The reason that the last event of its delivery gives. */
   readonly reason: string | null;
 }
 

@@ -1,3 +1,4 @@
+import type { DeliveryOrigin } from "../../src/domain/webhookDelivery/events.ts";
 import { type EpochMs, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
 import {
@@ -51,7 +52,13 @@ function deliveryRow(row: SqlRow): WebhookDeliveryRow {
   };
 }
 
-/** Whether its endpoint was disabled at the time of the event, and nobody has asked for a delivery since. */
+/** Where a delivery comes from: its endpoint and its event. */
+export function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
+  const { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType } = row;
+  return { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType };
+}
+
+/** Whether its endpoint was disabled at the time/** Whether its endpoint was disabled at the time of the event, and nobody has asked for a delivery since. */
 export function isMissed({ status, revision }: WebhookDeliveryRow): boolean {
   return status === "skipped" && revision === 0;
 }

@@ -1,3 +1,4 @@
+import type { HashedEvent } from "../kernel/event/eventHash.ts";
 import type { JsonObject } from "../kernel/text/json.ts";
 
 /** A uuid, in lower case. */
@@ -22,15 +23,9 @@ export interface NewEvent {
 }
 
 /** An event as the log holds it. */
-export interface RecordedEvent {
-  readonly stream: string;
-  /** From 0, without gaps within a stream. */
-  readonly revision: number;
-  readonly position: Position;
+export interface RecordedEvent extends HashedEvent {
   readonly id: EventId;
-  readonly type: string;
-  readonly data: object | Uint8Array;
-  readonly metadata: JsonObject;
+  readonly position: Position;
 }
 
 /** What must hold for an append: the stream was never written, or its last revision is this one. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../kernel/text/json.ts";
+import type { HashedEvent } from "../kernel/event/eventHash.ts";
 import type { EpochMs } from "../kernel/time.ts";
 
 /** A value that a read model's column can hold. */
@@ -29,14 +29,7 @@ export interface ProjectedRows extends ReadDatabase {
 }
 
 /** An event of the log as a read model sees it: without its position, which no row may hold. */
-export interface ProjectedEvent {
-  readonly stream: string;
-  readonly revision: number;
-  readonly id: string;
-  readonly type: string;
-  readonly data: object | Uint8Array;
-  readonly metadata: JsonObject;
-}
+export type ProjectedEvent = HashedEvent;
 
 /** Why a database did not do what it was asked. */
 export type ReadDatabaseFailure =

@@ -105,7 +105,7 @@ export function makeBackgroundJobs(
     apiKeyLastUseWriter({
       apiKeyLastUse: deps.apiKeyLastUse,
       worker: newId(),
-      onTrouble: (error) => logger.warn({ reason: reasonOf(error) }, "the use of keys could not be noted"),
+      onTrouble: warningOf(logger, "the use of keys could not be noted"),
     }),
     staleReservationsOf(logger, { deps, readers }),
     ...workOnErasures(config, logger, { deps, readers, logId }),
@@ -124,6 +124,12 @@ export function makeBackgroundJobs(
       await Promise.all(workers.map((worker) => worker.stop(graceMs)));
     },
   };
+}
+
+/** Logs what keeps a worker from its work, and for which thing where `name` is what its id is called. */
+function warningOf(logger: Logger, text: string, name?: string) {
+  return (error: unknown, id?: string) =>
+    logger.warn({ ...(name === undefined ? {} : { [name]: id }), reason: reasonOf(error) }, text);
 }
 
 const DISABLED_ENDPOINT =
@@ -159,8 +165,7 @@ function webhookDelivery(
     policy: config.webhooks.policy,
     userAgent: "Postledger-Webhooks",
     random: Math.random,
-    onTrouble: (error, deliveryId) =>
-      logger.warn({ deliveryId, reason: reasonOf(error) }, "webhook delivery was interrupted"),
+    onTrouble: warningOf(logger, "webhook delivery was interrupted", "deliveryId"),
     onDisabled: (endpoint) => logger.warn(endpoint, DISABLED_ENDPOINT),
     onBlockedDestination: ({ workspaceId, endpointId, url }) =>
       // Paths of destinations may hold secrets.
@@ -178,8 +183,7 @@ function staleReservationsOf(logger: Logger, { deps, readers }: JobParts) {
     deps,
     reservations: readers.reader("storage-reservations"),
     worker: newId(),
-    onTrouble: (error) =>
-      logger.warn({ reason: reasonOf(error) }, "looking for stale storage reservations failed"),
+    onTrouble: warningOf(logger, "looking for stale storage reservations failed"),
   });
 }
 
@@ -194,8 +198,7 @@ function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: M
     returnPathDomain: config.returnPathDomain,
     readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,
     random: Math.random,
-    onTrouble: (error, emailId) =>
-      logger.warn({ emailId, reason: reasonOf(error) }, "delivery was interrupted"),
+    onTrouble: warningOf(logger, "delivery was interrupted", "emailId"),
   });
 }
 
@@ -246,8 +249,7 @@ function workOnErasures(
     deps,
     worker: newId(),
     random: Math.random,
-    onTrouble: (error: unknown, id: string) =>
-      logger.warn({ id, reason: reasonOf(error) }, "work on an erasure was interrupted"),
+    onTrouble: warningOf(logger, "work on an erasure was interrupted", "id"),
   };
   const emails = readers.reader("emails");
   const waitUntilCaughtUp = async (name: string) =>
@@ -277,8 +279,7 @@ function workOnAttachments(logger: Logger, { deps, readers }: JobParts): readonl
     attachments: readers.reader("attachments"),
     worker: newId(),
     random: Math.random,
-    onTrouble: (error: unknown, id: string) =>
-      logger.warn({ id, reason: reasonOf(error) }, "work on an attachment was interrupted"),
+    onTrouble: warningOf(logger, "work on an attachment was interrupted", "id"),
   };
   const attachmentUse = readers.reader("attachment-use");
   return [attachmentChecks(shared), attachmentRetention({ ...shared, attachmentUse })];
@@ -294,7 +295,6 @@ function senderVerification(config: Config, logger: Logger, { readers, ...mailin
     isCaughtUp: caughtUpCheckOf(readers, "senders"),
     from,
     baseUrl: baseUrl.href.replace(/\/$/, ""),
-    onTrouble: (error, verificationId) =>
-      logger.warn({ verificationId, reason: reasonOf(error) }, "a verification mail was interrupted"),
+    onTrouble: warningOf(logger, "a verification mail was interrupted", "verificationId"),
   });
 }

@@ -2,13 +2,11 @@ import type { AnyElysia } from "elysia";
 import { version } from "../../package.json";
 import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
 import { snsEndpoint } from "../adapters/https/snsEndpoint.ts";
-import type { Dependencies } from "../commands/dependencies.ts";
 import { apiKeysController } from "../http/apiKey/apiKeyRoutes.ts";
 import { attachmentsController } from "../http/attachment/attachmentRoutes.ts";
 import { auditLogController } from "../http/audit/auditLogRoutes.ts";
 import type { DashboardOptions } from "../http/dashboard/frame/dashboardOptions.ts";
 import type { Dashboard } from "../http/dashboard/frame/makeDashboard.tsx";
-import type { Maintenance } from "../http/dashboard/maintenance/maintenanceTasks.ts";
 import { emailsController } from "../http/email/emailRoutes.ts";
 import { erasuresController } from "../http/erasure/erasureRoutes.ts";
 import { feedbackController } from "../http/feedback/feedbackRoutes.ts";
@@ -41,13 +39,10 @@ import { openDashboard } from "./openDashboard.ts";
 import { readinessOf } from "./status/readiness.ts";
 import { readModelBuild } from "./status/readModelBuild.ts";
 
-interface Serving {
-  readonly deps: Dependencies;
+interface Serving extends Pick<DashboardOptions, "deps" | "relays" | "maintenance"> {
   readonly readers: Readers;
   readonly delivery: MailDeliveryWorker;
-  readonly relays: DashboardOptions["relays"];
   readonly freezeWatch: FreezeWatch;
-  readonly maintenance: Maintenance;
 }
 
 /** What answers requests. */

@@ -4,10 +4,7 @@ import type { Dependencies } from "../commands/dependencies.ts";
 import { findMailRecords } from "../commands/sender/mailRecords.ts";
 import type { DashboardOptions, MaintenanceCheck } from "../http/dashboard/frame/dashboardOptions.ts";
 import { type Dashboard, makeDashboard } from "../http/dashboard/frame/makeDashboard.tsx";
-import type { Maintenance } from "../http/dashboard/maintenance/maintenanceTasks.ts";
-import type { Checks } from "../http/health/healthRoutes.ts";
-import { notUpToDate, type ReadModel } from "../http/lists/caughtUpReads.ts";
-import type { SenderVerification } from "../http/sender/senderVerification.ts";
+import { notUpToDate } from "../http/lists/caughtUpReads.ts";
 import { dkimKeysFor } from "../kernel/crypto/dkimKeys.ts";
 import { SECOND_MS } from "../kernel/time.ts";
 import type { DnsResolver } from "../ports/dnsResolver.ts";
@@ -24,19 +21,15 @@ import { verificationChecks } from "./status/readModelVerificationChecks.ts";
 /** What is looked up for the overview is good for so long, in ms: it reads files and the log. */
 const UPKEEP_MS = 30 * SECOND_MS;
 
-interface Served {
-  readonly deps: Dependencies;
+interface Served
+  extends Pick<
+      DashboardOptions,
+      "deps" | "maintenance" | "relays" | "basePath" | "readiness" | "readModelBuild"
+    >,
+    Pick<DashboardOptions, "webhooks" | "readModel" | "senderVerification"> {
   readonly readers: Readers;
-  readonly maintenance: Maintenance;
   readonly delivery: MailDeliveryWorker;
-  readonly relays: DashboardOptions["relays"];
   readonly freezeWatch: FreezeWatch;
-  readonly basePath: string;
-  readonly readiness: () => Promise<Checks>;
-  readonly readModelBuild: DashboardOptions["readModelBuild"];
-  readonly webhooks: DashboardOptions["webhooks"];
-  readonly readModel: (name: string) => ReadModel;
-  readonly senderVerification: SenderVerification;
   readonly dns: DnsResolver;
 }
 

@@ -5,6 +5,7 @@ import { readLines } from "../../adapters/directory/compressedLineFile.ts";
 import type { CopiedFile } from "../../adapters/directory/copyContentTree.ts";
 import { digestFile, isContentPath } from "../../adapters/directory/copyContentTree.ts";
 import { logFault } from "../../adapters/sqlite/vacuumCopy.ts";
+import type { ExportHeader } from "../../commands/log/exportFormat.ts";
 import { parseJson } from "../../kernel/text/json.ts";
 import { CommandFailure } from "../program/command.ts";
 
@@ -17,14 +18,10 @@ const FORMAT = 1;
 const FILE_MODE = 0o600;
 
 /** What a backup is of. */
-export interface BackupFacts {
+export interface BackupFacts
+  extends Pick<ExportHeader, "logId" | "contentStoreId" | "sealedDataKey" | "sealed"> {
   readonly backupId: string;
   readonly createdAt: string;
-  readonly logId: string;
-  readonly contentStoreId: string;
-  /** As the log holds it: opening it is the check of MASTER_KEY. */
-  readonly sealedDataKey: string;
-  readonly sealed: boolean;
   /** `s3`: the content is not in the backup. */
   readonly content: "directory" | "s3";
 }

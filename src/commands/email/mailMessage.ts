@@ -2,12 +2,11 @@ import type { EmailContent } from "../../domain/email/events.ts";
 import { deliverFrom, type Email } from "../../domain/email/state.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
-import type { MailMessage } from "../../ports/mail/mailTransport.ts";
-import type { OpenAttachment } from "./content/storedContent.ts";
+import type { MailAttachment, MailMessage } from "../../ports/mail/mailTransport.ts";
 
 /** Everything that goes into a message. */
 export interface WholeContent extends EmailContent {
-  readonly files: readonly OpenAttachment[];
+  readonly files: readonly MailAttachment[];
 }
 
 /** A message for a transport: the same at every attempt, and whenever somebody looks at it later. */

@@ -1,5 +1,6 @@
 import {
   isMissed,
+  originOf,
   type WebhookDeliveryRow,
   webhookDelivery,
 } from "../../../projections/webhookDeliveries/queries.ts";
@@ -8,7 +9,6 @@ import { readWebhookHistory } from "../../commands/webhookDelivery/webhookAttemp
 import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
 import { Problem } from "../server/problem.ts";
-import { originOf } from "./redelivery.ts";
 import { answerOpener, deliveryJson, webhookHistoryJson } from "./webhookDeliveryResource.ts";
 
 /** A delivery with its attempts and its payload. Throws `StoreError`. */

@@ -1,23 +1,17 @@
 import {
   failedWebhooks,
   isMissed,
+  originOf,
   type WebhookDeliveryRow,
 } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { recoverFailedDeliveries } from "../../commands/webhookDelivery/recoverFailedDeliveries.ts";
 import { redeliverWebhook } from "../../commands/webhookDelivery/webhookAttempts.ts";
-import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { type ListSource, type ReadModel, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { RECOVERED_MAX } from "./webhookDeliveryResource.ts";
 
 const RECOVERED_PER_QUERY = 500;
-
-/** Where a delivery comes from: its endpoint and its event. */
-export function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
-  const { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType } = row;
-  return { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType };
-}
 
 function requestOf(row: WebhookDeliveryRow) {
   return { id: row.id, origin: originOf(row), isMissed: isMissed(row) };

@@ -5,6 +5,7 @@ import { plainData, UnreadableEventError } from "./codec.ts";
 /** The parts of an event that its hash covers. Its position is not among them: an import changes it. */
 export interface HashedEvent {
   readonly stream: string;
+  /** From 0, without gaps within a stream. */
   readonly revision: number;
   readonly type: string;
   readonly id: string;

@@ -1,7 +1,6 @@
 import { type DueEmail, type MailLane, nextReadyAt } from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
-import type { DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { authorityOf } from "../../domain/sender/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
@@ -25,26 +24,19 @@ import { RelayCircuitBreaker, type RelayPermit } from "./relayCircuitBreaker.ts"
 import type { RelayOutageReports } from "./relayOutageReports.ts";
 import type { Refusal, RelayRefusalReports } from "./relayRefusalReports.ts";
 
-export interface MailDeliveryWorkerOptions {
+export interface MailDeliveryWorkerOptions
+  extends Pick<
+    DeliveryContext,
+    "policy" | "bounceDomains" | "readSpacingMs" | "worker" | "endedWorker" | "random" | "onTrouble"
+  > {
   readonly deps: Dependencies;
   readonly transport: MailTransport;
   /** The read model `emails`. */
   readonly emails: ReadDatabase;
   /** See {@link SendGateOptions.isCaughtUp}. */
   readonly isCaughtUp: SendGateOptions["isCaughtUp"];
-  readonly policy: DeliveryPolicy;
-  /** See {@link DeliveryContext.bounceDomains}. */
-  readonly bounceDomains: boolean;
   /** See {@link DeliveryContext.returnPathDomain}. */
   readonly returnPathDomain?: string | null;
-  /** See {@link DeliveryContext.readSpacingMs}. */
-  readonly readSpacingMs: number;
-  readonly worker: string;
-  /** See {@link ExpiredLeases}. */
-  readonly endedWorker: string | null;
-  /** In [0, 1). */
-  readonly random: () => number;
-  readonly onTrouble: DeliveryContext["onTrouble"];
   /** Hears of every failure and success of the relay. */
   readonly relayOutageReports: RelayOutageReports;
   /** Hears of mail that the relay refuses for good for our sake. */
@@ -74,29 +66,18 @@ export class MailDeliveryWorker {
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: MailDeliveryWorkerOptions) {
-    const { deps, policy, worker, random, transport, onTrouble } = options;
-    const { store, content, clock, keys, recent, suppressions } = deps;
+    const { deps, transport } = options;
+    const { clock } = deps;
     const stopping = this.stopping.signal;
     const abandoned = this.abandoned.signal;
     this.context = {
-      store,
-      content,
-      clock,
+      ...deps,
+      ...options,
       jumpProofTime: jumpProofTime(clock),
-      keys,
-      recent,
-      suppressions,
-      readSpacingMs: options.readSpacingMs,
-      policy,
-      bounceDomains: options.bounceDomains,
       returnPathDomain: options.returnPathDomain ?? null,
       sendGate: new SendGate({ ...deps, isCaughtUp: options.isCaughtUp }),
-      worker,
-      endedWorker: options.endedWorker,
-      random,
       stopping,
       abandoned,
-      onTrouble,
       transport: transport.name,
     };
     this.deliver = emailDelivery(this.context);

@@ -27,6 +27,7 @@ import type { MailMessage, MailSession, MailTransport } from "../../ports/mail/m
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import type { RelayOutageReports } from "../email/relayOutageReports.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
+import type { ClaimingContext } from "../worker/claimingContext.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
 import { relayDeadline } from "../worker/relayDeadline.ts";
@@ -36,7 +37,8 @@ import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
-export interface VerificationMailWorkerOptions {
+export interface VerificationMailWorkerOptions
+  extends Pick<ClaimingContext, "worker" | "endedWorker" | "onTrouble"> {
   readonly deps: Dependencies;
   readonly transport: MailTransport;
   /** The read model `senders`. */
@@ -47,10 +49,6 @@ export interface VerificationMailWorkerOptions {
   readonly from: string;
   /** Where the links lead to, without a slash at the end. */
   readonly baseUrl: string;
-  readonly worker: string;
-  /** See {@link ExpiredLeases}. */
-  readonly endedWorker: string | null;
-  readonly onTrouble: (error: unknown, id: string) => void;
   readonly relayOutageReports: RelayOutageReports;
 }
 

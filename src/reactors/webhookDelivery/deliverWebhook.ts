@@ -1,4 +1,4 @@
-import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries/queries.ts";
+import { originOf, type WebhookDeliveryRow } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { disableFailedEndpoint, type FailureReason } from "../../commands/webhook/manageWebhooks.ts";
 import {
@@ -26,30 +26,18 @@ import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.t
 import type { WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
-import type { SendGate } from "../instance/sendGate.ts";
+import type { ClaimingContext } from "../worker/claimingContext.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import type { BlockedDestinationReports } from "./blockedDestinationReports.ts";
 
 /** What one delivery works with. */
-export interface WebhookContext {
+export interface WebhookContext extends ClaimingContext {
   readonly deps: Dependencies;
   readonly transport: WebhookTransport;
   readonly mappedOf: (origin: DeliveryOrigin) => Promise<MappedEvent>;
   readonly policy: WebhookPolicy;
-  readonly sendGate: SendGate;
-  /** Names this worker process in claims. */
-  readonly worker: string;
-  /** See {@link ExpiredLeases}. */
-  readonly endedWorker: string | null;
   readonly userAgent: string;
-  /** In [0, 1). */
-  readonly random: () => number;
-  /** Aborts when nothing more is to be claimed. */
-  readonly stopping: AbortSignal;
-  /** Aborts when outcomes can no longer be waited for: the process is about to end. */
-  readonly abandoned: AbortSignal;
-  readonly onTrouble: (error: unknown, id: string) => void;
   /** Hears of each endpoint that is disabled without anybody asking for it. */
   readonly onDisabled: (endpoint: DisabledEndpoint) => void;
   readonly blockedDestinations: BlockedDestinationReports;
@@ -125,11 +113,6 @@ function isNotYetDue(
 ) {
   const isAsShown = revision === row.revision - 1;
   return isAsShown && state?.status === "pending" && state.nextAttemptAt > deps.clock.now();
-}
-
-function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
-  const { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType } = row;
-  return { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType };
 }
 
 /** The call, signed with the endpoint's secrets: the bytes that are signed are the bytes that are sent. */

@@ -1,12 +1,6 @@
+import type { MaintenanceCheck } from "../../http/dashboard/frame/dashboardOptions.ts";
 /** One thing that `doctor` looked at, in the service or without one. */
-export interface Check {
-  readonly name: string;
-  /** `warning`: the service does its work, and somebody should know. */
-  readonly status: "ok" | "warning" | "failed";
-  readonly detail: string;
-  /** What to do; null where nothing is to be done. */
-  readonly action: string | null;
-}
+export type Check = MaintenanceCheck;
 
 export function ok(name: string, detail: string): Check {
   return { name, status: "ok", detail, action: null };

@@ -32,16 +32,10 @@ export const FINDING_MEANINGS: Readonly<Record<FindingKind, string>> = {
   unsigned: "the seal was not made by the key that has to sign",
 };
 
-export interface Finding {
+export interface Finding extends Omit<StoreFault, "kind"> {
   readonly kind: FindingKind;
-  /** Where the event is; both null when it is not one event that is wrong. */
-  readonly stream: string | null;
-  readonly revision: number | null;
-  /** What of the store is wrong, when it is not one event: `trigger spy`, `position 17`. */
-  readonly object: string | null;
   /** The seal that proves it, by its revision; null where the order of the stream does. */
   readonly seal: number | null;
-  readonly detail: string;
 }
 
 /** What is wrong with one event. */

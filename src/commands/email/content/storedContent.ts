@@ -3,6 +3,7 @@ import { invariant } from "../../../kernel/assert.ts";
 import { encodeData } from "../../../kernel/event/codec.ts";
 import { contentDigest } from "../../../kernel/event/eventHash.ts";
 import type { ContentFolder, ContentStore } from "../../../ports/contentStore.ts";
+import type { MailAttachment } from "../../../ports/mail/mailTransport.ts";
 import type { ResolvedAttachment } from "../send/resolveAttachments.ts";
 
 /** Content whose JSON is longer than this goes to the content store: one append is at most 1 MiB. */
@@ -75,22 +76,13 @@ export async function keepAttachments(
   return kept;
 }
 
-/** A file of a message with its bytes. */
-export interface OpenAttachment {
-  readonly filename: string;
-  readonly contentType: string;
-  readonly content: Uint8Array;
-  /** What the html calls it. */
-  readonly contentId?: string;
-}
-
 /** The bytes of all files of a message, in order; null when any of them is gone. */
 export async function openAttachments(
   store: ContentStore,
   folder: ContentFolder,
   attachments: Attachments,
-): Promise<readonly OpenAttachment[] | null> {
-  const opened: OpenAttachment[] = [];
+): Promise<readonly MailAttachment[] | null> {
+  const opened: MailAttachment[] = [];
   for (const { filename, contentType, sha256, bytes, contentId } of attachments) {
     const content = await store.get(folder, sha256);
     if (content === null) return null;

@@ -13,6 +13,7 @@ import type { Maintenance, ReadModelState } from "../maintenance/maintenanceTask
 /** One thing that somebody looks after: the last seal of the log, say. */
 export interface MaintenanceCheck {
   readonly name: string;
+  /** `warning`: the service does its work, and somebody should know. */
   readonly status: "ok" | "warning" | "failed";
   readonly detail: string;
   /** What to do; null where nothing is to be done. */

@@ -1,13 +1,15 @@
 /** @jsxImportSource hono/jsx */
+
 import { type AuthenticationFault, authenticate } from "../../../commands/apiKey/authenticate.ts";
 import { type RedeemOutcome, redeemLogInLink } from "../../../commands/apiKey/redeemLogInLink.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { isClientIn } from "../../../kernel/network/clientIp.ts";
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
-import type { Checks, healthStatus } from "../../health/healthRoutes.ts";
+import type { healthStatus } from "../../health/healthRoutes.ts";
 import { bodyWithoutKey, clientOf, requestContextOf } from "../../server/requestContext.ts";
 import type { Assets } from "../frame/assets.ts";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { DASHBOARD_PATH } from "../frame/dashboardRoute.ts";
 import { readForm } from "../frame/formBody.ts";
 import { seeOther } from "../frame/notices.ts";
@@ -16,14 +18,9 @@ import type { Sessions } from "../frame/sessions.ts";
 import { makeLogInAttempts } from "./logInAttempts.ts";
 import { LogInPage } from "./logInPage.tsx";
 
-interface LogInOptions {
-  readonly deps: Dependencies;
+interface LogInOptions extends Pick<DashboardOptions, "deps" | "basePath" | "version" | "readiness"> {
   readonly sessions: Sessions;
   readonly assets: Assets;
-  /** The path of BASE_URL, "" or "/prefix". */
-  readonly basePath: string;
-  readonly version: string;
-  readonly readiness: () => Promise<Checks>;
 }
 
 /** The page that logs in, and the form that it sends. */

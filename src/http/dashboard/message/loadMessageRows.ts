@@ -8,20 +8,13 @@ import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { findPage, type ListSource, type ReadModel } from "../../lists/caughtUpReads.ts";
 
 /** A message in a list. Of what was erased, and of what cannot be read, nobody knows the addresses. */
-export interface MessageRow {
-  readonly id: string;
-  readonly status: string;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  readonly attempts: number;
+export interface MessageRow extends EmailRow {
   /** When its delivery is to begin; null where nobody has said, or nobody knows. */
   readonly scheduledAt: EpochMs | null;
   readonly from: string | null;
   readonly to: string | null;
   readonly subject: string | null;
   readonly templateId: string | null;
-  /** The reason that the last event of its delivery gives. */
-  readonly reason: string | null;
   /** How the text begins; "" where there is none. */
   readonly snippet: string;
   /** How it was handed over; null before that. */
