@@ -24,7 +24,7 @@ import type { ControllerOptions } from "../http/server/operationController.ts";
 import { suppressionsController } from "../http/suppression/suppressionRoutes.ts";
 import { templatesController } from "../http/template/templateRoutes.ts";
 import { usageController } from "../http/usage/usageRoutes.ts";
-import { caughtUpEndpoints } from "../http/webhook/webhookEndpointLookup.ts";
+import { caughtUpEndpoints } from "../http/webhook/webhookEndpointHandlers.ts";
 import { type WebhooksOptions, webhookEndpointsController } from "../http/webhook/webhookEndpointRoutes.ts";
 import { webhookDeliveriesController } from "../http/webhookDelivery/webhookDeliveryRoutes.ts";
 import { workspaceController } from "../http/workspace/workspaceRoutes.ts";

@@ -19,7 +19,7 @@ import { type ControllerOptions, operationController } from "../server/operation
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { type DestinationRules, destinationOf } from "./webhookDestination.ts";
-import { type EndpointRows, existingEndpoint } from "./webhookEndpointLookup.ts";
+import { type EndpointRows, existingEndpoint } from "./webhookEndpointHandlers.ts";
 import { type UpdateWebhookBody, webhookEndpointOperations } from "./webhookEndpointOperations.ts";
 import { endpointJson, webhookId } from "./webhookEndpointResource.ts";
 

@@ -8,11 +8,15 @@ import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { operationController } from "../server/operationController.ts";
 import { invalid } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
-import { activeEndpoint, existingEndpoint } from "../webhook/webhookEndpointLookup.ts";
+import { activeEndpoint, existingEndpoint } from "../webhook/webhookEndpointHandlers.ts";
 import { webhookId } from "../webhook/webhookEndpointResource.ts";
 import type { WebhooksOptions } from "../webhook/webhookEndpointRoutes.ts";
-import { deliveryWithAttempts, existingDelivery } from "./deliveryWithAttempts.ts";
-import { recoverSince, redeliver } from "./redelivery.ts";
+import {
+  deliveryWithAttempts,
+  existingDelivery,
+  recoverSince,
+  redeliver,
+} from "./webhookDeliveryHandlers.ts";
 import { type ListWebhookDeliveriesQuery, webhookDeliveryOperations } from "./webhookDeliveryOperations.ts";
 import { deliveryJson } from "./webhookDeliveryResource.ts";
 

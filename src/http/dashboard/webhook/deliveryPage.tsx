@@ -5,7 +5,7 @@ import type { WebhookDeliveryRow } from "../../../../projections/webhookDeliveri
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { emailStream } from "../../../domain/email/events.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";
-import type { deliveryWithAttempts } from "../../webhookDelivery/deliveryWithAttempts.ts";
+import type { deliveryWithAttempts } from "../../webhookDelivery/webhookDeliveryHandlers.ts";
 import { ActionButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";

@@ -2,8 +2,7 @@
 
 import { failuresInARow } from "../../../../projections/webhookDeliveries/queries.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
-import { deliveryWithAttempts } from "../../webhookDelivery/deliveryWithAttempts.ts";
-import { redeliver } from "../../webhookDelivery/redelivery.ts";
+import { deliveryWithAttempts, redeliver } from "../../webhookDelivery/webhookDeliveryHandlers.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, post } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";

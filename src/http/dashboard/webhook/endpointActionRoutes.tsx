@@ -11,7 +11,7 @@ import {
 import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../../kernel/time.ts";
 import { invalid, Problem } from "../../server/problem.ts";
-import { recoverSince } from "../../webhookDelivery/redelivery.ts";
+import { recoverSince } from "../../webhookDelivery/webhookDeliveryHandlers.ts";
 import { type Confirmation, confirmationPage } from "../components/confirmationPage.tsx";
 import { Select } from "../components/form.tsx";
 import { lengthOfTime } from "../components/time.tsx";

@@ -3,8 +3,8 @@ import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoint
 import { isUuid } from "../../../kernel/ids.ts";
 import { Problem } from "../../server/problem.ts";
 import type { ProblemCode } from "../../server/problemCodes.ts";
-import { activeEndpoint, existingEndpoint } from "../../webhook/webhookEndpointLookup.ts";
-import { existingDelivery } from "../../webhookDelivery/deliveryWithAttempts.ts";
+import { activeEndpoint, existingEndpoint } from "../../webhook/webhookEndpointHandlers.ts";
+import { existingDelivery } from "../../webhookDelivery/webhookDeliveryHandlers.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 

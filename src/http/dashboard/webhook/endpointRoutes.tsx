@@ -12,7 +12,7 @@ import { findPage, scheduledRead, whenCaughtUp } from "../../lists/caughtUpReads
 import { pageRequest } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { blockedReason, destinationOf } from "../../webhook/webhookDestination.ts";
-import { deliveryWithAttempts } from "../../webhookDelivery/deliveryWithAttempts.ts";
+import { deliveryWithAttempts } from "../../webhookDelivery/webhookDeliveryHandlers.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";

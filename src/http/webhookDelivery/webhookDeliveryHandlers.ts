@@ -3,13 +3,22 @@ import {
   isMissed,
   originOf,
   type WebhookDeliveryRow,
+  webhookDelivery,
 } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { recoverFailedDeliveries } from "../../commands/webhookDelivery/recoverFailedDeliveries.ts";
-import { redeliverWebhook } from "../../commands/webhookDelivery/webhookAttempts.ts";
+import { readWebhookHistory, redeliverWebhook } from "../../commands/webhookDelivery/webhookAttempts.ts";
+import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
-import { type ListSource, type ReadModel, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
-import { RECOVERED_MAX } from "./webhookDeliveryResource.ts";
+import {
+  caughtUpRows,
+  type ListSource,
+  type ReadModel,
+  scheduledRead,
+  whenCaughtUp,
+} from "../lists/caughtUpReads.ts";
+import { Problem } from "../server/problem.ts";
+import { answerOpener, deliveryJson, RECOVERED_MAX, webhookHistoryJson } from "./webhookDeliveryResource.ts";
 
 const RECOVERED_PER_QUERY = 500;
 
@@ -56,4 +65,23 @@ async function failedSince(
     found.push(...page);
     if (found.length > RECOVERED_MAX || page.length < RECOVERED_PER_QUERY) return found;
   }
+}
+
+/** A delivery with its attempts and its payload. Throws `StoreError`. */
+export async function deliveryWithAttempts(deps: Dependencies, row: WebhookDeliveryRow) {
+  const history = await readWebhookHistory(deps.store, row.id);
+  const { payload, answer } = await mapToWebhookEvent(deps, originOf(row));
+  const told = webhookHistoryJson(history, isMissed(row), answerOpener(deps.keys, answer));
+  return { ...deliveryJson(row), ...told, payload };
+}
+
+/** A delivery to an endpoint. Throws NOT_FOUND. */
+export async function existingDelivery(
+  deliveries: ReadModel,
+  endpointId: string,
+  id: string,
+): Promise<WebhookDeliveryRow> {
+  const row = webhookDelivery(await caughtUpRows(deliveries), endpointId, id);
+  if (row === null) throw new Problem("NOT_FOUND");
+  return row;
 }
