@@ -28,6 +28,7 @@ import {
   BACKUP_LOG,
   BackupError,
   type BackupFacts,
+  type CheckedBackup,
   checkBackup,
   readManifest,
 } from "./backupManifest.ts";
@@ -121,10 +122,7 @@ async function restoreFile(from: string, root: string, { path, sha256 }: CopiedF
     throw new BackupError(`${BACKUP_CONTENT}/${path} has changed since it was checked`);
 }
 
-interface Restored {
-  readonly facts: BackupFacts;
-  readonly files: number;
-  readonly bytes: number;
+interface Restored extends CheckedBackup {
   /** Whether the log's key is where the service looks for it. */
   readonly hasKey: boolean;
 }

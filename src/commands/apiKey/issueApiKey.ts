@@ -1,26 +1,26 @@
-import { type IssueRefusal, issueApiKey, issueRefusal } from "../../domain/apiKey/decisions.ts";
+import {
+  type IssueRefusal,
+  issueApiKey,
+  issueRefusal,
+  type WantedKey,
+} from "../../domain/apiKey/decisions.ts";
 import type { Scope } from "../../domain/apiKey/scopes.ts";
 import { isUsable } from "../../domain/apiKey/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newApiKey } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
+import { rfc3339 } from "../../kernel/time.ts";
 import { apiKeyAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 import type { Principal } from "./authenticate.ts";
 
-export interface IssueApiKey {
+export interface IssueApiKey extends WantedKey {
   readonly workspaceId: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Null: it does not expire. */
-  readonly expiresAt: EpochMs | null;
   readonly issuerId?: string;
   readonly rotatedFrom?: string;
-  /** Null or absent: it is bound to none. */
-  readonly senders?: readonly string[] | null;
-  readonly clientRanges?: readonly string[] | null;
   /** Its mail stays inside; its scopes are of {@link TEST_SCOPES}. */
   readonly isTest?: boolean;
 }

@@ -10,7 +10,7 @@ import {
   updateEndpoint,
 } from "../../domain/webhook/decisions.ts";
 import { type WebhookEvent, webhooksStream } from "../../domain/webhook/events.ts";
-import type { DisabledReason, WebhooksState } from "../../domain/webhook/state.ts";
+import type { DisabledReason, WebhookEndpoint, WebhooksState } from "../../domain/webhook/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { webhookSecretText } from "../../kernel/crypto/webhookSignature.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
@@ -58,13 +58,8 @@ async function change<Outcome>(
   return outcome;
 }
 
-export interface RegisterWebhook {
+export interface RegisterWebhook extends Pick<WebhookEndpoint, "url" | "description" | "eventTypes"> {
   readonly workspaceId: string;
-  /** As `readDestination` gives it. */
-  readonly url: string;
-  readonly description: string | null;
-  /** Null: all. */
-  readonly eventTypes: readonly string[] | null;
   readonly context: WorkspaceCommandContext;
 }
 

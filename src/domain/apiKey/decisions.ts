@@ -38,6 +38,7 @@ export function rotateApiKey(
 /** What a key is to be good for. */
 export interface WantedKey {
   readonly scopes: readonly string[];
+  /** Null: it does not expire. */
   readonly expiresAt: EpochMs | null;
   /** Null or absent: all. */
   readonly senders?: readonly string[] | null;

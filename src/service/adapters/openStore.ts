@@ -1,7 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { WritingThreads } from "../../adapters/sqlite/append/logWriters.ts";
-import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts";
+import {
+  openSqliteEventStore,
+  type SqliteEventStoreOptions,
+} from "../../adapters/sqlite/sqliteEventStore.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
@@ -15,18 +18,13 @@ export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
 }
 
 /** How the log is opened. */
-export interface OpenStoreOptions {
-  /** KiB of the embedded log's pages that are kept in memory, for whoever comes back to them; without it, enough for going through the log. */
-  readonly cacheKib?: number;
+export interface OpenStoreOptions
+  extends Pick<SqliteEventStoreOptions, "cacheKib" | "evenIfFaulty" | "writingThreads"> {
   /**
    * Appends reach the log in the order of their calls, though none waits for the one before: for a process that
    * imports a log and does nothing else.
    */
   readonly inOrder?: boolean;
-  /** Opens also an embedded log that somebody has tampered with: only to say how. */
-  readonly evenIfFaulty?: boolean;
-  /** Which threads write an embedded log; without it the caller's. */
-  readonly writingThreads?: WritingThreads;
 }
 
 /** The read models' thread and whoever calls us take the second core: docs/performance.md, "Which threads write". */

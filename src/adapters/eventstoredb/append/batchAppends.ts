@@ -5,7 +5,7 @@ import { messageOf } from "../../../kernel/text/errorReason.ts";
 import { NotSentError } from "../clientErrors.ts";
 import { type ClientInternals, clientInternals } from "../clientInternals.ts";
 import { AttemptTimedOutError, backoffMs } from "../deadline.ts";
-import { type AppendCall, BatchAppendCall } from "./batchAppendCall.ts";
+import { type AppendCall, BatchAppendCall, type CarriedAppend } from "./batchAppendCall.ts";
 import { type AppendAnswer, BATCH_APPEND_PATH, type EncodedAppend } from "./batchAppendFormat.ts";
 
 /**
@@ -163,12 +163,9 @@ export class BatchAppends {
   }
 }
 
-interface Attempt {
-  readonly append: EncodedAppend;
+interface Attempt extends CarriedAppend {
   /** Null while it waits to be sent. */
   sentOn: BatchAppendCall | null;
   correlationId: string;
   readonly timer: ReturnType<typeof setTimeout>;
-  answered(answer: AppendAnswer): void;
-  lost(error: Error): void;
 }

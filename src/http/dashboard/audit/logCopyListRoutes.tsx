@@ -1,7 +1,9 @@
 /** @jsxImportSource hono/jsx */
+
 import type { FC } from "hono/jsx";
+import type { Copy } from "../../../domain/instance/state.ts";
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
-import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
+import { rfc3339 } from "../../../kernel/time.ts";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, RowTable } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
@@ -9,13 +11,6 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { isOperator } from "../maintenance/requireOperator.ts";
 import { AuditTabs } from "./auditTabs.tsx";
-
-interface ShownCopy {
-  readonly kind: "backup" | "export";
-  readonly at: EpochMs;
-  /** Null where nobody knows it, or whoever looks may not. */
-  readonly place: string | null;
-}
 
 const PATH = "/audit/copies";
 
@@ -34,7 +29,7 @@ export function logCopyListRoutes({ deps }: Pick<DashboardOptions, "deps">): rea
   ];
 }
 
-const Copies: FC<{ readonly context: PageContext; readonly copies: readonly ShownCopy[] }> = ({
+const Copies: FC<{ readonly context: PageContext; readonly copies: readonly Copy[] }> = ({
   context,
   copies,
 }) => (

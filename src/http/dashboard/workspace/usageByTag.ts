@@ -1,4 +1,5 @@
 import { listUsage, type UsageRow } from "../../../../projections/usage/queries.ts";
+import type { UsageRange } from "../../../../projections/usage/usageBuckets.ts";
 import { type ListSource, readInSteps } from "../../lists/caughtUpReads.ts";
 import { readTagNames } from "../../usage/readTagNames.ts";
 import { COUNTED, type Counted } from "../overview/overviewCounts.ts";
@@ -14,16 +15,11 @@ const ROWS_MAX = 2_000;
 /** Tags that are shown: those with the most messages. */
 const TAGS_MAX = 20;
 
-/** Which messages are counted. Times are RFC 3339. */
-interface Counting {
-  /** Whose mail, as `mailOwnerId` names it. */
-  readonly ownerId: string;
-  readonly from: string;
-  readonly before: string;
-}
-
 /** What became of messages by their tags, most messages first. Tags whose names are all erased are left out. */
-export async function usageByTag(source: ListSource, counting: Counting): Promise<readonly TagUsage[]> {
+export async function usageByTag(
+  source: ListSource,
+  counting: Pick<UsageRange, "ownerId" | "from" | "before">,
+): Promise<readonly TagUsage[]> {
   const query = { ...counting, by: "day", groupBy: "tag", limit: ROWS_MAX } as const;
   const { rows } = await readInSteps(source.readModel("emails"), (db) => listUsage(db, query));
   const sums = new Map<string, Record<Counted, number>>();
