@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { attachmentAggregate, emailAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import {
   deleteUpload,
+  expire,
   noteBytesRemoved,
-  retire,
   settleCheck,
 } from "../../src/domain/attachment/decisions.ts";
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
@@ -86,10 +86,10 @@ describe("an upload", () => {
 
   test.each([[[]], [[validated]], [[rejected]]])("after %j expires at its time and not before", (events) => {
     given(uploaded, ...(events as AttachmentEvent[]))
-      .when((state) => retire(state, UNTIL - 1))
+      .when((state) => expire(state, UNTIL - 1))
       .then("notDue");
     given(uploaded, ...(events as AttachmentEvent[]))
-      .when((state) => retire(state, UNTIL))
+      .when((state) => expire(state, UNTIL))
       .then("expired", expired("retention"))
       .again("notDue");
   });
@@ -108,10 +108,10 @@ describe("an upload", () => {
   test("goes from pending over ready or rejected to expired and never back, whatever happens to it", () => {
     const order = { pending: 0, ready: 1, rejected: 1, expired: 2 };
     const decisions = fc.constantFrom(
-      (state: Parameters<typeof retire>[0]) => settleCheck(state, clean),
-      (state: Parameters<typeof retire>[0]) => settleCheck(state, rejectedResult),
+      (state: Parameters<typeof expire>[0]) => settleCheck(state, clean),
+      (state: Parameters<typeof expire>[0]) => settleCheck(state, rejectedResult),
       deleteUpload,
-      (state: Parameters<typeof retire>[0]) => retire(state, UNTIL),
+      (state: Parameters<typeof expire>[0]) => expire(state, UNTIL),
       noteBytesRemoved,
     );
     fc.assert(

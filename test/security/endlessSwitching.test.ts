@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { resumeEmail } from "../../src/commands/email/mailAttempts.ts";
-import { senderIdOf, setSender } from "../../src/commands/sender/manageSender.ts";
+import { senderIdOf, switchExistingSender } from "../../src/commands/sender/manageSender.ts";
 import { resumeWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { parseAddress } from "../../src/kernel/text/emailAddress.ts";
@@ -85,7 +85,7 @@ describe.each(await testStores())("what is switched on and off without end, on $
     const context = { ...systemCommandContext("cli"), workspaceId: tenant.workspaceId };
     await resumeWorkspace(service.log, tenant.workspaceId, context);
     expect((await tenant.call("GET", "/api/v1/workspace")).json.sending).toBe("active");
-    expect(await setSender(service.log, senderId(tenant), "enabled", context)).toBe("switched");
+    expect(await switchExistingSender(service.log, senderId(tenant), "enabled", context)).toBe("switched");
   });
 });
 

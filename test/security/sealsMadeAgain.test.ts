@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
-import { DamagedLogError } from "../../src/commands/audit/auditSealer.ts";
+import { TamperedLogError } from "../../src/commands/audit/auditSealer.ts";
 import { verifyLog } from "../../src/commands/audit/verify/verifyLog.ts";
 import { AUDIT_STREAM } from "../../src/domain/audit/events.ts";
 import { newSigningKey, parseSigningKey } from "../../src/kernel/crypto/signingKey.ts";
@@ -51,7 +51,7 @@ describe("seals that somebody has taken out of the log", () => {
     await log.seal();
     takeSealsOut(path);
     await log.play([SEND]);
-    await expect(log.seal()).rejects.toThrow(DamagedLogError);
+    await expect(log.seal()).rejects.toThrow(TamperedLogError);
     // Nor is it forgotten.
     await expect(log.seal()).rejects.toThrow("is gone, or is another one");
     expect(await store.lastRevision(AUDIT_STREAM)).toBeNull();

@@ -22,7 +22,7 @@ import { memoryContentStore } from "./stores/memoryContentStore.ts";
 export type Deed =
   | { readonly kind: "send"; readonly length: number; readonly suppressed: boolean }
   | {
-      readonly kind: "attempt" | "deliver" | "erase" | "eraseClaimed" | "retire" | "retry";
+      readonly kind: "attempt" | "deliver" | "erase" | "eraseClaimed" | "expire" | "retry";
       readonly at: number;
     }
   | { readonly kind: "suppress" | "churn" | "forget" | "upload" | "discard"; readonly at: number }
@@ -47,7 +47,7 @@ export const deeds: fc.Arbitrary<readonly Deed[]> = fc.array(
     {
       weight: 8,
       arbitrary: fc.record({
-        kind: fc.constantFrom("attempt", "deliver", "erase", "eraseClaimed", "retire", "retry"),
+        kind: fc.constantFrom("attempt", "deliver", "erase", "eraseClaimed", "expire", "retry"),
         at,
       }),
     },
@@ -113,7 +113,7 @@ export class AuditedLog {
       case "deliver":
       case "erase":
       case "eraseClaimed":
-      case "retire":
+      case "expire":
         return this.doToMail(deed.kind, this.mails[deed.at % this.mails.length]);
       case "suppress":
         return this.suppress(`${newId()}${newId()}`.replaceAll("-", ""));
@@ -210,7 +210,7 @@ export class AuditedLog {
       case "deliver":
         if (mail.state === "waits") mail.state = "ended";
         return this.add(stream, [started, this.event("EmailSent", { note: `of ${stream}` })]);
-      case "retire":
+      case "expire":
         if (mail.state !== "ended") return;
         this.now += 2 * DAY_MS;
         return this.erase(mail, { reason: "retention" });

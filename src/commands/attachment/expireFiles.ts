@@ -1,4 +1,4 @@
-import { retire } from "../../domain/attachment/decisions.ts";
+import { expire } from "../../domain/attachment/decisions.ts";
 import { canLoseAttachments, expireAttachments } from "../../domain/email/contentRemoval.ts";
 import { emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
@@ -13,7 +13,7 @@ import { deleteUploadFiles } from "./deleteUploadFiles.ts";
 /** Expires an upload whose time is over, and deletes the bytes of one that nothing is sent from any more. */
 export async function expireUpload(deps: Dependencies, id: string, context: CommandContext): Promise<void> {
   const aggregate = attachmentAggregate.of(id);
-  await transact(deps.store, aggregate, (state) => retire(state, context.at), context);
+  await transact(deps.store, aggregate, (state) => expire(state, context.at), context);
   await deleteUploadFiles(deps, id, context);
 }
 

@@ -41,8 +41,8 @@ interface Resumption {
 }
 
 /** Somebody has tampered with what keeps the log: no seal is put over that. */
-export class DamagedLogError extends Error {
-  override readonly name = "DamagedLogError";
+export class TamperedLogError extends Error {
+  override readonly name = "TamperedLogError";
   constructor(faults: readonly StoreFault[]) {
     const faultText = faults.map((fault) => `${locationOfFault(fault)}: ${fault.detail}`);
     super(`the log is not sealed, because it is not as it was written: ${faultText.join("; ")}`);
@@ -83,7 +83,7 @@ export class AuditSealer {
 
   /**
    * Appends a seal of what waits, if anything does. False when another instance has sealed meanwhile. Throws
-   * {@link DamagedLogError} for a log that somebody has tampered with: a seal would make that good.
+   * {@link TamperedLogError} for a log that somebody has tampered with: a seal would make that good.
    */
   async seal(): Promise<boolean> {
     if (this.unsealed.length === 0) return true;
@@ -113,12 +113,12 @@ export class AuditSealer {
     const [event] = await this.options.store.read(AUDIT_STREAM, revision, 1);
     if (event?.revision === revision && eventHash(event) === leaf) return;
     const detail = "the seal that this process has seen there is gone, or is another one";
-    throw new DamagedLogError([{ kind: "removed", stream: AUDIT_STREAM, revision, object: null, detail }]);
+    throw new TamperedLogError([{ kind: "removed", stream: AUDIT_STREAM, revision, object: null, detail }]);
   }
 
   private async requireSound(): Promise<void> {
     const faults = await this.options.store.faults("quick");
-    if (faults.length > 0) throw new DamagedLogError(faults);
+    if (faults.length > 0) throw new TamperedLogError(faults);
   }
 
   /** False when another instance has sealed what we were reading. */

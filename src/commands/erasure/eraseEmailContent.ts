@@ -1,4 +1,4 @@
-import { eraseContent, retireContent } from "../../domain/email/contentRemoval.ts";
+import { eraseContent, expireContent } from "../../domain/email/contentRemoval.ts";
 import { ACCEPTANCE_REVISION, emailStream } from "../../domain/email/events.ts";
 import type { ErasureReason } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
@@ -35,7 +35,7 @@ export async function eraseEmail(
 }
 
 /** Erases the content of a message that has ended, if it was accepted at `acceptedBefore` or earlier. */
-export async function retireEmail(
+export async function expireEmailContent(
   deps: Dependencies,
   id: string,
   acceptedBefore: EpochMs,
@@ -44,7 +44,7 @@ export async function retireEmail(
   const outcome = await transact(
     deps.store,
     aggregateOf(id),
-    (state) => retireContent(state, acceptedBefore),
+    (state) => expireContent(state, acceptedBefore),
     context,
   );
   if (outcome === "erased") await tryToClear(deps, id, context);

@@ -110,7 +110,7 @@ export function markVerified(
 }
 
 /** Switches a sender off or on: within a second on every instance, and mail that is queued waits meanwhile. */
-export function setSender(
+export function switchExistingSender(
   deps: Dependencies,
   id: string,
   to: "disabled" | "enabled",

@@ -104,7 +104,7 @@ export function publishTemplateVersion(
 }
 
 /** Ends a template for good. What was accepted with it is delivered all the same. */
-export function retireTemplate(
+export function archiveExistingTemplate(
   deps: Dependencies,
   { workspaceId, templateId }: TemplateLocation,
   context: CommandContext,

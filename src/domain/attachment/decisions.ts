@@ -31,7 +31,7 @@ export function deleteUpload(state: AttachmentState): Decision<DeleteOutcome, At
 }
 
 /** Expires an upload whose time is over. */
-export function retire(
+export function expire(
   state: AttachmentState,
   now: EpochMs,
 ): Decision<"expired" | "notDue", AttachmentEvent> {

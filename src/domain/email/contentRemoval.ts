@@ -41,7 +41,7 @@ export function withErasure(email: Email, events: readonly EmailEvent[]): readon
 }
 
 /** Erases the content of a message that has ended and was accepted at `acceptedBefore` or earlier. */
-export function retireContent(
+export function expireContent(
   state: EmailState,
   acceptedBefore: EpochMs,
 ): Decision<"erased" | "notDue", EmailEvent> {

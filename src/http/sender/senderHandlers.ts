@@ -1,7 +1,12 @@
 import type { PageQuery } from "../../../projections/keysetList.ts";
 import { countSenders, listSenders } from "../../../projections/senders.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { type NewSender, newSender, senderIdOf, setSender } from "../../commands/sender/manageSender.ts";
+import {
+  type NewSender,
+  newSender,
+  senderIdOf,
+  switchExistingSender,
+} from "../../commands/sender/manageSender.ts";
 import { readSender, type SenderView } from "../../commands/sender/readSender.ts";
 import { queueStreamWrite } from "../../commands/streamWriteQueue.ts";
 import { SENDERS_MAX } from "../../domain/sender/decisions.ts";
@@ -73,13 +78,13 @@ export async function pageOfSenders(
 }
 
 /** Disables or enables a sender of the workspace, and answers it as it is then. Throws NOT_FOUND. */
-export async function switchExistingSender(
+export async function switchedSender(
   deps: Dependencies,
   id: string,
   to: "disabled" | "enabled",
   context: WorkspaceCommandContext,
 ): Promise<SenderView> {
   const view = await existingSender(deps, context.workspaceId, id);
-  await setSender(deps, view.id, to, context);
+  await switchExistingSender(deps, view.id, to, context);
   return existingSender(deps, context.workspaceId, view.id);
 }

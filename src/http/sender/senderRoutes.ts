@@ -12,7 +12,7 @@ import {
   existingSender,
   isSenderId,
   pageOfSenders,
-  switchExistingSender,
+  switchedSender,
 } from "./senderHandlers.ts";
 import { senderOperations } from "./senderOperations.ts";
 import { senderJson } from "./senderResource.ts";
@@ -50,9 +50,9 @@ export function sendersController(options: SendersOptions) {
       return json(await existingSender(deps, workspaceId, view.id));
     },
     disableSender: async ({ params, request }) =>
-      json(await switchExistingSender(deps, params.id, "disabled", commandContextOf(request, deps))),
+      json(await switchedSender(deps, params.id, "disabled", commandContextOf(request, deps))),
     enableSender: async ({ params, request }) =>
-      json(await switchExistingSender(deps, params.id, "enabled", commandContextOf(request, deps))),
+      json(await switchedSender(deps, params.id, "enabled", commandContextOf(request, deps))),
   });
 }
 

@@ -4,12 +4,12 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { CONTENT_QUOTA_USED_UP } from "../../commands/storage/contentQuota.ts";
 import { queueStreamWrite } from "../../commands/streamWriteQueue.ts";
 import {
+  archiveExistingTemplate,
   draftTemplateVersion,
   newTemplate,
   publishTemplateVersion,
   readTemplate,
   readTemplateVersion,
-  retireTemplate,
   type TemplateLocation,
   type VersionView,
 } from "../../commands/template/manageTemplates.ts";
@@ -118,6 +118,6 @@ export async function archiveOrRefuse(
   location: TemplateLocation,
   context: WorkspaceCommandContext,
 ): Promise<void> {
-  const outcome = await retireTemplate(deps, location, context);
+  const outcome = await archiveExistingTemplate(deps, location, context);
   if (outcome !== "archived") throw new Problem(REFUSALS[outcome]);
 }

@@ -1,6 +1,6 @@
 import { oldContent, workspacesRetaining } from "../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { retireEmail } from "../../commands/erasure/eraseEmailContent.ts";
+import { expireEmailContent } from "../../commands/erasure/eraseEmailContent.ts";
 import { workspaceLimits } from "../../commands/workspace/workspaceLimits.ts";
 import { LIMIT_RANGES } from "../../domain/workspace/limits.ts";
 import { mailOwnerOf } from "../../kernel/mail/liveOrTestMailOwner.ts";
@@ -41,9 +41,9 @@ export function contentRetention(options: ContentRetentionOptions): PeriodicWork
   const { clock } = deps;
   const now = jumpProofTime(clock);
 
-  const retire = async (workspaceId: string, id: string, before: number) => {
+  const expire = async (workspaceId: string, id: string, before: number) => {
     try {
-      await retireEmail(deps, id, before, workerCommandContext({ clock, worker }, workspaceId));
+      await expireEmailContent(deps, id, before, workerCommandContext({ clock, worker }, workspaceId));
     } catch (error) {
       // One that cannot be read must not keep the others waiting; a store that is away ends the round.
       if (error instanceof StoreError) throw error;
@@ -63,7 +63,7 @@ export function contentRetention(options: ContentRetentionOptions): PeriodicWork
     for (const { id } of order) {
       if (stopping.aborted) return false;
       seen.add(id);
-      await retire(workspaceId, id, before);
+      await expire(workspaceId, id, before);
     }
     return ids.length > 0 && found.length === PAGE_EMAILS;
   };

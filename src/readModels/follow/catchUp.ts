@@ -39,7 +39,7 @@ export class CatchUp {
   }
 
   /** Rounds that get shorter, until the next one is short, or no shorter: events come as fast as they are applied. */
-  async comeNear(): Promise<void> {
+  async approachHead(): Promise<void> {
     let events = Infinity;
     for (let before = Infinity; events >= TRANSACTION_EVENTS_MAX; before = events) {
       events = await this.round();

@@ -240,7 +240,7 @@ class Follower {
 
   /** While the last round is read, the live generations rest, so that all meet at one position. */
   async #catchUp(): Promise<void> {
-    await this.#behind.comeNear();
+    await this.#behind.approachHead();
     if (this.#signal.aborted) return;
     await this.#atHead.restDuring(async () => {
       await this.#behind.round();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { classifyMailOutcome } from "../../../src/domain/email/classifyMailOutcome.ts";
-import { eraseContent, retireContent } from "../../../src/domain/email/contentRemoval.ts";
+import { eraseContent, expireContent } from "../../../src/domain/email/contentRemoval.ts";
 import { expire, expireLease, recordOutcome, startDelivery } from "../../../src/domain/email/decisions.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
@@ -174,8 +174,8 @@ describe("whenever content is erased (properties):", () => {
     forEveryHistory(({ state }) => {
       if (state === null) throw new Error("it was accepted");
       const isDue = isTerminal(state.status) && !state.contentErased;
-      expect(retireContent(state, ACCEPTED_AT - 1)).toEqual({ outcome: "notDue", events: [] });
-      const { outcome, events } = retireContent(state, ACCEPTED_AT);
+      expect(expireContent(state, ACCEPTED_AT - 1)).toEqual({ outcome: "notDue", events: [] });
+      const { outcome, events } = expireContent(state, ACCEPTED_AT);
       expect(outcome).toBe(isDue ? "erased" : "notDue");
       expect(events).toEqual(isDue ? [{ type: "EmailContentErased", data: { reason: "retention" } }] : []);
     });

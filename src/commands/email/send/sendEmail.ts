@@ -10,7 +10,7 @@ import { prepareSend } from "./prepareSend.ts";
 import { listedAcceptance, replayedSend } from "./replayedSend.ts";
 import { isSimulated, ownerOf, type PreparedSend, refused, type SendCommand } from "./sendCommand.ts";
 import type { SendOutcome, SendRefusal } from "./sendOutcome.ts";
-import { landed, sharedOutcome } from "./singleFlightSends.ts";
+import { sharedOutcome, whenSendEnds } from "./singleFlightSends.ts";
 
 const STORAGE_EXCEEDED: SendRefusal = {
   ...refused("STORAGE_LIMIT_EXCEEDED"),
@@ -37,7 +37,7 @@ export async function sendEmail(deps: Dependencies, send: SendCommand): Promise<
   const prepared = await prepareSend(deps, send);
   // We look for a replay before a refusal, so a retry of what was accepted is never refused by what happened since.
   if (prepared.kind === "refused") {
-    await landed(deps.sends, id);
+    await whenSendEnds(deps.sends, id);
     return (await replayedSend(deps, request)) ?? prepared;
   }
   let other = deps.sends.get(id);

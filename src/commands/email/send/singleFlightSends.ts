@@ -25,6 +25,6 @@ export async function sharedOutcome(other: SendFlight, fingerprint: string): Pro
 }
 
 /** Waits for the send of this message that is under way, however it ends. */
-export async function landed(flights: SingleFlightSends, id: string): Promise<void> {
+export async function whenSendEnds(flights: SingleFlightSends, id: string): Promise<void> {
   await flights.get(id)?.outcome.catch(() => {});
 }

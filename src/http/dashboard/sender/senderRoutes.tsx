@@ -9,7 +9,7 @@ import {
   existingSender,
   isSenderId,
   pageOfSenders,
-  switchExistingSender,
+  switchedSender,
 } from "../../sender/senderHandlers.ts";
 import { senderJson } from "../../sender/senderResource.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
@@ -180,12 +180,7 @@ function verificationRoutes(options: DashboardOptions): readonly DashboardRoute[
 function switchRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const { deps } = options;
   const switched = async (context: PageContext, to: "disabled" | "enabled") => {
-    const { id, sender } = await switchExistingSender(
-      deps,
-      context.params.id ?? "",
-      to,
-      context.commandContext(),
-    );
+    const { id, sender } = await switchedSender(deps, context.params.id ?? "", to, context.commandContext());
     const notice = to === "disabled" ? "sends no more mail." : "is enabled.";
     return seeOther(context.to(`${PATH}/${id}`), `${sender.name} ${notice}`);
   };
