@@ -42,7 +42,7 @@ function keyLine({ id, status, expires_at, name, scopes, test }: ListedKey): str
 export const apiKeyList: Command = {
   name: "api-key list",
   summary: "List the keys of a workspace",
-  description: "Without the keys themselves, which nobody has. Reads the log from its start.",
+  description: "The keys themselves are not shown: nobody has them. Reads the log from its start.",
   examples: ["postledger api-key list --workspace <id>"],
   options: [WORKSPACE_OPTION],
   async run(invocation) {

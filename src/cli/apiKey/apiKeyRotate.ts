@@ -14,13 +14,14 @@ function overlapMsOf(text: string | undefined): number {
 export const apiKeyRotate: Command = {
   name: "api-key rotate",
   operands: [{ name: "id", help: "id of the key: see `api-key list`" }],
-  summary: "Issue a key that takes another one's place, and print it, once",
-  description: "It may do what the other may. That one ends after the overlap, in which both are accepted.",
+  summary: "Issue a key that replaces another one, and print it, once",
+  description:
+    "The new key may do what the old one may. Both are accepted during the overlap; then the old one ends.",
   options: [
     {
       name: "overlap-seconds",
       value: "<n>",
-      help: `how long the other key is still accepted, 0 to ${OVERLAP_SECONDS_MAX} (default: ${OVERLAP_SECONDS_DEFAULT}, a day)`,
+      help: `how long the old key is still accepted, 0 to ${OVERLAP_SECONDS_MAX} (default: ${OVERLAP_SECONDS_DEFAULT}, a day)`,
     },
   ],
   examples: [

@@ -129,7 +129,7 @@ export const auditLogCommand: Command = {
   async run(invocation) {
     const { config, print } = invocation;
     const found = await entries(config, argumentsOf(invocation));
-    print(found, found.length === 0 ? ["there is nothing"] : found.map(lineOf));
+    print(found, found.length === 0 ? ["no entries"] : found.map(lineOf));
     return 0;
   },
 };

@@ -38,7 +38,7 @@ function keptDigest(invocation: Invocation): string | null {
 
 export const auditVerify: Command = {
   name: "audit verify",
-  summary: "Check the store, the log and its seals: what was changed, removed, inserted or hidden",
+  summary: "Check the store, the log and its seals for what was changed, removed, inserted or hidden",
   description:
     "Looks through the store's own files or settings, reads the whole log and compares it with its seals; also beside a running service. Needs neither master key nor content. Exit status 1 when anything was found.",
   options: [
@@ -50,7 +50,7 @@ export const auditVerify: Command = {
     {
       name: "digest",
       value: "<hex>",
-      help: "digest of a seal that must be in the log, 64 hex digits (default: none must)",
+      help: "digest of a seal that must be in the log, 64 hex digits (default: none)",
     },
   ],
   examples: [

@@ -49,7 +49,7 @@ function checkedLines({ events, streams, chain }: LogVerification): readonly str
       : `${covered} of them against ${counted(seals, "seal")}, ${signed} of them signed`,
     ...(signedSince === null
       ? []
-      : [`signed since ${signedSince}; if you set the key up before that, the seals were made again`]),
+      : [`signed since ${signedSince}: if you set up the key before that, somebody has made the seals anew`]),
   ]);
 }
 

@@ -98,7 +98,7 @@ export const backupCreate: Command = {
   name: "backup create",
   summary: "Copy the embedded log and its content to a directory",
   description:
-    "Also beside a running service. It holds a consistent copy of the log, and the content directory, copied after it; content on S3 is the bucket's to back up. Exit status 1 when files of content are damaged where they come from.",
+    "Also beside a running service. It holds a consistent copy of the log, and the content directory, copied after it; content on S3 is not in it: back up the bucket. Exit status 1 when a file of content was damaged before it was copied.",
   options: [
     { name: "out", value: "<dir>", help: "directory to make; it must not be there yet", isRequired: true },
     {
@@ -130,7 +130,7 @@ export const backupCreate: Command = {
     const { sealedDataKey: _, ...told } = made;
     invocation.print({ out, withKey, ...told }, [
       `${out}: ${filesText(made)}, as of ${made.createdAt}`,
-      ...(made.damaged > 0 ? [`${made.damaged} files of content are damaged where they come from`] : []),
+      ...(made.damaged > 0 ? [`${made.damaged} files of content were damaged before they were copied`] : []),
       ...(made.content === "s3" ? ["the content is on S3 and not in it: back the bucket up"] : []),
       withKey
         ? "it holds master.key: whoever has the backup can read all of it"

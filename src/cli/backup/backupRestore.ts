@@ -158,7 +158,7 @@ export const backupRestore: Command = {
   name: "backup restore",
   operands: [BACKUP_DIRECTORY],
   summary: "Bring a backup into an empty DATA_DIR",
-  description: `Checks every byte first. A run that was interrupted goes on with the same command. What was not done when the copy was taken is held until \`${POSTLEDGER} delivery resume\`.`,
+  description: `Checks every byte first. If it is interrupted, run the same command again. What was still open when the copy was taken is held until \`${POSTLEDGER} delivery resume\`.`,
   dataDirectory: "made",
   examples: ["DATA_DIR=/srv/mail postledger backup restore /backups/2026-11-21"],
   async run(invocation) {

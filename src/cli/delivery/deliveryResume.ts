@@ -128,9 +128,9 @@ const NOT_YET_KNOWN =
 
 export const deliveryResume: Command = {
   name: "delivery resume",
-  summary: "Let mail that is deferred or held go on now",
+  summary: "Release held mail, and try deferred mail again now",
   description:
-    "Mail is deferred after a relay has refused it for the time being, and held since the log was restored or imported. Says how many messages there are, and how many of them may be repeats.",
+    "Mail is deferred when a relay refuses it for the time being, and held after the log was restored or imported. Prints how many messages go on, and how many of them may have been sent before.",
   examples: ["postledger delivery resume"],
   async run(invocation) {
     const done = await withLog(invocation.config, resumeAll);

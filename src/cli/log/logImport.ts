@@ -90,7 +90,7 @@ export const logImport: Command = {
   name: "log import",
   operands: [{ name: "file", help: "file that `log export` wrote" }],
   summary: "Bring an exported log into the empty store of STORE_URL",
-  description: `Set MASTER_KEY and CONTENT_URL to those of the log. A run that was interrupted goes on with the same command. What was not done when the export was written is held until \`${POSTLEDGER} delivery resume\`.`,
+  description: `Set MASTER_KEY and CONTENT_URL to those of the log. If it is interrupted, run the same command again. What was still open when the export was written is held until \`${POSTLEDGER} delivery resume\`.`,
   dataDirectory: "made",
   examples: [
     "postledger log import log.zst # Into the embedded store of DATA_DIR",

@@ -43,8 +43,8 @@ import { workspaceResume } from "../workspace/workspaceResume.ts";
 import type { CommandGroup } from "./commanderProgram.ts";
 
 const RUN = "Run it:";
-const USE = "Let it be used:";
-const KEEP = "Keep and check it:";
+const USE = "Use it:";
+const KEEP = "Look after it:";
 
 /** Every command, in the order in which they are shown. */
 export const commandGroups: readonly CommandGroup[] = [
@@ -53,7 +53,7 @@ export const commandGroups: readonly CommandGroup[] = [
   {
     noun: "dashboard",
     heading: RUN,
-    summary: "See in a browser what the service does: links that log in",
+    summary: "Links that log in to the dashboard",
     commands: [dashboardLinkCommand],
   },
   {
@@ -83,7 +83,7 @@ export const commandGroups: readonly CommandGroup[] = [
   {
     noun: "delivery",
     heading: USE,
-    summary: "Mail that waits: let it go on",
+    summary: "Mail that is held or deferred",
     commands: [deliveryResume],
   },
   {
@@ -101,7 +101,7 @@ export const commandGroups: readonly CommandGroup[] = [
   {
     noun: "audit",
     heading: KEEP,
-    summary: "Whether the log is what it was: seals and their verification",
+    summary: "Who did what; seals, and whether the log was altered",
     commands: [auditLogCommand, auditKeygen, auditSeal, auditVerify],
   },
   {

@@ -36,12 +36,12 @@ export const projectionRebuild: Command = {
   operands: [PROJECTION_NAMES],
   summary: "Build read models anew from the log and switch to them",
   description:
-    "Also beside a running service; it cannot send anything. What an interrupted rebuild has left is gone on with for a day.",
+    "Also beside a running service; it cannot send anything. If it is interrupted, the same command continues it, for a day.",
   options: [
     {
       name: "fresh",
       value: null,
-      help: "begin at the start of the log (default: go on with what an interrupted rebuild has left)",
+      help: "start over (default: continue a rebuild that was interrupted)",
     },
   ],
   examples: ["postledger projection rebuild", "postledger projection rebuild emails suppressions"],

@@ -23,7 +23,7 @@ export const senderCheck: Command = {
   operands: [DOMAIN],
   summary: "Look up the SPF, DKIM and DMARC records of a domain",
   description:
-    "Asks the name servers (DNS_SERVERS). Keys are looked for that DKIM_KEYS has for the domain, and those of --selector. " +
+    "Asks the name servers (DNS_SERVERS). Looks for the DKIM keys that DKIM_KEYS and --selector name. " +
     "Exit status 1: something is missing or wrong, or could not be looked up.",
   examples: ["postledger sender check acme.example", "postledger sender check acme.example --selector s1,s2"],
   options: [SELECTOR],

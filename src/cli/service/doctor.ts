@@ -114,7 +114,7 @@ export const doctor: Command = {
   name: "doctor",
   summary: "Check what the service depends on, and say what to do",
   description:
-    "Asks the service that runs on DATA_DIR for what it finds. Where none runs it says so, and looks for itself with the settings of its own environment. Exit status 1 when a check has failed; warnings leave it at 0.",
+    "Asks the service that runs on DATA_DIR. If none runs, it says so and looks for itself, with the settings of its own environment. Exit status 1 when a check has failed; warnings leave it at 0.",
   // A running service may have its log where this command's own settings do not look.
   dataDirectory: "unused",
   examples: ["postledger doctor", "DATA_DIR=/srv/mail postledger doctor --json"],

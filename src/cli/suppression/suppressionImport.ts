@@ -18,7 +18,7 @@ const FAULTS_SHOWN_MAX = 10;
 const SKIP_INVALID: Option = {
   name: "skip-invalid",
   value: null,
-  help: "import the others where there is no address (default: nothing is imported)",
+  help: "leave out entries that are no address (default: with one, nothing is imported)",
 };
 
 export const suppressionImport: Command = {
@@ -28,7 +28,7 @@ export const suppressionImport: Command = {
   description:
     "One address on each line; CSV with a column email, address or recipient; or JSON with a list of addresses or of " +
     "objects that have one. What the file says as reason or note becomes the note. Addresses that are suppressed already " +
-    "stay as they are, so an import that was interrupted can be made again.",
+    "stay as they are, so an import can be repeated.",
   options: [WORKSPACE_OPTION, NOTE_OPTION, SKIP_INVALID],
   examples: [
     "postledger suppression import list.csv --note 'from Postmark'",

@@ -8,7 +8,7 @@ export const workspaceCreate: Command = {
   name: "workspace create",
   operands: [{ name: "name", help: "what people call it; in quotes when it has spaces" }],
   summary: "Create a workspace and print its id",
-  description: "Where there is no data directory yet, it makes one.",
+  description: "Creates the data directory if there is none yet.",
   dataDirectory: "made",
   examples: ['postledger workspace create "Acme Ltd"'],
   async run(invocation) {

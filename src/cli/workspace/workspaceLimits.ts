@@ -93,9 +93,9 @@ export const workspaceLimits: Command = {
       count: "optional",
     },
   ],
-  summary: "Set what a workspace may use, and print all of it",
+  summary: "Set what a workspace may use, and print all its limits",
   description:
-    "What is not given stays as it is. The value `default` goes back to the installation's own setting, which the environment says.",
+    "Limits that are not given stay as they are. The value `default` goes back to the setting of the installation.",
   options: [
     ...NUMBERS.map(numberOption),
     {
