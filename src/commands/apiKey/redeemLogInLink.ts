@@ -17,7 +17,7 @@ const PURPOSE = "log-in link";
 
 /**
  * The secret of a link that logs in to the dashboard of one workspace, once. It holds all that is to be known of it,
- * sealed, so any instance that opens the log can redeem it, and none has to remember it.
+ * encrypted, so any instance that opens the log can redeem it, and none has to remember it.
  */
 export function newLogInToken(keys: InstanceKeys, workspaceId: string, now: EpochMs): string {
   const link = [workspaceId, now + LOG_IN_LINK_MS, newApiKey().id];

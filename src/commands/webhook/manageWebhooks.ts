@@ -170,11 +170,11 @@ export async function rotateWebhookSecret(
   context: WorkspaceCommandContext,
 ): Promise<{ readonly secret: string } | null> {
   const secret = randomBytes(SECRET_BYTES);
-  const sealed = {
+  const encrypted = {
     endpointId,
     sealedSecret: deps.keys.encryptSecret(secret, { workspaceId, endpointId }),
   };
-  const decide = (state: WebhooksState) => rotateSecret(state, sealed, context.at, overlapMs);
+  const decide = (state: WebhooksState) => rotateSecret(state, encrypted, context.at, overlapMs);
   const outcome = await change(deps, workspaceId, decide, context);
   return outcome === "rotated" ? { secret: webhookSecretText(secret) } : null;
 }

@@ -5,7 +5,7 @@ import { LOG_FORMAT_RAISED } from "../../kernel/event/logFormat.ts";
 const schemas = {
   InstanceCreated: Type.Object({
     logId: Type.String(),
-    /** The instance's data key, sealed under MASTER_KEY: opening it is the check of MASTER_KEY. */
+    /** The instance's data key, encrypted with MASTER_KEY: opening it is the check of MASTER_KEY. */
     sealedDataKey: Type.String(),
     contentStoreId: Type.String(),
   }),

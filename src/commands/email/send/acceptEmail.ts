@@ -37,16 +37,16 @@ export async function acceptEmail(deps: Dependencies, send: PreparedSend): Promi
   const attachments = await keepAttachments(deps.content, folder, send.resolved);
   if (attachments === null) return refused("ATTACHMENT_EXPIRED");
   const content = attachments.length > 0 ? { ...send.content, attachments } : send.content;
-  const sealed = await prepareContent(deps.content, folder, content);
+  const prepared = await prepareContent(deps.content, folder, content);
   const files = await acceptedAttachments(deps, send);
   requireInTime();
-  return append(deps, { ...send, content, files }, sealed);
+  return append(deps, { ...send, content, files }, prepared);
 }
 
 async function append(
   deps: Dependencies,
   send: SendWithFiles,
-  sealed: PreparedContent,
+  prepared: PreparedContent,
 ): Promise<SendOutcome> {
   const { workspaceId, context, id, fingerprint, contentEventId } = send;
   const isTest = context.isTest === true;
@@ -64,8 +64,8 @@ async function append(
     fingerprint,
     acceptedAt,
     contentEventId,
-    contentDigest: sealed.digest,
-    contentBytes: sealed.bytes,
+    contentDigest: prepared.digest,
+    contentBytes: prepared.bytes,
     ...contentVersion,
     ...send.files,
     ...(domainSenderId === null ? {} : { authorityId: domainSenderId }),
@@ -76,15 +76,15 @@ async function append(
   const status = acceptedAs(send, suppressed);
   const acceptedEvent = acceptance(status, accepted, send.scheduledAt ?? context.at);
   const [stored, queued] = toNewEvents(
-    [{ type: "EmailContentStored", data: sealed.event }, acceptedEvent],
+    [{ type: "EmailContentStored", data: prepared.event }, acceptedEvent],
     context,
   );
   invariant(stored && queued, "two events in, two events out");
   const events = [{ ...stored, id: contentEventId }, queued];
   const result = await deps.store.append(emailStream(id), events, "noStream");
   if (result.outcome === "appended") {
-    if (!isTest) deps.contentQuota.add(workspaceId, sealed.bytes);
-    if (status === "queued") remember(deps, send, { id, accepted, sealed });
+    if (!isTest) deps.contentQuota.add(workspaceId, prepared.bytes);
+    if (status === "queued") remember(deps, send, { id, accepted, prepared });
     deps.acceptances.set(id, { fingerprint, acceptedAs: status, acceptedAt: context.at });
     return { kind: "accepted", receipt: { id, status, acceptedAt }, replayed: false };
   }
@@ -134,14 +134,14 @@ function remember(
   {
     id,
     accepted,
-    sealed,
-  }: { readonly id: string; readonly accepted: Accepted; readonly sealed: PreparedContent },
+    prepared,
+  }: { readonly id: string; readonly accepted: Accepted; readonly prepared: PreparedContent },
 ): void {
-  if (recent === null || sealed.salt === null) return;
+  if (recent === null || prepared.salt === null) return;
   const at = rfc3339(context.at);
-  const stored: EmailEvent = { type: "EmailContentStored", data: { salt: sealed.salt, content } };
+  const stored: EmailEvent = { type: "EmailContentStored", data: { salt: prepared.salt, content } };
   const queued: EmailEvent = { type: "EmailQueued", data: accepted };
   const events = [stored, queued].map((event, sequence) => ({ sequence, at, event }));
   const history = { state: emailDecider.evolve(null, queued), events, revision: ACCEPTANCE_REVISION };
-  recent.put(id, history, sealed.bytes);
+  recent.put(id, history, prepared.bytes);
 }

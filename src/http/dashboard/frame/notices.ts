@@ -26,8 +26,8 @@ export function makeNotices(
   return {
     leave: (session, text) => cookie(keys.encryptForBrowser(purpose(session), text), NOTICE_SECONDS),
     take(request, session) {
-      const sealed = cookieOf(request, NAME);
-      return sealed === null ? null : keys.decryptFromBrowser(purpose(session), sealed);
+      const encrypted = cookieOf(request, NAME);
+      return encrypted === null ? null : keys.decryptFromBrowser(purpose(session), encrypted);
     },
     forget: cookie("", 0),
   };

@@ -35,7 +35,7 @@ export interface LoggedIn {
   readonly principal: Principal;
 }
 
-/** Makes, reads and ends sessions. A session is a sealed cookie: it holds on every instance that opens the log. */
+/** Makes, reads and ends sessions. A session is an encrypted cookie: it holds on every instance that opens the log. */
 export interface Sessions {
   /** Begins a session; answers the Set-Cookie header. */
   begin(keyId: string, options: { readonly hasOwnKey: boolean }): string;
@@ -69,7 +69,7 @@ export function makeSessions({ deps, cookiePath, isSecure }: SessionOptions): Se
   const ended = new Map<string, EpochMs>();
   const cookie = (value: string, maxAgeSeconds: number) =>
     setCookie({ name, value, path: cookiePath, isSecure, maxAgeSeconds });
-  const sealed = (session: Session) =>
+  const encrypted = (session: Session) =>
     cookie(
       keys.encryptForBrowser(PURPOSE, JSON.stringify(session)),
       Math.max(0, Math.floor((session.startedAt + SESSION_MS_MAX - clock.now()) / SECOND_MS)),
@@ -81,7 +81,7 @@ export function makeSessions({ deps, cookiePath, isSecure }: SessionOptions): Se
   return {
     begin(keyId, { hasOwnKey }) {
       const id = crypto.getRandomValues(new Uint8Array(16)).toBase64({ alphabet: "base64url" });
-      return sealed({ id, keyId, hasOwnKey, startedAt: clock.now(), seenAt: clock.now() });
+      return encrypted({ id, keyId, hasOwnKey, startedAt: clock.now(), seenAt: clock.now() });
     },
     async of(request) {
       const text = cookieOf(request, name);
@@ -98,9 +98,9 @@ export function makeSessions({ deps, cookiePath, isSecure }: SessionOptions): Se
       !isOver(session) && isUsable(await deps.apiKeys.get(session.keyId), clock.now()),
     renewed(session) {
       const now = clock.now();
-      return now < session.seenAt + RENEWED_AFTER_MS ? null : sealed({ ...session, seenAt: now });
+      return now < session.seenAt + RENEWED_AFTER_MS ? null : encrypted({ ...session, seenAt: now });
     },
-    showing: (session, showsTest) => sealed({ ...session, showsTest, seenAt: clock.now() }),
+    showing: (session, showsTest) => encrypted({ ...session, showsTest, seenAt: clock.now() }),
     end({ id, startedAt }) {
       remember(ended, id, startedAt + SESSION_MS_MAX);
       return cookie("", 0);
