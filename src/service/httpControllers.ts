@@ -53,7 +53,7 @@ interface Controllers {
   readonly readiness: ReturnType<typeof readinessOf>;
 }
 
-/** The door's controllers. */
+/** The controllers of the API, and the dashboard beside them. */
 export async function makeControllers(config: Config, serving: Serving): Promise<Controllers> {
   const { deps, readers, delivery, freezeWatch } = serving;
   const basePath = basePathOf(config);

@@ -42,7 +42,7 @@ function isToken(request: Request, token: string): boolean {
 
 /**
  * Answers commands that run on this machine and can read the data directory: on a loopback port of its own, so that
- * no caller of the API comes near it and no setting of the API's door matters.
+ * no caller of the API comes near it, and no setting of the API's own port matters.
  */
 export async function openLocalControl(dataDir: string, answers: LocalAnswers): Promise<LocalControl> {
   const token = crypto.getRandomValues(new Uint8Array(32)).toBase64({ alphabet: "base64url" });
