@@ -4,31 +4,25 @@ import type { EnvironmentReader } from "./environmentReader.ts";
 import { namesNoDirectory } from "./storeConfig.ts";
 
 /** Where content and files are kept, and what looks into files. */
-export interface ContentConfig {
-  /**
-   * `file:<directory>` or `s3://<bucket>[/<prefix>]`: where content is kept that is too large for an event.
-   * Instances of one log share it, and no two logs do.
-   */
-  readonly contentUrl: string;
-  /** Where and as whom `s3://` is reached; null with a directory. */
-  readonly s3: S3Location | null;
-  readonly contentTimeoutMs: number;
-  /** How often each instance looks for content that no message and no upload names. */
-  readonly contentSweepIntervalMs: number;
-  /** Where clamd listens, `tcp://host:port` or `unix:/path`; null: files are not looked at for malware. */
-  readonly clamavUrl: string | null;
-}
+export type ContentConfig = Readonly<ReturnType<typeof readContentConfig>>;
 
-export function readContentConfig(reader: EnvironmentReader, dataDir: string): ContentConfig {
+export function readContentConfig(reader: EnvironmentReader, dataDir: string) {
   const url = contentUrl(reader, dataDir);
   return {
+    /**
+     * `file:<directory>` or `s3://<bucket>[/<prefix>]`: where content is kept that is too large for an event.
+     * Instances of one log share it, and no two logs do.
+     */
     contentUrl: url,
+    /** Where and as whom `s3://` is reached; null with a directory. */
     s3: s3Settings(reader, url),
     contentTimeoutMs: reader.integer("CONTENT_TIMEOUT_MS", 10_000, { min: 100, max: MINUTE_MS }),
+    /** How often each instance looks for content that no message and no upload names. */
     contentSweepIntervalMs: reader.integer("CONTENT_SWEEP_INTERVAL_MS", 10 * MINUTE_MS, {
       min: 10,
       max: DAY_MS,
     }),
+    /** Where clamd listens, `tcp://host:port` or `unix:/path`; null: files are not looked at for malware. */
     clamavUrl: clamavUrl(reader),
   };
 }

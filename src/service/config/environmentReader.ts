@@ -42,6 +42,20 @@ export class EnvironmentReader {
     return fallback;
   }
 
+  /** A port to listen on; null where it is `off`, which it is unless set. */
+  listeningPort(name: string): number | null {
+    const text = this.text(name, "off");
+    const port = wholeNumber(text, { max: PORTS.max });
+    if (text !== "off" && port === null)
+      this.errors.push(`${name} must be off, or a whole number from 0 to ${PORTS.max}`);
+    return port;
+  }
+
+  /** `on` or `off`. */
+  flag(name: string, fallback: boolean): boolean {
+    return this.choice(name, fallback ? "on" : "off", ["on", "off"]) === "on";
+  }
+
   choice<const Choice extends string>(name: string, fallback: Choice, choices: readonly Choice[]): Choice {
     const text = this.text(name, fallback);
     const found = choices.find((choice) => choice === text);

@@ -1,6 +1,5 @@
 import type { TlsFiles } from "../../adapters/smtpServer/sharedServerOptions.ts";
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
-import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { readTlsFiles } from "./tlsFiles.ts";
 
@@ -32,11 +31,7 @@ export interface InboundMailConfig {
 /** `host` is what HTTP listens on. */
 export function readInboundConfig(reader: EnvironmentReader, host: string): InboundConfig {
   const returnPathDomain = domainOf(reader);
-  const text = reader.text("INBOUND_PORT", "off");
-  const port = wholeNumber(text, { max: 65_535 });
-  if (text !== "off" && port === null) {
-    reader.errors.push("INBOUND_PORT must be off, or a whole number from 0 to 65535");
-  }
+  const port = reader.listeningPort("INBOUND_PORT");
   const listening = reader.host("INBOUND_HOST", host);
   const complaintLocalPart = complaintLocalPartOf(reader, returnPathDomain);
   const tls = readTlsFiles(reader, "INBOUND");

@@ -7,37 +7,28 @@ import { isLoopback } from "./loopback.ts";
 const RELAYS_MAX = 10;
 
 /** How mail leaves: the relay, and when a delivery is tried again. */
-export interface RelayConfig {
-  /** `outbox:`, or SMTP URLs with white space between them. */
-  readonly smtpUrl: string;
-  /** Whether mail goes into files because nobody has said where else. */
-  readonly isOutboxByDefault: boolean;
-  readonly smtpConnectionsMax: number;
-  readonly smtpMessagesPerConnectionMax: number;
-  /** 0: no limit. */
-  readonly smtpMessagesPerSecondMax: number;
-  /** Whether mail and webhook calls leave this instance at all. */
-  readonly deliveryEnabled: boolean;
-  readonly deliveryPolicy: DeliveryPolicy;
-  /** Whether the log keeps at which domains mail bounced. */
-  readonly bounceDomains: boolean;
-}
+export type RelayConfig = Readonly<ReturnType<typeof readRelayConfig>>;
 
 /** `host` is what the service listens on: only on loopback a relay may be left out. */
-export function readRelayConfig(reader: EnvironmentReader, host: string): RelayConfig {
+export function readRelayConfig(reader: EnvironmentReader, host: string) {
   const url = reader.secret("SMTP_URL");
   return {
+    /** `outbox:`, or SMTP URLs with white space between them. */
     smtpUrl: smtpUrl(reader, url, host),
+    /** Whether mail goes into files because nobody has said where else. */
     isOutboxByDefault: url === null,
     smtpConnectionsMax: reader.integer("SMTP_CONNECTIONS_MAX", 8, { min: 1, max: 1_000 }),
     smtpMessagesPerConnectionMax: reader.integer("SMTP_MESSAGES_PER_CONNECTION_MAX", 100, {
       min: 1,
       max: 1_000_000,
     }),
+    /** 0: no limit. */
     smtpMessagesPerSecondMax: reader.integer("SMTP_MESSAGES_PER_SECOND_MAX", 0, { min: 0, max: 100_000 }),
-    deliveryEnabled: reader.choice("DELIVERY", "on", ["on", "off"]) === "on",
+    /** Whether mail and webhook calls leave this instance at all. */
+    deliveryEnabled: reader.flag("DELIVERY", true),
     deliveryPolicy: deliveryPolicy(reader),
-    bounceDomains: reader.choice("BOUNCE_DOMAINS", "on", ["on", "off"]) === "on",
+    /** Whether the log keeps at which domains mail bounced. */
+    bounceDomains: reader.flag("BOUNCE_DOMAINS", true),
   };
 }
 

@@ -5,19 +5,15 @@ import { DAY_MS } from "../../kernel/time.ts";
 import { type EnvironmentReader, PORTS } from "./environmentReader.ts";
 
 /** How sending addresses and domains are verified. */
-export interface SenderConfig {
-  /** Where mail with verification links comes from; null: addresses cannot be verified by mail. */
-  readonly verificationFrom: string | null;
-  /** Name servers that are asked for domains' records, `address` or `address:port`; none: the machine's own. */
-  readonly dnsServers: readonly string[];
-  /** How often verified domains are looked at again; 0: never. */
-  readonly domainRecheckIntervalMs: number;
-}
+export type SenderConfig = Readonly<ReturnType<typeof readSenderConfig>>;
 
-export function readSenderConfig(reader: EnvironmentReader): SenderConfig {
+export function readSenderConfig(reader: EnvironmentReader) {
   return {
+    /** Where mail with verification links comes from; null: addresses cannot be verified by mail. */
     verificationFrom: verificationFrom(reader),
+    /** Name servers that are asked for domains' records, `address` or `address:port`; none: the machine's own. */
     dnsServers: dnsServers(reader),
+    /** How often verified domains are looked at again; 0: never. */
     domainRecheckIntervalMs: reader.integer("DOMAIN_RECHECK_INTERVAL_MS", DAY_MS, {
       min: 0,
       max: 24 * DAY_MS,

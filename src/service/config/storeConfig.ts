@@ -7,28 +7,22 @@ export const DATA_DIR_DEFAULT = "./data";
 const DISK_FREE_BYTES_MIN_DEFAULT = 256 * 1_024 * 1_024;
 
 /** Where the log is, and what this machine keeps beside it. */
-export interface StoreConfig {
-  readonly dataDir: string;
-  /** Below this many free bytes on the disk of DATA_DIR no send is accepted. */
-  readonly diskFreeBytesMin: number;
-  /** `file:<directory>`, or a connection string of EventStoreDB. */
-  readonly storeUrl: string;
-  readonly storeTimeoutMs: number;
-  /** Pages of the embedded log that the service keeps in memory, in KiB. */
-  readonly storeCacheKib: number;
-}
+export type StoreConfig = Readonly<ReturnType<typeof readStoreConfig>>;
 
-export function readStoreConfig(reader: EnvironmentReader): StoreConfig {
+export function readStoreConfig(reader: EnvironmentReader) {
   const dataDir = resolve(reader.text("DATA_DIR", DATA_DIR_DEFAULT));
   reader.renamed("LOG_CACHE_MIB", "STORE_CACHE_MIB");
   return {
     dataDir,
+    /** Below this many free bytes on the disk of DATA_DIR no send is accepted. */
     diskFreeBytesMin: reader.integer("DISK_FREE_BYTES_MIN", DISK_FREE_BYTES_MIN_DEFAULT, {
       min: 0,
       max: 2 ** 50,
     }),
+    /** `file:<directory>`, or a connection string of EventStoreDB. */
     storeUrl: storeUrl(reader, dataDir),
     storeTimeoutMs: reader.integer("STORE_TIMEOUT_MS", 5_000, { min: 100, max: MINUTE_MS }),
+    /** Pages of the embedded log that the service keeps in memory, in KiB. */
     storeCacheKib: reader.integer("STORE_CACHE_MIB", 32, { min: 1, max: 65_536 }) * 1_024,
   };
 }

@@ -1,5 +1,4 @@
 import type { SubmissionTls } from "../../adapters/smtpServer/submissionServer.ts";
-import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { isLoopback } from "./loopback.ts";
 import { readTlsFiles } from "./tlsFiles.ts";
@@ -15,11 +14,7 @@ export interface SubmissionConfig {
 
 /** Null: nothing is taken over SMTP. `host` is what HTTP listens on. */
 export function readSubmissionConfig(reader: EnvironmentReader, host: string): SubmissionConfig | null {
-  const text = reader.text("SUBMISSION_PORT", "off");
-  const port = wholeNumber(text, { max: 65_535 });
-  if (text !== "off" && port === null) {
-    reader.errors.push("SUBMISSION_PORT must be off, or a whole number from 0 to 65535");
-  }
+  const port = reader.listeningPort("SUBMISSION_PORT");
   const config = { host: reader.host("SUBMISSION_HOST", host), tls: submissionTls(reader) };
   if (port === null) return null;
   if (config.tls === null && !isLoopback(config.host)) {

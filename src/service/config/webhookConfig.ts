@@ -1,5 +1,5 @@
 import { isIPv4 } from "node:net";
-import { WEBHOOK_POLICY, type WebhookPolicy } from "../../domain/webhookDelivery/retrySchedule.ts";
+import { WEBHOOK_POLICY } from "../../domain/webhookDelivery/retrySchedule.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { type EnvironmentReader, PORTS } from "./environmentReader.ts";
 
@@ -7,24 +7,19 @@ const SCHEDULE_WAITS_MAX = 100;
 const SCHEDULE_WAIT_MS_MAX = 999_999_999;
 
 /** How webhook endpoints are called. */
-export interface WebhookConfig {
-  /** `host:port` pairs that may be private: for development only. */
-  readonly allowedPrivateHosts: ReadonlySet<string>;
-  /** PEM of further certificate authorities; null: the system's alone. */
-  readonly certificateAuthorities: string | null;
-  /** The whole of one call, look-up and answer included. */
-  readonly callTimeoutMs: number;
-  readonly policy: WebhookPolicy;
-}
+export type WebhookConfig = Readonly<ReturnType<typeof readWebhookConfig>>;
 
-export function readWebhookConfig(reader: EnvironmentReader): WebhookConfig {
+export function readWebhookConfig(reader: EnvironmentReader) {
   const hosts = reader.list("WEBHOOK_ALLOW_PRIVATE_HOSTS");
   const must = "host:port pairs between commas: names in lower case, or 127.0.0.1";
   reader.requireEach("WEBHOOK_ALLOW_PRIVATE_HOSTS", hosts, isNamedPair, must);
   const callTimeoutMs = reader.integer("WEBHOOK_CALL_TIMEOUT_MS", 15_000, { min: 100, max: 60_000 });
   return {
+    /** `host:port` pairs that may be private: for development only. */
     allowedPrivateHosts: new Set(hosts),
+    /** PEM of further certificate authorities; null: the system's alone. */
     certificateAuthorities: reader.file("WEBHOOK_CA_FILE"),
+    /** The whole of one call, look-up and answer included. */
     callTimeoutMs,
     policy: {
       ...WEBHOOK_POLICY,
