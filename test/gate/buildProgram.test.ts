@@ -7,7 +7,8 @@ import { runProcess } from "../support/process/runProcess.ts";
 import { ROOT } from "../support/root.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
-import { buildProgram } from "./buildProgram.ts";
+import { buildProgram, buildThreads } from "./buildProgram.ts";
+import { THREADS_VARIABLE } from "./builtThreads.ts";
 
 let folder: string;
 beforeAll(async () => {
@@ -81,5 +82,29 @@ describe("of a source with a fault", () => {
   test("nothing is built of what cannot be read", async () => {
     const root = await sourceWith("const = 1;");
     expect(buildProgram(root, join(root, "built"))).rejects.toThrow(AggregateError);
+  });
+});
+
+describe("the threads of a source", () => {
+  const told = (from: string) => `\n\nself.onmessage = () => self.postMessage(
+    ["${from}", new Error().stack, import.meta.dir].join());\n`;
+  const STARTS = `const thread = new Worker(new URL("./says.ts", import.meta.url).href);
+    thread.onmessage = ({ data }) => { console.log(data); thread.terminate(); };
+    thread.postMessage("what are you?");`;
+
+  test("start from what was built of them, and tell places in the source", async () => {
+    const root = join(folder, "threads");
+    await mkdir(join(root, "src"), { recursive: true });
+    await writeFile(join(root, "src/says.ts"), told("built"));
+    await writeFile(join(root, "src/main.ts"), STARTS);
+    const env = { [THREADS_VARIABLE]: await buildThreads(root, join(root, "built")) };
+    await writeFile(join(root, "src/says.ts"), told("source"));
+    const run = (more: Readonly<Record<string, string>>) => {
+      const preload = `--preload=${join(import.meta.dir, "builtThreads.ts")}`;
+      return runProcess([process.execPath, preload, join(root, "src/main.ts")], { env: more });
+    };
+    const [fromBuild, fromSource] = await Promise.all([run(env), run({})]);
+    expect(fromBuild.out).toMatch(/^built[\s\S]*src\/says\.ts:4:[\s\S]*,.*\/threads\/src\n$/);
+    expect(fromSource.out).toMatch(/^source[\s\S]*src\/says\.ts:4:[\s\S]*,.*\/threads\/src\n$/);
   });
 });

@@ -1,11 +1,13 @@
-import { readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 
 /** Names the built program that tests start as a process; without it they start the source. */
 export const PROGRAM_VARIABLE = "TEST_PROGRAM";
 
 /** A module finds the files beside it by where it is. In a build it would be somewhere else. */
 const OWN_FOLDER = "import.meta.dir";
+const OWN_URL = "import.meta.url";
 const SOURCE = /\/(src|projections)\/.+\.tsx?$/;
 const THREAD = /new URL\("\.\/(\w+\.ts)", import\.meta\.url\)/g;
 
@@ -21,15 +23,19 @@ async function threadModules(root: string): Promise<readonly string[]> {
   return [...new Set(found.flat())];
 }
 
-const keepsItsFolder: Bun.BunPlugin = {
-  name: "keeps its folder",
-  setup(build) {
-    build.onLoad({ filter: SOURCE }, async ({ path, loader }) => {
-      const text = await readFile(path, "utf8");
-      return { contents: text.replaceAll(OWN_FOLDER, JSON.stringify(dirname(path))), loader };
-    });
-  },
-};
+/** A plugin by which modules find what is beside them; in `withUrl` threads, too, that they start. */
+function keepsItsPlace({ withUrl }: { readonly withUrl: boolean }): Bun.BunPlugin {
+  return {
+    name: "keeps its place",
+    setup(build) {
+      build.onLoad({ filter: SOURCE }, async ({ path, loader }) => {
+        const text = (await readFile(path, "utf8")).replaceAll(OWN_FOLDER, JSON.stringify(dirname(path)));
+        const url = JSON.stringify(pathToFileURL(path).href);
+        return { contents: withUrl ? text.replaceAll(OWN_URL, url) : text, loader };
+      });
+    },
+  };
+}
 
 /**
  * Builds the program of `root` into one executable file in `directory`, with its byte code, and answers its path. A start
@@ -47,7 +53,32 @@ export async function buildProgram(root: string, directory: string): Promise<str
     // All of them in one folder, where each finds the threads by the same relative path as in the source.
     naming: { entry: "[name].[ext]" },
     compile: { outfile: program },
-    plugins: [keepsItsFolder],
+    plugins: [keepsItsPlace({ withUrl: false })],
   });
   return program;
+}
+
+/**
+ * Builds each thread of the program of `root` into one file in `directory`, with its byte code, and answers the path of
+ * their list, for {@link THREADS_VARIABLE}. A thread from it takes half the processor time to load, and the services
+ * that tests start in their own processes have one each. Throws an AggregateError when one cannot be built.
+ */
+export async function buildThreads(root: string, directory: string): Promise<string> {
+  const modules = await threadModules(root);
+  await Bun.build({
+    entrypoints: [...modules],
+    target: "bun",
+    // The only format that has its byte code beside it.
+    format: "cjs",
+    bytecode: true,
+    sourcemap: "linked",
+    naming: { entry: "[name].[ext]" },
+    outdir: directory,
+    plugins: [keepsItsPlace({ withUrl: true })],
+  });
+  const built = (module: string) => join(directory, `${basename(module, ".ts")}.js`);
+  const list = join(directory, "threads.json");
+  const entries = modules.map((module) => [pathToFileURL(module).href, built(module)]);
+  await writeFile(list, JSON.stringify(Object.fromEntries(entries)));
+  return list;
 }

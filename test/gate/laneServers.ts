@@ -22,8 +22,11 @@ export function usesSharedServer(text: string): boolean {
   return /\b(testStores|eventStoreDb)\(/.test(text);
 }
 
-/** Each service of a test reads the whole log when it starts, and each file leaves thousands of events in it. */
-export const FILES_ON_A_SERVER_MAX = 4;
+/**
+ * Each service of a test reads the whole log when it starts, and each file leaves thousands of events in it; but a new
+ * server takes three seconds of a processor until it has compiled what every file asks of it.
+ */
+export const FILES_ON_A_SERVER_MAX = 8;
 
 /** Starts a server for one lane after another. */
 export type StartServer = () => Promise<Pick<OwnServer, "url" | "port" | "folder" | "process">>;

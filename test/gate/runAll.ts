@@ -3,7 +3,8 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { contractTable, coverageFaults, webhookFaults } from "./answerCoverage.ts";
 import { ANSWERS_FILE_VARIABLE, readAnswers, type SeenLine } from "./answerLog.ts";
-import { buildProgram, PROGRAM_VARIABLE } from "./buildProgram.ts";
+import { buildProgram, buildThreads, PROGRAM_VARIABLE } from "./buildProgram.ts";
+import { THREADS_VARIABLE } from "./builtThreads.ts";
 import { runCheckSteps } from "./checkSteps.ts";
 import { runTestFiles } from "./runTestFiles.ts";
 import { makeTemporaryDirectory } from "./temporaryDirectory.ts";
@@ -21,6 +22,18 @@ const SHORT_LIVED_SERVERS = {
   DOTNET_TieredPGO: "0",
   DOTNET_gcConcurrent: "0",
   DOTNET_EnableDiagnostics: "0",
+} as const;
+
+/**
+ * Settings of Bun for the tests and what they start, which also live for seconds: what it compiles a second and a third
+ * time has to have run ten times as often as by default.
+ */
+const SHORT_LIVED_PROCESSES = {
+  BUN_JSC_thresholdForJITAfterWarmUp: "3000",
+  BUN_JSC_thresholdForOptimizeAfterWarmUp: "10000",
+  BUN_JSC_thresholdForOptimizeAfterLongWarmUp: "10000",
+  BUN_JSC_thresholdForOptimizeSoon: "10000",
+  BUN_JSC_useFTLJIT: "0",
 } as const;
 
 function eventStoreDbLine({ ran, skipped }: TestReport["eventStoreDb"]): string {
@@ -51,7 +64,12 @@ await writeFile(answersFile, "");
 const files = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync({ cwd: ROOT })].sort();
 const lanes = availableParallelism() + LANES_MORE_THAN_CORES;
 const program = await buildProgram(ROOT, directory);
-const env = { [ANSWERS_FILE_VARIABLE]: answersFile, [PROGRAM_VARIABLE]: program };
+const env = {
+  ...SHORT_LIVED_PROCESSES,
+  [ANSWERS_FILE_VARIABLE]: answersFile,
+  [PROGRAM_VARIABLE]: program,
+  [THREADS_VARIABLE]: await buildThreads(ROOT, directory),
+};
 const diskDirectory = tmpdir();
 // Servers that files share are started by this process, others by those that it starts.
 Object.assign(process.env, SHORT_LIVED_SERVERS, { TMPDIR: makeTemporaryDirectory() });

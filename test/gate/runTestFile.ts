@@ -9,6 +9,8 @@ import { type FileRun, readFileReports, readTestCases, type TestCase } from "./t
 const TEST_MS_MAX = 60_000;
 /** Five times what the slowest file takes on two cores. A test that never yields ignores its own time limit. */
 const FILE_MS_MAX = 15 * 60_000;
+/** Starts the threads of services in a test's process from the build of a whole run. */
+const PRELOAD = join(import.meta.dir, "builtThreads.ts");
 /** What the helpers of a file that was killed get to notice it and to remove their folders. */
 const HELPERS_END_MS = 2_000;
 
@@ -90,7 +92,14 @@ async function runProcess(files: readonly string[], options: TestFileOptions): P
   const outputFile = join(directory, "output.txt");
   const reporter = ["--reporter=junit", `--reporter-outfile=${junitFile}`];
   const named = files.map((file) => `./${file}`);
-  const command = [process.execPath, "test", `--timeout=${TEST_MS_MAX}`, ...reporter, ...named];
+  const command = [
+    process.execPath,
+    "test",
+    `--preload=${PRELOAD}`,
+    `--timeout=${TEST_MS_MAX}`,
+    ...reporter,
+    ...named,
+  ];
   const startedAt = performance.now();
   const end = await runToEnd(command, outputFile, options);
   const seconds = (performance.now() - startedAt) / 1_000;

@@ -2,15 +2,19 @@
 const FOLDERS = [
   "adapters",
   "browser",
+  "cli",
   "commands",
   "contract",
   "domain",
   "events",
+  "examples",
   "http",
   "kernel",
   "projections",
   "readModels",
   "reactors",
+  "security",
+  "service",
   "smtp",
 ] as const;
 /** What changes the process for the files after it. */
