@@ -16,7 +16,7 @@ const NOT_RUN: Readonly<Record<string, number>> = {
   "docs/deployment.md": 5,
   "docs/eventstoredb.md": 2,
   "docs/getting-started.md": 1,
-  "docs/moving-over.md": 1,
+  "docs/moving-from-other-providers.md": 1,
   "docs/operations.md": 1,
   "docs/performance.md": 9,
   "docs/receiving-webhooks.md": 2,
