@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Dependencies } from "../../src/commands/dependencies.ts";
-import { registerWebhook } from "../../src/commands/webhook/manageWebhooks.ts";
+import { registerWebhook } from "../../src/commands/webhook/registerWebhook.ts";
 import { newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { openLog } from "../support/tenants.ts";

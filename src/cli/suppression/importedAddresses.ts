@@ -1,4 +1,4 @@
-import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/manageSuppressions.ts";
+import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
 import { parseJson } from "../../kernel/text/json.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";

@@ -1,4 +1,4 @@
-import { addSuppression } from "../../commands/suppression/manageSuppressions.ts";
+import { addSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";

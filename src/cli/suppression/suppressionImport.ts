@@ -1,5 +1,5 @@
 import { createReadStream } from "node:fs";
-import { addSuppression } from "../../commands/suppression/manageSuppressions.ts";
+import { addSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { bytesText, counted } from "../../kernel/text/readableNumbers.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, CommandFailure, type Option, refuse } from "../program/command.ts";

@@ -1,4 +1,4 @@
-import type { Suppression } from "../../commands/suppression/manageSuppressions.ts";
+import type { Suppression } from "../../commands/suppression/readSuppression.ts";
 import { suppressionsInLog } from "../../commands/suppression/suppressionsInLog.ts";
 import type { Command } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";

@@ -1,4 +1,4 @@
-import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/manageSuppressions.ts";
+import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { codePoints } from "../../kernel/text/textLength.ts";
 import { type Invocation, type Option, UsageError } from "../program/command.ts";
 

@@ -1,4 +1,4 @@
-import { removeSuppression } from "../../commands/suppression/manageSuppressions.ts";
+import { removeSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";

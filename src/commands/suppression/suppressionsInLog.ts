@@ -5,7 +5,7 @@ import {
   type LastSuppression,
   NOT_SUPPRESSED,
   type Suppression,
-} from "./manageSuppressions.ts";
+} from "./readSuppression.ts";
 
 /**
  * Who of a workspace must not get mail now, in the order in which they were suppressed first. Reads the log from its

@@ -6,7 +6,6 @@ import {
   type TemplateRefusal,
 } from "../../domain/template/decisions.ts";
 import type { TemplateEvent } from "../../domain/template/events.ts";
-import { findVersion, type Template, type TemplateVersion } from "../../domain/template/state.ts";
 import type { VariableDefinition } from "../../domain/template/variables.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
@@ -14,21 +13,9 @@ import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { templateAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { load, transact } from "../transact.ts";
+import { transact } from "../transact.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
-import { readVersionSource, type VersionSource } from "./compiledTemplateCache.ts";
-
-/** Whose template, and which. */
-export interface TemplateLocation {
-  readonly workspaceId: string;
-  readonly templateId: string;
-}
-
-/** A version with its source and its current status. */
-export interface VersionView {
-  readonly version: TemplateVersion;
-  readonly source: VersionSource;
-}
+import type { TemplateLocation } from "./readTemplate.ts";
 
 type State = Parameters<typeof createTemplate>[0];
 
@@ -111,35 +98,4 @@ export function archiveExistingTemplate(
 ): Promise<"archived" | "notFound"> {
   const at = rfc3339(context.at);
   return change(deps, templateId, (state) => archiveTemplate(state, workspaceId, at), context);
-}
-
-/** A template by its stream; null when there is none, also when it is another workspace's. */
-export async function readTemplate(
-  deps: Dependencies,
-  { workspaceId, templateId }: TemplateLocation,
-): Promise<Template | null> {
-  const since = await deps.templates.loaded(templateId);
-  const { state } = await load(deps.store, templateAggregate.of(templateId), since);
-  return state?.workspaceId === workspaceId ? state : null;
-}
-
-/** One version of a template with its source; null when there is none. */
-export async function readTemplateVersion(
-  deps: Dependencies,
-  location: TemplateLocation,
-  versionId: string,
-): Promise<VersionView | null> {
-  const template = await readTemplate(deps, location);
-  const version = template && findVersion(template, versionId);
-  return version && viewVersion(deps, location.templateId, version);
-}
-
-/** Adds the source to what a template knows of a version; null when the template was deleted since. */
-export async function viewVersion(
-  deps: Dependencies,
-  templateId: string,
-  version: TemplateVersion,
-): Promise<VersionView | null> {
-  const source = await readVersionSource(deps.store, templateId, version);
-  return source && { version, source };
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/manageSuppressions.ts";
+import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
 import { addressFaults, memberRules } from "../body/memberFaults.ts";

@@ -1,11 +1,10 @@
 import { listSuppressions, type SuppressionQuery } from "../../../projections/suppressions.ts";
+import { addSuppression, removeSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
 import {
-  addSuppression,
   readSuppression,
   readSuppressionAt,
-  removeSuppression,
   type Suppression,
-} from "../../commands/suppression/manageSuppressions.ts";
+} from "../../commands/suppression/readSuppression.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
 import { catchUpIfInTime, findPage, type ListSource, whenCaughtUp } from "../lists/caughtUpReads.ts";

@@ -8,11 +8,13 @@ import {
   draftTemplateVersion,
   newTemplate,
   publishTemplateVersion,
+} from "../../commands/template/manageTemplates.ts";
+import {
   readTemplate,
   readTemplateVersion,
   type TemplateLocation,
   type VersionView,
-} from "../../commands/template/manageTemplates.ts";
+} from "../../commands/template/readTemplate.ts";
 import { TEMPLATES_MAX } from "../../domain/template/decisions.ts";
 import type { Template, TemplateVersion } from "../../domain/template/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";

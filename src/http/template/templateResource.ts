@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import type { TemplateLocation, VersionView } from "../../commands/template/manageTemplates.ts";
+import type { TemplateLocation, VersionView } from "../../commands/template/readTemplate.ts";
 import { VARIABLE_TYPES } from "../../domain/template/variables.ts";
 import { answerJson } from "../body/answerJson.ts";
 import { AnyName, Closed, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";

@@ -1,7 +1,7 @@
 import { listTemplates } from "../../../projections/templates.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { deleteTemplate } from "../../commands/template/deleteTemplate.ts";
-import { type TemplateLocation, viewVersion } from "../../commands/template/manageTemplates.ts";
+import { type TemplateLocation, viewVersion } from "../../commands/template/readTemplate.ts";
 import { renderVersion } from "../../commands/template/renderForSend.ts";
 import { templateStatus } from "../../domain/template/state.ts";
 import { checkRules } from "../body/validation.ts";

@@ -4,11 +4,11 @@ import {
   disableWebhookEndpoint,
   type EndpointChange,
   enableWebhookEndpoint,
-  registerWebhook,
   rotateWebhookSecret,
-  testWebhookEndpoint,
   updateWebhookEndpoint,
-} from "../../commands/webhook/manageWebhooks.ts";
+} from "../../commands/webhook/changeWebhookEndpoint.ts";
+import { registerWebhook } from "../../commands/webhook/registerWebhook.ts";
+import { testWebhookEndpoint } from "../../commands/webhook/testWebhookEndpoint.ts";
 import { ENDPOINTS_MAX, OVERLAP_SECONDS_DEFAULT } from "../../domain/webhook/decisions.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";

@@ -1,6 +1,6 @@
 import { originOf, type WebhookDeliveryRow } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { disableFailedEndpoint, type FailureReason } from "../../commands/webhook/manageWebhooks.ts";
+import { disableFailedEndpoint, type FailureReason } from "../../commands/webhook/disableFailedEndpoint.ts";
 import {
   type ClaimedWebhook,
   claimWebhook,

@@ -4,7 +4,7 @@ import {
   misdatedWebhooks,
   type WebhookDeliveryRow,
 } from "../../../projections/webhookDeliveries/queries.ts";
-import { disableFailedEndpoint } from "../../commands/webhook/manageWebhooks.ts";
+import { disableFailedEndpoint } from "../../commands/webhook/disableFailedEndpoint.ts";
 import { expireWebhookLease, readWebhookDelivery } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import { FAILING_RULE } from "../../domain/webhook/failingEndpoints.ts";
 import { rfc3339 } from "../../kernel/time.ts";

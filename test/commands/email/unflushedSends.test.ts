@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
-import { addSuppression } from "../../../src/commands/suppression/manageSuppressions.ts";
+import { addSuppression } from "../../../src/commands/suppression/addOrRemoveSuppression.ts";
 import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import { type DeliveryWorld, deliveryWorld } from "../../reactors/email/deliveryFixtures.ts";

@@ -10,7 +10,10 @@ import { recordEmailFeedback } from "../../../src/commands/email/feedback/record
 import { readEmailState } from "../../../src/commands/email/readEmail.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { readErasure, requestPersonErasure } from "../../../src/commands/erasure/erasureRequests.ts";
-import { addSuppression, removeSuppression } from "../../../src/commands/suppression/manageSuppressions.ts";
+import {
+  addSuppression,
+  removeSuppression,
+} from "../../../src/commands/suppression/addOrRemoveSuppression.ts";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
 import { suppressionStream } from "../../../src/domain/suppression/events.ts";

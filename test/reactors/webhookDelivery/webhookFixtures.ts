@@ -6,10 +6,10 @@ import {
   deleteWebhookEndpoint,
   disableWebhookEndpoint,
   enableWebhookEndpoint,
-  registerWebhook,
-  testWebhookEndpoint,
   updateWebhookEndpoint,
-} from "../../../src/commands/webhook/manageWebhooks.ts";
+} from "../../../src/commands/webhook/changeWebhookEndpoint.ts";
+import { registerWebhook } from "../../../src/commands/webhook/registerWebhook.ts";
+import { testWebhookEndpoint } from "../../../src/commands/webhook/testWebhookEndpoint.ts";
 import {
   readWebhookHistory,
   redeliverWebhook,

@@ -1,7 +1,8 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
-import { NOTE_CHARACTERS_MAX, type Suppression } from "../../../commands/suppression/manageSuppressions.ts";
+import { NOTE_CHARACTERS_MAX } from "../../../commands/suppression/addOrRemoveSuppression.ts";
+import type { Suppression } from "../../../commands/suppression/readSuppression.ts";
 import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field, FilterForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";

@@ -3,10 +3,9 @@
 import {
   addSuppression,
   NOTE_CHARACTERS_MAX,
-  readSuppression,
   removeSuppression,
-  type Suppression,
-} from "../../../commands/suppression/manageSuppressions.ts";
+} from "../../../commands/suppression/addOrRemoveSuppression.ts";
+import { readSuppression, type Suppression } from "../../../commands/suppression/readSuppression.ts";
 import { SUPPRESSION_REASONS } from "../../../domain/suppression/events.ts";
 import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts";

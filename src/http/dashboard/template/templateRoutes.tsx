@@ -2,7 +2,7 @@
 
 import { listTemplates } from "../../../../projections/templates.ts";
 import { deleteTemplate } from "../../../commands/template/deleteTemplate.ts";
-import type { TemplateLocation } from "../../../commands/template/manageTemplates.ts";
+import type { TemplateLocation } from "../../../commands/template/readTemplate.ts";
 import { shownNameFault } from "../../../kernel/text/shownNameFault.ts";
 import { caughtUpPage } from "../../lists/caughtUpReads.ts";
 import { pageRequest } from "../../lists/cursorPaging.ts";

@@ -3,7 +3,7 @@
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { sendEmail } from "../../../commands/email/send/sendEmail.ts";
 import { compileVersion } from "../../../commands/template/compiledTemplateCache.ts";
-import type { TemplateLocation, VersionView } from "../../../commands/template/manageTemplates.ts";
+import type { TemplateLocation, VersionView } from "../../../commands/template/readTemplate.ts";
 import { renderVersion } from "../../../commands/template/renderForSend.ts";
 import { isUuid, newId } from "../../../kernel/ids.ts";
 import { checkBy } from "../../body/validation.ts";

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
-import type { VersionView } from "../../../commands/template/manageTemplates.ts";
+import type { VersionView } from "../../../commands/template/readTemplate.ts";
 import type { Template } from "../../../domain/template/state.ts";
 import type { VariableDefinition } from "../../../domain/template/variables.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";

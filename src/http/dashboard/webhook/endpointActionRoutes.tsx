@@ -6,8 +6,8 @@ import {
   disableWebhookEndpoint,
   enableWebhookEndpoint,
   rotateWebhookSecret,
-  testWebhookEndpoint,
-} from "../../../commands/webhook/manageWebhooks.ts";
+} from "../../../commands/webhook/changeWebhookEndpoint.ts";
+import { testWebhookEndpoint } from "../../../commands/webhook/testWebhookEndpoint.ts";
 import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../../kernel/time.ts";
 import { invalid, Problem } from "../../server/problem.ts";

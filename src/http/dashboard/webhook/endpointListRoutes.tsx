@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import { listWebhookEndpoints, type WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
-import { registerWebhook } from "../../../commands/webhook/manageWebhooks.ts";
+import { registerWebhook } from "../../../commands/webhook/registerWebhook.ts";
 import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { pageOf, pageRequest } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";

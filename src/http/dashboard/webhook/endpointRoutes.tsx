@@ -5,7 +5,10 @@ import {
   listWebhookDeliveries,
   webhookDelivery,
 } from "../../../../projections/webhookDeliveries/queries.ts";
-import { type EndpointChange, updateWebhookEndpoint } from "../../../commands/webhook/manageWebhooks.ts";
+import {
+  type EndpointChange,
+  updateWebhookEndpoint,
+} from "../../../commands/webhook/changeWebhookEndpoint.ts";
 import { isWebhookEventType } from "../../../domain/webhookEventTypes.ts";
 import { webhookDeliveryId } from "../../../kernel/ids.ts";
 import { findPage, scheduledRead, whenCaughtUp } from "../../lists/caughtUpReads.ts";

@@ -1,20 +1,10 @@
-import { suppress, unsuppress } from "../../domain/suppression/decisions.ts";
 import { suppressionCodec, suppressionStream } from "../../domain/suppression/events.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import type { EventStore, RecordedEvent } from "../../ports/eventStore.ts";
-import { suppressionAggregate } from "../aggregateDefinitions.ts";
-import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { transact } from "../transact.ts";
 
 const PAGE_EVENTS = 500;
-/** How often callers may suppress one recipient and let mail go again in a day. */
-const CHANGES_PER_DAY_MAX = 100;
-
-/** How long a note may be that somebody writes who suppresses by hand, in characters. */
-export const NOTE_CHARACTERS_MAX = 500;
 
 /** A recipient who must not get mail. */
 export interface Suppression {
@@ -68,7 +58,7 @@ export function followSuppression(last: LastSuppression, recorded: RecordedEvent
   }
 }
 
-async function readLast(store: EventStore, recipientHash: string): Promise<LastSuppression> {
+export async function readLast(store: EventStore, recipientHash: string): Promise<LastSuppression> {
   let last = NOT_SUPPRESSED;
   for (let from = 0; ; ) {
     const page = await store.read(suppressionStream(recipientHash), from, PAGE_EVENTS);
@@ -100,50 +90,4 @@ export async function readSuppressionAt(
     .reduce(followSuppression, NOT_SUPPRESSED);
   invariant(suppression, "a suppression that was listed is in its stream");
   return suppression;
-}
-
-export interface AddSuppression {
-  readonly workspaceId: string;
-  readonly address: Address;
-  readonly note: string | null;
-}
-
-/** Suppresses a recipient by hand. A repeat is no error: the first suppression stays as it is. */
-export async function addSuppression(
-  deps: Dependencies,
-  { workspaceId, address, note }: AddSuppression,
-  context: WorkspaceCommandContext,
-): Promise<{ readonly isNew: boolean; readonly suppression: Suppression }> {
-  const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
-  const salt = crypto.randomUUID();
-  const stored = { address: address.sent, salt, ...(note === null ? {} : { note }) };
-  const facts = { workspaceId, recipientHash, reason: "manual" };
-  const outcome = await transact(
-    deps.store,
-    {
-      ...suppressionAggregate.of(recipientHash),
-      changesPerDayMax: CHANGES_PER_DAY_MAX,
-    },
-    (state) => suppress(state, stored, facts),
-    context,
-  );
-  // The last one, lifted since or not: whoever was faster to remove it takes nothing from our answer.
-  const { suppression } = await readLast(deps.store, recipientHash);
-  invariant(suppression, "a recipient who was suppressed has a suppression");
-  return { isNew: outcome === "suppressed", suppression };
-}
-
-/** Lets mail to an address go again. */
-export function removeSuppression(
-  deps: Dependencies,
-  workspaceId: string,
-  address: Address,
-  context: WorkspaceCommandContext,
-) {
-  const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
-  const aggregate = {
-    ...suppressionAggregate.of(recipientHash),
-    changesPerDayMax: CHANGES_PER_DAY_MAX - CHANGES_KEPT_FOR_STOPPING,
-  };
-  return transact(deps.store, aggregate, unsuppress, context);
 }

@@ -1,0 +1,61 @@
+import { suppress, unsuppress } from "../../domain/suppression/decisions.ts";
+import { invariant } from "../../kernel/assert.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { Address } from "../../kernel/text/emailAddress.ts";
+import { suppressionAggregate } from "../aggregateDefinitions.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { transact } from "../transact.ts";
+import { readLast, type Suppression } from "./readSuppression.ts";
+
+/** How often callers may suppress one recipient and let mail go again in a day. */
+const CHANGES_PER_DAY_MAX = 100;
+
+/** How long a note may be that somebody writes who suppresses by hand, in characters. */
+export const NOTE_CHARACTERS_MAX = 500;
+
+export interface AddSuppression {
+  readonly workspaceId: string;
+  readonly address: Address;
+  readonly note: string | null;
+}
+
+/** Suppresses a recipient by hand. A repeat is no error: the first suppression stays as it is. */
+export async function addSuppression(
+  deps: Dependencies,
+  { workspaceId, address, note }: AddSuppression,
+  context: WorkspaceCommandContext,
+): Promise<{ readonly isNew: boolean; readonly suppression: Suppression }> {
+  const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
+  const salt = crypto.randomUUID();
+  const stored = { address: address.sent, salt, ...(note === null ? {} : { note }) };
+  const facts = { workspaceId, recipientHash, reason: "manual" };
+  const outcome = await transact(
+    deps.store,
+    {
+      ...suppressionAggregate.of(recipientHash),
+      changesPerDayMax: CHANGES_PER_DAY_MAX,
+    },
+    (state) => suppress(state, stored, facts),
+    context,
+  );
+  // The last one, lifted since or not: whoever was faster to remove it takes nothing from our answer.
+  const { suppression } = await readLast(deps.store, recipientHash);
+  invariant(suppression, "a recipient who was suppressed has a suppression");
+  return { isNew: outcome === "suppressed", suppression };
+}
+
+/** Lets mail to an address go again. */
+export function removeSuppression(
+  deps: Dependencies,
+  workspaceId: string,
+  address: Address,
+  context: WorkspaceCommandContext,
+) {
+  const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
+  const aggregate = {
+    ...suppressionAggregate.of(recipientHash),
+    changesPerDayMax: CHANGES_PER_DAY_MAX - CHANGES_KEPT_FOR_STOPPING,
+  };
+  return transact(deps.store, aggregate, unsuppress, context);
+}

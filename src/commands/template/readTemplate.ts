@@ -1,0 +1,48 @@
+import { findVersion, type Template, type TemplateVersion } from "../../domain/template/state.ts";
+import { templateAggregate } from "../aggregateDefinitions.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { load } from "../transact.ts";
+import { readVersionSource, type VersionSource } from "./compiledTemplateCache.ts";
+
+/** Whose template, and which. */
+export interface TemplateLocation {
+  readonly workspaceId: string;
+  readonly templateId: string;
+}
+
+/** A version with its source and its current status. */
+export interface VersionView {
+  readonly version: TemplateVersion;
+  readonly source: VersionSource;
+}
+
+/** A template by its stream; null when there is none, also when it is another workspace's. */
+export async function readTemplate(
+  deps: Dependencies,
+  { workspaceId, templateId }: TemplateLocation,
+): Promise<Template | null> {
+  const since = await deps.templates.loaded(templateId);
+  const { state } = await load(deps.store, templateAggregate.of(templateId), since);
+  return state?.workspaceId === workspaceId ? state : null;
+}
+
+/** One version of a template with its source; null when there is none. */
+export async function readTemplateVersion(
+  deps: Dependencies,
+  location: TemplateLocation,
+  versionId: string,
+): Promise<VersionView | null> {
+  const template = await readTemplate(deps, location);
+  const version = template && findVersion(template, versionId);
+  return version && viewVersion(deps, location.templateId, version);
+}
+
+/** Adds the source to what a template knows of a version; null when the template was deleted since. */
+export async function viewVersion(
+  deps: Dependencies,
+  templateId: string,
+  version: TemplateVersion,
+): Promise<VersionView | null> {
+  const source = await readVersionSource(deps.store, templateId, version);
+  return source && { version, source };
+}

@@ -1,0 +1,51 @@
+import { randomBytes } from "node:crypto";
+import { registerEndpoint } from "../../domain/webhook/decisions.ts";
+import type { WebhookEndpoint } from "../../domain/webhook/state.ts";
+import { webhookSecretText } from "../../kernel/crypto/webhookSignature.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import { newId } from "../../kernel/ids.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { type EndpointDependencies, transactEndpoints } from "./transactEndpoints.ts";
+
+/** How long a signing secret is. */
+export const SECRET_BYTES = 32;
+
+export interface RegisterWebhook extends Pick<WebhookEndpoint, "url" | "description" | "eventTypes"> {
+  readonly workspaceId: string;
+  readonly context: WorkspaceCommandContext;
+}
+
+export type RegisterOutcome =
+  | { readonly kind: "registered"; readonly id: string; readonly secret: string; readonly createdAt: string }
+  | { readonly kind: "alreadyExists" | "limitReached" };
+
+/**
+ * Registers an endpoint with a fresh signing secret (Standard Webhooks: `whsec_` and base64), which this
+ * answer alone carries. Two endpoints of a workspace cannot have one destination: its stream's expected
+ * revision sees to that.
+ */
+export async function registerWebhook(
+  deps: EndpointDependencies & Pick<Dependencies, "keys">,
+  register: RegisterWebhook,
+): Promise<RegisterOutcome> {
+  const { workspaceId, url, description, eventTypes, context } = register;
+  const id = newId();
+  const secret = randomBytes(SECRET_BYTES);
+  const endpoint = {
+    endpointId: id,
+    workspaceId,
+    url,
+    description,
+    eventTypes: eventTypes === null ? null : [...eventTypes],
+    sealedSecret: deps.keys.encryptSecret(secret, { workspaceId, endpointId: id }),
+  };
+  const outcome = await transactEndpoints(
+    deps,
+    workspaceId,
+    (state) => registerEndpoint(state, endpoint),
+    context,
+  );
+  if (outcome !== "registered") return { kind: outcome };
+  return { kind: "registered", id, secret: webhookSecretText(secret), createdAt: rfc3339(context.at) };
+}

@@ -1,0 +1,50 @@
+import { type EndpointRefusal, requestTest } from "../../domain/webhook/decisions.ts";
+import { webhooksStream } from "../../domain/webhook/events.ts";
+import { invariant } from "../../kernel/assert.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import { webhookDeliveryId } from "../../kernel/ids.ts";
+import { changeRateLimit } from "../changeRateLimit.ts";
+import { Contention, queueStreamWrite } from "../streamWriteQueue.ts";
+import { toNewEvents } from "../transact.ts";
+import type { EndpointDependencies, EndpointName } from "./transactEndpoints.ts";
+
+/**
+ * How often callers may test the endpoints of one workspace in a day: tests are events in the stream of its endpoints.
+ */
+const TESTS_PER_DAY_MAX = 1_000;
+
+export type TestOutcome =
+  | { readonly kind: "requested"; readonly deliveryId: string }
+  | { readonly kind: "disabled" | EndpointRefusal };
+
+/**
+ * Sends a test event to one endpoint. Answers the id of its delivery. Throws `ChangeRateError` when it is one test too
+ * many; changes are counted apart, so that an endpoint can still be disabled then.
+ */
+export async function testWebhookEndpoint(
+  deps: EndpointDependencies,
+  { workspaceId, endpointId }: EndpointName,
+  context: WorkspaceCommandContext,
+): Promise<TestOutcome> {
+  const { endpoints } = await deps.webhooks.get(workspaceId);
+  const { outcome, events } = requestTest({ endpoints }, endpointId);
+  if (outcome !== "requested") return { kind: outcome };
+  const stream = webhooksStream(workspaceId);
+  const rate = changeRateLimit(deps.store, `${stream} tests`, context, TESTS_PER_DAY_MAX);
+  return queueStreamWrite(deps.store, stream, async () => {
+    rate.check();
+    // Each test is news, whatever else happens to the endpoint meanwhile: only the place in the stream is contended.
+    const contention = new Contention(stream);
+    for (;;) {
+      const [event] = toNewEvents(events, context);
+      invariant(event, "one event in, one event out");
+      const revision = (await deps.store.lastRevision(stream)) ?? "noStream";
+      const result = await deps.store.append(stream, [event], revision);
+      if (result.outcome === "appended") {
+        rate.count();
+        return { kind: "requested", deliveryId: webhookDeliveryId(event.id, endpointId) };
+      }
+      await contention.lost();
+    }
+  });
+}
