@@ -10,6 +10,7 @@ import { fieldOf } from "../../../src/http/dashboard/frame/formBody.ts";
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>' onfocus='alert(1)`;
 
 const CONTEXT = {
+  path: HOSTILE,
   to: (path: string) => path,
   formToken: HOSTILE,
   query: new URLSearchParams({ cursor: HOSTILE }),
@@ -28,12 +29,7 @@ const everyComponent = {
   Select: <Select name="a" label={HOSTILE} value="b" options={[{ value: HOSTILE, label: HOSTILE }]} />,
   CheckBox: <CheckBox name="a" value={HOSTILE} label={HOSTILE} />,
   Confirmation: (
-    <>
-      {
-        confirmationPage(CONTEXT, { title: HOSTILE, above: [], action: "/x", verb: HOSTILE, text: HOSTILE })
-          .body
-      }
-    </>
+    <>{confirmationPage(CONTEXT, { title: HOSTILE, above: [], verb: HOSTILE, text: HOSTILE }).body}</>
   ),
   RowTable: (
     <RowTable

@@ -23,7 +23,6 @@ import { type DashboardRoute, get, type Page, type PageContext, post } from "../
 import { fieldOf } from "../frame/formBody.ts";
 import { formFaults } from "../frame/formFaults.ts";
 import { afterCursor } from "../frame/listCursor.ts";
-import { seeOther } from "../frame/notices.ts";
 import { API_KEYS, type ApiKeyJson, apiKeyListPage, apiKeyPage, newKeyPage } from "./apiKeyPage.tsx";
 import { FIELD_TIME_CHARACTERS, type NewApiKeyForm, newApiKeyPage } from "./newApiKeyPage.tsx";
 
@@ -132,7 +131,6 @@ function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
       return confirmationPage(context, {
         title: `Rotate ${name}`,
         above: [...API_KEYS, { path: `${PATH}/${id}`, title: name }],
-        action: `${PATH}/${id}/rotate`,
         verb: "Rotate",
         text: (
           <>
@@ -196,7 +194,7 @@ function revocationRoutes(options: DashboardOptions): readonly DashboardRoute[] 
       const withChildren = context.form.get("with_children") === "true";
       await revokeOnRequest(options, { id, withChildren }, context.commandContext());
       await catchUpIfInTime(options.readModel("api-keys"));
-      return seeOther(context.to(PATH), `${name} opens nothing any more.`);
+      return context.seeOther(PATH, `${name} opens nothing any more.`);
     }),
   ];
 }
@@ -205,7 +203,6 @@ function revocationPage(context: PageContext, { id, name }: ApiKeyJson, children
   return confirmationPage(context, {
     title: `Revoke ${name}`,
     above: [...API_KEYS, { path: `${PATH}/${id}`, title: name }],
-    action: `${PATH}/${id}/revoke`,
     verb: "Revoke",
     isDangerous: true,
     text: (

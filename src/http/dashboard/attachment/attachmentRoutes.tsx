@@ -20,7 +20,6 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { sentence } from "../frame/formFaults.ts";
 import { afterCursor } from "../frame/listCursor.ts";
-import { seeOther } from "../frame/notices.ts";
 import { catchUp, messagesOf } from "../message/loadMessageRows.ts";
 import { downloadResponse } from "../message/messageFileResponses.ts";
 import { ATTACHMENTS_PATH, AttachmentList, AttachmentPage } from "./attachmentPages.tsx";
@@ -50,7 +49,7 @@ export function attachmentRoutes(options: Options): readonly DashboardRoute[] {
       const { id, upload } = await uploadOf(options, context);
       await deleteAttachment(options.deps, id, context.commandContext());
       await catchUpIfInTime(options.readModel("attachments"));
-      return seeOther(context.to(ATTACHMENTS_PATH), `${upload.filename ?? "The upload"} was deleted.`);
+      return context.seeOther(ATTACHMENTS_PATH, `${upload.filename ?? "The upload"} was deleted.`);
     }),
   ];
 }
@@ -69,15 +68,12 @@ async function upload({ deps, readModel }: Options, context: PageContext): Promi
       context: context.commandContext(),
     });
     if (outcome.kind === "refused")
-      return seeOther(context.to(ATTACHMENTS_PATH), `It was not taken: ${sentence(outcome.message)}`);
+      return context.seeOther(ATTACHMENTS_PATH, `It was not taken: ${sentence(outcome.message)}`);
     await catchUpIfInTime(readModel("attachments"));
-    return seeOther(
-      context.to(`${ATTACHMENTS_PATH}/${outcome.id}`),
-      "The file was taken, and is being checked.",
-    );
+    return context.seeOther(`${ATTACHMENTS_PATH}/${outcome.id}`, "The file was taken, and is being checked.");
   } catch (error) {
     if (!(error instanceof Problem) || error.status >= 500) throw error;
-    return seeOther(context.to(ATTACHMENTS_PATH), `It was not taken: ${sentence(error.message)}`);
+    return context.seeOther(ATTACHMENTS_PATH, `It was not taken: ${sentence(error.message)}`);
   } finally {
     await file.close();
   }
@@ -177,7 +173,6 @@ function deletionPage(context: PageContext, { id, upload }: Upload): Page {
   return confirmationPage(context, {
     title: `Delete ${name}`,
     above: [...ABOVE, { path: at, title: name }],
-    action: `${at}/delete`,
     verb: "Delete",
     isDangerous: true,
     text: (

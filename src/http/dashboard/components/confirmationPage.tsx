@@ -3,15 +3,13 @@ import type { Child } from "hono/jsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { PostForm } from "./form.tsx";
 
-/** A question before something is done. */
+/** A question before something is done: the form is sent to the path of its page. */
 export interface Confirmation {
   readonly title: string;
   /** What is asked; the title with a question mark unless given. */
   readonly question?: string;
   /** Pages above this one: not doing it leads to the last of them. */
   readonly above: NonNullable<Page["above"]>;
-  /** The path that it is done at, below the dashboard's. */
-  readonly action: string;
   /** The word on the button: the verb of the question. */
   readonly verb: string;
   readonly isDangerous?: boolean;
@@ -24,17 +22,17 @@ export interface Confirmation {
  * a dialog: link to it with `<a href=… data-dialog>`.
  */
 export function confirmationPage(
-  context: Pick<PageContext, "to" | "formToken">,
+  context: Pick<PageContext, "to" | "path" | "formToken">,
   confirmation: Confirmation,
 ): Page {
-  const { title, question = `${title}?`, above, action, verb, isDangerous, text } = confirmation;
+  const { title, question = `${title}?`, above, verb, isDangerous, text } = confirmation;
   return {
     title,
     above,
     body: (
       <section class="confirmation">
         <h1>{question}</h1>
-        <PostForm context={context} action={action}>
+        <PostForm context={context} action={context.path}>
           {text}
           <p class="actions">
             <button type="submit" class={isDangerous ? "danger" : "primary"}>

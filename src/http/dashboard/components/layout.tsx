@@ -55,15 +55,13 @@ const PAGE_FILES = ["dashboard.css", "htmx.js", "hx-sse.js", "dashboard.js"] as 
 interface LayoutProps {
   readonly context: PageContext;
   readonly page: Page;
-  /** The page's own path, below the dashboard's. */
-  readonly path: string;
   /** What became of the form that has led here. */
   readonly notice: string | null;
   readonly assets: Assets;
 }
 
 /** A page within the frame that all pages share. */
-export const Layout: FC<LayoutProps> = ({ context, page, path, notice, assets }) => (
+export const Layout: FC<LayoutProps> = ({ context, page, notice, assets }) => (
   <Document
     title={page.title}
     assets={assets}
@@ -74,9 +72,9 @@ export const Layout: FC<LayoutProps> = ({ context, page, path, notice, assets })
       Skip to the content
     </a>
     <div class="frame">
-      <SideBar context={context} path={path} />
+      <SideBar context={context} />
       <main id="content" class={page.isWide ? "wide" : ""} tabindex={-1}>
-        <SessionEnded to={context.to} href={addressOf(context, path)} />
+        <SessionEnded to={context.to} href={addressOf(context)} />
         <Above context={context} page={page} />
         {context.mail === "live" ? null : (
           <p class="notice test-mail">
@@ -108,7 +106,7 @@ export const Layout: FC<LayoutProps> = ({ context, page, path, notice, assets })
 );
 
 /** Where a person gets this page again; what a form was answered with cannot be asked for. */
-function addressOf({ request, query, to }: PageContext, path: string): string {
+function addressOf({ request, path, query, to }: PageContext): string {
   if (request.method !== "GET") return to(sectionOf(path)?.path ?? "/");
   return to(path) + (query.size === 0 ? "" : `?${query}`);
 }
@@ -127,7 +125,7 @@ const Above: FC<{ readonly context: PageContext; readonly page: Page }> = ({
     </nav>
   );
 
-const SideBar: FC<{ readonly context: PageContext; readonly path: string }> = ({ context, path }) => (
+const SideBar: FC<{ readonly context: PageContext }> = ({ context }) => (
   <header class="side">
     <a class="brand" href={context.to("/")}>
       <Mark />
@@ -139,7 +137,7 @@ const SideBar: FC<{ readonly context: PageContext; readonly path: string }> = ({
     </p>
     <nav aria-label="Pages">
       {NAVIGATION.map((group) => (
-        <Group context={context} group={group} current={sectionOf(path)} />
+        <Group context={context} group={group} current={sectionOf(context.path)} />
       ))}
     </nav>
     <div class="side-end">

@@ -10,7 +10,6 @@ import { type DashboardRoute, get, type Page, type PageContext, post } from "../
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { afterCursor } from "../frame/listCursor.ts";
-import { seeOther } from "../frame/notices.ts";
 import { ERASURES_PATH, ErasureList, ErasurePage, NewErasure } from "./erasurePages.tsx";
 
 const PAGE_ITEMS = 50;
@@ -30,7 +29,7 @@ export function erasureRoutes(options: Options): readonly DashboardRoute[] {
         const address = parseAddress(text);
         if ("invalid" in address) throw invalid("/address", address.invalid);
         const id = await requestPersonErasure(deps, address, context.commandContext());
-        return seeOther(context.to(`${ERASURES_PATH}/${id}`));
+        return context.seeOther(`${ERASURES_PATH}/${id}`);
       } catch (error) {
         return newPage(context, text, formFaults(error));
       }

@@ -13,6 +13,8 @@ export const DASHBOARD_PATH = "/dashboard";
 /** One request of somebody who is logged in, as a page sees it. */
 export interface PageContext {
   readonly request: Request;
+  /** The path that was asked for, below {@link DASHBOARD_PATH}. */
+  readonly path: string;
   /** The variable parts of the path, by name. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
@@ -36,6 +38,8 @@ export interface PageContext {
   to(path: string): string;
   /** The address of anything else of the service: `outside("/docs")`. */
   outside(path: string): string;
+  /** Leads the browser on to a page of the dashboard; after a form, with the sentence that says there what has happened. */
+  seeOther(path: string, notice?: string): Response;
   /** The command context of this request: its actor is the session's key. */
   commandContext(): WorkspaceCommandContext;
 }

@@ -116,12 +116,13 @@ async function answerRequest(frame: Frame, request: Request): Promise<Response> 
   const context = await pageContextOf(frame, request, {
     ...loggedIn,
     url,
+    path,
     params: "route" in found ? found.params : {},
   });
-  requestContext.problemPage = (problem) => problemPage(frame, request, problem, { context, path });
+  requestContext.problemPage = (problem) => problemPage(frame, request, problem, context);
   if (!("route" in found)) throw noSuchPage(request, found.methods);
   await admit(frame, request, context, found.route);
-  return answerPage(frame, context, { path, route: found.route });
+  return answerPage(frame, context, found.route);
 }
 
 /** What is answered to anybody: files, and the log-in. Null for everything else. */
@@ -189,19 +190,22 @@ function toLogIn(frame: Frame, request: Request, url: URL): Response {
 
 interface Asking extends LoggedIn {
   readonly url: URL;
+  readonly path: string;
   readonly params: PageContext["params"];
 }
 
 async function pageContextOf(frame: Frame, request: Request, asking: Asking): Promise<PageContext> {
   const { deps, basePath, home, sessions } = frame;
-  const { session, principal: key, url, params } = asking;
+  const { session, principal: key, url, path, params } = asking;
   const isTest = key.isTest || session.showsTest === true;
   const principal = { ...key, isTest };
   requestContextOf(request).principal = principal;
   const { workspaceId, scopes } = principal;
+  const to = (below: string) => (below === "/" ? home : home + below);
   const [workspace, build] = await Promise.all([deps.workspaces.get(workspaceId), frame.readModelBuild()]);
   return {
     request,
+    path,
     params,
     query: url.searchParams,
     form: new URLSearchParams(),
@@ -213,8 +217,9 @@ async function pageContextOf(frame: Frame, request: Request, asking: Asking): Pr
     workspaceName: workspace?.name ?? workspaceId,
     readModelBuild: build,
     may: (scope) => scopes.has(scope),
-    to: (path) => (path === "/" ? home : home + path),
-    outside: (path) => basePath + path,
+    to,
+    outside: (below) => basePath + below,
+    seeOther: (below, notice) => seeOther(to(below), notice),
     commandContext: () => commandContextOf(request, deps),
   };
 }
@@ -243,11 +248,6 @@ async function admit(
   if (request.method === "GET") beginRead(request, workspaceId);
 }
 
-interface Answering {
-  readonly path: string;
-  readonly route: DashboardRoute;
-}
-
 /** The context with its form, once it is clear that this session has made it. Throws for any other. */
 async function provenForm(frame: Frame, context: PageContext, route: DashboardRoute): Promise<PageContext> {
   const { request, query, formToken } = context;
@@ -262,13 +262,13 @@ async function provenForm(frame: Frame, context: PageContext, route: DashboardRo
   });
 }
 
-async function answerPage(frame: Frame, context: PageContext, { path, route }: Answering): Promise<Response> {
+async function answerPage(frame: Frame, context: PageContext, route: DashboardRoute): Promise<Response> {
   const { request, session } = context;
   const asked = route.method === "POST" ? await provenForm(frame, context, route) : context;
   const answer = await route.answer(asked);
   const notice = frame.notices.take(request, session);
   const response =
-    answer instanceof Response ? answer : pageResponse(frame, context, { page: answer, path, notice });
+    answer instanceof Response ? answer : pageResponse(frame, context, { page: answer, notice });
   const left = noticeOf(response);
   const cookies = [
     // A route that has made the session's cookie anew knows better.
@@ -282,16 +282,15 @@ async function answerPage(frame: Frame, context: PageContext, { path, route }: A
 
 interface Shown {
   readonly page: Page;
-  readonly path: string;
   readonly notice: string | null;
 }
 
-function pageResponse(frame: Frame, context: PageContext, { page, path, notice }: Shown): Response {
+function pageResponse(frame: Frame, context: PageContext, { page, notice }: Shown): Response {
   // Where a script asks for a page to show it in a dialog, the page around it is there already.
   const isPart = context.request.headers.has("hx-request");
   const html = isPart
     ? String(page.body)
-    : `<!doctype html>${<Layout context={context} page={page} path={path} notice={notice} assets={frame.assets} />}`;
+    : `<!doctype html>${<Layout context={context} page={page} notice={notice} assets={frame.assets} />}`;
   return htmlResponse(html, page.status ?? 200, { vary: "HX-Request" });
 }
 
@@ -300,25 +299,25 @@ function problemPage(
   frame: Frame,
   request: Request,
   problem: Problem,
-  asking: { readonly context: PageContext; readonly path: string } | null,
+  context: PageContext | null,
 ): Response {
   const { requestId } = requestContextOf(request);
   // What cannot be shown for that reason is no fault: the layout says how far it is.
-  const isNotBuilt = problem.options.unavailable === true && asking?.context.readModelBuild != null;
-  const title = isNotBuilt ? (sectionOf(asking.path)?.title ?? "Not there yet") : problemTitle(problem);
+  const isNotBuilt = problem.options.unavailable === true && context?.readModelBuild != null;
+  const title = isNotBuilt ? (sectionOf(context.path)?.title ?? "Not there yet") : problemTitle(problem);
   const body = isNotBuilt ? (
     <NotBuiltYet isChange={request.method !== "GET"} />
   ) : (
     <ProblemBody problem={problem} requestId={requestId} homeAt={frame.home} />
   );
   const html =
-    asking === null ? (
+    context === null ? (
       <BarePage title={title} assets={frame.assets} assetsAt={`${frame.home}/assets/`}>
         {body}
       </BarePage>
     ) : (
       <Layout
-        context={asking.context}
+        context={context}
         page={{
           title,
           isWithoutRows: isNotBuilt,
@@ -329,7 +328,6 @@ function problemPage(
             </>
           ),
         }}
-        path={asking.path}
         notice={null}
         assets={frame.assets}
       />

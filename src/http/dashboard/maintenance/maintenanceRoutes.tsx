@@ -4,7 +4,6 @@ import { Problem } from "../../server/problem.ts";
 import { SealPage, type ShownSeal } from "../audit/sealPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { seeOther } from "../frame/notices.ts";
 import { maintenanceStream } from "./maintenanceProgress.tsx";
 import type { EndedTask, MaintenanceKind, MaintenanceTask, ReadModelState } from "./maintenanceTasks.ts";
 import { ReadModelPage } from "./readModelPage.tsx";
@@ -21,10 +20,7 @@ export function maintenanceRoutes(options: Options): readonly DashboardRoute[] {
   const start = (context: PageContext, task: MaintenanceTask, path: string) => {
     requireOperator(context);
     const hasBegun = options.maintenance.start(task);
-    return seeOther(
-      context.to(path),
-      hasBegun ? undefined : "Something else is under way: wait for its end.",
-    );
+    return context.seeOther(path, hasBegun ? undefined : "Something else is under way: wait for its end.");
   };
   const startOnReadModels = async (context: PageContext, kind: MaintenanceKind) =>
     start(context, { kind, readModels: await namedReadModels(options, context) }, READ_MODELS);
@@ -40,7 +36,7 @@ export function maintenanceRoutes(options: Options): readonly DashboardRoute[] {
       requireOperator(context);
       await options.maintenance.cancel();
       const path = context.form.get("path") === SEALS ? SEALS : READ_MODELS;
-      return seeOther(context.to(path), "It was given up: nothing has changed.");
+      return context.seeOther(path, "It was given up: nothing has changed.");
     }),
   ];
 }

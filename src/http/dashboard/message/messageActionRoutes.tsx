@@ -12,7 +12,6 @@ import { confirmationPage } from "../components/confirmationPage.tsx";
 import { Field } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { seeOther } from "../frame/notices.ts";
 import { messageOf } from "./messageRoutes.tsx";
 import { sendAgain } from "./sendAgain.ts";
 import { refusalText } from "./sendAgainRefusal.ts";
@@ -68,7 +67,6 @@ function askSendAgain(
     title: "Send again",
     question: "Send this message again?",
     above: aboveAction(view),
-    action: `/messages/${view.id}/send-again`,
     verb: "Send again",
     text: (
       <>
@@ -113,7 +111,7 @@ async function doSendAgain({ deps }: Options, context: PageContext): Promise<Pag
     return askSendAgain(context, view, { to, ...fresh, fault: refusalText(outcome) });
   }
   const { id } = outcome.receipt;
-  return seeOther(context.to(`/messages/${id}`), "This is the new message: the content was sent again.");
+  return context.seeOther(`/messages/${id}`, "This is the new message: the content was sent again.");
 }
 
 function askCancel(context: PageContext, view: EmailView): Page {
@@ -121,7 +119,6 @@ function askCancel(context: PageContext, view: EmailView): Page {
     title: "Cancel",
     question: "Cancel this message?",
     above: aboveAction(view),
-    action: `/messages/${view.id}/cancel`,
     verb: "Cancel the message",
     isDangerous: true,
     text: <p>It is not sent, and cannot be un-canceled; its content can be sent again as a new message.</p>,
@@ -136,7 +133,7 @@ async function doCancel({ deps }: Options, context: PageContext): Promise<Respon
     outcome === "notCancelable"
       ? "It could not be canceled: a worker has it, or it has ended."
       : "The message was canceled.";
-  return seeOther(context.to(`/messages/${id}`), notice);
+  return context.seeOther(`/messages/${id}`, notice);
 }
 
 function askErase(context: PageContext, view: EmailView): Page {
@@ -145,7 +142,6 @@ function askErase(context: PageContext, view: EmailView): Page {
     title: "Erase content",
     question: "Erase the content of this message?",
     above: aboveAction(view),
-    action: `/messages/${view.id}/erase`,
     verb: "Erase for good",
     isDangerous: true,
     text: (
@@ -167,7 +163,7 @@ async function doErase({ deps }: Options, context: PageContext): Promise<Respons
     outcome === "afterClaim"
       ? "A worker is at the message: its content is erased when the attempt has ended."
       : "The content was erased.";
-  return seeOther(context.to(`/messages/${id}`), notice);
+  return context.seeOther(`/messages/${id}`, notice);
 }
 
 async function doTryNow({ deps }: Options, context: PageContext): Promise<Response> {
@@ -175,5 +171,5 @@ async function doTryNow({ deps }: Options, context: PageContext): Promise<Respon
   const { outcome } = await resumeEmail(deps.store, id, context.commandContext());
   const notice =
     outcome === "resumed" ? "It is due now and goes next." : "It does not wait for a time any more.";
-  return seeOther(context.to(`/messages/${id}`), notice);
+  return context.seeOther(`/messages/${id}`, notice);
 }

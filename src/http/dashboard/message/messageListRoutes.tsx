@@ -65,7 +65,7 @@ async function showList(options: DashboardOptions, context: PageContext): Promis
   const { query, principal } = context;
   if (query.has("words")) return seeOther(listAddress(context, searchText(wordsOfForm(query))));
   const search = parseSearch(query.get("q") ?? "");
-  if (search.id !== null) return seeOther(context.to(`/messages/${search.id}`));
+  if (search.id !== null) return context.seeOther(`/messages/${search.id}`);
   const cursor = query.get("cursor");
   // Before the rows are read: what happens in between is announced twice rather than never.
   const stream = await messagesStream(options, context);
@@ -165,7 +165,6 @@ function confirmSendAgain(source: ListSource, context: PageContext): Page {
     title: "Send all again",
     question: "Send all that match again?",
     above: [{ path: `/messages?${new URLSearchParams({ q: text })}`, title: "Messages" }],
-    action: "/messages/send-again",
     verb: "Send again",
     isDangerous: true,
     text: (

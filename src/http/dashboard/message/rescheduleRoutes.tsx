@@ -8,7 +8,6 @@ import { confirmationPage } from "../components/confirmationPage.tsx";
 import { Field } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { seeOther } from "../frame/notices.ts";
 import { aboveAction, reachable } from "./messageActionRoutes.tsx";
 
 type Options = Pick<DashboardOptions, "deps">;
@@ -44,7 +43,6 @@ function askTime(context: PageContext, view: EmailView, { time, fault }: Typed):
     title: "Reschedule",
     question: "Send this message at another time?",
     above: aboveAction(view),
-    action: `/messages/${view.id}/reschedule`,
     verb: "Reschedule",
     text: (
       <Field
@@ -81,8 +79,8 @@ async function moved({ deps }: Options, context: PageContext, id: string, at: Ep
     at > commandContext.at
       ? `It goes at ${fieldTime(at).replace("T", " ")} UTC.`
       : "It is due now and goes next.";
-  return seeOther(
-    context.to(`/messages/${id}`),
+  return context.seeOther(
+    `/messages/${id}`,
     outcome === "rescheduled"
       ? notice
       : "It is not scheduled any more: its delivery has begun, or it has ended.",

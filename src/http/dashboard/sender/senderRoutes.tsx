@@ -18,7 +18,6 @@ import { type DashboardRoute, get, type Page, type PageContext, post } from "../
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { afterCursor } from "../frame/listCursor.ts";
-import { seeOther } from "../frame/notices.ts";
 import { MailRecordsPage } from "./mailRecordsPage.tsx";
 import { type AddSenderForm, nameOf, SenderList } from "./senderListPage.tsx";
 import { SenderPage } from "./senderPage.tsx";
@@ -66,7 +65,7 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
           renamed: `${name} was there already: it has another display name now.`,
           alreadyAdded: `${name} was there already.`,
         }[added.outcome];
-        return seeOther(context.to(`${PATH}/${added.id}`), notice);
+        return context.seeOther(`${PATH}/${added.id}`, notice);
       } catch (error) {
         const faults = formFaults(error, (member) =>
           member === "address" || member === "domain" ? "name" : member,
@@ -160,7 +159,7 @@ function verificationRoutes(options: DashboardOptions): readonly DashboardRoute[
       const { verifiedBy } = (await existingSender(deps, context.workspaceId, id)).sender;
       const notice =
         verifiedBy === null ? `A link is on its way to ${sender.name}.` : `${sender.name} is verified.`;
-      return seeOther(context.to(`${PATH}/${id}`), notice);
+      return context.seeOther(`${PATH}/${id}`, notice);
     }),
     post(`${ONE}/display-name`, SCOPE, async (context) => {
       const view = await senderOf(options, context);
@@ -172,7 +171,7 @@ function verificationRoutes(options: DashboardOptions): readonly DashboardRoute[
       } catch (error) {
         return senderPage(options, context, view, { faults: formFaults(error), displayName });
       }
-      return seeOther(context.to(`${PATH}/${view.id}`), "The display name was saved.");
+      return context.seeOther(`${PATH}/${view.id}`, "The display name was saved.");
     }),
   ];
 }
@@ -182,7 +181,7 @@ function switchRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const switched = async (context: PageContext, to: "disabled" | "enabled") => {
     const { id, sender } = await switchedSender(deps, context.params.id ?? "", to, context.commandContext());
     const notice = to === "disabled" ? "sends no more mail." : "is enabled.";
-    return seeOther(context.to(`${PATH}/${id}`), `${sender.name} ${notice}`);
+    return context.seeOther(`${PATH}/${id}`, `${sender.name} ${notice}`);
   };
   return [
     get(`${ONE}/disable`, SCOPE, async (context) => {
@@ -190,7 +189,6 @@ function switchRoutes(options: DashboardOptions): readonly DashboardRoute[] {
       return confirmationPage(context, {
         title: `Disable ${sender.name}`,
         above: [...ABOVE, { path: `${PATH}/${id}`, title: sender.name }],
-        action: `${PATH}/${id}/disable`,
         verb: "Disable",
         isDangerous: true,
         text: (

@@ -19,7 +19,6 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { afterCursor } from "../frame/listCursor.ts";
-import { seeOther } from "../frame/notices.ts";
 import { EMPTY_FORM, type SuppressionForm, SuppressionList } from "./suppressionPage.tsx";
 
 const PAGE_ITEMS = 50;
@@ -67,7 +66,7 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
       const { isNew } = await addSuppression(deps, wanted, context.commandContext());
       await catchUpIfInTime(suppressions);
       const said = isNew ? "gets no more mail." : "was suppressed before: nothing has changed.";
-      return seeOther(context.to(PATH), `${parsed.sent} ${said}`);
+      return context.seeOther(PATH, `${parsed.sent} ${said}`);
     }),
     ...removalRoutes(options),
   ];
@@ -103,7 +102,7 @@ function removalRoutes({ deps, readModel }: DashboardOptions): readonly Dashboar
       const outcome = await removeSuppression(deps, context.workspaceId, address, context.commandContext());
       if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
       await catchUpIfInTime(readModel("suppressions"));
-      return seeOther(context.to(PATH), `Mail to ${address.sent} is sent again.`);
+      return context.seeOther(PATH, `Mail to ${address.sent} is sent again.`);
     }),
   ];
 }
@@ -119,7 +118,6 @@ function removalPage(context: PageContext, { sent }: Address, { reason }: Suppre
     title: `Remove ${sent}`,
     question: `Send mail to ${sent} again?`,
     above: [{ path: PATH, title: "Suppressions" }],
-    action: `${PATH}/${encodeURIComponent(sent)}/remove`,
     verb: "Remove",
     text: <p>{WHY[reason] ?? WHY.manual} What was suppressed meanwhile is not sent later.</p>,
   });

@@ -4,7 +4,6 @@ import { TEMPLATE_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { draftOrRefuse, existingTemplate, existingVersion } from "../../template/templateHandlers.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { seeOther } from "../frame/notices.ts";
 import { bodyResponse } from "../message/messageFileResponses.ts";
 import { type DraftFields, draftFields, fieldsOfSource } from "./draftForm.ts";
 import { DraftEditor, LivePreview } from "./draftPage.tsx";
@@ -75,8 +74,8 @@ async function saveDraft(deps: Dependencies, context: PageContext): Promise<Page
   const fields = draftFields(context.form);
   try {
     const versionId = await draftOrRefuse(deps, location, checkedDraft(fields), context.commandContext());
-    return seeOther(
-      context.to(`/templates/${location.templateId}/versions/${versionId}`),
+    return context.seeOther(
+      `/templates/${location.templateId}/versions/${versionId}`,
       "The version was drafted. Publish it when it is to be used.",
     );
   } catch (error) {

@@ -19,7 +19,6 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { cursorOf } from "../frame/listCursor.ts";
-import { seeOther } from "../frame/notices.ts";
 import { NewTemplateForm, TemplateDetail, TemplateList } from "./templatePage.tsx";
 
 const scope = "template:manage";
@@ -52,10 +51,7 @@ function listRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRo
       const fault = shownNameFault(name);
       if (fault !== null) return newTemplatePage(context, name, `A name ${fault}.`);
       const id = await createWithinLimit(deps, templates, name, context.commandContext());
-      return seeOther(
-        context.to(`/templates/${id}`),
-        "The template was created: now draft its first version.",
-      );
+      return context.seeOther(`/templates/${id}`, "The template was created: now draft its first version.");
     }),
   ];
 }
@@ -95,7 +91,7 @@ function detailRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
 function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   return [
     get("/templates/:id/archive", scope, (context) =>
-      confirmation(context, "archive", {
+      confirmation(context, {
         verb: "Archive",
         about:
           "Nothing is drafted, published or sent with it again: sends that name it are refused from now on. It cannot be brought back. Messages that were accepted with it are not touched.",
@@ -104,10 +100,10 @@ function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
     post("/templates/:id/archive", scope, async (context) => {
       const location = templateLocationOf(context);
       await archiveOrRefuse(deps, location, context.commandContext());
-      return seeOther(context.to(`/templates/${location.templateId}`), "The template was archived.");
+      return context.seeOther(`/templates/${location.templateId}`, "The template was archived.");
     }),
     get("/templates/:id/delete", scope, (context) =>
-      confirmation(context, "delete", {
+      confirmation(context, {
         verb: "Delete",
         about:
           "It goes with all of its versions, from the log too, and cannot be brought back. Sends that name it are refused from now on. Messages that were accepted with it keep their content.",
@@ -120,13 +116,12 @@ function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
         context.commandContext(),
       );
       if (outcome !== "deleted") throw new Problem("NOT_FOUND");
-      return seeOther(context.to(TEMPLATES.path), "The template was deleted.");
+      return context.seeOther(TEMPLATES.path, "The template was deleted.");
     }),
   ];
 
   async function confirmation(
     context: PageContext,
-    action: string,
     { verb, about }: { readonly verb: string; readonly about: string },
   ): Promise<Page> {
     const location = templateLocationOf(context);
@@ -136,7 +131,6 @@ function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
       title: `${verb} ${name}`,
       question: `${verb} “${name}”?`,
       above: [TEMPLATES, { path: at, title: name }],
-      action: `${at}/${action}`,
       verb,
       isDangerous: true,
       text: <p>{about}</p>,

@@ -17,7 +17,6 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { sentence } from "../frame/formFaults.ts";
-import { seeOther } from "../frame/notices.ts";
 import { refusalText } from "../message/sendAgainRefusal.ts";
 import { draftFields, type FieldFaults, fieldFaults, sampleValues } from "./draftForm.ts";
 import { SampleField } from "./draftPage.tsx";
@@ -111,7 +110,7 @@ async function testSend(deps: Dependencies, context: PageContext): Promise<Page 
     const idempotencyKey = `test:${view.version.id}:${nonce}`;
     const outcome = await sendEmail(deps, { ...send, workspaceId, idempotencyKey, context: commandContext });
     if (outcome.kind === "accepted")
-      return seeOther(context.to(`/messages/${outcome.receipt.id}`), "This is the test message.");
+      return context.seeOther(`/messages/${outcome.receipt.id}`, "This is the test message.");
     if (outcome.kind === "refused" && outcome.faults.length > 0)
       throw refusedFor(outcome.code, outcome.faults);
     return testSendPage(deps, context, new Map([["draft", refusalText(outcome)]]));

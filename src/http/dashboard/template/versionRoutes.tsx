@@ -9,7 +9,6 @@ import {
 } from "../../template/templateHandlers.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { seeOther } from "../frame/notices.ts";
 import { TEMPLATES, templateLocationOf } from "./templateRoutes.tsx";
 import { VersionComparison, VersionDetail } from "./versionPage.tsx";
 
@@ -24,8 +23,8 @@ export function versionRoutes({ deps }: DashboardOptions): readonly DashboardRou
       const versionId = templateIdOf(context.params.version ?? "");
       await publishOrRefuse(deps, location, versionId, context.commandContext());
       const { version } = await existingVersion(deps, location, versionId);
-      return seeOther(
-        context.to(`/templates/${location.templateId}`),
+      return context.seeOther(
+        `/templates/${location.templateId}`,
         `Version ${version.number} was published: sends use it from now on.`,
       );
     }),

@@ -5,7 +5,6 @@ import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import { deliveryWithAttempts, redeliver } from "../../webhookDelivery/webhookDeliveryHandlers.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, post } from "../frame/dashboardRoute.ts";
-import { seeOther } from "../frame/notices.ts";
 import { deliveryPage } from "./deliveryPage.tsx";
 import { activeEndpointOf, deliveryOf, endpointOf } from "./endpointOfPath.ts";
 
@@ -31,7 +30,7 @@ export function deliveryRoutes(options: DashboardOptions): readonly DashboardRou
         outcome === "requested"
           ? "It is delivered once more."
           : "It is under way already: nothing was changed.";
-      return seeOther(context.to(`/webhooks/${endpoint.id}/deliveries/${row.id}`), notice);
+      return context.seeOther(`/webhooks/${endpoint.id}/deliveries/${row.id}`, notice);
     }),
   ];
 }

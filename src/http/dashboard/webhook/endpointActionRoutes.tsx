@@ -17,7 +17,6 @@ import { Select } from "../components/form.tsx";
 import { lengthOfTime } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { seeOther } from "../frame/notices.ts";
 import { activeEndpointOf, endpointOf } from "./endpointOfPath.ts";
 import { secretPage } from "./secretPage.tsx";
 
@@ -54,7 +53,7 @@ function asksFirst(
       { path: "/webhooks", title: "Webhooks" },
       { path: at, title: "Endpoint" },
     ];
-    return confirmationPage(context, { ...question(endpoint), above, action: `${at}/${verb}` });
+    return confirmationPage(context, { ...question(endpoint), above });
   };
   return [get(path, "webhook:manage", ask), post(path, "webhook:manage", (context) => act(options, context))];
 }
@@ -70,7 +69,7 @@ function test(options: DashboardOptions): DashboardRoute {
       throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
     }
     const notice = "A test is on its way. Load the page again to see what the endpoint answers.";
-    return seeOther(context.to(`/webhooks/${id}/deliveries/${outcome.deliveryId}`), notice);
+    return context.seeOther(`/webhooks/${id}/deliveries/${outcome.deliveryId}`, notice);
   });
 }
 
@@ -78,8 +77,8 @@ function enable(options: DashboardOptions): DashboardRoute {
   return post("/webhooks/:id/enable", "webhook:manage", async (context) => {
     const { id } = await endpointOf(options, context);
     await enableWebhookEndpoint(options.deps, nameOf(context, id), context.commandContext());
-    return seeOther(
-      context.to(`/webhooks/${id}`),
+    return context.seeOther(
+      `/webhooks/${id}`,
       "It is sent what happens from now on. What it missed can be recovered.",
     );
   });
@@ -105,7 +104,7 @@ function disableQuestion({ url }: WebhookEndpointRow): Question {
 const disable: Act = async (options, context) => {
   const { id } = await endpointOf(options, context);
   await disableWebhookEndpoint(options.deps, nameOf(context, id), "manual", context.commandContext());
-  return seeOther(context.to(`/webhooks/${id}`), "The endpoint was disabled.");
+  return context.seeOther(`/webhooks/${id}`, "The endpoint was disabled.");
 };
 
 function deleteQuestion({ url }: WebhookEndpointRow): Question {
@@ -126,7 +125,7 @@ const remove: Act = async (options, context) => {
   const { id, url } = await endpointOf(options, context);
   const outcome = await deleteWebhookEndpoint(options.deps, nameOf(context, id), context.commandContext());
   if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
-  return seeOther(context.to("/webhooks"), `${url} was deleted.`);
+  return context.seeOther("/webhooks", `${url} was deleted.`);
 };
 
 function rotateQuestion({ url }: WebhookEndpointRow): Question {
@@ -204,7 +203,7 @@ const recover: Act = async (options, context) => {
     { endpointId: id, since },
     context.commandContext(),
   );
-  return seeOther(context.to(`/webhooks/${id}`), recoveredText(requested, hasMore));
+  return context.seeOther(`/webhooks/${id}`, recoveredText(requested, hasMore));
 };
 
 function recoveredText(requested: number, hasMore: boolean): string {

@@ -20,7 +20,6 @@ import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { cursorOf } from "../frame/listCursor.ts";
-import { seeOther } from "../frame/notices.ts";
 import { failureText } from "./deliveryPage.tsx";
 import {
   checkInput,
@@ -51,7 +50,7 @@ export function endpointRoutes(options: DashboardOptions): readonly DashboardRou
       } catch (error) {
         return { ...editPage(context, id, { input, faults: faultsOf(error) }), status: 422 };
       }
-      return seeOther(context.to(`/webhooks/${id}`), "The endpoint was changed.");
+      return context.seeOther(`/webhooks/${id}`, "The endpoint was changed.");
     }),
   ];
 }

@@ -8,7 +8,6 @@ import { readWorkspaceWithUsage, whenCounted } from "../../workspace/workspaceWi
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { seeOther } from "../frame/notices.ts";
 import { usageByTag } from "./usageByTag.ts";
 import { type ShownUsage, WorkspacePage } from "./workspacePage.tsx";
 
@@ -24,11 +23,11 @@ export function workspaceRoutes(options: DashboardOptions): readonly DashboardRo
     get(`${PATH}/pause`, SCOPE, async (context) => pausePage(context)),
     post(`${PATH}/pause`, SCOPE, async (context) => {
       await pauseWorkspace(deps, context.workspaceId, context.commandContext());
-      return seeOther(context.to(PATH), "Sending is paused.");
+      return context.seeOther(PATH, "Sending is paused.");
     }),
     post(`${PATH}/resume`, SCOPE, async (context) => {
       await resumeWorkspace(deps, context.workspaceId, context.commandContext());
-      return seeOther(context.to(PATH), "Sending goes on.");
+      return context.seeOther(PATH, "Sending goes on.");
     }),
   ];
 }
@@ -57,7 +56,6 @@ function pausePage(context: PageContext): Page {
   return confirmationPage(context, {
     title: "Pause sending",
     above: [{ path: PATH, title: "Workspace" }],
-    action: `${PATH}/pause`,
     verb: "Pause",
     isDangerous: true,
     text: (
