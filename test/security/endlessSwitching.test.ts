@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { resumeEmail } from "../../src/commands/email/mailAttempts.ts";
-import { senderIdOf, switchExistingSender } from "../../src/commands/sender/manageSender.ts";
+import { switchExistingSender } from "../../src/commands/sender/manageSender.ts";
+import { senderIdOf } from "../../src/commands/sender/senderId.ts";
 import { resumeWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { parseAddress } from "../../src/kernel/text/emailAddress.ts";

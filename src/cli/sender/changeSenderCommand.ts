@@ -1,5 +1,5 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { type SenderName, senderIdOf } from "../../commands/sender/manageSender.ts";
+import { type SenderName, senderIdOf } from "../../commands/sender/senderId.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";

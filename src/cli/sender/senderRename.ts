@@ -1,4 +1,5 @@
-import { renameExistingSender, senderIdOf } from "../../commands/sender/manageSender.ts";
+import { renameExistingSender } from "../../commands/sender/manageSender.ts";
+import { senderIdOf } from "../../commands/sender/senderId.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound, type Option, UsageError } from "../program/command.ts";
 import { nameArgument } from "../program/nameArgument.ts";

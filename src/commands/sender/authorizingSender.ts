@@ -1,7 +1,7 @@
 import { authorityOf, type SenderFault, senderFault } from "../../domain/sender/state.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { domainSenderIdOf } from "./manageSender.ts";
+import { domainSenderIdOf } from "./senderId.ts";
 
 /** On whose word a message may leave. */
 export interface AuthorizingSender {

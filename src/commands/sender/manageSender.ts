@@ -1,29 +1,13 @@
 import { addSender, renameSender, switchSender, verifySender } from "../../domain/sender/decisions.ts";
 import type { SenderEvent, VerificationMethod } from "../../domain/sender/events.ts";
 import type { SenderState } from "../../domain/sender/state.ts";
-import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import type { Address } from "../../kernel/text/emailAddress.ts";
 import { senderAggregate } from "../aggregateDefinitions.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
-
-/** What a sender covers: one address, or every address at exactly one domain. */
-export type SenderName =
-  | { readonly kind: "address"; readonly address: Address }
-  | { readonly kind: "domain"; readonly domain: string };
-
-/** The id of a sender: no address begins with the @ that a domain is hashed with. */
-export function senderIdOf(keys: InstanceKeys, workspaceId: string, name: SenderName): string {
-  return keys.hashAddress(workspaceId, name.kind === "address" ? name.address.canonical : `@${name.domain}`);
-}
-
-/** The id of the sender that speaks for all addresses at the domain of this one. */
-export function domainSenderIdOf(keys: InstanceKeys, workspaceId: string, { canonical }: Address): string {
-  return keys.hashAddress(workspaceId, canonical.slice(canonical.lastIndexOf("@")));
-}
+import { type SenderName, senderIdOf } from "./senderId.ts";
 
 /** How often callers may change one sender in a day. */
 const CHANGES_PER_DAY_MAX = 200;

@@ -4,7 +4,7 @@ import {
   pauseSending,
   resumeSending,
 } from "../../domain/workspace/decisions.ts";
-import { type WorkspaceEvent, workspaceStream } from "../../domain/workspace/events.ts";
+import type { WorkspaceEvent } from "../../domain/workspace/events.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
@@ -13,7 +13,7 @@ import type { EpochMs } from "../../kernel/time.ts";
 import { workspaceAggregate } from "../aggregateDefinitions.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { load, transact, writtenFirstAt } from "../transact.ts";
+import { transact } from "../transact.ts";
 
 /** How often callers may pause and resume a workspace in a day. */
 const CHANGES_PER_DAY_MAX = 200;
@@ -80,12 +80,4 @@ export function limitWorkspace(
 ) {
   const decide = (state: WorkspaceState) => changeLimits(state, changes);
   return changeWorkspace(deps, id, { decide, changesPerDayMax: CHANGES_PER_DAY_MAX }, context);
-}
-
-/** A workspace by its stream, with the time of its creation; null when there is none. */
-export async function readWorkspace(deps: Dependencies, id: string) {
-  const known = await deps.workspaces.loaded(id);
-  const { state } = await load(deps.store, workspaceAggregate.of(id), known);
-  if (state === null) return null;
-  return { workspace: state, createdAt: await writtenFirstAt(deps.store, workspaceStream(id)) };
 }

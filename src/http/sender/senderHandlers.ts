@@ -1,13 +1,9 @@
 import type { PageQuery } from "../../../projections/keysetList.ts";
 import { countSenders, listSenders } from "../../../projections/senders.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import {
-  type NewSender,
-  newSender,
-  senderIdOf,
-  switchExistingSender,
-} from "../../commands/sender/manageSender.ts";
+import { type NewSender, newSender, switchExistingSender } from "../../commands/sender/manageSender.ts";
 import { readSender, type SenderView } from "../../commands/sender/readSender.ts";
+import { senderIdOf } from "../../commands/sender/senderId.ts";
 import { queueStreamWrite } from "../../commands/streamWriteQueue.ts";
 import { SENDERS_MAX } from "../../domain/sender/decisions.ts";
 import { invariant } from "../../kernel/assert.ts";

@@ -1,7 +1,7 @@
 import { contentBytesOf } from "../../../projections/emails/queries.ts";
 import { sourceBytesOf } from "../../../projections/templates.ts";
 import { emailsOfDay } from "../../../projections/usage/queries.ts";
-import { readWorkspace } from "../../commands/workspace/manageWorkspace.ts";
+import { readWorkspace } from "../../commands/workspace/readWorkspace.ts";
 import { limitsOf } from "../../domain/workspace/limits.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { rfc3339 } from "../../kernel/time.ts";
