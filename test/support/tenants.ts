@@ -9,10 +9,10 @@ import {
 } from "../../src/commands/aggregateDefinitions.ts";
 import { issueKey } from "../../src/commands/apiKey/issueApiKey.ts";
 import type { Dependencies } from "../../src/commands/dependencies.ts";
-import { suppressRecipient } from "../../src/commands/email/mailAttempts.ts";
 import { makeDependencies } from "../../src/commands/makeDependencies.ts";
 import { markVerified, newSender } from "../../src/commands/sender/manageSender.ts";
 import { senderIdOf } from "../../src/commands/sender/senderId.ts";
+import { suppressRecipient } from "../../src/commands/suppression/suppressRecipient.ts";
 import { load, transact } from "../../src/commands/transact.ts";
 import { newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { SCOPES, type Scope } from "../../src/domain/apiKey/scopes.ts";

@@ -3,7 +3,7 @@ import { allDueAt, heldEmails, waitingEmails } from "../../../projections/emails
 import { projections } from "../../../projections/index.ts";
 import { heldVerificationMails } from "../../../projections/senders.ts";
 import { heldWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
-import { resumeEmail } from "../../commands/email/mailAttempts.ts";
+import { resumeEmail } from "../../commands/email/resumeEmail.ts";
 import { resumeLog } from "../../commands/instance/freezeAndResume.ts";
 import type { Restoration } from "../../domain/instance/state.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";

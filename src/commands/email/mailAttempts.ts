@@ -4,22 +4,18 @@ import {
   expireLease,
   recordOutcome,
   releaseLease,
-  resumeHeld,
   startDelivery,
 } from "../../domain/email/decisions.ts";
 import type { DecisionInput, DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../domain/email/feedback/recordFeedback.ts";
-import type { RecordedAttemptResult, RecordedReply } from "../../domain/email/recordedAttemptResult.ts";
+import type { RecordedAttemptResult } from "../../domain/email/recordedAttemptResult.ts";
 import { type EmailState, emailDecider } from "../../domain/email/state.ts";
-import { suppress } from "../../domain/suppression/decisions.ts";
-import { type SUPPRESSION_REASONS, suppressionStream } from "../../domain/suppression/events.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
-import { emailAggregate, suppressionAggregate } from "../aggregateDefinitions.ts";
-import { erasePersonsSuppression } from "../erasure/erasePersonalEvents.ts";
-import { load, toNewEvents, transact } from "../transact.ts";
+import { emailAggregate } from "../aggregateDefinitions.ts";
+import { toNewEvents, transact } from "../transact.ts";
 
 /** A message at a known revision. */
 export interface EmailAtRevision {
@@ -136,62 +132,4 @@ export function expireEmail(
   context: WorkspaceCommandContext,
 ): Promise<void> {
   return record(store, email, expire, context);
-}
-
-/** How often callers may let one message go on at once: else they could try a server without end. */
-const RESUMES_PER_DAY_MAX = 100;
-
-/** Lets a held message go on. Throws `ChangeRateError` when a caller has done so too often. */
-export function resumeEmail(store: EventStore, id: string, context: WorkspaceCommandContext) {
-  const aggregate = {
-    ...emailAggregate.of(id),
-    changesPerDayMax: RESUMES_PER_DAY_MAX,
-  };
-  return transact(store, aggregate, (state) => resumeHeld(state, context.at), context);
-}
-
-/** What a bounce or a complaint says about its recipient. */
-export interface RecipientToSuppress extends RecordedReply {
-  readonly workspaceId: string;
-  readonly recipientHash: string;
-  /** Null once it was erased with the message. */
-  readonly address: string | null;
-  readonly emailId: string;
-  readonly reason: Exclude<(typeof SUPPRESSION_REASONS)[number], "manual">;
-  readonly bounceReason?: string;
-}
-
-/**
- * Suppresses the recipient of a message that bounced or was reported. A repeat gives no events. The address may have
- * been read a while ago, so whoever was erased since then stays erased.
- */
-export async function suppressRecipient(
-  store: EventStore,
-  recipient: RecipientToSuppress,
-  context: WorkspaceCommandContext,
-): Promise<void> {
-  const { address, ...facts } = recipient;
-  const stream = suppressionStream(recipient.recipientHash);
-  const stored = address === null ? null : { address, salt: crypto.randomUUID() };
-  const decide = (state: Parameters<typeof suppress>[0]) => suppress(state, stored, facts);
-  await transact(store, { ...suppressionAggregate, stream }, decide, context);
-  if (stored !== null) await keepErased(store, recipient, context);
-}
-
-/**
- * Erases the address again that a suppression has just brought back. An erasure takes the message first and looks for
- * suppressions then: either it has found this one, or the message is found erased here.
- */
-async function keepErased(
-  store: EventStore,
-  { emailId, recipientHash }: RecipientToSuppress,
-  context: WorkspaceCommandContext,
-): Promise<void> {
-  const { state: email } = await load(store, emailAggregate.of(emailId));
-  const erasureId = email?.erasedFor?.erasureId;
-  if (erasureId === undefined) return;
-  const { state: suppression } = await load(store, suppressionAggregate.of(recipientHash));
-  // One of somebody else, or a newer one, was not brought back by us.
-  if (suppression?.emailId === emailId)
-    await erasePersonsSuppression(store, recipientHash, erasureId, context);
 }

@@ -1,8 +1,5 @@
-import {
-  recordMailAttempt,
-  releaseEmailLease,
-  suppressRecipient,
-} from "../../commands/email/mailAttempts.ts";
+import { recordMailAttempt, releaseEmailLease } from "../../commands/email/mailAttempts.ts";
+import { suppressRecipient } from "../../commands/suppression/suppressRecipient.ts";
 import type { AttemptResult } from "../../domain/email/classifyMailOutcome.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
 import {

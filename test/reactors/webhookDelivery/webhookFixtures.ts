@@ -1,6 +1,6 @@
 import { webhookDeliveries } from "../../../projections/webhookDeliveries/webhookDeliveries.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
-import { suppressRecipient } from "../../../src/commands/email/mailAttempts.ts";
+import { suppressRecipient } from "../../../src/commands/suppression/suppressRecipient.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
 import {
   deleteWebhookEndpoint,

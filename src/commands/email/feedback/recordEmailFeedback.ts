@@ -13,10 +13,10 @@ import type { EpochMs } from "../../../kernel/time.ts";
 import type { ContentStore } from "../../../ports/contentStore.ts";
 import type { EventStore } from "../../../ports/eventStore.ts";
 import { emailAggregate } from "../../aggregateDefinitions.ts";
+import { suppressRecipient } from "../../suppression/suppressRecipient.ts";
 import { transact } from "../../transact.ts";
 import { contentSaltOf } from "../decryptRelayReplies.ts";
 import { type EmailHistory, readEmailHistory } from "../emailHistory.ts";
-import { suppressRecipient } from "../mailAttempts.ts";
 import { contentOf } from "../readEmail.ts";
 
 /** What is reported of a message after a relay has accepted it. */

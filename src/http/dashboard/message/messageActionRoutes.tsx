@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { cancelEmail } from "../../../commands/email/cancelOrReschedule.ts";
-import { resumeEmail } from "../../../commands/email/mailAttempts.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
+import { resumeEmail } from "../../../commands/email/resumeEmail.ts";
 import { eraseEmail } from "../../../commands/erasure/eraseEmailContent.ts";
 import { isWaiting } from "../../../domain/email/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";

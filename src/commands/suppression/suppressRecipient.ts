@@ -1,0 +1,54 @@
+import type { RecordedReply } from "../../domain/email/recordedAttemptResult.ts";
+import { suppress } from "../../domain/suppression/decisions.ts";
+import { type SUPPRESSION_REASONS, suppressionStream } from "../../domain/suppression/events.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import { emailAggregate, suppressionAggregate } from "../aggregateDefinitions.ts";
+import { erasePersonsSuppression } from "../erasure/erasePersonalEvents.ts";
+import { load, transact } from "../transact.ts";
+
+/** What a bounce or a complaint says about its recipient. */
+export interface RecipientToSuppress extends RecordedReply {
+  readonly workspaceId: string;
+  readonly recipientHash: string;
+  /** Null once it was erased with the message. */
+  readonly address: string | null;
+  readonly emailId: string;
+  readonly reason: Exclude<(typeof SUPPRESSION_REASONS)[number], "manual">;
+  readonly bounceReason?: string;
+}
+
+/**
+ * Suppresses the recipient of a message that bounced or was reported. A repeat gives no events. The address may have
+ * been read a while ago, so whoever was erased since then stays erased.
+ */
+export async function suppressRecipient(
+  store: EventStore,
+  recipient: RecipientToSuppress,
+  context: WorkspaceCommandContext,
+): Promise<void> {
+  const { address, ...facts } = recipient;
+  const stream = suppressionStream(recipient.recipientHash);
+  const stored = address === null ? null : { address, salt: crypto.randomUUID() };
+  const decide = (state: Parameters<typeof suppress>[0]) => suppress(state, stored, facts);
+  await transact(store, { ...suppressionAggregate, stream }, decide, context);
+  if (stored !== null) await keepErased(store, recipient, context);
+}
+
+/**
+ * Erases the address again that a suppression has just brought back. An erasure takes the message first and looks for
+ * suppressions then: either it has found this one, or the message is found erased here.
+ */
+async function keepErased(
+  store: EventStore,
+  { emailId, recipientHash }: RecipientToSuppress,
+  context: WorkspaceCommandContext,
+): Promise<void> {
+  const { state: email } = await load(store, emailAggregate.of(emailId));
+  const erasureId = email?.erasedFor?.erasureId;
+  if (erasureId === undefined) return;
+  const { state: suppression } = await load(store, suppressionAggregate.of(recipientHash));
+  // One of somebody else, or a newer one, was not brought back by us.
+  if (suppression?.emailId === emailId)
+    await erasePersonsSuppression(store, recipientHash, erasureId, context);
+}
