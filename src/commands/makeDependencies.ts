@@ -1,3 +1,4 @@
+import { InFlightByKey } from "../kernel/inFlight.ts";
 import type { ContentBytesUsed } from "../ports/contentBytesUsed.ts";
 import type { OutboxCleanup } from "../ports/mail/outboxCleanup.ts";
 import { aggregateCache } from "./aggregateCache.ts";
@@ -56,7 +57,7 @@ export function makeDependencies(given: Given): Dependencies {
     quota: dailyQuota({ ...given, workspaces }),
     storage: fileStorageQuota({ ...given, workspaces }),
     contentQuota: contentQuota(given.contentUsage ?? { bytesOf: () => null }),
-    sends: new Map(),
+    sends: new InFlightByKey(),
     acceptances: acceptanceCache(),
     instanceStatus: instanceStatusCache(given.store),
   };

@@ -1,3 +1,4 @@
+import { InFlight } from "../../kernel/inFlight.ts";
 import type {
   AppendResult,
   CallOptions,
@@ -50,7 +51,7 @@ export async function connectEventStoreDb(options: EventStoreDbOptions): Promise
 
 class EventStoreDb implements EventStore {
   private readonly closing = new AbortController();
-  private readonly underWay = new Set<Promise<unknown>>();
+  private readonly underWay = new InFlight<Promise<unknown>>();
   private readonly conflicts = new RevisionsYetToBeRead();
 
   constructor(
@@ -132,7 +133,7 @@ class EventStoreDb implements EventStore {
   async close(): Promise<void> {
     if (this.closing.signal.aborted) return;
     this.closing.abort();
-    await Promise.allSettled(this.underWay);
+    await Promise.allSettled(this.underWay.values());
     await closeConnection(this.connection);
   }
 
@@ -169,11 +170,11 @@ class EventStoreDb implements EventStore {
   ): Promise<Result> {
     this.requireOpen();
     const result = work(deadlineIn(options?.timeoutMs ?? this.timeoutMs));
-    this.underWay.add(result);
+    const flight = this.underWay.add(result);
     try {
       return await result;
     } finally {
-      this.underWay.delete(result);
+      this.underWay.delete(flight);
     }
   }
 

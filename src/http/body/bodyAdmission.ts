@@ -1,4 +1,5 @@
 import { invariant } from "../../kernel/assert.ts";
+import { type Flight, InFlight } from "../../kernel/inFlight.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { type Problem, unavailable } from "../server/problem.ts";
 import { BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX } from "./bodyLimits.ts";
@@ -38,7 +39,7 @@ export class BodyAdmissionControl {
   private large = 0;
   private refused = 0;
   private readonly workspaces = new Map<string, number>();
-  private readonly waiting = new Set<Body>();
+  private readonly waiting = new InFlight<Body>();
   private readonly timer = setInterval(() => this.cutOffTooSlow(), SWEEP_MS);
 
   constructor(private readonly bytesMax: number) {
@@ -99,7 +100,8 @@ export class BodyAdmissionControl {
     const now = performance.now();
     const speed = (one: Body) => (isLarge ? one.received : 1) / (one.waitedMs(now) + SETTLING_MS);
     const own = speed(body);
-    return [...this.waiting]
+    return this.waiting
+      .values()
       .filter((one) => one.bytes > 0 && one.bytes > SMALL_BODY_BYTES_MAX === isLarge && speed(one) < own)
       .sort((left, right) => speed(left) - speed(right));
   }
@@ -118,7 +120,7 @@ export class BodyAdmissionControl {
 
   private cutOffTooSlow(): void {
     const now = performance.now();
-    for (const body of this.waiting) {
+    for (const body of this.waiting.values()) {
       const waitedMs = body.waitedMs(now);
       const isSlow = (body.received / waitedMs) * SECOND_MS < BYTES_PER_SECOND_MIN;
       if (waitedMs > GRACE_MS && isSlow) {
@@ -144,12 +146,13 @@ class Body implements IncomingBody {
   received = 0;
   private earlierMs = 0;
   private since = 0;
+  private flight: Flight<Body> | null = null;
   private reject: (problem: Problem) => void = () => {};
 
   constructor(
     readonly workspaceId: string,
     private readonly bodies: BodyAdmissionControl,
-    private readonly waiting: Set<Body>,
+    private readonly waiting: InFlight<Body>,
   ) {}
 
   admit(bytes: number): void {
@@ -167,11 +170,11 @@ class Body implements IncomingBody {
     return new Promise((resolve, reject) => {
       const came = () => {
         this.earlierMs = this.waitedMs(performance.now());
-        this.waiting.delete(this);
+        this.land();
       };
       this.since = performance.now();
       this.reject = reject;
-      this.waiting.add(this);
+      this.flight = this.waiting.add(this);
       part.then(
         (value) => {
           came();
@@ -187,12 +190,17 @@ class Body implements IncomingBody {
 
   /** How long its client was waited for: time of our own does not make a body slow. */
   waitedMs(now: number): number {
-    return this.earlierMs + (this.waiting.has(this) ? now - this.since : 0);
+    return this.earlierMs + (this.flight === null ? 0 : now - this.since);
+  }
+
+  private land(): void {
+    if (this.flight !== null) this.waiting.delete(this.flight);
+    this.flight = null;
   }
 
   cutOff(problem: Problem): void {
     this.release();
-    this.waiting.delete(this);
+    this.land();
     this.reject(problem);
   }
 

@@ -1,3 +1,5 @@
+import { InFlight } from "../../kernel/inFlight.ts";
+
 /** How often overdue answers are looked for: one timer for all requests costs less than one for each. */
 const SWEEP_MS = 100;
 
@@ -14,27 +16,22 @@ export interface RequestTimeouts {
 }
 
 export function makeRequestTimeouts(timeoutMs: number): RequestTimeouts {
-  const waiting = new Set<Waiting>();
+  const waiting = new InFlight<Waiting>();
   const timer = setInterval(() => {
     const now = performance.now();
-    // In the order in which they came in, so the first that still has time ends the walk.
-    for (const one of waiting) {
-      if (one.deadline > now) return;
-      one.giveUp();
-    }
+    for (const { deadline, giveUp } of waiting.values()) if (deadline <= now) giveUp();
   }, SWEEP_MS);
   timer.unref();
   return {
     within(answer, late) {
       return new Promise((resolve, reject) => {
-        const one: Waiting = {
+        const one = waiting.add({
           deadline: performance.now() + timeoutMs,
           giveUp() {
             waiting.delete(one);
             resolve(late());
           },
-        };
-        waiting.add(one);
+        });
         answer.then(
           (value) => {
             waiting.delete(one);

@@ -1,3 +1,5 @@
+import { InFlightByKey } from "../../kernel/inFlight.ts";
+
 interface Slot<Value> {
   readonly startedAt: number;
   readonly running: Promise<Value>;
@@ -13,7 +15,7 @@ export function coalescedReads<Value>(
   read: (id: string) => Promise<Value>,
   spacingMs: number,
 ): (id: string) => Promise<Value> {
-  const slots = new Map<string, Slot<Value>>();
+  const slots = new InFlightByKey<Slot<Value>>();
 
   const spacing = async ({ running, startedAt }: Slot<Value>): Promise<void> => {
     await running.catch(() => {});

@@ -1,4 +1,5 @@
 import type { ClientDuplexStream } from "@grpc/grpc-js";
+import { InFlightByKey } from "../../../kernel/inFlight.ts";
 import { AppendStreamLostError } from "../clientErrors.ts";
 import { type AppendAnswer, decodeAnswer, type EncodedAppend, requestOf } from "./batchAppendFormat.ts";
 
@@ -21,7 +22,7 @@ export interface CarriedAppend {
  * It ends once, by whatever comes first of error, end and close, and then all that it carries is lost.
  */
 export class BatchAppendCall {
-  private readonly underWay = new Map<string, CarriedAppend>();
+  private readonly underWay = new InFlightByKey<CarriedAppend>();
   private readonly prefix = crypto.randomUUID().slice(0, -12);
   private requests = 0;
   private bytes = 0;
@@ -76,8 +77,7 @@ export class BatchAppendCall {
     if (this.hasEnded) return;
     this.hasEnded = true;
     this.call.cancel();
-    const lost = [...this.underWay.values()];
-    this.underWay.clear();
+    const lost = this.underWay.values();
     this.owner.ended(this, error);
     const broken = this.wasHeard ? new AppendStreamLostError(error.message, { cause: error }) : error;
     for (const carried of lost) carried.lost(broken);

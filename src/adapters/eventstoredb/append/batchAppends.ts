@@ -20,7 +20,7 @@ const SILENCE_MS_MAX = 2_400;
  */
 export class BatchAppends {
   private readonly vendor: ClientInternals;
-  private readonly waiting = new Set<Attempt>();
+  private readonly waiting: Attempt[] = [];
   private stream: BatchAppendCall | null = null;
   private isOpening = false;
   private isClosed = false;
@@ -63,7 +63,7 @@ export class BatchAppends {
         },
       };
       if (this.isClosed) return attempt.lost(new NotSentError("the store is closed"));
-      this.waiting.add(attempt);
+      this.waiting.push(attempt);
       this.sendOn();
     });
   }
@@ -76,15 +76,15 @@ export class BatchAppends {
   }
 
   private sendOn(): void {
-    if (this.waiting.size === 0) return;
+    if (this.waiting.length === 0) return;
     const { stream } = this;
     if (stream === null) {
       if (!this.isOpening) void this.open();
       return;
     }
-    for (const attempt of this.waiting) {
+    for (const attempt of [...this.waiting]) {
       if (!stream.hasRoomFor(attempt.append)) return;
-      this.waiting.delete(attempt);
+      this.waiting.shift();
       attempt.sentOn = stream;
       attempt.correlationId = stream.send(attempt);
     }
@@ -141,14 +141,15 @@ export class BatchAppends {
   }
 
   private failWaiting(error: unknown): void {
-    const attempts = [...this.waiting];
-    this.waiting.clear();
-    for (const attempt of attempts) attempt.lost(new NotSentError(messageOf(error), { cause: error }));
+    for (const attempt of this.waiting.splice(0))
+      attempt.lost(new NotSentError(messageOf(error), { cause: error }));
   }
 
   private late(attempt: Attempt, timeMs: number): void {
     const message = `no answer in ${Math.ceil(timeMs)} ms`;
-    if (this.waiting.delete(attempt)) {
+    const place = this.waiting.indexOf(attempt);
+    if (place >= 0) {
+      this.waiting.splice(place, 1);
       const cause = this.lastFailure;
       attempt.lost(new NotSentError(cause === null ? message : messageOf(cause), { cause }));
       return;

@@ -1,0 +1,101 @@
+import { edenGC, fullGC, heapStats } from "bun:jsc";
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { InFlight, InFlightByKey } from "../../src/kernel/inFlight.ts";
+
+const PASSING = 100_000;
+const AT_ONCE = 32;
+const SMALL_COLLECTION_EVERY = 2_000;
+/** What may have come since the last small collection, several times over. */
+const KEPT_MAX = 5 * SMALL_COLLECTION_EVERY;
+
+interface Passage {
+  begin(number: number): () => void;
+}
+
+/** How many objects only a full collection takes away after so many have passed, a few at a time. */
+function keptAfterwards({ begin }: Passage): number {
+  fullGC();
+  const ends: (() => void)[] = [];
+  for (let number = 0; number < PASSING; number += 1) {
+    ends[number % AT_ONCE]?.();
+    ends[number % AT_ONCE] = begin(number);
+    if (number % SMALL_COLLECTION_EVERY === 0) edenGC();
+  }
+  edenGC();
+  const before = heapStats().objectTypeCounts.Object ?? 0;
+  fullGC();
+  return before - (heapStats().objectTypeCounts.Object ?? 0);
+}
+
+describe("what has passed is gone with the next small collection:", () => {
+  test("of a set", () => {
+    const members = new InFlight<object>();
+    const begin = (number: number) => {
+      const flight = members.add({ number });
+      return () => void members.delete(flight);
+    };
+    expect(keptAfterwards({ begin })).toBeLessThan(KEPT_MAX);
+  });
+
+  test("of a map", () => {
+    const members = new InFlightByKey<object>();
+    const begin = (number: number) => {
+      members.set(`number ${number}`, { number });
+      return () => void members.delete(`number ${number}`);
+    };
+    expect(keptAfterwards({ begin })).toBeLessThan(KEPT_MAX);
+  });
+
+  test("which a Set of the language does not do: else these two would have no purpose", () => {
+    const members = new Set<object>();
+    const begin = (number: number) => {
+      const member = { number };
+      members.add(member);
+      return () => void members.delete(member);
+    };
+    expect(keptAfterwards({ begin })).toBeGreaterThan(PASSING / 2);
+  });
+});
+
+const steps = fc.array(fc.record({ isAdded: fc.boolean(), which: fc.nat({ max: 20 }) }), { maxLength: 200 });
+
+test("InFlight holds what a Set holds", () => {
+  fc.assert(
+    fc.property(steps, (walk) => {
+      const members = new InFlight<number>();
+      const model = new Map<number, ReturnType<typeof members.add>>();
+      walk.forEach(({ isAdded, which }, number) => {
+        const known = [...model.values()][which];
+        if (isAdded || known === undefined) model.set(number, members.add(number));
+        else {
+          expect(members.delete(known)).toBe(true);
+          expect(members.delete(known)).toBe(false);
+          model.delete(known.value);
+        }
+        expect(members.size).toBe(model.size);
+        expect([...members.values()].sort()).toEqual([...model.keys()].sort());
+        for (const flight of model.values()) expect(members.has(flight)).toBe(true);
+      });
+    }),
+  );
+});
+
+test("InFlightByKey holds what a Map holds, whatever the key", () => {
+  const keys = fc.constantFrom("a", "b", "__proto__", "constructor", "toString", "1", "");
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.boolean(), keys), { maxLength: 100 }), (walk) => {
+      const members = new InFlightByKey<{ number: number }>();
+      const model = new Map<string, { number: number }>();
+      walk.forEach(([isSet, key], number) => {
+        if (isSet) {
+          members.set(key, { number });
+          model.set(key, { number });
+        } else expect(members.delete(key)).toBe(model.delete(key));
+        expect(members.get(key)).toEqual(model.get(key));
+        expect(members.size).toBe(model.size);
+        expect([...members.values()].length).toBe(model.size);
+      });
+    }),
+  );
+});
