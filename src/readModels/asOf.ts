@@ -5,7 +5,7 @@ import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { feedToHead, makeApplier } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
 import type { ReadModelStorage } from "./generationFiles.ts";
-import { leastPosition, meter, type ReadingProgress } from "./rebuildReadModels.ts";
+import { leastPosition, type ReadingProgress, readingMeter } from "./readingMeter.ts";
 import {
   makeTemporaryDatabase,
   removeTemporaryDatabase,
@@ -68,7 +68,7 @@ export async function withReadModelAsOf<Result>(
     const appliers = scratches.map(({ db }, index) =>
       makeApplier(upTo(projection, times[index] ?? 0), db, LOG_START),
     );
-    const note = meter({ from: LOG_START, head: await store.head() }, options.onProgress);
+    const note = readingMeter({ from: LOG_START, head: await store.head() }, options.onProgress);
     for await (const events of feedToHead(store, appliers)) {
       signal.throwIfAborted();
       note(events, leastPosition(appliers));

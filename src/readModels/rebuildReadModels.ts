@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
-import { type EventStore, LOG_START, type Position } from "../ports/eventStore.ts";
+import type { EventStore, Position } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import { type Applier, commit, feedToHead, makeApplier } from "./applyEvents.ts";
 import { type Catalog, type GenerationEntry, openCatalog, openOwnedCatalog } from "./generationCatalog.ts";
@@ -12,6 +12,7 @@ import {
   type ReadModelStorage,
   resumeGeneration,
 } from "./generationFiles.ts";
+import { leastPosition, type ReadingProgress, readingMeter } from "./readingMeter.ts";
 
 /** How long a rebuild beside a running service waits for it to switch. */
 const SWITCH_WAIT_MS_MAX = 60_000;
@@ -19,19 +20,6 @@ const SWITCH_POLL_MS = 50;
 /** What is built is saved so often, though no more than a twentieth of the time goes into that. */
 const SAVE_EVERY_MS = 10_000;
 const SAVE_SHARE_MAX = 1 / 20;
-
-/** How far a reading of the log has come. */
-export interface ReadingProgress {
-  /** Events read so far. */
-  readonly events: number;
-  /** Where the reading began. */
-  readonly from: Position;
-  readonly position: Position;
-  /** Where the head was when the reading began. */
-  readonly head: Position;
-  readonly elapsedMs: number;
-  readonly eventsPerSecond: number;
-}
 
 export interface RebuildOptions extends ReadModelStorage {
   readonly store: EventStore;
@@ -69,21 +57,6 @@ interface Build {
   result: RebuildResult | undefined;
 }
 
-/** Counts a reading's events, and how fast they go by. */
-export function meter(
-  { from, head }: Pick<ReadingProgress, "from" | "head">,
-  onProgress: ((progress: ReadingProgress) => void) | undefined,
-): (events: number, position: Position) => void {
-  const startedAt = performance.now();
-  let total = 0;
-  return (events, position) => {
-    total += events;
-    const elapsedMs = performance.now() - startedAt;
-    const eventsPerSecond = Math.round((total / Math.max(elapsedMs, 1)) * 1_000);
-    onProgress?.({ events: total, from, position, head, elapsedMs, eventsPerSecond });
-  };
-}
-
 function resultOf(
   { entry, resumedFrom }: Build,
   outcome: RebuildResult["outcome"],
@@ -114,19 +87,13 @@ function buildOf(
 async function build(options: RebuildOptions, builds: readonly Build[]): Promise<void> {
   const appliers = builds.map(({ applier }) => applier);
   const from = leastPosition(appliers);
-  const note = meter({ from, head: await options.store.head() }, options.onProgress);
+  const note = readingMeter({ from, head: await options.store.head() }, options.onProgress);
   const saveWhenDue = saving(options, builds);
   for await (const events of feedToHead(options.store, appliers)) {
     note(events, leastPosition(appliers));
     options.signal.throwIfAborted();
     await saveWhenDue();
   }
-}
-
-/** How far all of them have come; those that failed are not waited for. */
-export function leastPosition(appliers: readonly Applier[]): Position {
-  const goingOn = appliers.filter(({ failure }) => !failure);
-  return goingOn.map(({ position }) => position).sort()[0] ?? LOG_START;
 }
 
 /** Saves the builds when that is due. */

@@ -14,7 +14,7 @@ import {
   type Verification,
 } from "./generationCatalog.ts";
 import { type ReadModelStorage, readMeta } from "./generationFiles.ts";
-import { leastPosition, meter, type ReadingProgress } from "./rebuildReadModels.ts";
+import { leastPosition, type ReadingProgress, readingMeter } from "./readingMeter.ts";
 import { type EventLocation, watchRows } from "./rowHistory.ts";
 import {
   makeTemporaryDatabase,
@@ -102,7 +102,10 @@ function startCheck(options: VerifyOptions, projection: Projection): Check {
 
 /** Reads the log for these appliers, to its head or their limits. Rejects with the signal's reason. */
 async function readOn(options: VerifyOptions, appliers: readonly Applier[]): Promise<void> {
-  const note = meter({ from: leastPosition(appliers), head: await options.store.head() }, options.onProgress);
+  const note = readingMeter(
+    { from: leastPosition(appliers), head: await options.store.head() },
+    options.onProgress,
+  );
   for await (const events of feedToHead(options.store, appliers)) {
     options.signal.throwIfAborted();
     note(events, leastPosition(appliers));

@@ -4,11 +4,8 @@ import type { Projection } from "../../projections/projection.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { openCatalog } from "../../src/readModels/generationCatalog.ts";
 import { listReadModels } from "../../src/readModels/listReadModels.ts";
-import {
-  type ReadingProgress,
-  type RebuildOptions,
-  rebuildReadModels,
-} from "../../src/readModels/rebuildReadModels.ts";
+import type { ReadingProgress } from "../../src/readModels/readingMeter.ts";
+import { type RebuildOptions, rebuildReadModels } from "../../src/readModels/rebuildReadModels.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { until } from "../support/until.ts";
 import {

@@ -9,11 +9,8 @@ import type { EventStore } from "../../src/ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabases } from "../../src/ports/readDatabase.ts";
 import { openCatalog } from "../../src/readModels/generationCatalog.ts";
 import { createGeneration } from "../../src/readModels/generationFiles.ts";
-import {
-  type ReadingProgress,
-  type RebuildOptions,
-  rebuildReadModels,
-} from "../../src/readModels/rebuildReadModels.ts";
+import type { ReadingProgress } from "../../src/readModels/readingMeter.ts";
+import { type RebuildOptions, rebuildReadModels } from "../../src/readModels/rebuildReadModels.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import {
   added,

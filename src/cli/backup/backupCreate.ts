@@ -5,7 +5,7 @@ import { copyContentTree, copyDurably, digestFile } from "../../adapters/directo
 import { syncFolder } from "../../adapters/directory/durableFile.ts";
 import { vacuumCopy } from "../../adapters/sqlite/vacuumCopy.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
-import { recordCopy } from "../../commands/instance/freezeAndResume.ts";
+import { recordLogCopy } from "../../commands/instance/recordLogCopy.ts";
 import { load } from "../../commands/transact.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newId } from "../../kernel/ids.ts";
@@ -42,7 +42,7 @@ export function requireEmbedded(config: Config): void {
 async function factsOf(config: Config, place: string): Promise<BackupFacts> {
   const createdAt = rfc3339(Date.now());
   const { state } = await withLog(config, async ({ log }) => {
-    await recordCopy(log, { kind: "backup", place }, systemCommandContext("cli"));
+    await recordLogCopy(log, { kind: "backup", place }, systemCommandContext("cli"));
     return load(log, instanceAggregate);
   });
   invariant(state, "a log that is open has an instance");

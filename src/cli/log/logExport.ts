@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { writeCompressed, writeCompressedFile } from "../../adapters/directory/compressedLineFile.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
-import { recordCopy } from "../../commands/instance/freezeAndResume.ts";
+import { recordLogCopy } from "../../commands/instance/recordLogCopy.ts";
 import type { ExportEnd } from "../../commands/log/exportFormat.ts";
 import { exportLog } from "../../commands/log/exportLog.ts";
 import { load } from "../../commands/transact.ts";
@@ -40,7 +40,7 @@ interface Exported extends Written {
 /** Writes the whole log out, and what is needed to keep it apart in a temporary database. */
 async function writeOut({ log, storage }: OpenForCommand, out: string): Promise<Written> {
   const copy = { kind: "export", place: out === STDOUT ? "standard output" : resolve(out) } as const;
-  await recordCopy(log, copy, systemCommandContext("cli"));
+  await recordLogCopy(log, copy, systemCommandContext("cli"));
   const { state } = await load(log, instanceAggregate);
   invariant(state, "a log that is open has an instance");
   const { logId, contentStoreId, sealedDataKey, frozenAt } = state;

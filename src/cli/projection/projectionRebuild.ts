@@ -1,9 +1,6 @@
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
-import {
-  type ReadingProgress,
-  type RebuildResult,
-  rebuildReadModels,
-} from "../../readModels/rebuildReadModels.ts";
+import type { ReadingProgress } from "../../readModels/readingMeter.ts";
+import { type RebuildResult, rebuildReadModels } from "../../readModels/rebuildReadModels.ts";
 import type { Command, Invocation } from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";
 import { withLog } from "../program/openStoreForCommand.ts";

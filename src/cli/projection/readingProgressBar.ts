@@ -1,4 +1,4 @@
-import type { ReadingProgress } from "../../readModels/rebuildReadModels.ts";
+import type { ReadingProgress } from "../../readModels/readingMeter.ts";
 import { readingProgress } from "../../service/readingProgress.ts";
 import { progressBar } from "../output/progressBar.ts";
 

@@ -1,9 +1,4 @@
-import {
-  copyInstance,
-  freezeInstance,
-  resumeInstance,
-  unfreezeInstance,
-} from "../../domain/instance/decisions.ts";
+import { freezeInstance, resumeInstance, unfreezeInstance } from "../../domain/instance/decisions.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { instanceAggregate } from "../aggregateDefinitions.ts";
@@ -19,15 +14,6 @@ export function freezeLog(store: EventStore, context: CommandContext) {
 /** Ends the freeze. */
 export function unfreezeLog(store: EventStore, context: CommandContext) {
   return transact(store, aggregate, (state) => unfreezeInstance(state, context.at), context);
-}
-
-/** Records that a copy of the log is about to be written to `place`. Erasure reports list it. */
-export function recordCopy(
-  store: EventStore,
-  copy: { readonly kind: "backup" | "export"; readonly place: string },
-  context: CommandContext,
-) {
-  return transact(store, aggregate, (state) => copyInstance(state, { ...copy, at: context.at }), context);
 }
 
 /** Resumes what is held since the log was restored; null when nothing is. */

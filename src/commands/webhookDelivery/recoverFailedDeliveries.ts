@@ -2,7 +2,7 @@ import type { RedeliveryRequest } from "../../domain/webhookDelivery/decisions.t
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { ChangeRateError } from "../changeRateLimit.ts";
-import { recoverDelivery } from "./webhookAttempts.ts";
+import { recoverDelivery } from "./redeliverWebhook.ts";
 
 /** Deliveries that are asked for again at once. */
 const PARALLEL_MAX = 16;

@@ -6,8 +6,9 @@ import {
   webhookDelivery,
 } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { readWebhookHistory } from "../../commands/webhookDelivery/readWebhookDelivery.ts";
 import { recoverFailedDeliveries } from "../../commands/webhookDelivery/recoverFailedDeliveries.ts";
-import { readWebhookHistory, redeliverWebhook } from "../../commands/webhookDelivery/webhookAttempts.ts";
+import { redeliverWebhook } from "../../commands/webhookDelivery/redeliverWebhook.ts";
 import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import {

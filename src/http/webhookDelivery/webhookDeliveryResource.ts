@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries/queries.ts";
-import type { WebhookHistoryEvent } from "../../commands/webhookDelivery/webhookAttempts.ts";
+import type { WebhookHistoryEvent } from "../../commands/webhookDelivery/readWebhookDelivery.ts";
 import type { AnswerKeeping } from "../../commands/webhookDelivery/webhookPayload.ts";
 import { LEASE_EXPIRED } from "../../domain/webhookDelivery/state.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";

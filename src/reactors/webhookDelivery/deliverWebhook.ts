@@ -2,12 +2,14 @@ import { originOf, type WebhookDeliveryRow } from "../../../projections/webhookD
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { disableFailedEndpoint, type FailureReason } from "../../commands/webhook/disableFailedEndpoint.ts";
 import {
+  readWebhookDelivery,
+  type WebhookDeliveryAtRevision,
+} from "../../commands/webhookDelivery/readWebhookDelivery.ts";
+import {
   type ClaimedWebhook,
   claimWebhook,
-  readWebhookDelivery,
   recordWebhookAttempt,
   skipWebhook,
-  type WebhookDeliveryAtRevision,
   type WebhookRecording,
 } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import type { MappedEvent, WebhookPayload } from "../../commands/webhookDelivery/webhookPayload.ts";

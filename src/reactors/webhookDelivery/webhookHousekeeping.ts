@@ -5,7 +5,8 @@ import {
   type WebhookDeliveryRow,
 } from "../../../projections/webhookDeliveries/queries.ts";
 import { disableFailedEndpoint } from "../../commands/webhook/disableFailedEndpoint.ts";
-import { expireWebhookLease, readWebhookDelivery } from "../../commands/webhookDelivery/webhookAttempts.ts";
+import { readWebhookDelivery } from "../../commands/webhookDelivery/readWebhookDelivery.ts";
+import { expireWebhookLease } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import { FAILING_RULE } from "../../domain/webhook/failingEndpoints.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";

@@ -1,6 +1,6 @@
 import { webhookDeliveryAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { transact } from "../../../src/commands/transact.ts";
-import { redeliverWebhook } from "../../../src/commands/webhookDelivery/webhookAttempts.ts";
+import { redeliverWebhook } from "../../../src/commands/webhookDelivery/redeliverWebhook.ts";
 import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
 import { storageStream } from "../../../src/domain/storage/events.ts";
 import {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { recordCopy } from "../../../src/commands/instance/freezeAndResume.ts";
+import { recordLogCopy } from "../../../src/commands/instance/recordLogCopy.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -138,7 +138,7 @@ describe.each(await testStores())("the audit in the dashboard on $name", (store)
   );
 
   test("copies of the log are listed; where they are is for the operator", async () => {
-    await recordCopy(
+    await recordLogCopy(
       here.service.log.store,
       { kind: "backup", place: "/var/backups/one" },
       systemCommandContext("cli"),

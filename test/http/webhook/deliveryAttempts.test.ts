@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { WebhookHistoryEvent } from "../../../src/commands/webhookDelivery/webhookAttempts.ts";
+import type { WebhookHistoryEvent } from "../../../src/commands/webhookDelivery/readWebhookDelivery.ts";
 import { LEASE_EXPIRED } from "../../../src/domain/webhookDelivery/state.ts";
 import { webhookHistoryJson } from "../../../src/http/webhookDelivery/webhookDeliveryResource.ts";
 

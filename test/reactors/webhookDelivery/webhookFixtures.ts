@@ -10,10 +10,8 @@ import {
 } from "../../../src/commands/webhook/changeWebhookEndpoint.ts";
 import { registerWebhook } from "../../../src/commands/webhook/registerWebhook.ts";
 import { testWebhookEndpoint } from "../../../src/commands/webhook/testWebhookEndpoint.ts";
-import {
-  readWebhookHistory,
-  redeliverWebhook,
-} from "../../../src/commands/webhookDelivery/webhookAttempts.ts";
+import { readWebhookHistory } from "../../../src/commands/webhookDelivery/readWebhookDelivery.ts";
+import { redeliverWebhook } from "../../../src/commands/webhookDelivery/redeliverWebhook.ts";
 import { suppressionStream } from "../../../src/domain/suppression/events.ts";
 import {
   type DeliveryOrigin,

@@ -1,0 +1,36 @@
+import { LOG_START, type Position } from "../ports/eventStore.ts";
+import type { Applier } from "./applyEvents.ts";
+
+/** How far a reading of the log has come. */
+export interface ReadingProgress {
+  /** Events read so far. */
+  readonly events: number;
+  /** Where the reading began. */
+  readonly from: Position;
+  readonly position: Position;
+  /** Where the head was when the reading began. */
+  readonly head: Position;
+  readonly elapsedMs: number;
+  readonly eventsPerSecond: number;
+}
+
+/** Counts a reading's events, and how fast they go by. */
+export function readingMeter(
+  { from, head }: Pick<ReadingProgress, "from" | "head">,
+  onProgress: ((progress: ReadingProgress) => void) | undefined,
+): (events: number, position: Position) => void {
+  const startedAt = performance.now();
+  let total = 0;
+  return (events, position) => {
+    total += events;
+    const elapsedMs = performance.now() - startedAt;
+    const eventsPerSecond = Math.round((total / Math.max(elapsedMs, 1)) * 1_000);
+    onProgress?.({ events: total, from, position, head, elapsedMs, eventsPerSecond });
+  };
+}
+
+/** How far all of them have come; those that failed are not waited for. */
+export function leastPosition(appliers: readonly Applier[]): Position {
+  const goingOn = appliers.filter(({ failure }) => !failure);
+  return goingOn.map(({ position }) => position).sort()[0] ?? LOG_START;
+}
