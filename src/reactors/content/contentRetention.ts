@@ -5,23 +5,19 @@ import { workspaceLimits } from "../../commands/workspace/workspaceLimits.ts";
 import { LIMIT_RANGES } from "../../domain/workspace/limits.ts";
 import { mailOwnerOf } from "../../kernel/mail/liveOrTestMailOwner.ts";
 import { DAY_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
-import { StoreError } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { tryOne } from "../worker/forEachRow.ts";
 import { jumpProofTime } from "../worker/jumpProofTime.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
+import type { PollingWork } from "../worker/pollingWorker.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
-export interface ContentRetentionOptions {
+export interface ContentRetentionOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
   /** The read model `emails`. */
   readonly emails: ReadDatabase;
-  /** Names this instance in the events that it writes. */
-  readonly worker: string;
-  /** In [0, 1). */
-  readonly random: () => number;
   /** How often it looks for content whose time is over. */
   readonly intervalMs?: number;
-  readonly onTrouble: (error: unknown, id: string) => void;
 }
 
 const INTERVAL_MS = MINUTE_MS;
@@ -41,15 +37,11 @@ export function contentRetention(options: ContentRetentionOptions): PeriodicWork
   const { clock } = deps;
   const now = jumpProofTime(clock);
 
-  const expire = async (workspaceId: string, id: string, before: number) => {
-    try {
-      await expireEmailContent(deps, id, before, workerCommandContext({ clock, worker }, workspaceId));
-    } catch (error) {
-      // One that cannot be read must not keep the others waiting; a store that is away ends the round.
-      if (error instanceof StoreError) throw error;
-      onTrouble(error, id);
-    }
-  };
+  const expire = (workspaceId: string, id: string, before: number) =>
+    tryOne(
+      () => expireEmailContent(deps, id, before, workerCommandContext({ clock, worker }, workspaceId)),
+      (error) => onTrouble(error, id),
+    );
 
   /** Whether there may be more. What could not be erased is left for the next round. */
   const retirePage = async ({ stopping }: Round, ownerId: string, seen: Set<string>): Promise<boolean> => {

@@ -4,16 +4,15 @@ import { clearDeletedTemplate } from "../../commands/template/deleteTemplate.ts"
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import type { TemplateEvent } from "../../domain/template/events.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
-import { LOG_START, type Position, type RecordedEvent, StoreError } from "../../ports/eventStore.ts";
+import { LOG_START, type Position, type RecordedEvent } from "../../ports/eventStore.ts";
 import type { SavedLogPosition } from "../../ports/savedLogPosition.ts";
+import { tryOne } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
-import { workerCommandContext } from "../worker/workerCommandContext.ts";
+import { type ActingWorker, workerCommandContext } from "../worker/workerCommandContext.ts";
 
-export interface ErasedContentCleanupOptions {
+export interface ErasedContentCleanupOptions extends Pick<ActingWorker, "worker"> {
   readonly deps: Dependencies;
   readonly checkpoint: SavedLogPosition;
-  /** Names this instance in the events that it writes. */
-  readonly worker: string;
   /** How often it looks for news of the log. */
   readonly intervalMs?: number;
   readonly onTrouble: (error: unknown, stream: string) => void;
@@ -56,17 +55,11 @@ export function erasedContentCleanup(options: ErasedContentCleanupOptions): Peri
     return clearErasedEmail(deps, stream.slice(EMAIL.length), workerCommandContext({ clock, worker }));
   };
 
-  /** What is wrong with one message must not keep the others waiting; a store that is away ends the round. */
-  const tryToClear = async (one: Erased): Promise<boolean> => {
-    try {
-      await clear(one);
-      return true;
-    } catch (error) {
-      if (error instanceof StoreError) throw error;
-      onTrouble(error, one.stream);
-      return false;
-    }
-  };
+  const tryToClear = (one: Erased) =>
+    tryOne(
+      () => clear(one),
+      (error) => onTrouble(error, one.stream),
+    );
 
   const clearAll = async (
     { stopping }: Round,

@@ -2,17 +2,17 @@ import { type OverdueReservation, overdueReservations } from "../../../projectio
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { reservedFilesOwnerExists } from "../../commands/storage/reservationOwner.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
-import { StoreError } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { tryOne } from "../worker/forEachRow.ts";
 import { type PeriodicWork, type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
-import { workerCommandContext } from "../worker/workerCommandContext.ts";
+import { type ActingWorker, workerCommandContext } from "../worker/workerCommandContext.ts";
 
-export interface StaleReservationsOptions extends Pick<PeriodicWork, "onTrouble"> {
+export interface StaleReservationsOptions
+  extends Pick<PeriodicWork, "onTrouble">,
+    Pick<ActingWorker, "worker"> {
   readonly deps: Pick<Dependencies, "store" | "clock" | "storage">;
   /** The read model `storage-reservations`. */
   readonly reservations: ReadDatabase;
-  /** Names this instance in the events it writes. */
-  readonly worker: string;
   readonly intervalMs?: number;
 }
 
@@ -38,20 +38,10 @@ export function staleReservations(options: StaleReservationsOptions): PeriodicWo
     if (present.length > 0) await storage.confirm(workspaceId, present, context);
   };
 
-  /** What cannot be read of one workspace must not keep the others waiting; a store that is away ends the round. */
-  const trySettle = async (workspaceId: string, overdue: readonly OverdueReservation[]) => {
-    try {
-      await settle(workspaceId, overdue);
-    } catch (error) {
-      if (error instanceof StoreError) throw error;
-      onTrouble(error);
-    }
-  };
-
   const round = async () => {
     const overdue = overdueReservations(reservations, clock.now(), RESERVATIONS_MAX);
     const byWorkspace = Map.groupBy(overdue, ({ workspaceId }) => workspaceId);
-    for (const [workspaceId, found] of byWorkspace) await trySettle(workspaceId, found);
+    for (const [workspaceId, found] of byWorkspace) await tryOne(() => settle(workspaceId, found), onTrouble);
   };
 
   return periodicWorker({ round, intervalMs, firstDelayMs: intervalMs, onTrouble });

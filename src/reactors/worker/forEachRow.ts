@@ -19,12 +19,27 @@ export async function forEachRow<Row extends { readonly id: string }>(
   const resting = new Set(backoff.busy());
   for (const row of rows) {
     if (resting.has(row.id)) continue;
-    try {
-      await act(row);
-    } catch (error) {
-      if (error instanceof StoreError) throw error;
-      backoff.failed(row.id);
-      onTrouble(error, row.id);
-    }
+    await tryOne(
+      () => act(row),
+      (error) => {
+        backoff.failed(row.id);
+        onTrouble(error, row.id);
+      },
+    );
+  }
+}
+
+/**
+ * Does one of several things, and says whether it was done: what is wrong with it keeps no other waiting. Throws
+ * `StoreError`: with the store away none of them can be done.
+ */
+export async function tryOne(act: () => Promise<void>, onFault: (error: unknown) => void): Promise<boolean> {
+  try {
+    await act();
+    return true;
+  } catch (error) {
+    if (error instanceof StoreError) throw error;
+    onFault(error);
+    return false;
   }
 }
