@@ -4,7 +4,7 @@ import { nextTurn } from "../kernel/sleep.ts";
 import type { EventStore, LogBatch, Position, RecordedEvent } from "../ports/eventStore.ts";
 import { type ProjectedRows, ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { BufferedIncrements } from "./bufferedIncrements.ts";
-import { writeCheckpoint } from "./generationFiles.ts";
+import { writeCheckpoint } from "./generations/checkpoint.ts";
 
 /** So many events may share one transaction: more gains no speed and only makes a crash dearer. */
 export const TRANSACTION_EVENTS_MAX = 2_000;

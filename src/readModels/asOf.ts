@@ -4,13 +4,13 @@ import { type EventStore, LOG_START } from "../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { feedToHead, makeApplier } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
-import type { ReadModelStorage } from "./generationFiles.ts";
-import { leastPosition, type ReadingProgress, readingMeter } from "./readingMeter.ts";
+import type { ReadModelStorage } from "./generations/generationFiles.ts";
 import {
   makeTemporaryDatabase,
   removeTemporaryDatabase,
   type TemporaryDatabase,
-} from "./temporaryDatabase.ts";
+} from "./generations/temporaryDatabase.ts";
+import { leastPosition, type ReadingProgress, readingMeter } from "./readingMeter.ts";
 
 export interface AsOfOptions extends ReadModelStorage {
   readonly store: EventStore;

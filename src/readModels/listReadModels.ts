@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
 import type { EventStore, Position } from "../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError, type ReadDatabases } from "../ports/readDatabase.ts";
+import { readMeta } from "./generations/checkpoint.ts";
 import {
   type Catalog,
   type GenerationEntry,
@@ -9,8 +10,7 @@ import {
   hasCatalog,
   openCatalog,
   type Verification,
-} from "./generationCatalog.ts";
-import { readMeta } from "./generationFiles.ts";
+} from "./generations/generationCatalog.ts";
 
 export interface ListOptions {
   readonly store: EventStore;

@@ -3,7 +3,12 @@ import type { Projection } from "../../projections/projection.ts";
 import type { EventStore, Position } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import { type Applier, commit, feedToHead, makeApplier } from "./applyEvents.ts";
-import { type Catalog, type GenerationEntry, openCatalog, openOwnedCatalog } from "./generationCatalog.ts";
+import {
+  type Catalog,
+  type GenerationEntry,
+  openCatalog,
+  openOwnedCatalog,
+} from "./generations/generationCatalog.ts";
 import {
   clearAway,
   createGeneration,
@@ -11,7 +16,7 @@ import {
   type OpenGeneration,
   type ReadModelStorage,
   resumeGeneration,
-} from "./generationFiles.ts";
+} from "./generations/generationFiles.ts";
 import { leastPosition, type ReadingProgress, readingMeter } from "./readingMeter.ts";
 
 /** How long a rebuild beside a running service waits for it to switch. */

@@ -6,22 +6,23 @@ import { type EventStore, LOG_START, type Position } from "../ports/eventStore.t
 import { ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { type Applier, feedToHead, makeApplier } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
+import { readMeta } from "./generations/checkpoint.ts";
 import {
   type Catalog,
   type GenerationEntry,
   hasCatalog,
   openCatalog,
   type Verification,
-} from "./generationCatalog.ts";
-import { type ReadModelStorage, readMeta } from "./generationFiles.ts";
-import { leastPosition, type ReadingProgress, readingMeter } from "./readingMeter.ts";
-import { type EventLocation, watchRows } from "./rowHistory.ts";
+} from "./generations/generationCatalog.ts";
+import type { ReadModelStorage } from "./generations/generationFiles.ts";
 import {
   makeTemporaryDatabase,
   removeTemporaryDatabase,
   type TemporaryDatabase,
   temporaryPath,
-} from "./temporaryDatabase.ts";
+} from "./generations/temporaryDatabase.ts";
+import { leastPosition, type ReadingProgress, readingMeter } from "./readingMeter.ts";
+import { type EventLocation, watchRows } from "./rowHistory.ts";
 import { collectDifferences, type Differences } from "./verificationFindings.ts";
 
 /** A switch between our look at the catalog and our opening of the file makes us look again. */

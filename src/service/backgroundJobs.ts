@@ -26,8 +26,8 @@ import { VerificationMailWorker } from "../reactors/sender/verificationMailWorke
 import { staleReservations } from "../reactors/storage/staleReservations.ts";
 import { WebhookDeliveryWorker } from "../reactors/webhookDelivery/webhookDeliveryWorker.ts";
 import type { PollingWorker } from "../reactors/worker/pollingWorker.ts";
+import { truncateWriteAheadLogs } from "../readModels/generations/truncateWriteAheadLogs.ts";
 import type { Readers } from "../readModels/readers.ts";
-import { truncateWriteAheadLogs } from "../readModels/truncateWriteAheadLogs.ts";
 import { openMailTransport } from "./adapters/openMailTransport.ts";
 import { isEmbedded } from "./adapters/openStore.ts";
 import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";

@@ -13,7 +13,7 @@ import { type EmailState, emailDecider } from "../../src/domain/email/state.ts";
 import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generationFiles.ts";
+import { createTables } from "../../src/readModels/generations/createTables.ts";
 import { ACCEPTED_AT, acceptance, play, stepsArbitrary } from "../support/emailHistories.ts";
 
 const UNTIL = ACCEPTED_AT + 24 * HOUR_MS;

@@ -4,7 +4,7 @@ import { type AuditRow, listAuditLog } from "../../projections/auditLog/queries.
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generationFiles.ts";
+import { createTables } from "../../src/readModels/generations/createTables.ts";
 import { readCorpus, storedOf } from "../events/goldenEvents.ts";
 
 const START = Date.parse("2030-01-01T12:00:00Z");

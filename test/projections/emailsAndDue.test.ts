@@ -41,7 +41,7 @@ import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { type EpochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabaseFile, SqlRow } from "../../src/ports/readDatabase.ts";
 import { FairMailQueue } from "../../src/reactors/email/fairMailQueue.ts";
-import { createTables } from "../../src/readModels/generationFiles.ts";
+import { createTables } from "../../src/readModels/generations/createTables.ts";
 import {
   ACCEPTED_AT,
   type Accepting,

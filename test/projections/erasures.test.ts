@@ -14,7 +14,7 @@ import type { WorkspaceCommandContext } from "../../src/kernel/event/eventMetada
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { type EventStore, LOG_START, type RecordedEvent } from "../../src/ports/eventStore.ts";
 import type { ReadDatabaseFile, SqlRow } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generationFiles.ts";
+import { createTables } from "../../src/readModels/generations/createTables.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 
 const WORKSPACE = "w1";

@@ -13,7 +13,7 @@ import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generationFiles.ts";
+import { createTables } from "../../src/readModels/generations/createTables.ts";
 
 const START = Date.parse("2030-01-01T00:00:00Z");
 const LATER = START + 1_000_000_000;

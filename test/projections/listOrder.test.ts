@@ -17,7 +17,7 @@ import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase
 import { ACCEPTANCE_REVISION } from "../../src/domain/email/events.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generationFiles.ts";
+import { createTables } from "../../src/readModels/generations/createTables.ts";
 
 const START = Date.parse("2030-01-01T12:00:00Z");
 const ENDPOINT = "99999999-9999-4999-8999-999999999999";

@@ -10,7 +10,7 @@ import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDe
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, ReadDatabaseFile, SqlValue } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generationFiles.ts";
+import { createTables } from "../../src/readModels/generations/createTables.ts";
 
 /** More than one query looks at, and not a multiple of it. */
 const ROWS = 2 * ROWS_SCANNED_MAX + 300;

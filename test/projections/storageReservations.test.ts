@@ -3,7 +3,7 @@ import { overdueReservations, storageReservations } from "../../projections/stor
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { type StorageEvent, storageStream } from "../../src/domain/storage/events.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
-import { createTables } from "../../src/readModels/generationFiles.ts";
+import { createTables } from "../../src/readModels/generations/createTables.ts";
 
 const NOW = Date.parse("2030-01-01T00:00:00Z");
 const reserved = (holder: string, bytes: number, at = NOW): StorageEvent => ({

@@ -16,7 +16,7 @@ import { type SuppressionState, suppressionDecider } from "../../src/domain/supp
 import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generationFiles.ts";
+import { createTables } from "../../src/readModels/generations/createTables.ts";
 
 const RUNS = { numRuns: 100 };
 const START = Date.parse("2030-01-01T20:00:00Z");

@@ -13,7 +13,7 @@ import { emailsOfDay } from "../../projections/usage/queries.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generationFiles.ts";
+import { createTables } from "../../src/readModels/generations/createTables.ts";
 
 const START = Date.parse("2030-01-01T00:00:00Z");
 const AT = rfc3339(START);

@@ -21,7 +21,7 @@ import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { emailDecider, isTerminal } from "../../src/domain/email/state.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generationFiles.ts";
+import { createTables } from "../../src/readModels/generations/createTables.ts";
 import {
   ACCEPTED_AT,
   type Accepting,

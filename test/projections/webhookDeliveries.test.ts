@@ -16,7 +16,7 @@ import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { DAY_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generationFiles.ts";
+import { createTables } from "../../src/readModels/generations/createTables.ts";
 
 const RUNS = { numRuns: 200 };
 const START = Date.parse("2030-01-01T00:00:00Z");

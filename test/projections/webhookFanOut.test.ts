@@ -8,7 +8,7 @@ import { emailStream } from "../../src/domain/email/events.ts";
 import { type WebhookEvent, webhooksStream } from "../../src/domain/webhook/events.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generationFiles.ts";
+import { createTables } from "../../src/readModels/generations/createTables.ts";
 import { ACCEPTED_AT, type History, play, stepsArbitrary } from "../support/emailHistories.ts";
 
 const WORKSPACE = "w1";

@@ -7,7 +7,7 @@ import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
 import type { ReadDatabases, SqlRow } from "../../src/ports/readDatabase.ts";
 import type { FollowEvent } from "../../src/readModels/follow/followMessages.ts";
 import { followReadModels } from "../../src/readModels/follow/followReadModels.ts";
-import type { ReadModelStorage } from "../../src/readModels/generationFiles.ts";
+import type { ReadModelStorage } from "../../src/readModels/generations/generationFiles.ts";
 import { openReaders, type Readers } from "../../src/readModels/readers.ts";
 import { until } from "../support/until.ts";
 

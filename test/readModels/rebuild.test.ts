@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
-import { openCatalog } from "../../src/readModels/generationCatalog.ts";
+import { openCatalog } from "../../src/readModels/generations/generationCatalog.ts";
 import { listReadModels } from "../../src/readModels/listReadModels.ts";
 import type { ReadingProgress } from "../../src/readModels/readingMeter.ts";
 import { type RebuildOptions, rebuildReadModels } from "../../src/readModels/rebuildReadModels.ts";

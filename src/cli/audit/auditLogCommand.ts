@@ -6,7 +6,7 @@ import { withSenderName } from "../../http/audit/auditLogRoutes.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
-import { createTables } from "../../readModels/generationFiles.ts";
+import { createTables } from "../../readModels/generations/createTables.ts";
 import type { Config } from "../../service/config/config.ts";
 import { type Command, type Invocation, UsageError } from "../program/command.ts";
 import { withStore } from "../program/openStoreForCommand.ts";

@@ -9,7 +9,7 @@ import type { Restoration } from "../../domain/instance/state.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
 import type { ReadDatabase, ReadDatabaseFile } from "../../ports/readDatabase.ts";
-import { readMeta } from "../../readModels/generationFiles.ts";
+import { readMeta } from "../../readModels/generations/checkpoint.ts";
 import { listReadModels } from "../../readModels/listReadModels.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, refuse } from "../program/command.ts";

@@ -4,7 +4,7 @@ import { HOUR_MS } from "../../kernel/time.ts";
 import { type EventStore, LOG_START, type Position, StoreError } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { commit, moveTo, stop, TRANSACTION_EVENTS_MAX } from "../applyEvents.ts";
-import { type Catalog, type GenerationEntry, openOwnedCatalog } from "../generationCatalog.ts";
+import { type Catalog, type GenerationEntry, openOwnedCatalog } from "../generations/generationCatalog.ts";
 import {
   clearAway,
   clearBuilds,
@@ -12,7 +12,7 @@ import {
   openGeneration,
   type ReadModelStorage,
   retireOutdated,
-} from "../generationFiles.ts";
+} from "../generations/generationFiles.ts";
 import { CatchUp } from "./catchUp.ts";
 import { type FollowedGeneration, fileAt, followedGeneration } from "./followedGeneration.ts";
 import type { OnFollowEvent } from "./followMessages.ts";

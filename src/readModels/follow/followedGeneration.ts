@@ -1,8 +1,8 @@
 import type { Projection } from "../../../projections/projection.ts";
 import type { Position } from "../../ports/eventStore.ts";
 import { type Applier, makeApplier } from "../applyEvents.ts";
-import type { GenerationEntry } from "../generationCatalog.ts";
-import type { OpenGeneration } from "../generationFiles.ts";
+import type { GenerationEntry } from "../generations/generationCatalog.ts";
+import type { OpenGeneration } from "../generations/generationFiles.ts";
 
 /** A generation that the follower brings forward. */
 export interface FollowedGeneration {

@@ -10,8 +10,8 @@ import type {
 import { messageOf } from "../../kernel/text/errorReason.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
+import { temporaryPath } from "../../readModels/generations/temporaryDatabase.ts";
 import { rebuildReadModels } from "../../readModels/rebuildReadModels.ts";
-import { temporaryPath } from "../../readModels/temporaryDatabase.ts";
 import { verifyReadModels } from "../../readModels/verifyReadModels.ts";
 import { openStore } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";

@@ -6,7 +6,7 @@ import { projections } from "../../../projections/index.ts";
 import { createLogger } from "../../../src/adapters/pino/logger.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import type { VerifiedReadModel } from "../../../src/http/dashboard/maintenance/maintenanceTasks.ts";
-import { readMeta } from "../../../src/readModels/generationFiles.ts";
+import { readMeta } from "../../../src/readModels/generations/checkpoint.ts";
 import { lastVerifications } from "../../../src/readModels/listReadModels.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
 import { scheduleVerify, verifyOnSchedule } from "../../../src/service/threads/readModelVerifySchedule.ts";

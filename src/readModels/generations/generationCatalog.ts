@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { invariant } from "../kernel/assert.ts";
-import type { Position } from "../ports/eventStore.ts";
+import { invariant } from "../../kernel/assert.ts";
+import type { Position } from "../../ports/eventStore.ts";
 import {
   ReadDatabaseError,
   type ReadDatabaseFile,
   type ReadDatabases,
   type SqlRow,
-} from "../ports/readDatabase.ts";
+} from "../../ports/readDatabase.ts";
 
 const CATALOG_FILE = "catalog.db";
 

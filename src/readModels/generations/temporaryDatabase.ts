@@ -1,8 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Projection } from "../../projections/projection.ts";
-import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
-import { createTables, type ReadModelStorage } from "./generationFiles.ts";
+import type { Projection } from "../../../projections/projection.ts";
+import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
+import { createTables } from "./createTables.ts";
+import type { ReadModelStorage } from "./generationFiles.ts";
 
 /** A database beside the read models that one piece of work makes and removes. A service clears dead ones away. */
 export interface TemporaryDatabase {

@@ -1,5 +1,5 @@
-import type { Projection } from "../../projections/projection.ts";
-import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
+import type { Projection } from "../../../projections/projection.ts";
+import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 
 /** SQLite keeps a statement as it was written: what differs in white space alone is the same index. */
 function normalized(sql: string): string {

@@ -1,14 +1,11 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Projection } from "../../projections/projection.ts";
-import { DAY_MS } from "../kernel/time.ts";
-import { LOG_START, type Position } from "../ports/eventStore.ts";
-import {
-  type ReadDatabase,
-  ReadDatabaseError,
-  type ReadDatabaseFile,
-  type ReadDatabases,
-} from "../ports/readDatabase.ts";
+import type { Projection } from "../../../projections/projection.ts";
+import { DAY_MS } from "../../kernel/time.ts";
+import { LOG_START, type Position } from "../../ports/eventStore.ts";
+import { ReadDatabaseError, type ReadDatabaseFile, type ReadDatabases } from "../../ports/readDatabase.ts";
+import { type GenerationMeta, readMeta } from "./checkpoint.ts";
+import { createTables } from "./createTables.ts";
 import { type Catalog, databaseFileOf, type GenerationEntry } from "./generationCatalog.ts";
 import { updateIndexes } from "./updateIndexes.ts";
 
@@ -18,49 +15,6 @@ export interface ReadModelStorage {
   /** `<DATA_DIR>/projections`. */
   readonly directory: string;
   readonly logId: string;
-}
-
-/** What a database file says about itself. */
-export interface GenerationMeta {
-  readonly logId: string;
-  readonly projection: string;
-  readonly version: number;
-  readonly checkpoint: Position;
-}
-
-const META_TABLE = `CREATE TABLE meta (
-  one INTEGER PRIMARY KEY CHECK (one = 1),
-  log_id TEXT NOT NULL,
-  projection TEXT NOT NULL,
-  version INTEGER NOT NULL,
-  checkpoint TEXT NOT NULL
-)`;
-
-/** Makes the empty tables of a new generation, with a checkpoint before the log's first event. */
-export function createTables(db: ReadDatabaseFile, projection: Projection, logId: string): void {
-  db.begin();
-  db.run(META_TABLE);
-  db.run("INSERT INTO meta VALUES (1, ?, ?, ?, ?)", logId, projection.name, projection.version, LOG_START);
-  for (const { name, columns } of projection.tables) db.run(`CREATE TABLE ${name} (${columns})`);
-  updateIndexes(db, projection);
-  db.commit();
-}
-
-/** Reads what the file says about itself. */
-export function readMeta(db: ReadDatabase): GenerationMeta {
-  const row = db.get("SELECT log_id, projection, version, checkpoint FROM meta");
-  if (!row) throw new ReadDatabaseError("damaged", "the file has no checkpoint");
-  return {
-    logId: String(row.log_id),
-    projection: String(row.projection),
-    version: Number(row.version),
-    checkpoint: String(row.checkpoint) as Position,
-  };
-}
-
-/** Moves the checkpoint; part of the transaction that holds the rows. */
-export function writeCheckpoint(db: ReadDatabase, position: Position): void {
-  db.run("UPDATE meta SET checkpoint = ?", position);
 }
 
 /** A generation that can go on from its checkpoint. */

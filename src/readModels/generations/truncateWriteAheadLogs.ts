@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { ReadDatabaseError, type ReadDatabases } from "../ports/readDatabase.ts";
+import { ReadDatabaseError, type ReadDatabases } from "../../ports/readDatabase.ts";
 
 /** How often a file is tried that somebody is reading or writing, and how long it is left alone in between. */
 const ATTEMPTS_MAX = 200;
