@@ -118,6 +118,20 @@ const NOUNS = [
   "workspace",
 ];
 
+const HTTP_FOLDERS = [
+  ...NOUNS,
+  "feedback",
+  "usage",
+  "health",
+  "home",
+  "dashboard",
+  "server",
+  "body",
+  "limits",
+  "lists",
+  "reference",
+];
+
 /** The folders of a layer, and the files that stand beside them. */
 interface Rooms {
   readonly layer: string;
@@ -128,19 +142,7 @@ interface Rooms {
 const ROOMS: readonly Rooms[] = [
   {
     layer: "src/http",
-    folders: [
-      ...NOUNS,
-      "feedback",
-      "usage",
-      "health",
-      "home",
-      "dashboard",
-      "server",
-      "body",
-      "limits",
-      "lists",
-      "reference",
-    ],
+    folders: HTTP_FOLDERS,
     beside: [],
   },
   {
@@ -164,7 +166,7 @@ const ROOMS: readonly Rooms[] = [
   },
   {
     layer: "test/http",
-    folders: [...NOUNS, "feedback", "usage", "health", "home", "dashboard", "server", "reference"],
+    folders: HTTP_FOLDERS,
     beside: [],
   },
   { layer: "test/reactors", folders: [...NOUNS, "content", "worker"], beside: [] },
