@@ -121,7 +121,7 @@ function lockData(dataDir: string): DirectoryLock {
   }
   if (lock !== null) return lock;
   throw new ConfigError([
-    `DATA_DIR ${dataDir} is in use by another running service: stop that one, or set DATA_DIR to another directory`,
+    `DATA_DIR ${dataDir} is in use by another running service, or by a command that needs it alone: stop that one, or set DATA_DIR to another directory`,
   ]);
 }
 

@@ -9,6 +9,8 @@ export interface DirectoryLock {
 
 const LOCK_FILE = "lock.db";
 const SQLITE_BUSY = 5;
+/** Whoever looks whether it is taken holds it for a moment, and so does a service that ends just now. */
+const WAIT_MS_MAX = 1_000;
 
 /** The file that is locked. */
 export function lockPathOf(directory: string): string {
@@ -24,20 +26,31 @@ export function lockDirectory(directory: string): DirectoryLock | null {
   // SQLite would only say that it cannot open a file; this says why.
   accessSync(directory, constants.W_OK | constants.X_OK);
   const db = new DatabaseSync(lockPathOf(directory));
-  try {
-    db.exec("PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE");
-  } catch (error) {
+  if (isBusy(db, `PRAGMA busy_timeout = ${WAIT_MS_MAX}; BEGIN EXCLUSIVE`)) {
     db.close();
-    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return null;
-    throw error;
+    return null;
   }
   return { release: () => db.close() };
 }
 
-/** Whether a process has the lock of a data directory. Makes nothing where there is none. */
+/** Whether a process has the lock of a data directory. Makes nothing where there is none; several may look at once. */
 export function isDirectoryLocked(directory: string): boolean {
-  if (!existsSync(lockPathOf(directory))) return false;
-  const lock = lockDirectory(directory);
-  lock?.release();
-  return lock === null;
+  const path = lockPathOf(directory);
+  if (!existsSync(path)) return false;
+  const db = new DatabaseSync(path, { readOnly: true });
+  const isLocked = isBusy(db, "PRAGMA busy_timeout = 0; SELECT 1 FROM sqlite_schema");
+  db.close();
+  return isLocked;
+}
+
+/** Whether the lock that statements need is another process's. Closes the database where they fail otherwise. */
+function isBusy(db: DatabaseSync, statements: string): boolean {
+  try {
+    db.exec(statements);
+    return false;
+  } catch (error) {
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return true;
+    db.close();
+    throw error;
+  }
 }
