@@ -4,7 +4,7 @@ import type { TemplateState } from "../domain/template/state.ts";
 import type { WebhooksState } from "../domain/webhook/state.ts";
 import type { WorkspaceLimits } from "../domain/workspace/limits.ts";
 import type { WorkspaceState } from "../domain/workspace/state.ts";
-import type { InstanceKeys } from "../kernel/crypto/derivedKeys.ts";
+import type { InstanceKeys } from "../kernel/crypto/instanceKeys.ts";
 import type { AttachmentInspector } from "../ports/attachmentInspector.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ContentStore } from "../ports/contentStore.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { instanceKeys, newDataKey } from "../../src/kernel/crypto/derivedKeys.ts";
+import { instanceKeys, newDataKey } from "../../src/kernel/crypto/instanceKeys.ts";
 import { RETURN_PATH_DAYS, readReturnPath, returnPathLocalPart } from "../../src/kernel/crypto/returnPath.ts";
 import { DAY_MS } from "../../src/kernel/time.ts";
 

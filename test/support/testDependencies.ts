@@ -2,7 +2,7 @@ import { threadedHtmlToText } from "../../src/adapters/htmlToText/threadedHtmlTo
 import { liquidEngine } from "../../src/adapters/liquidjs/liquidEngine.ts";
 import type { Dependencies } from "../../src/commands/dependencies.ts";
 import { makeDependencies } from "../../src/commands/makeDependencies.ts";
-import { instanceKeys, newDataKey } from "../../src/kernel/crypto/derivedKeys.ts";
+import { instanceKeys, newDataKey } from "../../src/kernel/crypto/instanceKeys.ts";
 import { openAttachmentInspector } from "../../src/service/adapters/openAttachmentInspector.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { memoryContentStore } from "./stores/memoryContentStore.ts";

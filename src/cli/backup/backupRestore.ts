@@ -8,7 +8,7 @@ import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts"
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { transact } from "../../commands/transact.ts";
 import { restoreInstance } from "../../domain/instance/decisions.ts";
-import { decrypt } from "../../kernel/crypto/derivedKeys.ts";
+import { decrypt } from "../../kernel/crypto/encryption.ts";
 import { newId } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { epochMs } from "../../kernel/time.ts";

@@ -8,7 +8,7 @@ import {
   parseHeader,
 } from "../../commands/log/exportFormat.ts";
 import { checkExport, type Imported, importLog } from "../../commands/log/importLog.ts";
-import { decrypt } from "../../kernel/crypto/derivedKeys.ts";
+import { decrypt } from "../../kernel/crypto/encryption.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { isEmbedded, openStore } from "../../service/adapters/openStore.ts";

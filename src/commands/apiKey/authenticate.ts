@@ -1,6 +1,6 @@
 import { type ApiKey, isUsable } from "../../domain/apiKey/state.ts";
 import { apiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
-import { equalInConstantTime } from "../../kernel/crypto/derivedKeys.ts";
+import { equalInConstantTime } from "../../kernel/crypto/equalInConstantTime.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /** Who is calling: a key of one workspace, and what it may do. */

@@ -1,6 +1,6 @@
 import type { EmailEvent } from "../../domain/email/events.ts";
 import { replyCodes } from "../../domain/email/recordedAttemptResult.ts";
-import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
+import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
 import type { EmailHistory, HistoryEvent } from "./emailHistory.ts";
 
 /** The salt that texts about a message are encrypted with; null once its content was erased. */

@@ -1,5 +1,5 @@
 import type { Instance } from "../../domain/instance/state.ts";
-import { decrypt, encrypt } from "../../kernel/crypto/derivedKeys.ts";
+import { decrypt, encrypt } from "../../kernel/crypto/encryption.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { instanceAggregate } from "../aggregateDefinitions.ts";

@@ -1,4 +1,4 @@
-import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
+import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 
 /** What a sender covers: one address, or every address at exactly one domain. */

@@ -5,7 +5,7 @@ import {
   linkStatus,
   type PresentedLink,
 } from "../../domain/sender/decisions.ts";
-import { equalInConstantTime } from "../../kernel/crypto/derivedKeys.ts";
+import { equalInConstantTime } from "../../kernel/crypto/equalInConstantTime.ts";
 import {
   decodeVerificationToken,
   encodeVerificationToken,

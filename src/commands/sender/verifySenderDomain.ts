@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { noteRecord } from "../../domain/sender/decisions.ts";
-import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
+import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { type EpochMs, HOUR_MS } from "../../kernel/time.ts";
 import type { DnsResolver } from "../../ports/dnsResolver.ts";

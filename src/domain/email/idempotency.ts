@@ -1,4 +1,4 @@
-import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
+import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
 import { derivedId } from "../../kernel/ids.ts";
 import type { MailOwner } from "../../kernel/mail/liveOrTestMailOwner.ts";
 import { canonicalJson, type JsonObject } from "../../kernel/text/json.ts";

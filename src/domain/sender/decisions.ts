@@ -1,4 +1,4 @@
-import { equalInConstantTime } from "../../kernel/crypto/derivedKeys.ts";
+import { equalInConstantTime } from "../../kernel/crypto/equalInConstantTime.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import type { SenderEvent, VerificationMethod } from "./events.ts";

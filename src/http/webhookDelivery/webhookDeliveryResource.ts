@@ -3,7 +3,7 @@ import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries/
 import type { WebhookHistoryEvent } from "../../commands/webhookDelivery/readWebhookDelivery.ts";
 import type { AnswerKeeping } from "../../commands/webhookDelivery/webhookPayload.ts";
 import { LEASE_EXPIRED } from "../../domain/webhookDelivery/state.ts";
-import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
+import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { answerJson } from "../body/answerJson.ts";

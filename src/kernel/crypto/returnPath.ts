@@ -1,5 +1,6 @@
 import { DAY_MS, type EpochMs } from "../time.ts";
-import { equalInConstantTime, type InstanceKeys } from "./derivedKeys.ts";
+import { equalInConstantTime } from "./equalInConstantTime.ts";
+import type { InstanceKeys } from "./instanceKeys.ts";
 
 /** One attempt to deliver a message, as the sender of its envelope names it. */
 export interface ReturnPath {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { contentSaltOf, withReplyTexts } from "../../../src/commands/email/decryptRelayReplies.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { emailDecider } from "../../../src/domain/email/state.ts";
-import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
+import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKeys.ts";
 
 const SALT = "3f1c9a52-8d0e-4b7a-9c3f-2f6f0a1b2c3d";
 const keys = instanceKeys(newDataKey());

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { requestFingerprint } from "../../../src/domain/email/idempotency.ts";
 import { type SendEmailBody, sendRequest } from "../../../src/http/email/sendEmailRequest.ts";
-import { instanceKeys } from "../../../src/kernel/crypto/derivedKeys.ts";
+import { instanceKeys } from "../../../src/kernel/crypto/instanceKeys.ts";
 
 const keys = instanceKeys(new Uint8Array(32).fill(7));
 const BASE = { from: "Shop@Example.com", to: "ana@example.org", subject: "Your order", text: "On its way." };

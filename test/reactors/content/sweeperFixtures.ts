@@ -14,7 +14,7 @@ import { markVerified, newSender } from "../../../src/commands/sender/manageSend
 import { transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { folderPath } from "../../../src/kernel/contentPath.ts";
-import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
+import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKeys.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
 import type { ContentFolder, ContentStore } from "../../../src/ports/contentStore.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";

@@ -12,7 +12,7 @@ import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import type { EmailState } from "../../../src/domain/email/state.ts";
 import type { SenderEvent } from "../../../src/domain/sender/events.ts";
 import { pauseSending, resumeSending } from "../../../src/domain/workspace/decisions.ts";
-import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
+import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKeys.ts";
 import type { WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../../src/kernel/time.ts";

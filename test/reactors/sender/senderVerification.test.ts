@@ -9,7 +9,7 @@ import { suppressRecipient } from "../../../src/commands/suppression/suppressRec
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { LINK_LIFETIME_MS } from "../../../src/domain/sender/decisions.ts";
 import { senderStream } from "../../../src/domain/sender/events.ts";
-import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
+import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKeys.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";

@@ -19,7 +19,7 @@ import {
   webhookDeliveryStream,
 } from "../../../src/domain/webhookDelivery/events.ts";
 import { WEBHOOK_POLICY, type WebhookPolicy } from "../../../src/domain/webhookDelivery/retrySchedule.ts";
-import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
+import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKeys.ts";
 import type { WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import type { WebhookOutcome } from "../../../src/kernel/outcome/webhookOutcome.ts";

@@ -1,6 +1,6 @@
 import { type ReturnedMail, readReturnedMail } from "../../../domain/email/feedback/readReturnedMail.ts";
 import type { FeedbackSource } from "../../../domain/email/feedback/recordFeedback.ts";
-import type { InstanceKeys } from "../../../kernel/crypto/derivedKeys.ts";
+import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";
 import { type ReturnPath, readReturnPath } from "../../../kernel/crypto/returnPath.ts";
 import { newRequestId } from "../../../kernel/ids.ts";
 import { domainOf } from "../../../kernel/text/emailAddress.ts";

@@ -6,7 +6,7 @@ import {
   recordFeedback,
 } from "../../../domain/email/feedback/recordFeedback.ts";
 import { redactRelayReply } from "../../../domain/email/redactRelayReply.ts";
-import type { InstanceKeys } from "../../../kernel/crypto/derivedKeys.ts";
+import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";
 import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { domainOf } from "../../../kernel/text/emailAddress.ts";
 import type { EpochMs } from "../../../kernel/time.ts";

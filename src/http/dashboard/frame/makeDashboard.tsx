@@ -2,7 +2,7 @@
 import { type AnyElysia, Elysia } from "elysia";
 import { revokeKey } from "../../../commands/apiKey/revokeApiKey.ts";
 import { limitsOf } from "../../../domain/workspace/limits.ts";
-import { equalInConstantTime } from "../../../kernel/crypto/derivedKeys.ts";
+import { equalInConstantTime } from "../../../kernel/crypto/equalInConstantTime.ts";
 import { isClientIn } from "../../../kernel/network/clientIp.ts";
 import { healthStatus } from "../../health/healthRoutes.ts";
 import { Problem, unavailable } from "../../server/problem.ts";

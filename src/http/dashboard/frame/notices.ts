@@ -1,4 +1,4 @@
-import type { InstanceKeys } from "../../../kernel/crypto/derivedKeys.ts";
+import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";
 import { cookieOf, setCookie } from "./cookies.ts";
 import type { Session } from "./sessions.ts";
 

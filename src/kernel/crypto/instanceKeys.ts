@@ -1,33 +1,7 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+import { hkdfSync, randomBytes } from "node:crypto";
+import { decrypt, encrypt } from "./encryption.ts";
 
 const KEY_BYTES = 32;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
-
-/**
- * Encrypts bytes with AES-256-GCM. Returns base64 of nonce, tag and ciphertext. `context` is additional authenticated
- * data: decrypting needs the same one.
- */
-export function encrypt(key: Uint8Array, plain: Uint8Array, context = ""): string {
-  const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context));
-  const body = Buffer.concat([cipher.update(plain), cipher.final()]);
-  return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString("base64");
-}
-
-/** The inverse of {@link encrypt}; null when the key or the context differs or the text was altered. */
-export function decrypt(key: Uint8Array, encrypted: string, context = ""): Uint8Array | null {
-  const bytes = Buffer.from(encrypted, "base64");
-  if (bytes.length < NONCE_BYTES + TAG_BYTES) return null;
-  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES));
-  decipher.setAAD(Buffer.from(context));
-  decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-  try {
-    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
-  } catch {
-    return null;
-  }
-}
 
 /** A fresh data key. Every other key of the instance is derived from it. */
 export function newDataKey(): Uint8Array {
@@ -37,13 +11,6 @@ export function newDataKey(): Uint8Array {
 /** Derives the key of one purpose (HKDF-SHA-256, RFC 5869). */
 export function deriveKey(secret: Uint8Array, purpose: string): Uint8Array {
   return new Uint8Array(hkdfSync("sha256", secret, "postledger", purpose, KEY_BYTES));
-}
-
-/** Whether two texts are equal, in a time that does not depend on where they differ. */
-export function equalInConstantTime(left: string, right: string): boolean {
-  const a = Buffer.from(left);
-  const b = Buffer.from(right);
-  return a.length === b.length && timingSafeEqual(a, b);
 }
 
 /** The endpoint that a signing secret belongs to. */
@@ -91,7 +58,7 @@ export interface InstanceKeys {
   encryptForBrowser(purpose: string, text: string): string;
   /** The inverse of {@link InstanceKeys.encryptForBrowser}; null when it was altered or is of another installation. */
   decryptFromBrowser(purpose: string, encrypted: string): string | null;
-  /** The tag of an envelope sender: {@link returnPathAddress}. */
+  /** The tag of an envelope sender: see `returnPathLocalPart`. */
   returnPathTag(text: string): string;
   /** What proves that a form was made for one session of the dashboard. */
   formToken(sessionId: string): string;

@@ -1,13 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  decrypt,
-  deriveKey,
-  encrypt,
-  equalInConstantTime,
-  instanceKeys,
-  newDataKey,
-} from "../../src/kernel/crypto/derivedKeys.ts";
+import { decrypt, encrypt } from "../../src/kernel/crypto/encryption.ts";
+import { equalInConstantTime } from "../../src/kernel/crypto/equalInConstantTime.ts";
+import { deriveKey, instanceKeys, newDataKey } from "../../src/kernel/crypto/instanceKeys.ts";
 
 describe("encrypted secrets", () => {
   const bytes = fc.uint8Array({ maxLength: 80 });
