@@ -22,11 +22,10 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { formFaults } from "../frame/formFaults.ts";
-import { afterCursor } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listCursor.ts";
 import { API_KEYS, type ApiKeyJson, apiKeyListPage, apiKeyPage, newKeyPage } from "./apiKeyPage.tsx";
 import { FIELD_TIME_CHARACTERS, type NewApiKeyForm, newApiKeyPage } from "./newApiKeyPage.tsx";
 
-const PAGE_ITEMS = 50;
 const PATH = "/api-keys";
 const ONE = `${PATH}/:id`;
 const SCOPE = "workspace:manage";
@@ -56,7 +55,7 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
     get(PATH, SCOPE, async (context) => {
       const { workspaceId } = context;
-      const request = { limit: PAGE_ITEMS, ...afterCursor(context, isApiKeyId) };
+      const request = pageAsked(context, { isId: isApiKeyId });
       const { shown, nextCursor } = await caughtUpPage(options.readModel("api-keys"), request, (db, page) =>
         listApiKeys(db, { workspaceId, ...page }),
       );

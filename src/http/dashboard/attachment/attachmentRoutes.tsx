@@ -19,12 +19,11 @@ import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { sentence } from "../frame/formFaults.ts";
-import { afterCursor } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listCursor.ts";
 import { catchUp, messagesOf } from "../message/loadMessageRows.ts";
 import { downloadResponse } from "../message/messageFileResponses.ts";
 import { ATTACHMENTS_PATH, AttachmentList, AttachmentPage } from "./attachmentPages.tsx";
 
-const PAGE_ITEMS = 50;
 /** Messages that are listed below one upload at once. */
 const MESSAGES_SHOWN = 25;
 const ONE = `${ATTACHMENTS_PATH}/:id`;
@@ -96,9 +95,8 @@ async function listPage(options: Options, context: PageContext): Promise<Page> {
   if (!query.has("cursor")) await catchUp(options.readModel("attachments"));
   const wanted = {
     workspaceId,
-    limit: PAGE_ITEMS,
     ...(status === undefined ? {} : { status }),
-    ...afterCursor(context),
+    ...pageAsked(context),
   };
   const { shown, nextCursor } = await pageOfUploads(options, wanted);
   return {
@@ -145,7 +143,7 @@ async function attachmentPage(options: Options, context: PageContext): Promise<P
 async function messagesWith(options: Options, context: PageContext, id: string) {
   const model = options.readModel("attachment-use");
   if (!context.query.has("cursor")) await catchUp(model);
-  const request = { limit: MESSAGES_SHOWN, ...afterCursor(context) };
+  const request = pageAsked(context, { limit: MESSAGES_SHOWN });
   const { shown, nextCursor } = await scheduledRead(model, (db) =>
     pageOf(request, (page) => messagesWithUpload(db, { uploadId: id, ...page })),
   );

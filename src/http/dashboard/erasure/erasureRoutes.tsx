@@ -9,10 +9,9 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
-import { afterCursor } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listCursor.ts";
 import { ERASURES_PATH, ErasureList, ErasurePage, NewErasure } from "./erasurePages.tsx";
 
-const PAGE_ITEMS = 50;
 const ABOVE = [{ path: ERASURES_PATH, title: "Erasures" }];
 
 type Options = Pick<DashboardOptions, "deps" | "readModel">;
@@ -43,8 +42,7 @@ export function erasureRoutes(options: Options): readonly DashboardRoute[] {
 }
 
 async function listPage(options: Options, context: PageContext): Promise<Page> {
-  const request = { limit: PAGE_ITEMS, ...afterCursor(context) };
-  const { shown, nextCursor } = await pageOfErasures(options, context.workspaceId, request);
+  const { shown, nextCursor } = await pageOfErasures(options, context.workspaceId, pageAsked(context));
   const erasures = shown.map(erasureJson);
   return {
     title: "Erasures",

@@ -17,12 +17,11 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
-import { afterCursor } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listCursor.ts";
 import { MailRecordsPage } from "./mailRecordsPage.tsx";
 import { type AddSenderForm, nameOf, SenderList } from "./senderListPage.tsx";
 import { SenderPage } from "./senderPage.tsx";
 
-const PAGE_ITEMS = 50;
 const PATH = "/senders";
 const ONE = `${PATH}/:id`;
 const SCOPE = "sender:manage";
@@ -82,7 +81,7 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
 }
 
 async function listPage(options: DashboardOptions, context: PageContext, form: AddSenderForm): Promise<Page> {
-  const request = { limit: PAGE_ITEMS, ...afterCursor(context, isSenderId) };
+  const request = pageAsked(context, { isId: isSenderId });
   const { shown, nextCursor } = await pageOfSenders(options, context.workspaceId, request);
   return {
     title: "Senders",

@@ -18,10 +18,9 @@ import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
-import { afterCursor } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listCursor.ts";
 import { EMPTY_FORM, type SuppressionForm, SuppressionList } from "./suppressionPage.tsx";
 
-const PAGE_ITEMS = 50;
 const WHY: Readonly<Record<string, string>> = {
   bounce:
     "Its own server has refused it for good. Where it still does, the next message bounces, and the address is suppressed again. Bounces harm your reputation as a sender.",
@@ -85,8 +84,7 @@ async function findSuppressions(
     return { shown: one === null ? [] : [one], nextCursor: null };
   }
   const reason = SUPPRESSION_REASONS.find((one) => one === query.get("reason"));
-  const page = { limit: PAGE_ITEMS, ...afterCursor(context) };
-  return pageOfSuppressions(options, { workspaceId, ...page, ...definedMembers({ reason }) });
+  return pageOfSuppressions(options, { workspaceId, ...pageAsked(context), ...definedMembers({ reason }) });
 }
 
 function removalRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRoute[] {

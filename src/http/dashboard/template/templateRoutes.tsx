@@ -5,7 +5,7 @@ import { deleteTemplate } from "../../../commands/template/deleteTemplate.ts";
 import type { TemplateLocation } from "../../../commands/template/readTemplate.ts";
 import { shownNameFault } from "../../../kernel/text/shownNameFault.ts";
 import { caughtUpPage } from "../../lists/caughtUpReads.ts";
-import { pageRequest } from "../../lists/cursorPaging.ts";
+import { PAGE_ITEMS_DEFAULT } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import {
   archiveOrRefuse,
@@ -18,7 +18,7 @@ import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
-import { cursorOf } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listCursor.ts";
 import { NewTemplateForm, TemplateDetail, TemplateList } from "./templatePage.tsx";
 
 const scope = "template:manage";
@@ -39,7 +39,7 @@ function listRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRo
   const templates = readModel("templates");
   return [
     get(TEMPLATES.path, scope, async (context) => {
-      const request = pageRequest({ cursor: cursorOf(context) });
+      const request = pageAsked(context, { limit: PAGE_ITEMS_DEFAULT });
       const page = await caughtUpPage(templates, request, (db, wanted) =>
         listTemplates(db, context.workspaceId, wanted),
       );
@@ -70,7 +70,7 @@ function detailRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
     get("/templates/:id", scope, async (context) => {
       const location = templateLocationOf(context);
       const template = await existingTemplate(deps, location);
-      const versions = pageOfVersions(template, pageRequest({ cursor: cursorOf(context) }));
+      const versions = pageOfVersions(template, pageAsked(context, { limit: PAGE_ITEMS_DEFAULT }));
       return {
         title: template.name,
         above: [TEMPLATES],

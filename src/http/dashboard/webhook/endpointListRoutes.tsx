@@ -3,14 +3,14 @@
 import { listWebhookEndpoints, type WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { registerWebhook } from "../../../commands/webhook/registerWebhook.ts";
 import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
-import { pageOf, pageRequest } from "../../lists/cursorPaging.ts";
+import { PAGE_ITEMS_DEFAULT, pageOf } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { destinationOf } from "../../webhook/webhookDestination.ts";
 import { ENDPOINT_REFUSALS } from "../../webhook/webhookEndpointRoutes.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { cursorOf } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listCursor.ts";
 import {
   checkInput,
   type EndpointFaults,
@@ -29,7 +29,7 @@ const NOTHING: EndpointInput = { url: "", description: null, eventTypes: null };
 export function endpointListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
     get("/webhooks", "webhook:manage", async (context) => {
-      const asked = pageRequest({ cursor: cursorOf(context) });
+      const asked = pageAsked(context, { limit: PAGE_ITEMS_DEFAULT });
       const db = await options.webhooks.caughtUpEndpoints(context.workspaceId);
       const page = pageOf(asked, (request) => listWebhookEndpoints(db, context.workspaceId, request));
       const rows = await withHealth(options, page.shown);

@@ -12,14 +12,14 @@ import {
 import { isWebhookEventType } from "../../../domain/webhookEventTypes.ts";
 import { webhookDeliveryId } from "../../../kernel/ids.ts";
 import { findPage, scheduledRead, whenCaughtUp } from "../../lists/caughtUpReads.ts";
-import { pageRequest } from "../../lists/cursorPaging.ts";
+import { PAGE_ITEMS_DEFAULT } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { blockedReason, destinationOf } from "../../webhook/webhookDestination.ts";
 import { deliveryWithAttempts } from "../../webhookDelivery/webhookDeliveryHandlers.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { cursorOf } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listCursor.ts";
 import { failureText } from "./deliveryPage.tsx";
 import {
   checkInput,
@@ -58,7 +58,7 @@ export function endpointRoutes(options: DashboardOptions): readonly DashboardRou
 async function shown(options: DashboardOptions, context: PageContext): Promise<Page> {
   const endpoint = await endpointOf(options, context);
   const { query } = context;
-  const request = pageRequest({ cursor: cursorOf(context) });
+  const request = pageAsked(context, { limit: PAGE_ITEMS_DEFAULT });
   const filters = filtersOf(query);
   const model = options.readModel("webhook-deliveries");
   await whenCaughtUp(model);
