@@ -1,11 +1,11 @@
 import { apiKeyAggregate } from "../../commands/aggregateDefinitions.ts";
 import { revokeKey } from "../../commands/apiKey/revokeApiKey.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import type { ApiKey } from "../../domain/apiKey/state.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound } from "../program/command.ts";
 import { foldFromLog } from "../program/foldFromLog.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { apiKeysBelow } from "./apiKeysBelow.ts";
 
 /** Answers which ones. What a key has issued may issue more meanwhile, so it is looked for until there is none. */
 async function revokeChildren(deps: Dependencies, id: string): Promise<readonly string[]> {
@@ -16,6 +16,16 @@ async function revokeChildren(deps: Dependencies, id: string): Promise<readonly 
     for (const child of children) await revokeKey(deps, child, systemCommandContext("cli"));
     revoked.push(...children);
   }
+}
+
+/** The keys that a key has issued or was rotated to, and that those have, as far as they are not revoked. */
+function apiKeysBelow(keys: ReadonlyMap<string, ApiKey>, id: string): readonly string[] {
+  const below = new Set([id]);
+  const isBelow = ({ issuerId, rotatedFrom }: ApiKey) =>
+    below.has(issuerId ?? "") || below.has(rotatedFrom ?? "");
+  // A key comes after the one that it stems from, in the log and so in the map.
+  for (const [one, key] of keys) if (isBelow(key)) below.add(one);
+  return [...below].filter((one) => one !== id && keys.get(one)?.revoked === false);
 }
 
 export const apiKeyRevoke: Command = {

@@ -1,11 +1,10 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { markVerified, switchExistingSender } from "../../commands/sender/manageSender.ts";
 import { type SenderName, senderIdOf } from "../../commands/sender/senderId.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
-import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, type Invocation, notFound, type Operand, UsageError } from "../program/command.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
-import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
+import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 
 export const SENDER_OPERAND: Operand = {
   name: "address-or-domain",
@@ -26,15 +25,31 @@ export function senderNameOf({ operand }: Invocation): SenderName {
   return { kind: "address", address };
 }
 
+export const senderVerify = changeSenderCommand(
+  "verify",
+  "Mark a sender as verified, on your word",
+  "verified",
+  (deps, id, context) => markVerified(deps, id, "operator", context),
+);
+
+export const senderDisable = changeSenderCommand(
+  "disable",
+  "Let a sender send no more; its mail waits",
+  "disabled",
+  (deps, id, context) => switchExistingSender(deps, id, "disabled", context),
+);
+
+export const senderEnable = changeSenderCommand(
+  "enable",
+  "Let a sender that was disabled send again",
+  "enabled",
+  (deps, id, context) => switchExistingSender(deps, id, "enabled", context),
+);
+
 type SenderChange = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
 
 /** A command that changes a sender that is there. */
-export function changeSenderCommand(
-  verb: string,
-  summary: string,
-  done: string,
-  change: SenderChange,
-): Command {
+function changeSenderCommand(verb: string, summary: string, done: string, change: SenderChange): Command {
   return {
     name: `sender ${verb}`,
     operands: [SENDER_OPERAND],
@@ -43,11 +58,9 @@ export function changeSenderCommand(
     examples: [`postledger sender ${verb} billing@acme.example --workspace <id>`],
     async run(invocation) {
       const name = senderNameOf(invocation);
-      const outcome = await withLog(invocation.config, async ({ deps }) => {
-        const workspaceId = await workspaceOf(deps.store, invocation);
-        const context = { ...systemCommandContext("cli"), workspaceId };
-        return change(deps, senderIdOf(deps.keys, workspaceId, name), context);
-      });
+      const outcome = await inWorkspace(invocation, (deps, context) =>
+        change(deps, senderIdOf(deps.keys, context.workspaceId, name), context),
+      );
       if (outcome === "notFound") notFound("there is no such sender; add it first");
       invocation.print({ outcome: done }, [done]);
       return 0;

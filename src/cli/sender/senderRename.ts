@@ -1,10 +1,8 @@
 import { renameExistingSender } from "../../commands/sender/manageSender.ts";
 import { senderIdOf } from "../../commands/sender/senderId.ts";
-import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound, type Option, UsageError } from "../program/command.ts";
 import { nameArgument } from "../program/nameArgument.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
-import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
+import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { SENDER_OPERAND, senderNameOf } from "./changeSenderCommand.ts";
 
 export const NAME_OPTION: Option = {
@@ -30,11 +28,9 @@ export const senderRename: Command = {
     const isRemoved = invocation.option(REMOVE_NAME_OPTION.name) !== undefined;
     if ((text === undefined) !== isRemoved) throw new UsageError("give either --name or --remove-name");
     const displayName = text === undefined ? null : nameArgument("the display name", text);
-    const outcome = await withLog(invocation.config, async ({ deps }) => {
-      const workspaceId = await workspaceOf(deps.store, invocation);
-      const context = { ...systemCommandContext("cli"), workspaceId };
-      return renameExistingSender(deps, senderIdOf(deps.keys, workspaceId, name), displayName, context);
-    });
+    const outcome = await inWorkspace(invocation, (deps, context) =>
+      renameExistingSender(deps, senderIdOf(deps.keys, context.workspaceId, name), displayName, context),
+    );
     if (outcome === "notFound") notFound("there is no such sender; add it first");
     invocation.print({ outcome, display_name: displayName }, [outcome]);
     return 0;

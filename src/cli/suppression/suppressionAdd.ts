@@ -1,8 +1,6 @@
 import { addSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
-import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
-import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
+import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { ADDRESS_OPERAND, addressOf } from "./addressOperand.ts";
 import { NOTE_OPTION, noteOf } from "./suppressionNote.ts";
 
@@ -16,11 +14,9 @@ export const suppressionAdd: Command = {
   async run(invocation) {
     const address = addressOf(invocation);
     const note = noteOf(invocation);
-    const { isNew } = await withLog(invocation.config, async ({ deps }) => {
-      const workspaceId = await workspaceOf(deps.store, invocation);
-      const context = { ...systemCommandContext("cli"), workspaceId };
-      return addSuppression(deps, { workspaceId, address, note }, context);
-    });
+    const { isNew } = await inWorkspace(invocation, (deps, context) =>
+      addSuppression(deps, { workspaceId: context.workspaceId, address, note }, context),
+    );
     invocation.print({ outcome: isNew ? "added" : "already_suppressed" }, [
       isNew ? "suppressed" : "was suppressed already",
     ]);

@@ -1,4 +1,5 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { pauseWorkspace, resumeWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound, type Operand } from "../program/command.ts";
@@ -6,10 +7,22 @@ import { withLog } from "../program/openStoreForCommand.ts";
 
 export const WORKSPACE_ID: Operand = { name: "id", help: "id of the workspace: see `workspace list`" };
 
+export const workspacePause = switchSendingCommand(
+  "pause",
+  "Pause sending: new sends are refused, queued mail waits",
+  pauseWorkspace,
+);
+
+export const workspaceResume = switchSendingCommand(
+  "resume",
+  "Let a paused workspace send again",
+  resumeWorkspace,
+);
+
 type Change = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
 
 /** A command that changes whether a workspace sends. */
-export function switchSendingCommand(verb: string, summary: string, change: Change): Command {
+function switchSendingCommand(verb: string, summary: string, change: Change): Command {
   return {
     name: `workspace ${verb}`,
     operands: [WORKSPACE_ID],

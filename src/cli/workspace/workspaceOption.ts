@@ -1,9 +1,13 @@
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { workspaceStream } from "../../domain/workspace/events.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { type NamedWorkspace, workspacesNamed } from "../../service/dashboardLink.ts";
+import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { CommandFailure, type Invocation, type Option } from "../program/command.ts";
+import { withLog } from "../program/openStoreForCommand.ts";
 
 export const WORKSPACE_OPTION: Option = {
   name: "workspace",
@@ -16,6 +20,17 @@ export async function workspaceOf(store: EventStore, invocation: Invocation): Pr
   const id = invocation.option(WORKSPACE_OPTION.name);
   if (id === undefined) return (await onlyWorkspace(store, "add --workspace <id>")).id;
   return existingWorkspace(store, id);
+}
+
+/** Does what the operator asks for in the workspace that a command is about. Throws as {@link workspaceOf} does. */
+export function inWorkspace<Result>(
+  invocation: Invocation,
+  work: (deps: Dependencies, context: WorkspaceCommandContext) => Promise<Result>,
+): Promise<Result> {
+  return withLog(invocation.config, async ({ deps }) => {
+    const workspaceId = await workspaceOf(deps.store, invocation);
+    return work(deps, { ...systemCommandContext("cli"), workspaceId });
+  });
 }
 
 /** The id of a workspace that a command was given. Throws {@link CommandFailure} where there is none. */
