@@ -155,7 +155,7 @@ function accepted(data: Accepted, acceptedAs: AcceptedAs, scheduledAt: EpochMs |
 
 /**
  * Delivery ends once: the first terminal status stays, and a late outcome only adds to the history. What is reported of the
- * message afterwards is another matter: see {@link tell}.
+ * message afterwards is another matter: see {@link applyFeedback}.
  */
 function end(state: Email, status: EmailStatus, attempt?: number): Email {
   const settled = attempt === undefined ? state : settle(state, attempt);
