@@ -9,7 +9,7 @@ import { LinkButton } from "../components/button.tsx";
 import { Bytes } from "../components/bytes.tsx";
 import { FilterForm, Select, UploadForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Copyable, Empty, Facts, Pager, RowList } from "../components/list.tsx";
+import { Copyable, Empty, type Fact, Facts, Pager, RowList } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -153,7 +153,7 @@ export const AttachmentPage: FC<AttachmentPageProps> = (props) => {
   );
 };
 
-function factsOf(attachment: AttachmentJson) {
+function factsOf(attachment: AttachmentJson): readonly Fact[] {
   const { id, content_type: type, size_bytes: bytes, sha256 } = attachment;
   return [
     ["Id", <Copyable text={id} label="the id" />],
@@ -161,8 +161,8 @@ function factsOf(attachment: AttachmentJson) {
     ["Size", bytes < 1_000 ? bytesText(bytes) : `${bytesText(bytes)} (${grouped(bytes)} bytes)`],
     ["Uploaded", <Time at={attachment.created_at} />],
     ["Kept until", <Time at={attachment.expires_at} />],
-    ...(sha256 === null ? [] : [["SHA-256", <Copyable text={sha256} label="the digest" />] as const]),
-  ] as const;
+    ["SHA-256", sha256 === null ? null : <Copyable text={sha256} label="the digest" />],
+  ];
 }
 
 const Uses: FC<AttachmentPageProps & { readonly messages: readonly MessageRow[] }> = ({

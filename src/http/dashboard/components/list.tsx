@@ -172,17 +172,20 @@ export const Empty: FC<EmptyProps> = ({ title, children }) => (
   </section>
 );
 
-/** Names and values of one thing, one below the other. */
-export const Facts: FC<{ readonly facts: readonly (readonly [name: string, value: Child])[] }> = ({
-  facts,
-}) => (
+/** What a thing has under a name; null where it has none. */
+export type Fact = readonly [name: string, value: Child | null];
+
+/** Names and values of one thing, one below the other. A value that there is none of is left out with its name. */
+export const Facts: FC<{ readonly facts: readonly Fact[] }> = ({ facts }) => (
   <dl class="facts">
-    {facts.map(([name, value]) => (
-      <div>
-        <dt>{name}</dt>
-        <dd>{value}</dd>
-      </div>
-    ))}
+    {facts.map(([name, value]) =>
+      value === null ? null : (
+        <div>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ),
+    )}
   </dl>
 );
 

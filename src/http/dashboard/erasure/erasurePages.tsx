@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 
-import type { Child, FC } from "hono/jsx";
+import type { FC } from "hono/jsx";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
@@ -9,7 +9,7 @@ import { AuditTabs } from "../audit/auditTabs.tsx";
 import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Copyable, Empty, Facts, RowList } from "../components/list.tsx";
+import { Copyable, Empty, type Fact, Facts, RowList } from "../components/list.tsx";
 import { Status, type Tone } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -159,9 +159,10 @@ const ErasureReport: FC<{ readonly context: PageContext; readonly report: Report
       <Facts
         facts={[
           ["Messages", erasedText(report)],
-          ...counts(report)
-            .filter(([, count]) => count > 0)
-            .map(([name, count]) => [name, grouped(count)] as const),
+          ["Messages with files", anyOf(report.messages_with_files)],
+          ["Outbox files", anyOf(report.outbox_messages)],
+          ["Uploads", anyOf(report.uploads_erased)],
+          ["Addresses of suppressions, which stay in force", anyOf(report.suppressions_erased)],
         ]}
       />
     </section>
@@ -173,13 +174,8 @@ const ErasureReport: FC<{ readonly context: PageContext; readonly report: Report
 );
 
 /** What is only worth a line where there was any. */
-function counts(report: Report): readonly (readonly [string, number])[] {
-  return [
-    ["Messages with files", report.messages_with_files],
-    ["Outbox files", report.outbox_messages],
-    ["Uploads", report.uploads_erased],
-    ["Addresses of suppressions, which stay in force", report.suppressions_erased],
-  ];
+function anyOf(count: number): string | null {
+  return count === 0 ? null : grouped(count);
 }
 
 function erasedText(report: Report): string {
@@ -191,12 +187,13 @@ function erasedText(report: Report): string {
   ].join(", ");
 }
 
-function remainsOf(context: PageContext, report: Report): readonly (readonly [string, Child])[] {
+function remainsOf(context: PageContext, report: Report): readonly Fact[] {
   const { uploads_kept: kept, remains, copies } = report;
   return [
-    ...(kept.length === 0
-      ? []
-      : [["Uploads that others were sent too", <Uploads context={context} ids={kept} />] as const]),
+    [
+      "Uploads that others were sent too",
+      kept.length === 0 ? null : <Uploads context={context} ids={kept} />,
+    ],
     [
       "On the service's disks",
       remains === null ? (

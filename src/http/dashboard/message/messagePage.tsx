@@ -7,7 +7,7 @@ import type { Waiting } from "../../../domain/email/waitingReason.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Copyable, Facts } from "../components/list.tsx";
+import { Copyable, type Fact, Facts } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Ago, Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -218,7 +218,7 @@ function named(name: string | undefined, address: Child): Child {
   );
 }
 
-function factsOf({ context, view }: MessagePageProps): readonly (readonly [string, Child])[] {
+function factsOf({ context, view }: MessagePageProps): readonly Fact[] {
   const { id, email, content } = view;
   const search = (name: "to" | "from" | "template" | "tag", value: string) => (
     <a href={listAddress(context, searchText({ [name]: value }))}>{value}</a>
@@ -227,17 +227,13 @@ function factsOf({ context, view }: MessagePageProps): readonly (readonly [strin
   return [
     ["To", content === null ? erased : named(content.toName, search("to", content.to))],
     ["From", content === null ? erased : named(content.fromName, search("from", content.from))],
-    ...(content?.replyTo === undefined
-      ? []
-      : [["Reply to", named(content.replyToName, content.replyTo)] as const]),
+    ["Reply to", content?.replyTo === undefined ? null : named(content.replyToName, content.replyTo)],
     ["Accepted", <Time at={email.acceptedAt} />],
-    ...(email.scheduledAt === null ? [] : [["Scheduled", <Time at={email.scheduledAt} />] as const]),
+    ["Scheduled", email.scheduledAt === null ? null : <Time at={email.scheduledAt} />],
     ["Attempts", String(email.attempts)],
-    ...(email.templateId === null ? [] : [["Template", search("template", email.templateId)] as const]),
-    ...(content?.tags === undefined
-      ? []
-      : [["Tags", content.tags.map((tag) => <>{search("tag", tag)} </>)] as const]),
-    ...Object.entries(content?.headers ?? {}).map(([name, value]) => [name, value] as const),
+    ["Template", email.templateId === null ? null : search("template", email.templateId)],
+    ["Tags", content?.tags === undefined ? null : content.tags.map((tag) => <>{search("tag", tag)} </>)],
+    ...Object.entries(content?.headers ?? {}),
     ...Object.entries(content?.metadata ?? {}).map(([name, value]) => [name, String(value)] as const),
     ["Id", <Copyable text={id} label="the id" />],
   ];

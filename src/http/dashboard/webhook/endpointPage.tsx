@@ -129,7 +129,7 @@ const EndpointFacts: FC<{ readonly endpoint: ListedEndpoint; readonly now: Epoch
   return (
     <Facts
       facts={[
-        ...(description === null ? [] : [["Description", description] as const]),
+        ["Description", description],
         ["Address", <Copyable text={url} label="the address" />],
         ["Events", eventTypes === null ? "all" : eventTypes.join(", ")],
         ["Last delivered", deliveredAt === null ? "not lately" : <Time at={deliveredAt} />],
