@@ -88,11 +88,13 @@ describe("of a source with a fault", () => {
 describe("the threads of a source", () => {
   const told = (from: string) => `\n\nself.onmessage = () => self.postMessage(
     ["${from}", new Error().stack, import.meta.dir].join());\n`;
-  const STARTS = `const thread = new Worker(new URL("./says.ts", import.meta.url).href);
-    thread.onmessage = ({ data }) => { console.log(data); thread.terminate(); };
+  const STARTS = `class Told extends Worker { tell(data) { console.log(data); this.terminate(); } }
+    globalThis.Worker = Told;
+    const thread = new Worker(new URL("./says.ts", import.meta.url).href);
+    thread.onmessage = ({ data }) => thread.tell(data);
     thread.postMessage("what are you?");`;
 
-  test("start from what was built of them, and tell places in the source", async () => {
+  test("start from what was built of them, also by a class of a test's own, and tell places in the source", async () => {
     const root = join(folder, "threads");
     await mkdir(join(root, "src"), { recursive: true });
     await writeFile(join(root, "src/says.ts"), told("built"));

@@ -11,6 +11,8 @@ const list = process.env[THREADS_VARIABLE];
 if (list !== undefined) {
   const built = new Map<string, string>(Object.entries(JSON.parse(readFileSync(list, "utf8"))));
   globalThis.Worker = new Proxy(Worker, {
-    construct: (Thread, [url, options]) => new Thread(built.get(String(url)) ?? url, options),
+    // A test may have made a class of its own from it.
+    construct: (Thread, [url, ...rest], made) =>
+      Reflect.construct(Thread, [built.get(String(url)) ?? url, ...rest], made),
   });
 }
