@@ -14,9 +14,8 @@ RUN printf '#!/bin/sh\nexec bun /app/src/main.ts "$@"\n' > /usr/local/bin/postle
   && chmod 755 /usr/local/bin/postledger
 ENV POSTLEDGER_COMMAND=postledger
 USER bun
-# Its heap grows as on a machine with 256 MiB, and to three times what is in use: docs/performance.md.
-ENV HOST=0.0.0.0 DATA_DIR=/data BUN_JSC_forceRAMSize=268435456 BUN_JSC_smallHeapGrowthFactor=3 \
-  BUN_JSC_useFTLJIT=0
+# Its heap grows as on a machine with 256 MiB: docs/performance.md.
+ENV HOST=0.0.0.0 DATA_DIR=/data BUN_JSC_forceRAMSize=268435456 BUN_JSC_useFTLJIT=0
 EXPOSE 3000
 VOLUME /data
 STOPSIGNAL SIGTERM

@@ -6,7 +6,6 @@ import type { BenchStore, FreshStore } from "./benchStores.ts";
 const MEASURED_TOO = {
   AUDIT_SEAL_INTERVAL_MS: "600000",
   BUN_JSC_forceRAMSize: String(256 * 1_024 * 1_024),
-  BUN_JSC_smallHeapGrowthFactor: "3",
   BUN_JSC_useFTLJIT: "0",
 };
 

@@ -48,7 +48,6 @@ interface ComposeService {
 test("every way to start the service sets how much the heap may grow, and leaves out the last compiler", async () => {
   const settings = [
     /BUN_JSC_forceRAMSize=(?:\$\{BUN_JSC_forceRAMSize:-)?268435456\b/,
-    /BUN_JSC_smallHeapGrowthFactor=(?:\$\{BUN_JSC_smallHeapGrowthFactor:-)?3\b/,
     /BUN_JSC_useFTLJIT=(?:\$\{BUN_JSC_useFTLJIT:-)?0\b/,
   ];
   for (const setting of settings) {
