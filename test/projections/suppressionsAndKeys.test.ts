@@ -91,7 +91,7 @@ interface ToldSuppression extends SuppressionRow {
 function tellSuppressions(steps: readonly SuppressionStep[]) {
   const log = new Log();
   const states = new Map<string, SuppressionState>();
-  const instanceStatus = new Map<string, ToldSuppression>();
+  const listed = new Map<string, ToldSuppression>();
   let at = START;
   for (const { workspaceId, hash, reason, isLift, wait } of steps) {
     at += wait;
@@ -103,11 +103,11 @@ function tellSuppressions(steps: readonly SuppressionStep[]) {
     if (events.length === 0) continue;
     states.set(stream, events.reduce(suppressionDecider.evolve, state));
     const id = log.append(stream, at, events);
-    instanceStatus.delete(stream);
+    listed.delete(stream);
     const row = { ...facts, id, createdAt: rfc3339(at), revision: log.revision(stream) };
-    if (!isLift) instanceStatus.set(stream, row);
+    if (!isLift) listed.set(stream, row);
   }
-  return { log, instanceStatus: [...instanceStatus.values()] };
+  return { log, listed: [...listed.values()] };
 }
 
 describe("suppressions", () => {
@@ -132,11 +132,11 @@ describe("suppressions", () => {
   test("are listed as their streams have them, newest first, each once over all pages (property)", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), fc.array(queries, { maxLength: 5 }), (steps, asked) => {
-        const { log, instanceStatus } = tellSuppressions(steps);
+        const { log, listed } = tellSuppressions(steps);
         projected(suppressions, log, (db) => {
           for (const { workspaceId, filter, limit } of asked) {
             const { reason, createdFrom = "", createdBefore = "~" } = filter;
-            const expected = instanceStatus
+            const expected = listed
               .filter((row) => row.workspaceId === workspaceId && row.reason === (reason ?? row.reason))
               .filter(({ createdAt }) => createdAt >= createdFrom && createdAt < createdBefore)
               .map(({ id, recipientHash, createdAt, revision }) => ({

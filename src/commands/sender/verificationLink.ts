@@ -78,13 +78,13 @@ export async function verificationRequester(
 export async function readVerificationLink(
   deps: Dependencies,
   text: string,
-): Promise<{ readonly instanceStatus: LinkStatus; readonly requester: VerificationRequester | null }> {
+): Promise<{ readonly status: LinkStatus; readonly requester: VerificationRequester | null }> {
   const token = openToken(deps, text);
-  if (token === null) return { instanceStatus: "unknown", requester: null };
+  if (token === null) return { status: "unknown", requester: null };
   const { state } = await load(deps.store, senderAggregate.of(token.senderId));
-  const instanceStatus = linkStatus(state, presented(token, deps.clock.now()));
-  if (state === null || instanceStatus !== "open") return { instanceStatus, requester: null };
-  return { instanceStatus, requester: await verificationRequester(deps, state.workspaceId, token) };
+  const status = linkStatus(state, presented(token, deps.clock.now()));
+  if (state === null || status !== "open") return { status, requester: null };
+  return { status, requester: await verificationRequester(deps, state.workspaceId, token) };
 }
 
 /** Verifies the sender that the link was mailed to, once. */

@@ -115,8 +115,8 @@ export function confirmLink(
   state: SenderState,
   link: PresentedLink,
 ): Decision<"verified" | Exclude<LinkStatus, "open">, SenderEvent> {
-  const instanceStatus = linkStatus(state, link);
-  if (instanceStatus !== "open") return { outcome: instanceStatus, events: [] };
+  const status = linkStatus(state, link);
+  if (status !== "open") return { outcome: status, events: [] };
   return { outcome: "verified", events: [{ type: "SenderVerified", data: { method: "email" } }] };
 }
 

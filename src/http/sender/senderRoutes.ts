@@ -60,8 +60,8 @@ export function sendersController(options: SendersOptions) {
 export function senderPagesController(deps: Dependencies) {
   return new Elysia({ normalize: false })
     .get(routes.showSenderVerification.path, async ({ params, request }) => {
-      const { instanceStatus, requester } = await readVerificationLink(deps, params.token);
-      return verificationLinkPage(instanceStatus, requestContextOf(request).requestId, requester);
+      const { status, requester } = await readVerificationLink(deps, params.token);
+      return verificationLinkPage(status, requestContextOf(request).requestId, requester);
     })
     .post(
       routes.confirmSenderVerification.path,
