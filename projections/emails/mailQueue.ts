@@ -1,4 +1,4 @@
-import { mailOwnerOf } from "../../src/kernel/mail/liveOrTestMailOwner.ts";
+import { mailOwnerOf } from "../../src/kernel/mail/mailOwner.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
 import { type OpenClaim, openClaim } from "../openClaims.ts";

@@ -1,4 +1,4 @@
-import { InFlightByKey } from "../kernel/inFlight.ts";
+import { InFlightMap } from "../kernel/inFlightCollections.ts";
 import type { ContentBytesUsed } from "../ports/contentBytesUsed.ts";
 import type { OutboxCleanup } from "../ports/mail/outboxCleanup.ts";
 import { aggregateCache } from "./aggregateCache.ts";
@@ -57,7 +57,7 @@ export function makeDependencies(given: Given): Dependencies {
     quota: dailyQuota({ ...given, workspaces }),
     storage: fileStorageQuota({ ...given, workspaces }),
     contentQuota: contentQuota(given.contentUsage ?? { bytesOf: () => null }),
-    sends: new InFlightByKey(),
+    sends: new InFlightMap(),
     acceptances: acceptanceCache(),
     instanceStatus: instanceStatusCache(given.store),
   };

@@ -13,7 +13,7 @@ import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readers.ts";
 import { isOutbox } from "./adapters/openMailTransport.ts";
 import type { Config } from "./config/config.ts";
-import { firstKeyChecks } from "./status/firstKeyChecks.ts";
+import { bootstrapKeyChecks } from "./status/bootstrapKeyChecks.ts";
 import { lastSealCheck } from "./status/logChecks.ts";
 import { readModelStates } from "./status/readModelStates.ts";
 import { verificationChecks } from "./status/readModelVerificationChecks.ts";
@@ -98,7 +98,7 @@ function upkeepOf(
     const looked = lastSealCheck(store).then((seal) => [
       seal,
       ...verificationChecks(config),
-      ...firstKeyChecks(config),
+      ...bootstrapKeyChecks(config),
     ]);
     looked.catch(() => {
       until = 0;

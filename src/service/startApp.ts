@@ -31,6 +31,7 @@ import { openContentStore } from "./adapters/openContentStore.ts";
 import { openOutboxCleanup } from "./adapters/openMailTransport.ts";
 import { isEmbedded, openStore, writingThreadsFor } from "./adapters/openStore.ts";
 import { type BackgroundJobs, makeBackgroundJobs } from "./backgroundJobs.ts";
+import { baseUrlWithPort } from "./baseUrlWithPort.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
@@ -49,7 +50,6 @@ import { systemCommandContext } from "./systemCommandContext.ts";
 import { dashboardMaintenance } from "./threads/dashboardMaintenance.ts";
 import { superviseReadModels } from "./threads/readModelSupervisor.ts";
 import { verifyOnSchedule } from "./threads/readModelVerifySchedule.ts";
-import { withPort } from "./withPort.ts";
 
 /** A service that runs. */
 export interface RunningApp {
@@ -86,7 +86,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   const counts = config.metrics && activityCounts();
   const listeners = await openListeners(config, logger, counts);
   undo.defer(() => listeners.kill());
-  const reached = { ...config, baseUrl: withPort(config.baseUrl, listeners.url.port) };
+  const reached = { ...config, baseUrl: baseUrlWithPort(config.baseUrl, listeners.url.port) };
   const lock = lockData(config.dataDir);
   undo.defer(() => lock.release());
   const writingThreads = writingThreadsFor(availableParallelism());

@@ -1,4 +1,4 @@
-import { InFlight } from "../../kernel/inFlight.ts";
+import { InFlightSet } from "../../kernel/inFlightCollections.ts";
 import type {
   AppendResult,
   CallOptions,
@@ -51,7 +51,7 @@ export async function connectEventStoreDb(options: EventStoreDbOptions): Promise
 
 class EventStoreDb implements EventStore {
   private readonly closing = new AbortController();
-  private readonly underWay = new InFlight<Promise<unknown>>();
+  private readonly underWay = new InFlightSet<Promise<unknown>>();
   private readonly conflicts = new RevisionsYetToBeRead();
 
   constructor(

@@ -1,7 +1,7 @@
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import { AuditSealer } from "../../commands/audit/auditSealer.ts";
 import { parseSigningKey } from "../../kernel/crypto/signingKey.ts";
-import { readingProgress } from "../../service/readingProgress.ts";
+import { logReadFraction } from "../../service/logReadFraction.ts";
 import { progressBar } from "../output/progressBar.ts";
 import type { Command } from "../program/command.ts";
 import { withStore } from "../program/openStoreForCommand.ts";
@@ -21,7 +21,7 @@ export const auditSeal: Command = {
       const head = await store.head();
       do {
         await sealer.readOn(async (position) =>
-          bar.show(readingProgress({ position, head }), `${sealer.last.covered} events sealed`),
+          bar.show(logReadFraction({ position, head }), `${sealer.last.covered} events sealed`),
         );
       } while (!(await sealer.seal()));
       return sealer.last;

@@ -5,7 +5,7 @@ import { verifyLog } from "../../commands/audit/verify/verifyLog.ts";
 import { type PublicKey, parsePublicKeys } from "../../kernel/crypto/signingKey.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { readingProgress } from "../../service/readingProgress.ts";
+import { logReadFraction } from "../../service/logReadFraction.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, type Invocation, UsageError } from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";
@@ -75,7 +75,7 @@ async function verifySeals(invocation: Invocation, signal: AbortSignal): Promise
       kept,
       onProgress({ events, position, head }) {
         const rate = Math.round((events * SECOND_MS) / (performance.now() - began));
-        bar.show(readingProgress({ position, head }), `${events} events, ${rate}/s`);
+        bar.show(logReadFraction({ position, head }), `${events} events, ${rate}/s`);
       },
       signal,
     });

@@ -14,7 +14,7 @@ import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { Position } from "../../ports/eventStore.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
-import { readingProgress } from "../../service/readingProgress.ts";
+import { logReadFraction } from "../../service/logReadFraction.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type CopiedContent, copyContentFiles } from "../backup/copyContentFiles.ts";
 import { filesText } from "../output/filesText.ts";
@@ -55,7 +55,7 @@ async function writeOut({ log, storage }: OpenForCommand, out: string): Promise<
   try {
     const head = await log.head();
     const onProgress = (events: number, position: Position) =>
-      bar.show(readingProgress({ position, head }), `${events} events`);
+      bar.show(logReadFraction({ position, head }), `${events} events`);
     const onEnd = (end: ExportEnd) => void ends.push(end);
     const chunks = exportLog({ store: log, header, scratch, onProgress, onEnd });
     if (out === STDOUT) await writeCompressed(chunks, process.stdout);

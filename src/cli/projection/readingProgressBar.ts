@@ -1,5 +1,5 @@
 import type { ReadingProgress } from "../../readModels/readingMeter.ts";
-import { readingProgress } from "../../service/readingProgress.ts";
+import { logReadFraction } from "../../service/logReadFraction.ts";
 import { progressBar } from "../output/progressBar.ts";
 
 /** A bar for a reading of the log: how far it is, how fast it goes and how long it will still take. */
@@ -8,7 +8,7 @@ export function readingProgressBar(label: string): { show(progress: ReadingProgr
   return {
     show(progress) {
       const { events, elapsedMs, eventsPerSecond } = progress;
-      const done = readingProgress(progress);
+      const done = logReadFraction(progress);
       const left = done > 0 ? Math.round((elapsedMs / done - elapsedMs) / 1_000) : 0;
       bar.show(done, `${events} events, ${Math.round(eventsPerSecond)}/s, ${left} s left`);
     },

@@ -3,13 +3,13 @@ import { version } from "../../../package.json";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { isOutbox, mailDestination } from "../../service/adapters/openMailTransport.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
+import { baseUrlWithPort } from "../../service/baseUrlWithPort.ts";
 import type { Config } from "../../service/config/config.ts";
 import { DATA_DIR_DEFAULT } from "../../service/config/storeConfig.ts";
 import { dashboardUrl } from "../../service/dashboardLink.ts";
 import { bootstrapKeyPath, firstCurl, shellQuoted } from "../../service/firstRun.ts";
 import { basePathOf } from "../../service/httpControllers.ts";
 import type { RunningApp } from "../../service/startApp.ts";
-import { withPort } from "../../service/withPort.ts";
 
 interface Started extends Pick<RunningApp, "url" | "hasBootstrapKey" | "isWithoutWorkspace"> {
   /** Logs in to the dashboard once; null where none was made. */
@@ -23,7 +23,7 @@ interface Started extends Pick<RunningApp, "url" | "hasBootstrapKey" | "isWithou
 export function startupBanner(config: Config, started: Started): string {
   const url = started.url.origin + basePathOf(config);
   const facts = [
-    ["Dashboard", dashboardUrl({ baseUrl: withPort(config.baseUrl, started.url.port) })],
+    ["Dashboard", dashboardUrl({ baseUrl: baseUrlWithPort(config.baseUrl, started.url.port) })],
     ["Reference", `${url}/docs`],
     ["Data", dataLocation(config)],
     ["Mail", mailDestinationText(config)],

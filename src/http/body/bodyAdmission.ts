@@ -1,5 +1,5 @@
 import { invariant } from "../../kernel/assert.ts";
-import { type Flight, InFlight } from "../../kernel/inFlight.ts";
+import { type Flight, InFlightSet } from "../../kernel/inFlightCollections.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { type Problem, unavailable } from "../server/problem.ts";
 import { BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX } from "./bodyLimits.ts";
@@ -39,7 +39,7 @@ export class BodyAdmissionControl {
   private large = 0;
   private refused = 0;
   private readonly workspaces = new Map<string, number>();
-  private readonly waiting = new InFlight<Body>();
+  private readonly waiting = new InFlightSet<Body>();
   private readonly timer = setInterval(() => this.cutOffTooSlow(), SWEEP_MS);
 
   constructor(private readonly bytesMax: number) {
@@ -152,7 +152,7 @@ class Body implements IncomingBody {
   constructor(
     readonly workspaceId: string,
     private readonly bodies: BodyAdmissionControl,
-    private readonly waiting: InFlight<Body>,
+    private readonly waiting: InFlightSet<Body>,
   ) {}
 
   admit(bytes: number): void {

@@ -11,7 +11,7 @@ import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { isUuid } from "../../kernel/ids.ts";
-import { type MailOwner, mailOwnerId } from "../../kernel/mail/liveOrTestMailOwner.ts";
+import { type MailOwner, mailOwnerId } from "../../kernel/mail/mailOwner.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../kernel/time.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";

@@ -1,4 +1,4 @@
-import { InFlight } from "../../kernel/inFlight.ts";
+import { InFlightSet } from "../../kernel/inFlightCollections.ts";
 
 /** How often overdue answers are looked for: one timer for all requests costs less than one for each. */
 const SWEEP_MS = 100;
@@ -16,7 +16,7 @@ export interface RequestTimeouts {
 }
 
 export function makeRequestTimeouts(timeoutMs: number): RequestTimeouts {
-  const waiting = new InFlight<Waiting>();
+  const waiting = new InFlightSet<Waiting>();
   const timer = setInterval(() => {
     const now = performance.now();
     for (const { deadline, giveUp } of waiting.values()) if (deadline <= now) giveUp();

@@ -1,7 +1,7 @@
 import { newestTagged } from "../../../projections/emails/queries.ts";
 import type { UsageCursor } from "../../../projections/usage/usageBuckets.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
-import { mailOwnerOf } from "../../kernel/mail/liveOrTestMailOwner.ts";
+import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
 import { type ListSource, scheduledRead } from "../lists/caughtUpReads.ts";
 
 /** How the tags of these rows are spelled, by their hashes, as far as a message still says so. */

@@ -9,7 +9,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { expireEmail, expireEmailLease } from "../../commands/email/mailAttempts.ts";
 import { nextAction } from "../../domain/email/nextAction.ts";
-import { mailOwnerOf } from "../../kernel/mail/liveOrTestMailOwner.ts";
+import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";

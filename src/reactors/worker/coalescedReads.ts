@@ -1,4 +1,4 @@
-import { InFlightByKey } from "../../kernel/inFlight.ts";
+import { InFlightMap } from "../../kernel/inFlightCollections.ts";
 
 interface Slot<Value> {
   readonly startedAt: number;
@@ -15,7 +15,7 @@ export function coalescedReads<Value>(
   read: (id: string) => Promise<Value>,
   spacingMs: number,
 ): (id: string) => Promise<Value> {
-  const slots = new InFlightByKey<Slot<Value>>();
+  const slots = new InFlightMap<Slot<Value>>();
 
   const spacing = async ({ running, startedAt }: Slot<Value>): Promise<void> => {
     await running.catch(() => {});

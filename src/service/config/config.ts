@@ -1,12 +1,11 @@
 import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import { type MetricsConfig, readMetricsConfig } from "../metrics/metricsConfig.ts";
 import { ConfigError } from "./configError.ts";
-import { type ContentConfig, readContentConfig } from "./contentConfig.ts";
+import { type ContentStoreConfig, readContentStoreConfig } from "./contentStoreConfig.ts";
 import { type DkimConfig, readDkimConfig } from "./dkimConfig.ts";
 import { type Environment, EnvironmentReader } from "./environmentReader.ts";
 import { type InboundConfig, readInboundConfig } from "./inboundConfig.ts";
 import { type IntegrityConfig, readIntegrityConfig } from "./integrityConfig.ts";
-import { readLimitsDefault } from "./limitsConfig.ts";
 import { type LoggingConfig, readLoggingConfig } from "./loggingConfig.ts";
 import { isLoopbackUrl } from "./loopback.ts";
 import { type MasterKeyConfig, readMasterKeyConfig } from "./masterKeyConfig.ts";
@@ -16,13 +15,14 @@ import { readServerConfig, type ServerConfig } from "./serverConfig.ts";
 import { readStoreConfig, type StoreConfig } from "./storeConfig.ts";
 import { readSubmissionConfig, type SubmissionConfig } from "./submissionConfig.ts";
 import { readWebhookConfig, type WebhookConfig } from "./webhookConfig.ts";
+import { readWorkspaceLimitsDefault } from "./workspaceLimitsConfig.ts";
 
 /** Everything that can be set, checked. Times in ms, sizes in bytes. */
 export interface Config
   extends ServerConfig,
     StoreConfig,
     MasterKeyConfig,
-    ContentConfig,
+    ContentStoreConfig,
     RelayConfig,
     DkimConfig,
     SenderConfig,
@@ -49,7 +49,7 @@ export function readConfig(env: Environment): Config {
     ...server,
     ...store,
     ...readMasterKeyConfig(reader),
-    ...readContentConfig(reader, store.dataDir),
+    ...readContentStoreConfig(reader, store.dataDir),
     ...readRelayConfig(reader, server.host),
     ...readDkimConfig(reader),
     ...readSenderConfig(reader),
@@ -59,7 +59,7 @@ export function readConfig(env: Environment): Config {
     submission: readSubmissionConfig(reader, server.host),
     metrics: readMetricsConfig(reader),
     webhooks: readWebhookConfig(reader),
-    limitsDefault: readLimitsDefault(reader),
+    limitsDefault: readWorkspaceLimitsDefault(reader),
     misspelt: reader.misspelt(),
   };
   const errors = [...reader.errors, ...contradictions(config)];

@@ -1,8 +1,8 @@
 import type { Config } from "../config/config.ts";
+import { bootstrapKeyChecks } from "./bootstrapKeyChecks.ts";
 import { certificateChecks } from "./certificateChecks.ts";
 import type { Check } from "./check.ts";
 import { contentCheck, relayChecks, scannerChecks, webhookChecks } from "./dependencyChecks.ts";
-import { firstKeyChecks } from "./firstKeyChecks.ts";
 import { verificationChecks } from "./readModelVerificationChecks.ts";
 
 /** What was found on the log, and what only whoever has the log open can find. */
@@ -41,6 +41,6 @@ export async function allChecks({ config, service, log, workers }: CheckSource):
     ...certificateChecks(config),
     ...workers(),
     ...webhookChecks(config),
-    ...firstKeyChecks(config),
+    ...bootstrapKeyChecks(config),
   ];
 }

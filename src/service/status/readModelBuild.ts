@@ -5,7 +5,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import { behindSince } from "../../readModels/lag.ts";
 import type { ReaderStatus, Readers } from "../../readModels/readers.ts";
-import { readingProgress } from "../readingProgress.ts";
+import { logReadFraction } from "../logReadFraction.ts";
 
 /** Read models that lack nothing older than this keep up with the log, in ms. */
 const LAG_MS_MAX = 5 * SECOND_MS;
@@ -50,5 +50,5 @@ async function lookAt(
   const since = await behindSince(store, { events }, position);
   if (since === null || since === "unknown") return null;
   const lagMs = clock.now() - since;
-  return lagMs < LAG_MS_MAX ? null : { lagMs, done: readingProgress({ position, head: await store.head() }) };
+  return lagMs < LAG_MS_MAX ? null : { lagMs, done: logReadFraction({ position, head: await store.head() }) };
 }

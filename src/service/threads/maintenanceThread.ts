@@ -15,7 +15,7 @@ import { rebuildReadModels } from "../../readModels/rebuildReadModels.ts";
 import { verifyReadModels } from "../../readModels/verifyReadModels.ts";
 import { openStore } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
-import { readingProgress } from "../readingProgress.ts";
+import { logReadFraction } from "../logReadFraction.ts";
 import { workBehindRequests } from "./threadPriority.ts";
 
 /** The copy of the log that a thread opens. */
@@ -76,7 +76,7 @@ function progressReporter(): (read: {
     if (now - reportedAt < REPORT_EVERY_MS) return;
     reportedAt = now;
     const eventsPerSecond = Math.round((events * SECOND_MS) / Math.max(1, now - began));
-    post({ progress: { done: readingProgress(reading), events, eventsPerSecond } });
+    post({ progress: { done: logReadFraction(reading), events, eventsPerSecond } });
   };
 }
 

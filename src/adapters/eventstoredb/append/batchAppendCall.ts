@@ -1,5 +1,5 @@
 import type { ClientDuplexStream } from "@grpc/grpc-js";
-import { InFlightByKey } from "../../../kernel/inFlight.ts";
+import { InFlightMap } from "../../../kernel/inFlightCollections.ts";
 import { AppendStreamLostError } from "../clientErrors.ts";
 import { type AppendAnswer, decodeAnswer, type EncodedAppend, requestOf } from "./batchAppendFormat.ts";
 
@@ -22,7 +22,7 @@ export interface CarriedAppend {
  * It ends once, by whatever comes first of error, end and close, and then all that it carries is lost.
  */
 export class BatchAppendCall {
-  private readonly underWay = new InFlightByKey<CarriedAppend>();
+  private readonly underWay = new InFlightMap<CarriedAppend>();
   private readonly prefix = crypto.randomUUID().slice(0, -12);
   private requests = 0;
   private bytes = 0;

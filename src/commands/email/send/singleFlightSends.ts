@@ -1,4 +1,4 @@
-import type { InFlightByKey } from "../../../kernel/inFlight.ts";
+import type { InFlightMap } from "../../../kernel/inFlightCollections.ts";
 import type { SendOutcome } from "./sendOutcome.ts";
 
 /** A send under way, and what it will end with. */
@@ -9,7 +9,7 @@ interface SendFlight {
 }
 
 /** The sends under way on this instance, by the id of their message: as many as there are requests. */
-export type SingleFlightSends = InFlightByKey<SendFlight>;
+export type SingleFlightSends = InFlightMap<SendFlight>;
 
 /**
  * What a request comes to because of another with its key that is under way: with the same content they share one

@@ -5,7 +5,7 @@
  * whatever was in them (measured: 13,000 answered requests of 5 kB each between two full collections).
  */
 
-/** A member of {@link InFlight}, to take it out by. */
+/** A member of {@link InFlightSet}, to take it out by. */
 export interface Flight<Value> {
   readonly value: Value;
   /** Where it is among the others, which moves when one of them leaves. */
@@ -13,7 +13,7 @@ export interface Flight<Value> {
 }
 
 /** What is under way, in no order. */
-export class InFlight<Value> {
+export class InFlightSet<Value> {
   private readonly flights: Flight<Value>[] = [];
 
   get size(): number {
@@ -48,7 +48,7 @@ export class InFlight<Value> {
 }
 
 /** What is under way, by its key. */
-export class InFlightByKey<Value extends object> {
+export class InFlightMap<Value extends object> {
   private readonly flights: Record<string, Value> = Object.create(null);
   private count = 0;
 

@@ -1,7 +1,7 @@
 import { edenGC, fullGC, heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { InFlight, InFlightByKey } from "../../src/kernel/inFlight.ts";
+import { InFlightMap, InFlightSet } from "../../src/kernel/inFlightCollections.ts";
 
 const PASSING = 100_000;
 const AT_ONCE = 32;
@@ -30,7 +30,7 @@ function keptAfterwards({ begin }: Passage): number {
 
 describe("what has passed is gone with the next small collection:", () => {
   test("of a set", () => {
-    const members = new InFlight<object>();
+    const members = new InFlightSet<object>();
     const begin = (number: number) => {
       const flight = members.add({ number });
       return () => void members.delete(flight);
@@ -39,7 +39,7 @@ describe("what has passed is gone with the next small collection:", () => {
   });
 
   test("of a map", () => {
-    const members = new InFlightByKey<object>();
+    const members = new InFlightMap<object>();
     const begin = (number: number) => {
       members.set(`number ${number}`, { number });
       return () => void members.delete(`number ${number}`);
@@ -60,10 +60,10 @@ describe("what has passed is gone with the next small collection:", () => {
 
 const steps = fc.array(fc.record({ isAdded: fc.boolean(), which: fc.nat({ max: 20 }) }), { maxLength: 200 });
 
-test("InFlight holds what a Set holds", () => {
+test("InFlightSet holds what a Set holds", () => {
   fc.assert(
     fc.property(steps, (walk) => {
-      const members = new InFlight<number>();
+      const members = new InFlightSet<number>();
       const model = new Map<number, ReturnType<typeof members.add>>();
       walk.forEach(({ isAdded, which }, number) => {
         const known = [...model.values()][which];
@@ -81,11 +81,11 @@ test("InFlight holds what a Set holds", () => {
   );
 });
 
-test("InFlightByKey holds what a Map holds, whatever the key", () => {
+test("InFlightMap holds what a Map holds, whatever the key", () => {
   const keys = fc.constantFrom("a", "b", "__proto__", "constructor", "toString", "1", "");
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.boolean(), keys), { maxLength: 100 }), (walk) => {
-      const members = new InFlightByKey<{ number: number }>();
+      const members = new InFlightMap<{ number: number }>();
       const model = new Map<string, { number: number }>();
       walk.forEach(([isSet, key], number) => {
         if (isSet) {

@@ -8,7 +8,7 @@ interface Reading {
 }
 
 /** How far a reading has come, in [0, 1]. Positions are opaque and ordered: that is good enough for a bar. */
-export function readingProgress({ from = LOG_START, position, head }: Reading): number {
+export function logReadFraction({ from = LOG_START, position, head }: Reading): number {
   const number = (text: Position) => Number(text.split("-", 1)[0] ?? 0);
   const whole = number(head) - number(from);
   return whole <= 0 ? 1 : Math.max(0, number(position) - number(from)) / whole;

@@ -4,9 +4,9 @@ import type { EnvironmentReader } from "./environmentReader.ts";
 import { namesNoDirectory } from "./storeConfig.ts";
 
 /** Where content and files are kept, and what looks into files. */
-export type ContentConfig = Readonly<ReturnType<typeof readContentConfig>>;
+export type ContentStoreConfig = Readonly<ReturnType<typeof readContentStoreConfig>>;
 
-export function readContentConfig(reader: EnvironmentReader, dataDir: string) {
+export function readContentStoreConfig(reader: EnvironmentReader, dataDir: string) {
   const url = contentUrl(reader, dataDir);
   return {
     /**

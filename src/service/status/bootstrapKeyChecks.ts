@@ -3,7 +3,7 @@ import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, hasBootstrapKey } from "../fi
 import { type Check, warning } from "./check.ts";
 
 /** For as long as the key of a first run is in its file. */
-export function firstKeyChecks({ dataDir }: Pick<Config, "dataDir">): readonly Check[] {
+export function bootstrapKeyChecks({ dataDir }: Pick<Config, "dataDir">): readonly Check[] {
   if (!hasBootstrapKey(dataDir)) return [];
   return [warning("first key", bootstrapKeyDetail(dataDir), BOOTSTRAP_KEY_REMEDY)];
 }

@@ -2,7 +2,7 @@ import { LIMIT_RANGES, type WorkspaceLimits } from "../../domain/workspace/limit
 import type { EnvironmentReader } from "./environmentReader.ts";
 
 /** What a workspace may use unless it was set for itself, retention included. */
-export function readLimitsDefault(reader: EnvironmentReader): WorkspaceLimits {
+export function readWorkspaceLimitsDefault(reader: EnvironmentReader): WorkspaceLimits {
   const limit = (variable: string, name: keyof typeof LIMIT_RANGES, fallback: number) =>
     reader.integer(variable, fallback, LIMIT_RANGES[name]);
   return {
