@@ -2,8 +2,8 @@ import { HOLD_EVENTS } from "../src/domain/instance/events.ts";
 import { senderCodec } from "../src/domain/sender/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import { claimOfRow, type OpenClaim } from "./claimOfRow.ts";
 import { cursorOf, type KeysetCursor, newestRows, type WorkspacePageQuery } from "./keysetList.ts";
-import { type OpenClaim, openClaim } from "./openClaims.ts";
 import type { Projection } from "./projection.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
@@ -124,7 +124,7 @@ export interface VerificationMail extends OpenClaim {
 }
 
 function verificationMail(row: SqlRow): VerificationMail {
-  return { ...openClaim(row), senderId: String(row.sender_id) };
+  return { ...claimOfRow(row), senderId: String(row.sender_id) };
 }
 
 /** The mails that nobody has claimed and whose time has come, longest waiting first. */

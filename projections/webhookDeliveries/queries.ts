@@ -1,6 +1,7 @@
 import type { DeliveryOrigin } from "../../src/domain/webhookDelivery/events.ts";
 import { type EpochMs, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
+import { claimOfRow, type OpenClaim } from "../claimOfRow.ts";
 import {
   type CreatedRange,
   createdIn,
@@ -12,7 +13,6 @@ import {
   type PageQuery,
   type RowPage,
 } from "../keysetList.ts";
-import { type OpenClaim, openClaim } from "../openClaims.ts";
 import { FAILED_STATUSES, IS_FAILED } from "./tables.ts";
 
 /** A delivery, and the position of its event in the log. */
@@ -112,7 +112,7 @@ export function nextWebhookReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | nu
 /** The open claims of all instances. */
 export function leasedWebhooks(db: ReadDatabase, limit: number): readonly OpenClaim[] {
   const sql = "SELECT id, attempts, lease_ms, claimed_by FROM deliveries WHERE state = 'leased' LIMIT ? + 0";
-  return db.all(sql, limit).map(openClaim);
+  return db.all(sql, limit).map(claimOfRow);
 }
 
 /** An endpoint without a successful delivery for a while. */

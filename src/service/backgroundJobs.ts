@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabases.ts";
-import { savedLogPositionFile } from "../adapters/system/savedLogPositionFile.ts";
+import { contentCleanupCheckpointFile } from "../adapters/system/contentCleanupCheckpointFile.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { CONTENT_SWEEP_AGE_MS } from "../commands/email/content/contentWriteDeadline.ts";
 import type { ServiceMembership } from "../commands/instance/serviceRegister.ts";
@@ -258,7 +258,10 @@ function workOnErasures(
     contentRetention({ ...shared, emails }),
     erasedContentCleanup({
       ...shared,
-      checkpoint: savedLogPositionFile(join(config.dataDir, "erased-content.json"), `${logId} ${kind}`),
+      checkpoint: contentCleanupCheckpointFile(
+        join(config.dataDir, "erased-content.json"),
+        `${logId} ${kind}`,
+      ),
     }),
     personErasure({
       ...shared,

@@ -16,7 +16,7 @@ import type {
 import { LOG_START, StoreError } from "../../ports/eventStore.ts";
 import { append, probeRevision, untilReadable } from "./append/append.ts";
 import { OrderedAppends } from "./append/orderedAppends.ts";
-import { RevisionsYetToBeRead } from "./append/revisionsYetToBeRead.ts";
+import { RevisionsLostTo } from "./append/revisionsLostTo.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
 import { foreignStreamSettings } from "./foreignStreamSettings.ts";
@@ -52,7 +52,7 @@ export async function connectEventStoreDb(options: EventStoreDbOptions): Promise
 class EventStoreDb implements EventStore {
   private readonly closing = new AbortController();
   private readonly underWay = new InFlightSet<Promise<unknown>>();
-  private readonly conflicts = new RevisionsYetToBeRead();
+  private readonly conflicts = new RevisionsLostTo();
 
   constructor(
     private readonly url: string,

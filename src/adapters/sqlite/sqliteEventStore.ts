@@ -19,7 +19,7 @@ import {
 } from "../../ports/eventStore.ts";
 import type { PreparedEvent } from "./append/appendTransaction.ts";
 import { GroupCommit, type LogWriter } from "./append/groupCommit.ts";
-import { openLogWriter, type WritingThreads } from "./append/logWriters.ts";
+import { openLogWriter, type WritingThreads } from "./append/openLogWriter.ts";
 import { WriteAheadLog } from "./append/writeAheadLog.ts";
 import { blankErasedRows } from "./blankErasedRows.ts";
 import { checkpointLog, cutWriteAheadLog } from "./checkpointLog.ts";

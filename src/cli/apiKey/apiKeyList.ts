@@ -2,8 +2,8 @@ import { systemClock } from "../../adapters/system/systemClock.ts";
 import { apiKeyAggregate } from "../../commands/aggregateDefinitions.ts";
 import { type ApiKey, type ApiKeyStatus, keyStatus } from "../../domain/apiKey/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
+import { aggregatesInLog } from "../program/aggregatesInLog.ts";
 import type { Command } from "../program/command.ts";
-import { foldFromLog } from "../program/foldFromLog.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 
@@ -48,7 +48,7 @@ export const apiKeyList: Command = {
   async run(invocation) {
     const { workspaceId, keys } = await withLog(invocation.config, async ({ deps: { store } }) => ({
       workspaceId: await workspaceOf(store, invocation),
-      keys: await foldFromLog(store, apiKeyAggregate),
+      keys: await aggregatesInLog(store, apiKeyAggregate),
     }));
     const list = [...keys].flatMap(([id, key]) => (key.workspaceId === workspaceId ? [listed(id, key)] : []));
     invocation.print(list, list.map(keyLine));

@@ -3,15 +3,15 @@ import { revokeKey } from "../../commands/apiKey/revokeApiKey.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { ApiKey } from "../../domain/apiKey/state.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
+import { aggregatesInLog } from "../program/aggregatesInLog.ts";
 import { type Command, notFound } from "../program/command.ts";
-import { foldFromLog } from "../program/foldFromLog.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
 /** Answers which ones. What a key has issued may issue more meanwhile, so it is looked for until there is none. */
 async function revokeChildren(deps: Dependencies, id: string): Promise<readonly string[]> {
   const revoked: string[] = [];
   for (;;) {
-    const children = apiKeysBelow(await foldFromLog(deps.store, apiKeyAggregate), id);
+    const children = apiKeysBelow(await aggregatesInLog(deps.store, apiKeyAggregate), id);
     if (children.length === 0) return revoked;
     for (const child of children) await revokeKey(deps, child, systemCommandContext("cli"));
     revoked.push(...children);

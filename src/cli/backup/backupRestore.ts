@@ -21,6 +21,7 @@ import { filesText } from "../output/filesText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import type { Command } from "../program/command.ts";
 import { logPath } from "../program/dataDirectory.ts";
+import { findMasterKey } from "../program/findMasterKey.ts";
 import { requireEmbedded } from "./backupCreate.ts";
 import {
   BACKUP_CONTENT,
@@ -33,7 +34,6 @@ import {
   readManifest,
 } from "./backupManifest.ts";
 import { BACKUP_DIRECTORY } from "./backupVerify.ts";
-import { existingMasterKey } from "./existingMasterKey.ts";
 
 /** What may be in a DATA_DIR that is empty: the lock that we hold, and the key that somebody has put there. */
 const NO_DATA: ReadonlySet<string> = new Set(["lock.db", "lock.db-journal", BACKUP_KEY]);
@@ -142,12 +142,12 @@ async function restore(config: Config, from: string): Promise<Restored> {
   // A run before may have come as far as this, and no further.
   if (!existsSync(logPath(config))) await restoreLog(config, from, facts);
   await rm(directory, { recursive: true, force: true });
-  return { ...checked, hasKey: (await existingMasterKey(config)) !== null };
+  return { ...checked, hasKey: (await findMasterKey(config)) !== null };
 }
 
 /** Whether the key of the log is there already. Throws {@link BackupError} when it is another one. */
 async function keyFits(config: Config, { sealedDataKey }: BackupFacts): Promise<boolean> {
-  const key = await existingMasterKey(config);
+  const key = await findMasterKey(config);
   if (key === null) return false;
   if (decrypt(key, sealedDataKey) === null)
     throw new BackupError("MASTER_KEY is not the one of the log in the backup");

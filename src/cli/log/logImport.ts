@@ -15,13 +15,13 @@ import { isEmbedded, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { existingMasterKey } from "../backup/existingMasterKey.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
+import { findMasterKey } from "../program/findMasterKey.ts";
 
 /** What keeps a service from working on the log once it is here; null: nothing. Looked for before hours of copying. */
 async function importObstacle(config: Config, header: ExportHeader): Promise<string | null> {
-  const key = await existingMasterKey(config);
+  const key = await findMasterKey(config);
   if (key === null)
     return "MASTER_KEY is not there: set the one of the log, or put its master.key into DATA_DIR";
   if (decrypt(key, header.sealedDataKey) === null)

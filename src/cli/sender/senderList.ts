@@ -1,7 +1,7 @@
 import { senderAggregate } from "../../commands/aggregateDefinitions.ts";
 import { type Sender, senderStatus } from "../../domain/sender/state.ts";
+import { aggregatesInLog } from "../program/aggregatesInLog.ts";
 import type { Command } from "../program/command.ts";
-import { foldFromLog } from "../program/foldFromLog.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 
@@ -23,7 +23,7 @@ export const senderList: Command = {
   async run(invocation) {
     const { workspaceId, senders } = await withLog(invocation.config, async ({ deps: { store } }) => ({
       workspaceId: await workspaceOf(store, invocation),
-      senders: await foldFromLog(store, senderAggregate),
+      senders: await aggregatesInLog(store, senderAggregate),
     }));
     const own = [...senders].filter(([, sender]) => sender.workspaceId === workspaceId);
     const rows = own.map(([id, sender]) => listed(id, sender));

@@ -1,6 +1,6 @@
 import { workspaceAggregate } from "../../commands/aggregateDefinitions.ts";
+import { aggregatesInLog } from "../program/aggregatesInLog.ts";
 import type { Command } from "../program/command.ts";
-import { foldFromLog } from "../program/foldFromLog.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
 export const workspaceList: Command = {
@@ -10,7 +10,7 @@ export const workspaceList: Command = {
   examples: ["postledger workspace list"],
   async run(invocation) {
     const workspaces = await withLog(invocation.config, ({ deps }) =>
-      foldFromLog(deps.store, workspaceAggregate),
+      aggregatesInLog(deps.store, workspaceAggregate),
     );
     const rows = [...workspaces].map(([id, { name, paused }]) => ({ id, name, paused }));
     const lines = rows.map(({ id, name, paused }) => `${id}  ${paused ? "paused" : "active"}  ${name}`);

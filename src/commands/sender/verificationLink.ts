@@ -12,7 +12,7 @@ import {
   type VerificationToken,
 } from "../../kernel/crypto/verificationToken.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import { plainName } from "../../kernel/text/plainName.ts";
+import { nameWithoutLinks } from "../../kernel/text/nameWithoutLinks.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { senderAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -69,7 +69,7 @@ export async function verificationRequester(
   const name = (await workspaces.get(workspaceId))?.name ?? "";
   return {
     workspaceId,
-    workspaceName: plainName(name, WORKSPACE_NAME_CHARACTERS_MAX),
+    workspaceName: nameWithoutLinks(name, WORKSPACE_NAME_CHARACTERS_MAX),
     code: keys.verificationCode(senderId, requestId),
   };
 }

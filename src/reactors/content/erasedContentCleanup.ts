@@ -4,15 +4,15 @@ import { clearDeletedTemplate } from "../../commands/template/deleteTemplate.ts"
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import type { TemplateEvent } from "../../domain/template/events.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
+import type { ContentCleanupCheckpoint } from "../../ports/contentCleanupCheckpoint.ts";
 import { LOG_START, type Position, type RecordedEvent } from "../../ports/eventStore.ts";
-import type { SavedLogPosition } from "../../ports/savedLogPosition.ts";
 import { tryOne } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 import { type ActingWorker, workerCommandContext } from "../worker/workerCommandContext.ts";
 
 export interface ErasedContentCleanupOptions extends Pick<ActingWorker, "worker"> {
   readonly deps: Dependencies;
-  readonly checkpoint: SavedLogPosition;
+  readonly checkpoint: ContentCleanupCheckpoint;
   /** How often it looks for news of the log. */
   readonly intervalMs?: number;
   readonly onTrouble: (error: unknown, stream: string) => void;

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { WritingThreads } from "../../adapters/sqlite/append/logWriters.ts";
+import type { WritingThreads } from "../../adapters/sqlite/append/openLogWriter.ts";
 import {
   openSqliteEventStore,
   type SqliteEventStoreOptions,

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { WritingThreads } from "../../../src/adapters/sqlite/append/logWriters.ts";
+import type { WritingThreads } from "../../../src/adapters/sqlite/append/openLogWriter.ts";
 import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
 import { newEvent } from "../../contract/eventStore.ts";
 

@@ -1,7 +1,7 @@
 import { cp, mkdir, mkdtemp, readFile, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { WritingThreads } from "../../../src/adapters/sqlite/append/logWriters.ts";
+import type { WritingThreads } from "../../../src/adapters/sqlite/append/openLogWriter.ts";
 import { ROOT } from "../../support/root.ts";
 
 /** A change to the program's text: a fault, to show that the checker finds it, or a part of the next release. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { attachmentUse } from "../../../projections/attachmentUse.ts";
 import { emails } from "../../../projections/emails/emails.ts";
 import { erasures } from "../../../projections/erasures.ts";
-import { savedLogPositionFile } from "../../../src/adapters/system/savedLogPositionFile.ts";
+import { contentCleanupCheckpointFile } from "../../../src/adapters/system/contentCleanupCheckpointFile.ts";
 import { checkAttachment } from "../../../src/commands/attachment/checkAttachment.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { recordEmailFeedback } from "../../../src/commands/email/feedback/recordEmailFeedback.ts";
@@ -351,7 +351,7 @@ describe("what was erased", () => {
   const startEraser = (path: string, deps: Dependencies, troubles: unknown[] = []) => {
     const eraser = erasedContentCleanup({
       deps,
-      checkpoint: savedLogPositionFile(path, "log"),
+      checkpoint: contentCleanupCheckpointFile(path, "log"),
       worker: "test",
       intervalMs: 5,
       onTrouble: (error, id) => troubles.push([id, error]),
@@ -376,7 +376,7 @@ describe("what was erased", () => {
         const eraser = startEraser(path, deps);
         const head = await world.store.head();
         await until(
-          () => savedLogPositionFile(path, "log").load() >= head || removed.length > ids.length,
+          () => contentCleanupCheckpointFile(path, "log").load() >= head || removed.length > ids.length,
           "the head",
         );
         await eraser.stop();
@@ -409,7 +409,7 @@ describe("what was erased", () => {
     // After a restart it is begun with what was left.
     await eraser.stop();
     const [first] = await world.store.read(emailStream(broken), 2, 10);
-    expect(savedLogPositionFile(path, "log").load() < (first?.position ?? LOG_START)).toBe(true);
+    expect(contentCleanupCheckpointFile(path, "log").load() < (first?.position ?? LOG_START)).toBe(true);
     isBroken = false;
     const next = startEraser(path, { ...world.deps, store });
     await until(() => isCleared(world, broken), "the broken one to be cleared");
@@ -420,11 +420,11 @@ describe("what was erased", () => {
   test("is gone over from the start when the checkpoint is another log's, or past its end", async () => {
     const world = await startWorld();
     const path = join(world.directory, "d.json");
-    const file = savedLogPositionFile(path, "log");
+    const file = contentCleanupCheckpointFile(path, "log");
     expect(file.load()).toBe(LOG_START);
     file.save("9".repeat(16) as Position);
-    expect(savedLogPositionFile(path, "log").load()).toBe("9".repeat(16) as Position);
-    expect(savedLogPositionFile(path, "other").load()).toBe(LOG_START);
+    expect(contentCleanupCheckpointFile(path, "log").load()).toBe("9".repeat(16) as Position);
+    expect(contentCleanupCheckpointFile(path, "other").load()).toBe(LOG_START);
     const id = await world.send("ana@example.org");
     await world.addEmailEvents(id, ...sent, erased);
     const eraser = startEraser(path, world.deps);

@@ -12,7 +12,7 @@ import { type DashboardRoute, get, type Page, type PageContext } from "../frame/
 import { type InlineImage, referredImages, withInlineImages } from "./inlineImages.ts";
 import { bodyResponse, downloadResponse, fileAt } from "./messageFileResponses.ts";
 import { MessagePage, PARTS, type Part } from "./messagePage.tsx";
-import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./messageParts.tsx";
+import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./messageTabs.tsx";
 import { fileBytesOf } from "./sendAgain.ts";
 import { Timeline } from "./timeline.tsx";
 import { type TimelineEntry, timelineOf } from "./timelineEntries.ts";

@@ -3,7 +3,7 @@ import type { DomainEvent } from "../../kernel/event/decider.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 
 /** Every noun of a kind by its id, folded while the log is read once. Throws `StoreError`. */
-export async function foldFromLog<State, Event extends DomainEvent>(
+export async function aggregatesInLog<State, Event extends DomainEvent>(
   store: EventStore,
   { decider, codec, of }: AggregateKind<State, Event>,
 ): Promise<ReadonlyMap<string, NonNullable<State>>> {

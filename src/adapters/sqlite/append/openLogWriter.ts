@@ -3,7 +3,7 @@ import { AppendTransaction, type PreparedAppend, type TransactionOutcome } from 
 import { DurableTransaction } from "./durableTransaction.ts";
 import type { LogWriter } from "./groupCommit.ts";
 import type { FlushTask, IsFlushed } from "./logFlushThread.ts";
-import { LogThread } from "./logThread.ts";
+import { LogThreadOwner } from "./logThreadOwner.ts";
 import type { WriteTask } from "./logWriterThread.ts";
 
 /** Which threads write the log: the caller's; the caller's, but another one waits for the disk; one of its own. */
@@ -38,7 +38,7 @@ function writerOn({ db, path }: OpenLog): LogWriter {
 function threadedWriter({ path, cacheKib }: OpenLog): LogWriter {
   const url = new URL("./logWriterThread.ts", import.meta.url).href;
   const opening = { path, cacheKib };
-  const thread = new LogThread<WriteTask, TransactionOutcome>({ url, opening, lost: UNKNOWN });
+  const thread = new LogThreadOwner<WriteTask, TransactionOutcome>({ url, opening, lost: UNKNOWN });
   return {
     commit: (batch) => thread.ask({ batch: batch.map(appendOf) }),
     close: () => thread.close(),
@@ -57,14 +57,14 @@ function appendOf({ stream, events, expected }: PreparedAppend): PreparedAppend 
  */
 class FlushingWriter implements LogWriter {
   private readonly transaction: AppendTransaction;
-  private readonly thread: LogThread<FlushTask, IsFlushed>;
+  private readonly thread: LogThreadOwner<FlushTask, IsFlushed>;
   /** Something is written that no flush has covered; or nobody knows, as of what a killed process has left. */
   private isFlushMissing = true;
 
   constructor({ db, path }: OpenLog) {
     this.transaction = new AppendTransaction(db, "NORMAL");
     const url = new URL("./logFlushThread.ts", import.meta.url).href;
-    this.thread = new LogThread({ url, opening: { path }, lost: false });
+    this.thread = new LogThreadOwner({ url, opening: { path }, lost: false });
   }
 
   async commit(batch: readonly PreparedAppend[]): Promise<TransactionOutcome> {

@@ -1,9 +1,9 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import type { ContentCleanupCheckpoint } from "../../ports/contentCleanupCheckpoint.ts";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
-import type { SavedLogPosition } from "../../ports/savedLogPosition.ts";
 
 /** A checkpoint in a file of its own. `log` names the log and the kind of its store: positions differ by both. */
-export function savedLogPositionFile(path: string, log: string): SavedLogPosition {
+export function contentCleanupCheckpointFile(path: string, log: string): ContentCleanupCheckpoint {
   return {
     load() {
       try {
