@@ -22,6 +22,9 @@ export type TransactionOutcome =
   | { readonly kind: "committed"; readonly results: readonly AppendResult[]; readonly hasWritten: boolean }
   | { readonly kind: "failed"; readonly isUncertain: boolean };
 
+/** Of a transaction whose writer was lost: it may be in the log all the same. */
+export const OUTCOME_UNKNOWN: TransactionOutcome = { kind: "failed", isUncertain: true };
+
 /** The answer to an append of no events, which only waits until what is there is on disk. */
 const NOTHING_APPENDED: AppendResult = { outcome: "wrongExpectedRevision", actual: null };
 

@@ -1,5 +1,5 @@
 import { type AppendResult, StoreError } from "../../../ports/eventStore.ts";
-import type { PreparedAppend, TransactionOutcome } from "./appendTransaction.ts";
+import { OUTCOME_UNKNOWN, type PreparedAppend, type TransactionOutcome } from "./appendTransaction.ts";
 
 /** One append as it waits for its transaction. `deadline` is on the monotonic clock, in ms. */
 export interface WaitingAppend extends PreparedAppend {
@@ -24,8 +24,6 @@ const TRANSACTION_BYTES_MAX = 8_000_000;
 const WAITING_APPENDS_MAX = 20_000;
 /** How long to leave the file to another process, or to a disk that failed, before the next try. */
 const RETRY_MS = 2;
-/** What became of a transaction whose writer has thrown: the next one is tried all the same. */
-const LEFT_UNKNOWN: TransactionOutcome = { kind: "failed", isUncertain: true };
 /** How often those are looked for who have waited long enough for a disk that does not answer. */
 const LATE_CHECK_MS = 100;
 
@@ -110,7 +108,8 @@ export class GroupCommit {
   private async commitNext(): Promise<boolean> {
     const batch = this.nextBatch();
     this.inFlight = batch.length;
-    const outcome = await this.writer.commit(batch).catch(() => LEFT_UNKNOWN);
+    // A writer that throws is tried again with the next.
+    const outcome = await this.writer.commit(batch).catch(() => OUTCOME_UNKNOWN);
     this.inFlight = 0;
     if (outcome.kind === "failed") {
       if (outcome.isUncertain) for (const append of batch) append.uncertain = true;

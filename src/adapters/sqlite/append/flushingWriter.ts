@@ -1,0 +1,46 @@
+import type { DatabaseSync } from "node:sqlite";
+import {
+  AppendTransaction,
+  OUTCOME_UNKNOWN,
+  type PreparedAppend,
+  type TransactionOutcome,
+} from "./appendTransaction.ts";
+import type { LogWriter } from "./groupCommit.ts";
+import type { FlushTask, IsFlushed } from "./logFlushThread.ts";
+import { LogThreadOwner } from "./logThreadOwner.ts";
+
+const NOT_WRITTEN: TransactionOutcome = { kind: "failed", isUncertain: false };
+
+/**
+ * Writes on the connection of whoever reads, but has another thread wait for the disk: a transaction counts as committed
+ * when its flush has succeeded. Who reads may see it before; who acts on it appends first, and the flush of that append
+ * covers it.
+ */
+export class FlushingWriter implements LogWriter {
+  private readonly transaction: AppendTransaction;
+  private readonly thread: LogThreadOwner<FlushTask, IsFlushed>;
+  /** Something is written that no flush has covered; or nobody knows, as of what a killed process has left. */
+  private isFlushMissing = true;
+
+  constructor({ db, path }: { readonly db: DatabaseSync; readonly path: string }) {
+    this.transaction = new AppendTransaction(db, "NORMAL");
+    const url = new URL("./logFlushThread.ts", import.meta.url).href;
+    this.thread = new LogThreadOwner({ url, opening: { path }, lost: false });
+  }
+
+  async commit(batch: readonly PreparedAppend[]): Promise<TransactionOutcome> {
+    if (this.isFlushMissing && !(await this.flush("rewritten"))) return NOT_WRITTEN;
+    const outcome = this.transaction.run(batch);
+    if (outcome.kind === "failed") return outcome;
+    return (await this.flush("written")) ? outcome : OUTCOME_UNKNOWN;
+  }
+
+  close(): Promise<void> {
+    return this.thread.close();
+  }
+
+  private async flush(what: "written" | "rewritten"): Promise<boolean> {
+    this.isFlushMissing = !(await this.thread.ask({ flush: what }));
+    return !this.isFlushMissing;
+  }
+}
