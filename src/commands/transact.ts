@@ -5,7 +5,7 @@ import type { Decider, Decision, DomainEvent } from "../kernel/event/decider.ts"
 import { type CommandContext, metadataOf } from "../kernel/event/eventMetadata.ts";
 import { newId } from "../kernel/ids.ts";
 import type { EventStore, NewEvent } from "../ports/eventStore.ts";
-import { changeRateLimit } from "./changeRateLimit.ts";
+import { dailyChangeLimit } from "./dailyChangeLimit.ts";
 import { Contention, queueStreamWrite } from "./streamWriteQueue.ts";
 
 /** Events of one stream that are read at once. */
@@ -94,7 +94,7 @@ export async function transact<State, Event extends DomainEvent, Outcome>(
   const { stream } = aggregate;
   return queueStreamWrite(store, stream, async () => {
     const contention = new Contention(stream);
-    const rate = changeRateLimit(store, stream, context, aggregate.changesPerDayMax);
+    const rate = dailyChangeLimit(store, stream, context, aggregate.changesPerDayMax);
     for (;;) {
       const { state, revision } = await load(store, aggregate, await aggregate.since?.());
       const { outcome, events } = decide(state);

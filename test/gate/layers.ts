@@ -151,7 +151,7 @@ const ROOMS: readonly Rooms[] = [
     beside: [
       "aggregateCache.ts",
       "aggregateDefinitions.ts",
-      "changeRateLimit.ts",
+      "dailyChangeLimit.ts",
       "dependencies.ts",
       "makeDependencies.ts",
       "streamWriteQueue.ts",

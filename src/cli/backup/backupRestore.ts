@@ -49,7 +49,7 @@ function restoringDirectory(config: Config): string {
 }
 
 /** Whether an interrupted restore of this backup left off here. Throws {@link BackupError} when anything else is there. */
-function requireDiskSpace(config: Config, { backupId }: BackupFacts): void {
+function requireEmptyOrSameRestore(config: Config, { backupId }: BackupFacts): void {
   const marker = join(restoringDirectory(config), RESTORED_BACKUP);
   if (existsSync(marker) && readFileSync(marker, "utf8") === backupId) return;
   if (existsSync(marker))
@@ -133,7 +133,7 @@ async function restore(config: Config, from: string): Promise<Restored> {
   const checked = await checkBackup(from, (files) => bar.show(0, filesText(files)));
   bar.end();
   const { facts } = checked;
-  requireDiskSpace(config, facts);
+  requireEmptyOrSameRestore(config, facts);
   const hasKey = await keyFits(config, facts);
   const directory = await begin(config, facts);
   const ownKey = join(config.dataDir, BACKUP_KEY);

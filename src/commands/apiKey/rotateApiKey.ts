@@ -5,7 +5,7 @@ import { type ApiKey, isUsable } from "../../domain/apiKey/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { apiKeyAggregate } from "../aggregateDefinitions.ts";
-import { changeRateLimit } from "../changeRateLimit.ts";
+import { dailyChangeLimit } from "../dailyChangeLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 import type { Principal } from "./authenticate.ts";
@@ -37,7 +37,7 @@ export async function rotateKey(
   const { key } = found;
   if (!isUsable(key, context.at)) return { kind: "notActive" };
   // Before there is a new key, whose secret nobody would get to see.
-  changeRateLimit(deps.store, apiKeyStream(id), context, ROTATIONS_PER_DAY_MAX).check();
+  dailyChangeLimit(deps.store, apiKeyStream(id), context, ROTATIONS_PER_DAY_MAX).check();
   const issued = await issueFurtherKey(deps, issuer, sameAs(id, key), context);
   if (issued.kind !== "issued") return issued;
   await endRotated(deps, { id, newKeyId: issued.id, overlapMs }, context);

@@ -4,7 +4,7 @@ import type { SenderState } from "../../domain/sender/state.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { senderAggregate } from "../aggregateDefinitions.ts";
-import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "../dailyChangeLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 import { type SenderName, senderIdOf } from "./senderId.ts";

@@ -3,7 +3,7 @@ import { webhooksStream } from "../../domain/webhook/events.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { webhookDeliveryId } from "../../kernel/ids.ts";
-import { changeRateLimit } from "../changeRateLimit.ts";
+import { dailyChangeLimit } from "../dailyChangeLimit.ts";
 import { Contention, queueStreamWrite } from "../streamWriteQueue.ts";
 import { toNewEvents } from "../transact.ts";
 import type { EndpointDependencies, EndpointName } from "./transactEndpoints.ts";
@@ -30,7 +30,7 @@ export async function testWebhookEndpoint(
   const { outcome, events } = requestTest({ endpoints }, endpointId);
   if (outcome !== "requested") return { kind: outcome };
   const stream = webhooksStream(workspaceId);
-  const rate = changeRateLimit(deps.store, `${stream} tests`, context, TESTS_PER_DAY_MAX);
+  const rate = dailyChangeLimit(deps.store, `${stream} tests`, context, TESTS_PER_DAY_MAX);
   return queueStreamWrite(deps.store, stream, async () => {
     rate.check();
     // Each test is news, whatever else happens to the endpoint meanwhile: only the place in the stream is contended.

@@ -1,7 +1,7 @@
 import type { RedeliveryRequest } from "../../domain/webhookDelivery/decisions.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { ChangeRateError } from "../changeRateLimit.ts";
+import { ChangeRateError } from "../dailyChangeLimit.ts";
 import { recoverDelivery } from "./redeliverWebhook.ts";
 
 /** Deliveries that are asked for again at once. */

@@ -11,7 +11,7 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { workspaceAggregate } from "../aggregateDefinitions.ts";
-import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "../dailyChangeLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 

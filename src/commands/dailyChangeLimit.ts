@@ -38,7 +38,7 @@ function windowsOf(store: EventStore): LRUCache<string, Window> {
  * of them: without a bound one caller who switches something on and off makes it dear for everybody, for ever. Each
  * instance counts for itself; the operator and the workers are not counted.
  */
-export function changeRateLimit(
+export function dailyChangeLimit(
   store: EventStore,
   stream: string,
   { actor, at }: Pick<CommandContext, "actor" | "at">,
