@@ -83,10 +83,17 @@ async function remainsOf(scavenging: Scavenging, node: string): Promise<string |
   }
 }
 
-/** Starts a scavenge after any that is under way, which may have begun before the last truncation. */
+/**
+ * Starts a scavenge after any that is under way, which may have begun before the last truncation. Null when that one has
+ * not ended in time, also where the time is over in the middle of asking once more.
+ */
 async function begin({ api, deadline, signal }: Scavenging, node: string): Promise<string | null> {
-  while (leftMs(deadline) > 0 && !signal.aborted) {
-    const answer = await api.ask(node, "POST", "/admin/scavenge", deadline);
+  for (let isBusy = false; leftMs(deadline) > 0 && !signal.aborted; isBusy = true) {
+    const answer = await api.ask(node, "POST", "/admin/scavenge", deadline).catch((error: unknown) => {
+      if (isBusy && leftMs(deadline) < POLL_INTERVAL_MS) return null;
+      throw error;
+    });
+    if (answer === null) return null;
     if (answer.status !== ALREADY_RUNNING) return scavengeIdOf(answer);
     await sleep(Math.min(POLL_INTERVAL_MS, leftMs(deadline)), signal);
   }

@@ -70,7 +70,7 @@ export const WEBHOOK_PLANTS = {
   "deaf-fan-out": {
     file: "projections/webhookDeliveries/fanOut.ts",
     from: 'FROM endpoints WHERE workspace_id = ?";',
-    to: 'FROM endpoints WHERE workspace_id = ? ORDER BY active, id LIMIT -1 OFFSET 1";',
+    to: 'FROM endpoints WHERE workspace_id = ? ORDER BY active DESC, id LIMIT -1 OFFSET 1";',
   },
   /** What an endpoint did not ask for goes to it all the same. */
   "no-filter": {
