@@ -82,11 +82,13 @@ export class BatchAppends {
       if (!this.isOpening) void this.open();
       return;
     }
-    for (const attempt of [...this.waiting]) {
-      if (!stream.hasRoomFor(attempt.append)) return;
+    let [attempt] = this.waiting;
+    // A stream that breaks at a request takes all that wait out of the line.
+    while (attempt !== undefined && stream.hasRoomFor(attempt.append)) {
       this.waiting.shift();
       attempt.sentOn = stream;
       attempt.correlationId = stream.send(attempt);
+      [attempt] = this.waiting;
     }
   }
 

@@ -108,7 +108,7 @@ export class GroupCommit {
   private async commitNext(): Promise<boolean> {
     const batch = this.nextBatch();
     this.inFlight = batch.length;
-    // A writer that throws is tried again with the next.
+    // After a writer that throws, the next transaction is tried all the same.
     const outcome = await this.writer.commit(batch).catch(() => OUTCOME_UNKNOWN);
     this.inFlight = 0;
     if (outcome.kind === "failed") {
