@@ -1,8 +1,8 @@
 /**
  * Sets and maps for what is under way for a short time. A `Set` or `Map` of the language would do the same, but in
- * JavaScriptCore what passes through one stays in memory until the next full collection: each time that it makes room
- * anew, its old table points to the new one, and a table that has outlived one small collection keeps all later ones, with
- * whatever was in them (measured: 13,000 answered requests of 5 kB each between two full collections).
+ * JavaScriptCore what passes through one stays in memory until the next full collection. When such a table grows or is
+ * tidied, the old one points to the new one; and an old one that has outlived a small collection keeps all later ones
+ * alive, with what was in them (measured: 13,000 answered requests of 5 kB each between two full collections).
  */
 
 /** A member of {@link InFlightSet}, to take it out by. */
