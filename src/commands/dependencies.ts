@@ -17,7 +17,7 @@ import type { TemplateEngine } from "../ports/templateEngine.ts";
 import type { AggregateCache } from "./aggregateCache.ts";
 import type { ApiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
 import type { RecentEmailCache } from "./email/recentEmailCache.ts";
-import type { AcceptanceCache, AcceptanceList } from "./email/send/acceptanceCache.ts";
+import type { AcceptanceList, ReplayCache } from "./email/send/replayCache.ts";
 import type { SingleFlightSends } from "./email/send/singleFlightSends.ts";
 import type { InstanceStatusCache } from "./instance/instanceStatusCache.ts";
 import type { DailyQuota } from "./quota/dailyQuota.ts";
@@ -58,7 +58,7 @@ export interface Dependencies {
   readonly contentQuota: ContentQuota;
   /** The sends under way. */
   readonly sends: SingleFlightSends;
-  readonly acceptances: AcceptanceCache;
+  readonly acceptances: ReplayCache;
   /** Whether the log goes on here, and what of it is held. */
   readonly instanceStatus: InstanceStatusCache;
 }

@@ -11,7 +11,7 @@ import {
 } from "./aggregateDefinitions.ts";
 import { apiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { type AcceptanceList, acceptanceCache } from "./email/send/acceptanceCache.ts";
+import { type AcceptanceList, replayCache } from "./email/send/replayCache.ts";
 import { instanceStatusCache } from "./instance/instanceStatusCache.ts";
 import { dailyQuota } from "./quota/dailyQuota.ts";
 import { contentQuota } from "./storage/contentQuota.ts";
@@ -58,7 +58,7 @@ export function makeDependencies(given: Given): Dependencies {
     storage: fileStorageQuota({ ...given, workspaces }),
     contentQuota: contentQuota(given.contentUsage ?? { bytesOf: () => null }),
     sends: new InFlightMap(),
-    acceptances: acceptanceCache(),
+    acceptances: replayCache(),
     instanceStatus: instanceStatusCache(given.store),
   };
 }

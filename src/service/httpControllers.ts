@@ -31,7 +31,7 @@ import { workspaceController } from "../http/workspace/workspaceRoutes.ts";
 import { lazy } from "../kernel/lazy.ts";
 import type { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts";
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
-import type { Readers } from "../readModels/readers.ts";
+import type { Readers } from "../readModels/readModelReaders.ts";
 import { openDestinationCheck } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
 import { isLoopbackUrl } from "./config/loopback.ts";

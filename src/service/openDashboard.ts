@@ -10,7 +10,7 @@ import { SECOND_MS } from "../kernel/time.ts";
 import type { DnsResolver } from "../ports/dnsResolver.ts";
 import type { MailDeliveryWorker } from "../reactors/email/mailDeliveryWorker.ts";
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
-import type { Readers } from "../readModels/readers.ts";
+import type { Readers } from "../readModels/readModelReaders.ts";
 import { isOutbox } from "./adapters/openMailTransport.ts";
 import type { Config } from "./config/config.ts";
 import { bootstrapKeyChecks } from "./status/bootstrapKeyChecks.ts";

@@ -10,7 +10,7 @@ import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabases.ts";
 import { serviceIdFile } from "../adapters/system/serviceIdFile.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { recentEmailCache } from "../commands/email/recentEmailCache.ts";
-import type { ListedAcceptance } from "../commands/email/send/acceptanceCache.ts";
+import type { ListedAcceptance } from "../commands/email/send/replayCache.ts";
 import { type OpenInstance, requireNotFrozen } from "../commands/instance/openInstance.ts";
 import {
   joinUnregistered,
@@ -25,11 +25,11 @@ import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import { watchFreeze } from "../reactors/instance/freezeWatch.ts";
-import { openReaders, type Readers } from "../readModels/readers.ts";
+import { openReaders, type Readers } from "../readModels/readModelReaders.ts";
 import { dependenciesFromConfig } from "./adapters/dependenciesFromConfig.ts";
 import { openContentStore } from "./adapters/openContentStore.ts";
 import { openOutboxCleanup } from "./adapters/openMailTransport.ts";
-import { isEmbedded, openStore, writingThreadsFor } from "./adapters/openStore.ts";
+import { isEmbedded, openStore } from "./adapters/openStore.ts";
 import { type BackgroundJobs, makeBackgroundJobs } from "./backgroundJobs.ts";
 import { baseUrlWithPort } from "./baseUrlWithPort.ts";
 import type { Config } from "./config/config.ts";
@@ -50,6 +50,7 @@ import { systemCommandContext } from "./systemCommandContext.ts";
 import { dashboardMaintenance } from "./threads/dashboardMaintenance.ts";
 import { superviseReadModels } from "./threads/readModelSupervisor.ts";
 import { verifyOnSchedule } from "./threads/readModelVerifySchedule.ts";
+import { writingThreadsFor } from "./threads/writingThreads.ts";
 
 /** A service that runs. */
 export interface RunningApp {

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Dependencies } from "../../src/commands/dependencies.ts";
-import { registerWebhook } from "../../src/commands/webhook/registerWebhook.ts";
+import { registerWebhookEndpoint } from "../../src/commands/webhook/registerWebhookEndpoint.ts";
 import { newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { openLog } from "../support/tenants.ts";
@@ -59,7 +59,7 @@ export async function makeBed(fresh: FreshStore, size: BedSize): Promise<Webhook
         eventTypes: null,
         context: { ...context, workspaceId },
       };
-      const { kind } = await registerWebhook(log, endpoint);
+      const { kind } = await registerWebhookEndpoint(log, endpoint);
       if (kind !== "registered") throw new Error(`an endpoint was not registered: ${kind}`);
     }
   };

@@ -8,7 +8,7 @@ import type { ReadDatabases, SqlRow } from "../../src/ports/readDatabase.ts";
 import type { FollowEvent } from "../../src/readModels/follow/followMessages.ts";
 import { followReadModels } from "../../src/readModels/follow/followReadModels.ts";
 import type { ReadModelStorage } from "../../src/readModels/generations/generationFiles.ts";
-import { openReaders, type Readers } from "../../src/readModels/readers.ts";
+import { openReaders, type Readers } from "../../src/readModels/readModelReaders.ts";
 import { until } from "../support/until.ts";
 
 export interface Added {

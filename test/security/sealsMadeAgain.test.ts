@@ -8,7 +8,7 @@ import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore
 import { TamperedLogError } from "../../src/commands/audit/auditSealer.ts";
 import { verifyLog } from "../../src/commands/audit/verify/verifyLog.ts";
 import { AUDIT_STREAM } from "../../src/domain/audit/events.ts";
-import { newSigningKey, parseSigningKey } from "../../src/kernel/crypto/signingKey.ts";
+import { newSigningKey, parseSigningKey } from "../../src/kernel/crypto/auditSigningKey.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { AuditedLog, type Deed } from "../support/auditedLog.ts";

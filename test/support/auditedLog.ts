@@ -9,7 +9,7 @@ import { emailStream } from "../../src/domain/email/events.ts";
 import { erasureStream } from "../../src/domain/erasure/events.ts";
 import { INSTANCE_STREAM } from "../../src/domain/instance/events.ts";
 import { suppressionStream } from "../../src/domain/suppression/events.ts";
-import type { SigningKey } from "../../src/kernel/crypto/signingKey.ts";
+import type { SigningKey } from "../../src/kernel/crypto/auditSigningKey.ts";
 import { encodeData } from "../../src/kernel/event/codec.ts";
 import { toErasedEvents } from "../../src/kernel/event/erasedEvents.ts";
 import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";

@@ -5,7 +5,7 @@ import type { Projection } from "../../projections/projection.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { followReadModels } from "../../src/readModels/follow/followReadModels.ts";
-import { openReaders, type Readers } from "../../src/readModels/readers.ts";
+import { openReaders, type Readers } from "../../src/readModels/readModelReaders.ts";
 
 const CAUGHT_UP_MS_MAX = 5_000;
 

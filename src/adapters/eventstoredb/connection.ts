@@ -2,7 +2,7 @@ import { EventStoreDBClient } from "@eventstore/db-client";
 import { sleep } from "../../kernel/sleep.ts";
 import { messageOf } from "../../kernel/text/errorReason.ts";
 import { adminHttpApi } from "./adminHttpApi.ts";
-import { BatchAppends } from "./append/batchAppends.ts";
+import { BatchAppendStream } from "./append/batchAppendStream.ts";
 import { deadlineIn } from "./deadline.ts";
 import { permitIpHostsOverTls } from "./permitIpHostsOverTls.ts";
 
@@ -20,14 +20,14 @@ export interface Connection {
   readonly appends: EventStoreDBClient;
   readonly reads: EventStoreDBClient;
   /** Every append goes through here, on the channel of `appends`. */
-  readonly batches: BatchAppends;
+  readonly batches: BatchAppendStream;
 }
 
 /** Opens nothing yet: the first call connects. Throws when `url` is not a connection string. */
 export function openConnection(url: string): Connection {
   permitIpHostsOverTls();
   const [appends, reads] = [openClient(url), openClient(url)];
-  return { appends, reads, batches: new BatchAppends(appends) };
+  return { appends, reads, batches: new BatchAppendStream(appends) };
 }
 
 /** Ends the calls under way and closes the channels. */

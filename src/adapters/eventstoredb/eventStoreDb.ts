@@ -15,8 +15,8 @@ import type {
 } from "../../ports/eventStore.ts";
 import { LOG_START, StoreError } from "../../ports/eventStore.ts";
 import { append, probeRevision, untilReadable } from "./append/append.ts";
-import { OrderedAppends } from "./append/orderedAppends.ts";
-import { RevisionsLostTo } from "./append/revisionsLostTo.ts";
+import { PipelinedAppends } from "./append/pipelinedAppends.ts";
+import { UnreadConflicts } from "./append/unreadConflicts.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
 import { foreignStreamSettings } from "./foreignStreamSettings.ts";
@@ -45,20 +45,20 @@ export interface EventStoreDbOptions {
  */
 export async function connectEventStoreDb(options: EventStoreDbOptions): Promise<EventStore> {
   const connection = openConnection(options.url);
-  const pipelined = options.inOrder === true ? new OrderedAppends(connection) : null;
+  const pipelined = options.inOrder === true ? new PipelinedAppends(connection) : null;
   return new EventStoreDb(options.url, connection, options.timeoutMs ?? TIMEOUT_MS, pipelined);
 }
 
 class EventStoreDb implements EventStore {
   private readonly closing = new AbortController();
   private readonly underWay = new InFlightSet<Promise<unknown>>();
-  private readonly conflicts = new RevisionsLostTo();
+  private readonly conflicts = new UnreadConflicts();
 
   constructor(
     private readonly url: string,
     private readonly connection: Connection,
     private readonly timeoutMs: number,
-    private readonly pipelined: OrderedAppends | null,
+    private readonly pipelined: PipelinedAppends | null,
   ) {}
 
   append(

@@ -1,6 +1,8 @@
 /**
  * What mail providers refuse because it runs or makes something run: Amazon SES's list of unsupported
- * attachment types, Gmail's list of blocked ones, and Microsoft's formats with macros.
+ * attachment types, Gmail's list of blocked ones, and Microsoft's formats with macros. It is asked about the files in an
+ * archive, and about the inner extensions of a name (`a.exe.pdf`). What may be attached at all is the list of allowed
+ * formats in `allowedFormats.ts`: what is not in that one is refused anyway.
  */
 const BLOCKED = `
   ade adp app asp bas bat cer chm cmd com cpl crt csh der exe fxp gadget hlp hta inf ins isp its js jse ksh lib

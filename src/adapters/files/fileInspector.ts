@@ -6,8 +6,8 @@ import type {
   InspectionResult,
 } from "../../ports/attachmentInspector.ts";
 import type { MalwareScanner } from "../../ports/malwareScanner.ts";
+import { extensionOfType, type FileFormat, formatOf } from "./allowedFormats.ts";
 import { inspectArchive } from "./archiveInspection.ts";
-import { extensionOfType, type FileFormat, formatOf } from "./fileFormats.ts";
 import { extensionOf, fileNameFault } from "./fileNameRules.ts";
 import { oneAtATime } from "./oneAtATime.ts";
 import { inspectText, textOf } from "./textInspection.ts";

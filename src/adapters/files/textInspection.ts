@@ -1,5 +1,5 @@
 import { parseJson } from "../../kernel/text/json.ts";
-import type { ContentCheck } from "./fileFormats.ts";
+import type { ContentCheck } from "./allowedFormats.ts";
 
 /** Deeper nesting serves nobody and costs the parser, ours and the recipient's. */
 const JSON_DEPTH_MAX = 1_000;

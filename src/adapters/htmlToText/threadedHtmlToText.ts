@@ -1,6 +1,6 @@
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { HtmlToText, HtmlToTextResult } from "../../ports/mail/htmlToText.ts";
-import type { ConversionAnswer, ConversionRequest } from "./conversionThread.ts";
+import type { ConversionAnswer, ConversionRequest } from "./htmlToTextThread.ts";
 
 /** The longest html that a message can have takes some tens of ms. */
 const CONVERSION_MS_MAX = 2 * SECOND_MS;
@@ -37,7 +37,7 @@ export function threadedHtmlToText(conversionMsMax = CONVERSION_MS_MAX): HtmlToT
   }
 
   function begin(): Worker {
-    const begun = new Worker(new URL("./conversionThread.ts", import.meta.url).href, { ref: false });
+    const begun = new Worker(new URL("./htmlToTextThread.ts", import.meta.url).href, { ref: false });
     begun.onmessage = ({ data }: MessageEvent<ConversionAnswer>) => {
       if (thread !== begun) return;
       settle(data.text === null ? { kind: "unreadable" } : { kind: "text", text: data.text });

@@ -1,6 +1,6 @@
 import type { MailParseResult, MailParser } from "../../ports/submission/mailParser.ts";
 import { parseMail } from "./parseMail.ts";
-import { parserThreadOwner } from "./parserThreadOwner.ts";
+import { parserThreadSupervisor } from "./parserThreadSupervisor.ts";
 
 /** Up to this size a mail is read where it is needed: a hostile one takes some ms, others less than 1 ms. */
 const AT_ONCE_BYTES_MAX = 16_384;
@@ -8,7 +8,7 @@ const TOO_LONG: MailParseResult = { kind: "refused", reason: "takes too long to 
 
 /** Reads mails with postal-mime, large ones on a thread of their own. */
 export function threadedMailParser(): MailParser {
-  const thread = parserThreadOwner(new URL("./mailParserThread.ts", import.meta.url).href, TOO_LONG);
+  const thread = parserThreadSupervisor(new URL("./mailParserThread.ts", import.meta.url).href, TOO_LONG);
   return {
     parse: (bytes, owner) =>
       bytes.byteLength <= AT_ONCE_BYTES_MAX ? parseMail(bytes) : thread.parse(bytes, owner),

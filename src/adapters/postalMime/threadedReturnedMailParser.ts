@@ -1,6 +1,6 @@
 import type { ReturnedMailParts } from "../../kernel/mail/returnedMailParts.ts";
 import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
-import { parserThreadOwner } from "./parserThreadOwner.ts";
+import { parserThreadSupervisor } from "./parserThreadSupervisor.ts";
 
 /** Nobody has logged in: all of them are one. */
 const OWNER = "strangers";
@@ -11,7 +11,7 @@ const OWNER = "strangers";
  */
 export function threadedReturnedMailParser(): ReturnedMailParser & { close(): void } {
   const script = new URL("./returnedMailThread.ts", import.meta.url).href;
-  const thread = parserThreadOwner<ReturnedMailParts | null>(script, null);
+  const thread = parserThreadSupervisor<ReturnedMailParts | null>(script, null);
   return {
     parse: (bytes) => thread.parse(bytes, OWNER).catch(() => null),
     close: () => thread.close(),

@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { newSigningKey, publicKeyPem } from "../../kernel/crypto/signingKey.ts";
+import { newSigningKey, publicKeyPem } from "../../kernel/crypto/auditSigningKey.ts";
 import { requireDirectoryOf } from "../output/requireDirectoryOf.ts";
 import { type Command, refuse } from "../program/command.ts";
 

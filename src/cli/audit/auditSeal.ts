@@ -1,6 +1,6 @@
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import { AuditSealer } from "../../commands/audit/auditSealer.ts";
-import { parseSigningKey } from "../../kernel/crypto/signingKey.ts";
+import { parseSigningKey } from "../../kernel/crypto/auditSigningKey.ts";
 import { logReadFraction } from "../../service/logReadFraction.ts";
 import { progressBar } from "../output/progressBar.ts";
 import type { Command } from "../program/command.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { verifyLog } from "../../commands/audit/verify/verifyLog.ts";
-import { type PublicKey, parsePublicKeys } from "../../kernel/crypto/signingKey.ts";
+import { type PublicKey, parsePublicKeys } from "../../kernel/crypto/auditSigningKey.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { logReadFraction } from "../../service/logReadFraction.ts";

@@ -1,5 +1,5 @@
+import { listSuppressions } from "../../commands/suppression/listSuppressions.ts";
 import type { Suppression } from "../../commands/suppression/readSuppression.ts";
-import { suppressionsInLog } from "../../commands/suppression/suppressionsInLog.ts";
 import type { Command } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
@@ -12,7 +12,7 @@ export const suppressionList: Command = {
   examples: ["postledger suppression list", "postledger suppression list --json > suppressions.json"],
   async run(invocation) {
     const suppressions = await withLog(invocation.config, async ({ deps: { store } }) =>
-      suppressionsInLog(store, await workspaceOf(store, invocation)),
+      listSuppressions(store, await workspaceOf(store, invocation)),
     );
     invocation.print(suppressions.map(suppressionJson), suppressions.map(suppressionLine));
     return 0;

@@ -5,7 +5,7 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { attachmentAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
-import { workspaceLimits } from "../workspace/workspaceLimits.ts";
+import { readWorkspaceLimits } from "../workspace/readWorkspaceLimits.ts";
 import { deleteUploadFiles } from "./deleteUploadFiles.ts";
 import { fileFaultOf } from "./fileFaults.ts";
 import { uploadFolder } from "./readAttachment.ts";
@@ -34,7 +34,7 @@ async function look(deps: Dependencies, id: string, attachment: Attachment): Pro
   if (bytes === null) {
     return { kind: "rejected", code: "ATTACHMENT_INVALID", reason: "its bytes are no longer there" };
   }
-  const limits = await workspaceLimits(deps, workspaceId);
+  const limits = await readWorkspaceLimits(deps, workspaceId);
   const file = { filename, contentType, bytes };
   const fault = fileFaultOf(await deps.inspector.inspect(file, limits, workspaceId));
   return fault === null ? { kind: "clean" } : { kind: "rejected", code: fault.code, reason: fault.message };

@@ -9,10 +9,10 @@ import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import type { ContentFolder, ContentStore } from "../../ports/contentStore.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { contentDeadline } from "../email/content/contentWriteDeadline.ts";
+import { contentDeadline } from "../email/content/contentLifetimes.ts";
 import { DiskFullError, hasDiskSpace } from "../storage/diskFullError.ts";
 import { toNewEvents } from "../transact.ts";
-import { workspaceLimits } from "../workspace/workspaceLimits.ts";
+import { readWorkspaceLimits } from "../workspace/readWorkspaceLimits.ts";
 import { EMPTY_FILE, type FileFault, fileFaultOf, normalizedFilename } from "./fileFaults.ts";
 import { uploadFolder } from "./readAttachment.ts";
 
@@ -43,7 +43,7 @@ export type UploadOutcome =
 export async function uploadAttachment(deps: Dependencies, given: UploadAttachment): Promise<UploadOutcome> {
   const upload = { ...given, filename: normalizedFilename(given.filename) };
   const { filename, contentType, workspaceId } = upload;
-  const limits = await workspaceLimits(deps, workspaceId);
+  const limits = await readWorkspaceLimits(deps, workspaceId);
   const named = fileFaultOf(deps.inspector.inspectName({ filename, contentType }, limits));
   if (named) return { kind: "refused", ...named };
   if (!hasDiskSpace(deps)) throw new DiskFullError();
@@ -117,7 +117,7 @@ async function record(
       const message = `the storage quota has no room for ${bytes} bytes`;
       return { kind: "refused", code: "STORAGE_LIMIT_EXCEEDED", message, member: null };
     }
-    const limits = await workspaceLimits(deps, workspaceId);
+    const limits = await readWorkspaceLimits(deps, workspaceId);
     const until = context.at + limits.attachmentRetentionHours * HOUR_MS;
     const times = { uploadedAt: rfc3339(context.at), expiresAt: rfc3339(until) };
     const data = { workspaceId, filename, contentType, bytes, sha256, ...times };

@@ -8,7 +8,7 @@ import {
   sealOf,
 } from "../../domain/audit/seal.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { SigningKey } from "../../kernel/crypto/signingKey.ts";
+import type { SigningKey } from "../../kernel/crypto/auditSigningKey.ts";
 import { encodeData } from "../../kernel/event/codec.ts";
 import { contentEventHash, eventHash } from "../../kernel/event/eventHash.ts";
 import { isLogEvent } from "../../kernel/event/storeLocalEvents.ts";

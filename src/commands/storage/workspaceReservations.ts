@@ -7,7 +7,7 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { type EventStore, type NewEvent, StoreError } from "../../ports/eventStore.ts";
 import { Contention } from "../streamWriteQueue.ts";
 import { toNewEvents } from "../transact.ts";
-import { messageOf } from "./reservedFilesOwner.ts";
+import { messageOf } from "./reservationOwner.ts";
 
 /** Events of the stream that are read at once. */
 const PAGE_EVENTS = 500;

@@ -14,7 +14,7 @@ import { rfc3339 } from "../../kernel/time.ts";
 import { templateAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
-import { workspaceLimits } from "../workspace/workspaceLimits.ts";
+import { readWorkspaceLimits } from "../workspace/readWorkspaceLimits.ts";
 import type { TemplateLocation } from "./readTemplate.ts";
 
 type State = Parameters<typeof createTemplate>[0];
@@ -70,7 +70,7 @@ export async function draftTemplateVersion(
   context: CommandContext,
 ): Promise<{ readonly outcome: DraftOutcome; readonly versionId: string }> {
   const versionId = newId();
-  const { contentBytes } = await workspaceLimits(deps, workspaceId);
+  const { contentBytes } = await readWorkspaceLimits(deps, workspaceId);
   if (deps.contentQuota.isUsedUp(workspaceId, contentBytes)) return { outcome: "quotaExceeded", versionId };
   const draft = { versionId, ...parts, variables: [...variables], at: rfc3339(context.at) };
   const decide = (state: State) => draftVersion(state, workspaceId, draft);

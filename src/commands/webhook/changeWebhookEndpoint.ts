@@ -10,7 +10,7 @@ import type { DisabledReason, WebhooksState } from "../../domain/webhook/state.t
 import { webhookSecretText } from "../../kernel/crypto/webhookSignature.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { SECRET_BYTES } from "./registerWebhook.ts";
+import { SECRET_BYTES } from "./registerWebhookEndpoint.ts";
 import { type EndpointDependencies, type EndpointName, transactEndpoints } from "./transactEndpoints.ts";
 
 /** What can be changed of an endpoint; what is left out stays. */

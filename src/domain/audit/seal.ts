@@ -1,4 +1,4 @@
-import { isSignedBy, type SigningKey, signText } from "../../kernel/crypto/signingKey.ts";
+import { isSignedBy, type SigningKey, signText } from "../../kernel/crypto/auditSigningKey.ts";
 import { canonicalJson, type JsonObject } from "../../kernel/text/json.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { Seal } from "./events.ts";

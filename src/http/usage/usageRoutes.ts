@@ -19,7 +19,7 @@ import {
 import { operationController } from "../server/operationController.ts";
 import { invalid } from "../server/problem.ts";
 import { principalOf } from "../server/requestContext.ts";
-import { readTagNames } from "./readTagNames.ts";
+import { tagNamesByHash } from "./tagNamesByHash.ts";
 import { RANGE_DAYS_DEFAULT, RANGE_DAYS_MAX, type RangeQuery, usageOperations } from "./usageOperations.ts";
 import { bouncesJson, usageJson } from "./usageResource.ts";
 
@@ -35,7 +35,7 @@ export function usageController(source: ListSource) {
       await whenCaughtUp(emails);
       const page = await readInSteps(emails, (db) => listUsage(db, wanted));
       const { group_by: groupBy } = query;
-      const names = groupBy === "tag" ? await readTagNames(source, ownerId, page.rows) : undefined;
+      const names = groupBy === "tag" ? await tagNamesByHash(source, ownerId, page.rows) : undefined;
       return pageJson(pageOfUsage(page), (row) => usageJson(row, groupBy, names));
     },
     showBounces: async ({ query, request }) => {

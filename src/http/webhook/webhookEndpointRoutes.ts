@@ -7,7 +7,7 @@ import {
   rotateWebhookSecret,
   updateWebhookEndpoint,
 } from "../../commands/webhook/changeWebhookEndpoint.ts";
-import { registerWebhook } from "../../commands/webhook/registerWebhook.ts";
+import { registerWebhookEndpoint } from "../../commands/webhook/registerWebhookEndpoint.ts";
 import { testWebhookEndpoint } from "../../commands/webhook/testWebhookEndpoint.ts";
 import { ENDPOINTS_MAX, OVERLAP_SECONDS_DEFAULT } from "../../domain/webhook/decisions.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
@@ -53,7 +53,7 @@ function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: Webhoo
       const context = commandContextOf(request, deps);
       const { workspaceId } = principalOf(request);
       const endpoint = { workspaceId, url, description, eventTypes };
-      const outcome = await registerWebhook(deps, { ...endpoint, context });
+      const outcome = await registerWebhookEndpoint(deps, { ...endpoint, context });
       if (outcome.kind !== "registered") throw new Problem(ENDPOINT_REFUSALS[outcome.kind]);
       set.status = 201;
       const { id, createdAt, secret } = outcome;

@@ -1,7 +1,7 @@
 import { oldContent, workspacesRetaining } from "../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { expireEmailContent } from "../../commands/erasure/eraseEmailContent.ts";
-import { workspaceLimits } from "../../commands/workspace/workspaceLimits.ts";
+import { readWorkspaceLimits } from "../../commands/workspace/readWorkspaceLimits.ts";
 import { LIMIT_RANGES } from "../../domain/workspace/limits.ts";
 import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
 import { DAY_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
@@ -46,7 +46,7 @@ export function contentRetention(options: ContentRetentionOptions): PeriodicWork
   /** Whether there may be more. What could not be erased is left for the next round. */
   const retirePage = async ({ stopping }: Round, ownerId: string, seen: Set<string>): Promise<boolean> => {
     const workspaceId = mailOwnerOf(ownerId).workspaceId;
-    const { contentRetentionDays } = await workspaceLimits(deps, workspaceId);
+    const { contentRetentionDays } = await readWorkspaceLimits(deps, workspaceId);
     const before = now() - contentRetentionDays * DAY_MS;
     const found = oldContent(emails, ownerId, rfc3339(before), PAGE_EMAILS);
     const ids = found.filter((id) => !seen.has(id));

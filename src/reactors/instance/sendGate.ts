@@ -15,7 +15,9 @@ const CLOSED_MS = 500;
 
 /**
  * Whether anything may leave this instance: not while the log is frozen, and after a restoration not before the read
- * model says what is held. What is held itself is no row that is due.
+ * model says what is held. What is held itself is no row that is due: at `HOLD_EVENTS` (`domain/instance/events.ts`) the
+ * read models hold all that waits, each for itself: `projections/emails/mailQueue.ts` mail, `senders.ts` verification mail,
+ * and `webhookDeliveries/apply.ts` webhooks.
  */
 export class SendGate {
   private closedUntil = Number.NEGATIVE_INFINITY;

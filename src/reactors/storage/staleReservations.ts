@@ -1,6 +1,6 @@
 import { type OverdueReservation, overdueReservations } from "../../../projections/storageReservations.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { reservedFilesOwnerExists } from "../../commands/storage/reservedFilesOwner.ts";
+import { reservationOwnerExists } from "../../commands/storage/reservationOwner.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { tryOne } from "../worker/forEachRow.ts";
@@ -32,7 +32,7 @@ export function staleReservations(options: StaleReservationsOptions): PeriodicWo
     const context = workerCommandContext({ clock, worker }, workspaceId);
     const present: string[] = [];
     for (const { owner } of overdue) {
-      if (await reservedFilesOwnerExists(store, owner)) present.push(owner);
+      if (await reservationOwnerExists(store, owner)) present.push(owner);
       else await storage.release(workspaceId, owner, context);
     }
     if (present.length > 0) await storage.confirm(workspaceId, present, context);

@@ -7,7 +7,7 @@ import {
 import { disableFailedEndpoint } from "../../commands/webhook/disableFailedEndpoint.ts";
 import { readWebhookDelivery } from "../../commands/webhookDelivery/readWebhookDelivery.ts";
 import { expireWebhookLease } from "../../commands/webhookDelivery/webhookAttempts.ts";
-import { FAILING_RULE } from "../../domain/webhook/failingEndpoints.ts";
+import { FAILING_RULE } from "../../domain/webhook/failingRule.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";

@@ -17,7 +17,7 @@ import { CatchUp } from "./catchUp.ts";
 import { type FollowedGeneration, fileAt, followedGeneration } from "./followedGeneration.ts";
 import type { OnFollowEvent } from "./followMessages.ts";
 import { FollowNotifier } from "./followNotifier.ts";
-import { GenerationsAtHead } from "./generationsAtHead.ts";
+import { LiveGenerations } from "./liveGenerations.ts";
 
 /** How often the follower looks for interrupted builds that were kept long enough. */
 const CLEAR_BUILDS_MS = HOUR_MS;
@@ -69,7 +69,7 @@ class Follower {
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
   readonly #notifier: FollowNotifier;
-  #atHead = new GenerationsAtHead(LOG_START);
+  #live = new LiveGenerations(LOG_START);
   /** Brought up aside: current ones that lag, and ready ones that are to become current. */
   readonly #behind: CatchUp;
   #announced: { position: Position; caughtUp: boolean } | undefined;
@@ -88,7 +88,7 @@ class Follower {
     this.#signal = AbortSignal.any([options.signal, this.#stop.signal, this.#notifier.failure]);
     this.#behind = new CatchUp({
       store: options.store,
-      headPosition: () => this.#atHead.position,
+      headPosition: () => this.#live.position,
       onProgress: (generation) => this.#tellProgress(generation),
       onFailure: (generation) => this.#giveUp(generation),
       signal: this.#signal,
@@ -106,9 +106,9 @@ class Follower {
     retireOutdated(this.#catalog, this.#options.projections);
     clearAway(this.#options, this.#catalog);
     const positions = opened.map(({ applier }) => applier.position).sort();
-    this.#atHead = new GenerationsAtHead(positions.at(-1) ?? head);
+    this.#live = new LiveGenerations(positions.at(-1) ?? head);
     for (const generation of opened) {
-      if (generation.applier.position === this.#atHead.position) this.#join(generation);
+      if (generation.applier.position === this.#live.position) this.#join(generation);
       else this.#behind.add(generation);
     }
   }
@@ -130,17 +130,17 @@ class Follower {
   }
 
   #all(): readonly FollowedGeneration[] {
-    return [...this.#atHead.generations, ...this.#behind.generations];
+    return [...this.#live.generations, ...this.#behind.generations];
   }
 
   async #followLog(): Promise<void> {
     const types = [...new Set(this.#options.projections.flatMap(({ events }) => events))];
-    for await (const batch of this.#options.store.subscribe(this.#atHead.position, { types }, this.#signal)) {
-      await this.#atHead.apply(batch);
+    for await (const batch of this.#options.store.subscribe(this.#live.position, { types }, this.#signal)) {
+      await this.#live.apply(batch);
       if (batch.caughtUp) {
         this.#commitLive(true);
         if (batch.events.length >= BUSY_BATCH_EVENTS) await sleep(BUSY_REST_MS, this.#signal);
-      } else if (this.#atHead.uncommittedEvents >= TRANSACTION_EVENTS_MAX) {
+      } else if (this.#live.uncommittedEvents >= TRANSACTION_EVENTS_MAX) {
         this.#commitLive(false);
         await nextTurn();
       }
@@ -150,8 +150,8 @@ class Follower {
 
   /** Commits, then announces: whoever hears of a position can read its rows. */
   #commitLive(caughtUp: boolean): void {
-    for (const failed of this.#atHead.commit()) this.#giveUp(failed);
-    const { position } = this.#atHead;
+    for (const failed of this.#live.commit()) this.#giveUp(failed);
+    const { position } = this.#live;
     if (position === this.#announced?.position && caughtUp === this.#announced.caughtUp) return;
     this.#announced = { position, caughtUp };
     this.#notifier.tell({ type: "progress", position, caughtUp });
@@ -160,7 +160,7 @@ class Follower {
   async #tickOn(): Promise<void> {
     while (!this.#signal.aborted) {
       this.#stopDamaged();
-      this.#commitLive(this.#atHead.uncommittedEvents === 0 && this.#announced?.caughtUp === true);
+      this.#commitLive(this.#live.uncommittedEvents === 0 && this.#announced?.caughtUp === true);
       try {
         this.#removeReleased();
         this.#clearBuilds();
@@ -242,7 +242,7 @@ class Follower {
   async #catchUp(): Promise<void> {
     await this.#behind.approachHead();
     if (this.#signal.aborted) return;
-    await this.#atHead.restDuring(async () => {
+    await this.#live.restDuring(async () => {
       await this.#behind.round();
       if (!this.#signal.aborted) this.#joinAll();
     });
@@ -254,7 +254,7 @@ class Follower {
     const generations = this.#behind.takeAll();
     // First those that are current, so that one that is to replace them finds them among the live.
     for (const generation of generations.sort((a, b) => Number(b.isCurrent) - Number(a.isCurrent))) {
-      moveTo(generation.applier, this.#atHead.position, 0);
+      moveTo(generation.applier, this.#live.position, 0);
       commit(generation.applier);
       if (generation.applier.failure) this.#giveUp(generation);
       else {
@@ -276,16 +276,16 @@ class Follower {
     }
     generation.isCurrent = true;
     this.#retryAt.delete(name);
-    const before = this.#atHead.generations.find(({ entry }) => entry.name === name);
+    const before = this.#live.generations.find(({ entry }) => entry.name === name);
     if (before) {
-      this.#atHead.remove(before);
+      this.#live.remove(before);
       before.applier.db.close();
     }
     this.#tellOpened(generation, replaced);
   }
 
   #join(generation: FollowedGeneration): void {
-    this.#atHead.add(generation);
+    this.#live.add(generation);
     const { entry, applier } = generation;
     this.#notifier.tell({ type: "joined", name: entry.name, position: applier.checkpoint });
   }

@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { WritingThreads } from "../../adapters/sqlite/append/openLogWriter.ts";
 import {
   openSqliteEventStore,
   type SqliteEventStoreOptions,
@@ -25,14 +24,6 @@ export interface OpenStoreOptions
    * imports a log and does nothing else.
    */
   readonly inOrder?: boolean;
-}
-
-/** The read models' thread and whoever calls us take the second core: docs/performance.md, "Which threads write". */
-const WRITER_THREAD_CORES_MIN = 3;
-
-/** Which threads write an embedded log for a process that takes requests meanwhile, on a machine with so many cores. */
-export function writingThreadsFor(cores: number): Exclude<WritingThreads, "caller"> {
-  return cores >= WRITER_THREAD_CORES_MIN ? "own" : "flushedAside";
 }
 
 /** Opens the log that STORE_URL names. */

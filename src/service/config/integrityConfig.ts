@@ -1,4 +1,4 @@
-import { parseSigningKey } from "../../kernel/crypto/signingKey.ts";
+import { parseSigningKey } from "../../kernel/crypto/auditSigningKey.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";

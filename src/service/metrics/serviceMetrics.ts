@@ -4,7 +4,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import type { Check } from "../../http/health/healthRoutes.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
-import type { Readers } from "../../readModels/readers.ts";
+import type { Readers } from "../../readModels/readModelReaders.ts";
 import type { ActivityCounts } from "./activityCounts.ts";
 import { type Metric, prometheusText } from "./prometheusText.ts";
 

@@ -4,7 +4,7 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import { behindSince } from "../../readModels/lag.ts";
-import type { ReaderStatus, Readers } from "../../readModels/readers.ts";
+import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts";
 import { logReadFraction } from "../logReadFraction.ts";
 
 /** Read models that lack nothing older than this keep up with the log, in ms. */

@@ -7,7 +7,7 @@ import type { EventStore } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { behindSince } from "../../readModels/lag.ts";
 import { lastVerifications } from "../../readModels/listReadModels.ts";
-import type { ReaderStatus, Readers } from "../../readModels/readers.ts";
+import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts";
 import type { Config } from "../config/config.ts";
 
 /**

@@ -8,7 +8,7 @@ import { bytesText } from "../../kernel/text/readableNumbers.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
 import type { FreezeWatch } from "../../reactors/instance/freezeWatch.ts";
-import type { Readers } from "../../readModels/readers.ts";
+import type { Readers } from "../../readModels/readModelReaders.ts";
 import { isOutbox } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
 

@@ -9,7 +9,7 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import type { SubmissionServer } from "../../ports/submission/submissionServer.ts";
 import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
 import { behindSince } from "../../readModels/lag.ts";
-import type { Readers } from "../../readModels/readers.ts";
+import type { Readers } from "../../readModels/readModelReaders.ts";
 import { mailDestination } from "../adapters/openMailTransport.ts";
 import { isEmbedded } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";

@@ -4,7 +4,7 @@ import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import { AuditSealer } from "../../commands/audit/auditSealer.ts";
 import { instanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
-import { parseSigningKey } from "../../kernel/crypto/signingKey.ts";
+import { parseSigningKey } from "../../kernel/crypto/auditSigningKey.ts";
 import { newId } from "../../kernel/ids.ts";
 import { messageOf, reasonOf } from "../../kernel/text/errorReason.ts";
 import type { EventStore } from "../../ports/eventStore.ts";

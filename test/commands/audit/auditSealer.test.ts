@@ -9,7 +9,7 @@ import { apiKeyStream } from "../../../src/domain/apiKey/events.ts";
 import { AUDIT_STREAM, auditCodec } from "../../../src/domain/audit/events.ts";
 import { SEAL_EVENTS_MAX } from "../../../src/domain/audit/seal.ts";
 import type { Instance } from "../../../src/domain/instance/state.ts";
-import { newSigningKey, parseSigningKey } from "../../../src/kernel/crypto/signingKey.ts";
+import { newSigningKey, parseSigningKey } from "../../../src/kernel/crypto/auditSigningKey.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import {
   APPEND_BYTES_MAX,

@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
 import { type VerifyLogOptions, verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { AUDIT_STREAM } from "../../../src/domain/audit/events.ts";
-import { newSigningKey, parseSigningKey } from "../../../src/kernel/crypto/signingKey.ts";
+import { newSigningKey, parseSigningKey } from "../../../src/kernel/crypto/auditSigningKey.ts";
 import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
 import { AuditedLog, type Deed, deeds, withLogAt } from "../../support/auditedLog.ts";
 import {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
-import type { AcceptanceList } from "../../../src/commands/email/send/acceptanceCache.ts";
+import type { AcceptanceList } from "../../../src/commands/email/send/replayCache.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";

@@ -6,7 +6,7 @@ import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { checkAttachment } from "../../../src/commands/attachment/checkAttachment.ts";
 import { type UploadOutcome, uploadAttachment } from "../../../src/commands/attachment/uploadAttachment.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
-import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/email/content/contentWriteDeadline.ts";
+import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/email/content/contentLifetimes.ts";
 import type { RequestedAttachment } from "../../../src/commands/email/send/resolveAttachments.ts";
 import { sendEmail } from "../../../src/commands/email/send/sendEmail.ts";
 import type { SendOutcome } from "../../../src/commands/email/send/sendOutcome.ts";

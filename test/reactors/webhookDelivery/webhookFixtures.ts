@@ -8,7 +8,7 @@ import {
   enableWebhookEndpoint,
   updateWebhookEndpoint,
 } from "../../../src/commands/webhook/changeWebhookEndpoint.ts";
-import { registerWebhook } from "../../../src/commands/webhook/registerWebhook.ts";
+import { registerWebhookEndpoint } from "../../../src/commands/webhook/registerWebhookEndpoint.ts";
 import { testWebhookEndpoint } from "../../../src/commands/webhook/testWebhookEndpoint.ts";
 import { readWebhookHistory } from "../../../src/commands/webhookDelivery/readWebhookDelivery.ts";
 import { redeliverWebhook } from "../../../src/commands/webhookDelivery/redeliverWebhook.ts";
@@ -202,7 +202,7 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     async register(name, eventTypes = null) {
       const url = `https://${name}.example.org/`;
       const endpoint = { workspaceId, url, description: null, eventTypes, context: context() };
-      const result = await registerWebhook(deps, endpoint);
+      const result = await registerWebhookEndpoint(deps, endpoint);
       if (result.kind !== "registered") throw new Error(`not registered: ${result.kind}`);
       return result.id;
     },

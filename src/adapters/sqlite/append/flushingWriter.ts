@@ -7,7 +7,7 @@ import {
 } from "./appendTransaction.ts";
 import type { LogWriter } from "./groupCommit.ts";
 import type { FlushTask, IsFlushed } from "./logFlushThread.ts";
-import { LogThreadOwner } from "./logThreadOwner.ts";
+import { LogThreadSupervisor } from "./logThreadSupervisor.ts";
 
 const NOT_WRITTEN: TransactionOutcome = { kind: "failed", isUncertain: false };
 
@@ -18,14 +18,14 @@ const NOT_WRITTEN: TransactionOutcome = { kind: "failed", isUncertain: false };
  */
 export class FlushingWriter implements LogWriter {
   private readonly transaction: AppendTransaction;
-  private readonly thread: LogThreadOwner<FlushTask, IsFlushed>;
+  private readonly thread: LogThreadSupervisor<FlushTask, IsFlushed>;
   /** Something is written that no flush has covered; or nobody knows, as of what a killed process has left. */
   private isFlushMissing = true;
 
   constructor({ db, path }: { readonly db: DatabaseSync; readonly path: string }) {
     this.transaction = new AppendTransaction(db, "NORMAL");
     const url = new URL("./logFlushThread.ts", import.meta.url).href;
-    this.thread = new LogThreadOwner({ url, opening: { path }, lost: false });
+    this.thread = new LogThreadSupervisor({ url, opening: { path }, lost: false });
   }
 
   async commit(batch: readonly PreparedAppend[]): Promise<TransactionOutcome> {

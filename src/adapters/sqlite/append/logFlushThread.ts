@@ -1,4 +1,4 @@
-import type { ToThread } from "./logThreadOwner.ts";
+import type { ToThread } from "./logThreadSupervisor.ts";
 import { WriteAheadLog } from "./writeAheadLog.ts";
 
 /** First the log, then one task at a time: its write-ahead log is flushed, or all of it written anew and flushed. */

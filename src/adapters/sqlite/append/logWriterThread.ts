@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { openLogDatabase } from "../openLogDatabase.ts";
 import type { PreparedAppend, TransactionOutcome } from "./appendTransaction.ts";
 import { DurableTransaction } from "./durableTransaction.ts";
-import type { ToThread } from "./logThreadOwner.ts";
+import type { ToThread } from "./logThreadSupervisor.ts";
 
 /** First the log to open, then one batch at a time, which is answered with what became of it. */
 export type WriteTask =

@@ -3,7 +3,7 @@ import { OUTCOME_UNKNOWN, type PreparedAppend, type TransactionOutcome } from ".
 import { DurableTransaction } from "./durableTransaction.ts";
 import { FlushingWriter } from "./flushingWriter.ts";
 import type { LogWriter } from "./groupCommit.ts";
-import { LogThreadOwner } from "./logThreadOwner.ts";
+import { LogThreadSupervisor } from "./logThreadSupervisor.ts";
 import type { WriteTask } from "./logWriterThread.ts";
 
 /** Which threads write the log: the caller's; the caller's, but another one waits for the disk; one of its own. */
@@ -34,7 +34,11 @@ function writerOn({ db, path }: OpenLog): LogWriter {
 function threadedWriter({ path, cacheKib }: OpenLog): LogWriter {
   const url = new URL("./logWriterThread.ts", import.meta.url).href;
   const opening = { path, cacheKib };
-  const thread = new LogThreadOwner<WriteTask, TransactionOutcome>({ url, opening, lost: OUTCOME_UNKNOWN });
+  const thread = new LogThreadSupervisor<WriteTask, TransactionOutcome>({
+    url,
+    opening,
+    lost: OUTCOME_UNKNOWN,
+  });
   return {
     commit: (batch) => thread.ask({ batch: batch.map(appendOf) }),
     close: () => thread.close(),

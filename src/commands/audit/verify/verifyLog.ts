@@ -1,5 +1,5 @@
 import { AUDIT_STREAM } from "../../../domain/audit/events.ts";
-import type { PublicKey } from "../../../kernel/crypto/signingKey.ts";
+import type { PublicKey } from "../../../kernel/crypto/auditSigningKey.ts";
 import { UnreadableEventError } from "../../../kernel/event/codec.ts";
 import { contentEventHash, eventHash } from "../../../kernel/event/eventHash.ts";
 import { EVENT_ERASED, isLogEvent } from "../../../kernel/event/storeLocalEvents.ts";

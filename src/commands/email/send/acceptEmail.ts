@@ -13,7 +13,7 @@ import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { toNewEvents } from "../../transact.ts";
-import { contentDeadline } from "../content/contentWriteDeadline.ts";
+import { contentDeadline } from "../content/contentLifetimes.ts";
 import { keepAttachments, type PreparedContent, prepareContent } from "../content/storedContent.ts";
 import { type AcceptedAttachments, acceptedAttachments } from "./acceptedAttachments.ts";
 import { winnersReplay } from "./replayedSend.ts";

@@ -1,7 +1,7 @@
 import type { CommandContext } from "../../../kernel/event/eventMetadata.ts";
 import { HOUR_MS, rfc3339 } from "../../../kernel/time.ts";
 import type { Dependencies } from "../../dependencies.ts";
-import { workspaceLimits } from "../../workspace/workspaceLimits.ts";
+import { readWorkspaceLimits } from "../../workspace/readWorkspaceLimits.ts";
 import type { ResolvedAttachment } from "./resolveAttachments.ts";
 
 /** What an acceptance keeps of its files for good; nothing where there are none. */
@@ -32,7 +32,7 @@ export async function acceptedAttachments(
 ): Promise<AcceptedAttachments> {
   const { resolved, workspaceId, context } = send;
   if (resolved.length === 0) return {};
-  const { attachmentRetentionHours } = await workspaceLimits(deps, workspaceId);
+  const { attachmentRetentionHours } = await readWorkspaceLimits(deps, workspaceId);
   const uploads = new Set(resolved.flatMap(({ source }) => (source.kind === "upload" ? [source.id] : [])));
   return {
     attachmentBytes: resolved.reduce((sum, { bytes }) => sum + bytes, 0),

@@ -2,7 +2,7 @@ import { ACCEPTANCE_REVISION, emailCodec, emailStream } from "../../../domain/em
 import { type Replay, replayOf } from "../../../domain/email/idempotency.ts";
 import { type Email, emailDecider } from "../../../domain/email/state.ts";
 import type { Dependencies } from "../../dependencies.ts";
-import type { Acceptance } from "./acceptanceCache.ts";
+import type { Acceptance } from "./replayCache.ts";
 import type { SendIdentity } from "./sendCommand.ts";
 
 /**

@@ -9,7 +9,7 @@ import type { ContentFolder } from "../../../ports/contentStore.ts";
 import { decodeFile, type FileFault, fileFaultOf, normalizedFilename } from "../../attachment/fileFaults.ts";
 import { readAttachment, uploadFolder } from "../../attachment/readAttachment.ts";
 import type { Dependencies } from "../../dependencies.ts";
-import { workspaceLimits } from "../../workspace/workspaceLimits.ts";
+import { readWorkspaceLimits } from "../../workspace/readWorkspaceLimits.ts";
 import type { AttachmentRefusal } from "./sendOutcome.ts";
 
 /** An element of a send's `attachments`, in the shape that the schema has checked. */
@@ -89,7 +89,7 @@ export async function resolveAttachments(
   }
   const tooLarge = sizeRefusal(requested, uploads);
   if (tooLarge) return tooLarge;
-  const limits = await workspaceLimits(deps, workspaceId);
+  const limits = await readWorkspaceLimits(deps, workspaceId);
   const attachments: ResolvedAttachment[] = [];
   for (const [index, file] of requested.entries()) {
     const found =

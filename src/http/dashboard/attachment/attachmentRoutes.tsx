@@ -4,7 +4,7 @@ import { messagesWithUpload } from "../../../../projections/attachmentUse.ts";
 import { deleteAttachment } from "../../../commands/attachment/deleteAttachment.ts";
 import { uploadFolder } from "../../../commands/attachment/readAttachment.ts";
 import { uploadAttachment } from "../../../commands/attachment/uploadAttachment.ts";
-import { workspaceLimits } from "../../../commands/workspace/workspaceLimits.ts";
+import { readWorkspaceLimits } from "../../../commands/workspace/readWorkspaceLimits.ts";
 import { ATTACHMENT_STATUSES } from "../../../domain/attachment/events.ts";
 import { type Attachment, isRejectedOrExpired } from "../../../domain/attachment/state.ts";
 import { existingUpload, pageOfUploads, uploadIdOf } from "../../attachment/attachmentHandlers.ts";
@@ -61,7 +61,8 @@ async function upload({ deps, readModel }: Options, context: PageContext): Promi
   try {
     const { filename, chunks } = file;
     const contentType =
-      deps.inspector.contentTypeOf(filename, await workspaceLimits(deps, workspaceId)) ?? file.contentType;
+      deps.inspector.contentTypeOf(filename, await readWorkspaceLimits(deps, workspaceId)) ??
+      file.contentType;
     const outcome = await uploadAttachment(deps, {
       ...{ workspaceId, filename, contentType, chunks },
       context: context.commandContext(),

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import { listWebhookEndpoints, type WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
-import { registerWebhook } from "../../../commands/webhook/registerWebhook.ts";
+import { registerWebhookEndpoint } from "../../../commands/webhook/registerWebhookEndpoint.ts";
 import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { PAGE_ITEMS_DEFAULT, pageOf } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
@@ -73,7 +73,7 @@ async function added(
   checkInput(input);
   const url = await destinationOf(input.url, webhooks.rules);
   const { workspaceId } = context;
-  const outcome = await registerWebhook(deps, {
+  const outcome = await registerWebhookEndpoint(deps, {
     ...input,
     workspaceId,
     url,

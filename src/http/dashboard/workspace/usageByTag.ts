@@ -1,7 +1,7 @@
 import { listUsage, type UsageRow } from "../../../../projections/usage/queries.ts";
 import type { UsageRange } from "../../../../projections/usage/usageBuckets.ts";
 import { type ListSource, readInSteps } from "../../lists/caughtUpReads.ts";
-import { readTagNames } from "../../usage/readTagNames.ts";
+import { tagNamesByHash } from "../../usage/tagNamesByHash.ts";
 import { COUNTED, type Counted } from "../overview/overviewCounts.ts";
 
 /** What became of the messages with one tag. */
@@ -28,7 +28,7 @@ export async function usageByTag(
     .map(([group, counts]) => ({ group, counts }))
     .sort((one, other) => other.counts.accepted - one.counts.accepted)
     .slice(0, TAGS_MAX);
-  const names = await readTagNames(source, counting.ownerId, most);
+  const names = await tagNamesByHash(source, counting.ownerId, most);
   return most.flatMap(({ group, counts }) => {
     const tag = names.get(group);
     return tag === undefined ? [] : [{ tag, ...counts }];

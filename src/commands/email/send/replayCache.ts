@@ -12,7 +12,7 @@ export type Acceptance = Pick<Email, "fingerprint" | "acceptedAs" | "acceptedAt"
  * The messages that this instance has accepted or found accepted last, by their ids. An acceptance never changes, so
  * what is here is right; what is not here has to be read from the log.
  */
-export type AcceptanceCache = Pick<LRUCache<string, Acceptance>, "get" | "set">;
+export type ReplayCache = Pick<LRUCache<string, Acceptance>, "get" | "set">;
 
 /** The messages that were accepted, as this instance's read model has them. */
 export interface AcceptanceList {
@@ -25,6 +25,6 @@ export interface AcceptanceList {
 
 export type ListedAcceptance = Omit<Acceptance, "fingerprint">;
 
-export function acceptanceCache(): AcceptanceCache {
+export function replayCache(): ReplayCache {
   return new LRUCache<string, Acceptance>({ max: ACCEPTANCES_MAX, ttl: AGE_MS_MAX });
 }

@@ -18,7 +18,7 @@ const SILENCE_MS_MAX = 2_400;
  * Attempts at appends, all on one stream of requests, which is opened with the first of them and again after it has
  * broken. A stream that breaks fails what it carried and what waited for it; a failed append touches no other.
  */
-export class BatchAppends {
+export class BatchAppendStream {
   private readonly vendor: ClientInternals;
   private readonly waiting: Attempt[] = [];
   private stream: BatchAppendCall | null = null;

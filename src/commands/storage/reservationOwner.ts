@@ -5,7 +5,7 @@ import type { EventStore } from "../../ports/eventStore.ts";
  * Whether the owner of a storage reservation exists: an upload when its stream was begun, a request's direct files when
  * the message was accepted from that very request. Throws `StoreError`.
  */
-export async function reservedFilesOwnerExists(store: EventStore, owner: string): Promise<boolean> {
+export async function reservationOwnerExists(store: EventStore, owner: string): Promise<boolean> {
   const [stream = "", contentEventId] = owner.split("/");
   if (contentEventId === undefined) return (await store.lastRevision(stream)) !== null;
   const [event] = await store.read(stream, ACCEPTANCE_REVISION, 1);

@@ -5,7 +5,7 @@ import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
 import { type ListSource, scheduledRead } from "../lists/caughtUpReads.ts";
 
 /** How the tags of these rows are spelled, by their hashes, as far as a message still says so. */
-export async function readTagNames(
+export async function tagNamesByHash(
   { deps, readModel }: ListSource,
   ownerId: string,
   rows: readonly Pick<UsageCursor, "group">[],

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import type { Position } from "../../src/ports/eventStore.ts";
-import { openReaders } from "../../src/readModels/readers.ts";
+import { openReaders } from "../../src/readModels/readModelReaders.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "readers-"));
 afterAll(() => rmSync(directory, { recursive: true }));

@@ -25,7 +25,7 @@ export type RegisterOutcome =
  * answer alone carries. Two endpoints of a workspace cannot have one destination: its stream's expected
  * revision sees to that.
  */
-export async function registerWebhook(
+export async function registerWebhookEndpoint(
   deps: EndpointDependencies & Pick<Dependencies, "keys">,
   register: RegisterWebhook,
 ): Promise<RegisterOutcome> {

@@ -9,7 +9,7 @@ interface Job<Result> {
 }
 
 /** A thread that reads mails one after another. */
-export interface ParserThreadOwner<Result> {
+export interface ParserThreadSupervisor<Result> {
   /** Owners take turns, so that nobody's mails wait for all of another one's. Rejects for bugs alone. */
   parse(bytes: Uint8Array, owner: string): Promise<Result>;
   close(): void;
@@ -19,7 +19,10 @@ export interface ParserThreadOwner<Result> {
  * Reads mails on a thread of its own, which begins with the first of them. `script` answers each message, the bytes of a
  * mail, with what it has read. One that takes longer than {@link PARSE_MS_MAX} is `tooLong`, and the thread is ended.
  */
-export function parserThreadOwner<Result>(script: string, tooLong: Result): ParserThreadOwner<Result> {
+export function parserThreadSupervisor<Result>(
+  script: string,
+  tooLong: Result,
+): ParserThreadSupervisor<Result> {
   const waiting = new OwnersInTurn<Job<Result>>();
   let thread: Worker | null = null;
   let isBusy = false;

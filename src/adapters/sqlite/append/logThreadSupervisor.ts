@@ -6,7 +6,7 @@ const CLOSE_MS_MAX = 5_000;
 /** To a thread: what its own protocol names, last the end. */
 export type ToThread<Task> = Task | { readonly close: true };
 
-export interface LogThreadOwnerOptions<Task, Answer> {
+export interface LogThreadSupervisorOptions<Task, Answer> {
   /** The thread's module. */
   readonly url: string;
   /** The first message of each thread; it is not answered. */
@@ -16,14 +16,14 @@ export interface LogThreadOwnerOptions<Task, Answer> {
 }
 
 /** A thread that works for the log, one task at a time. One that is lost is replaced for the next task, after a rest. */
-export class LogThreadOwner<Task, Answer> {
+export class LogThreadSupervisor<Task, Answer> {
   private thread: Worker;
   /** When the thread was lost, on the monotonic clock in ms; null while it runs. */
   private lostAt: number | null = null;
   private settle: (answer: Answer) => void = () => {};
   private closing = false;
 
-  constructor(private readonly options: LogThreadOwnerOptions<Task, Answer>) {
+  constructor(private readonly options: LogThreadSupervisorOptions<Task, Answer>) {
     this.thread = this.begin();
   }
 

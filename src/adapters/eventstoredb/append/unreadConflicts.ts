@@ -6,7 +6,7 @@ const STREAMS_MAX = 10_000;
  * read (up to some 30 ms), so whoever reads such a stream next may have to wait. Nearly always it need not: asking
  * first would cost every loser a read more.
  */
-export class RevisionsLostTo {
+export class UnreadConflicts {
   private readonly revisions = new Map<string, number>();
 
   /** Remembers it; false when there is no room. */

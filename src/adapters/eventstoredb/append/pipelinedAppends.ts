@@ -19,7 +19,7 @@ interface Waiting {
  * and nothing in between. What was lost is repeated one by one, in order, before anything new is sent. The store that
  * it works through must append nothing else.
  */
-export class OrderedAppends {
+export class PipelinedAppends {
   /** Sent and not ended, one way or the other. */
   private underWay = 0;
   /** Sent without an answer so far, in the order of the calls. */

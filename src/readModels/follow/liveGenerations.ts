@@ -3,7 +3,7 @@ import { commitDue, type Feed, makeFeed } from "../applyEvents.ts";
 import type { FollowedGeneration } from "./followedGeneration.ts";
 
 /** The generations that stand at one position of the log together, fed by its one subscription. */
-export class GenerationsAtHead {
+export class LiveGenerations {
   #generations: readonly FollowedGeneration[] = [];
   #feed: Feed = () => {};
   #position: Position;

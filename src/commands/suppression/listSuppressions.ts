@@ -11,7 +11,7 @@ import {
  * Who of a workspace must not get mail now, in the order in which they were suppressed first. Reads the log from its
  * start, and holds the list in memory. Throws `StoreError`.
  */
-export async function suppressionsInLog(
+export async function listSuppressions(
   store: EventStore,
   workspaceId: string,
 ): Promise<readonly Suppression[]> {
