@@ -2,7 +2,7 @@ import { auditLog } from "../../../projections/auditLog/auditLog.ts";
 import { type AuditRow, listAuditLog } from "../../../projections/auditLog/queries.ts";
 import type { KeysetCursor } from "../../../projections/keysetList.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
-import { withSenderName } from "../../http/audit/auditLogRoutes.ts";
+import { withSenderName } from "../../http/audit/auditLogController.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";

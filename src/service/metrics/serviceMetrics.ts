@@ -1,7 +1,7 @@
 import { version } from "../../../package.json";
 import { countReady } from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import type { Check } from "../../http/health/healthRoutes.ts";
+import type { Check } from "../../http/health/healthController.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import type { Readers } from "../../readModels/readModelReaders.ts";

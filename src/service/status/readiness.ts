@@ -2,7 +2,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { RELAY_DETAILS } from "../../domain/email/waitingReason.ts";
 import type { InstanceState } from "../../domain/instance/state.ts";
 import type { DashboardOptions } from "../../http/dashboard/frame/dashboardOptions.ts";
-import type { Check } from "../../http/health/healthRoutes.ts";
+import type { Check } from "../../http/health/healthController.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { bytesText } from "../../kernel/text/readableNumbers.ts";
 import { rfc3339 } from "../../kernel/time.ts";

@@ -5,7 +5,7 @@ import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";
 import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
-import { withSenderName } from "../../audit/auditLogRoutes.ts";
+import { withSenderName } from "../../audit/auditLogController.ts";
 import { findPage } from "../../lists/caughtUpReads.ts";
 import { decodeCursor, type Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";

@@ -4,10 +4,10 @@ import type { MailRecordFinding } from "../../../commands/sender/mailRecords.ts"
 import type { Waiting } from "../../../domain/email/waitingReason.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { MailMessage } from "../../../ports/mail/mailTransport.ts";
-import type { Checks } from "../../health/healthRoutes.ts";
+import type { Checks } from "../../health/healthController.ts";
 import type { ReadModel } from "../../lists/caughtUpReads.ts";
 import type { SenderVerification } from "../../sender/senderVerification.ts";
-import type { WebhooksOptions } from "../../webhook/webhookEndpointRoutes.ts";
+import type { WebhooksOptions } from "../../webhook/webhookEndpointsController.ts";
 import type { Maintenance, ReadModelState } from "../maintenance/maintenanceTasks.ts";
 
 /** One thing that somebody looks after: the last seal of the log, say. */

@@ -4,7 +4,7 @@ import { revokeKey } from "../../../commands/apiKey/revokeApiKey.ts";
 import { limitsOf } from "../../../domain/workspace/limits.ts";
 import { equalInConstantTime } from "../../../kernel/crypto/equalInConstantTime.ts";
 import { isClientIn } from "../../../kernel/network/clientIp.ts";
-import { healthStatus } from "../../health/healthRoutes.ts";
+import { healthStatus } from "../../health/healthController.ts";
 import { Problem, unavailable } from "../../server/problem.ts";
 import {
   beginRead,

@@ -6,7 +6,7 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import { isClientIn } from "../../../kernel/network/clientIp.ts";
 import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
-import type { healthStatus } from "../../health/healthRoutes.ts";
+import type { healthStatus } from "../../health/healthController.ts";
 import { bodyWithoutKey, clientOf, requestContextOf } from "../../server/requestContext.ts";
 import type { Assets } from "../frame/assets.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";

@@ -2,7 +2,7 @@
 
 import type { Child, FC } from "hono/jsx";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
-import type { Checks } from "../../health/healthRoutes.ts";
+import type { Checks } from "../../health/healthController.ts";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Facts } from "../components/list.tsx";
 import { Status, type Tone } from "../components/status.tsx";

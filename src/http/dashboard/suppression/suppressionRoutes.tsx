@@ -13,7 +13,7 @@ import { codePoints } from "../../../kernel/text/textLength.ts";
 import { catchUpIfInTime } from "../../lists/caughtUpReads.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
-import { pageOfSuppressions } from "../../suppression/suppressionRoutes.ts";
+import { pageOfSuppressions } from "../../suppression/suppressionsController.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";

@@ -10,7 +10,7 @@ import { invalid } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { activeEndpoint, existingEndpoint } from "../webhook/webhookEndpointHandlers.ts";
 import { webhookId } from "../webhook/webhookEndpointResource.ts";
-import type { WebhooksOptions } from "../webhook/webhookEndpointRoutes.ts";
+import type { WebhooksOptions } from "../webhook/webhookEndpointsController.ts";
 import {
   deliveryWithAttempts,
   existingDelivery,

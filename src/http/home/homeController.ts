@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { DASHBOARD_PATH } from "../dashboard/frame/dashboardRoute.ts";
-import { type Checks, healthStatus } from "../health/healthRoutes.ts";
+import { type Checks, healthStatus } from "../health/healthController.ts";
 import { routes } from "../server/routes.ts";
 
 interface HomeOptions {
