@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { referredImages, withInlineImages } from "../../../src/http/dashboard/message/inlineImages.ts";
+import { referredImages, withInlineImages } from "../../../src/http/dashboard/email/inlineImages.ts";
 
 const PNG = { contentType: "image/png", bytes: new Uint8Array([137, 80, 78, 71]) };
 const DATA = "data:image/png;base64,iVBORw==";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { csvCell, csvStream } from "../../../src/http/dashboard/components/csvStream.ts";
-import { parseSearch, SEARCH_WORDS, searchText } from "../../../src/http/dashboard/message/messageSearch.ts";
+import { parseSearch, SEARCH_WORDS, searchText } from "../../../src/http/dashboard/email/emailSearch.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { type Samples, sendSamples } from "../../support/sampleMessages.ts";
 import { testStores } from "../../support/stores/stores.ts";

@@ -12,10 +12,10 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, type Fact, Facts, Pager, RowList } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
+import { MessageTable } from "../email/emailListPage.tsx";
+import type { MessageRow } from "../email/loadEmailRows.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { sentence } from "../frame/formFaults.ts";
-import type { MessageRow } from "../message/loadMessageRows.ts";
-import { MessageTable } from "../message/messageListPage.tsx";
 
 /** An upload as the API shows it. */
 export type AttachmentJson = ReturnType<typeof attachmentJson>;

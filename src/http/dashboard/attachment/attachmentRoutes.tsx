@@ -16,12 +16,12 @@ import { pageOf } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { bodyOf, withRoomFor } from "../../server/requestContext.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
+import { downloadResponse } from "../email/emailFileResponses.ts";
+import { catchUp, messagesOf } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { sentence } from "../frame/formFaults.ts";
 import { pageAsked } from "../frame/listCursor.ts";
-import { catchUp, messagesOf } from "../message/loadMessageRows.ts";
-import { downloadResponse } from "../message/messageFileResponses.ts";
 import { ATTACHMENTS_PATH, AttachmentList, AttachmentPage } from "./attachmentPages.tsx";
 
 /** Messages that are listed below one upload at once. */

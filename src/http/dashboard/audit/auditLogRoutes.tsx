@@ -11,9 +11,9 @@ import { decodeCursor, type Page as RowPage } from "../../lists/cursorPaging.ts"
 import { Problem } from "../../server/problem.ts";
 import { beginStream } from "../../server/requestContext.ts";
 import { type CsvColumns, csvResponse, csvStream } from "../components/csvStream.ts";
+import { catchUp } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
-import { catchUp } from "../message/loadMessageRows.ts";
 import { AUDIT_FILTERS, type AuditFilter, AuditLog } from "./auditLogPage.tsx";
 
 const PAGE_ITEMS = 50;

@@ -2,6 +2,10 @@ import { apiKeyRoutes } from "../apiKey/apiKeyRoutes.tsx";
 import { attachmentRoutes } from "../attachment/attachmentRoutes.tsx";
 import { auditLogRoutes } from "../audit/auditLogRoutes.tsx";
 import { logCopyListRoutes } from "../audit/logCopyListRoutes.tsx";
+import { emailActionRoutes } from "../email/emailActionRoutes.tsx";
+import { emailListRoutes } from "../email/emailListRoutes.tsx";
+import { emailRoutes } from "../email/emailRoutes.tsx";
+import { rescheduleRoutes } from "../email/rescheduleRoutes.tsx";
 import { erasureRoutes } from "../erasure/erasureRoutes.tsx";
 import { inboxRoutes } from "../inbox/inboxRoutes.tsx";
 import { liveRoutes } from "../live/liveRoutes.ts";
@@ -9,10 +13,6 @@ import type { LiveStreams } from "../live/liveStreams.ts";
 import { readModelBuildRoutes } from "../live/readModelBuildRoutes.tsx";
 import { sessionCheckRoutes } from "../live/sessionCheckRoutes.ts";
 import { maintenanceRoutes } from "../maintenance/maintenanceRoutes.tsx";
-import { messageActionRoutes } from "../message/messageActionRoutes.tsx";
-import { messageListRoutes } from "../message/messageListRoutes.tsx";
-import { messageRoutes } from "../message/messageRoutes.tsx";
-import { rescheduleRoutes } from "../message/rescheduleRoutes.tsx";
 import { overviewRoutes } from "../overview/overviewRoutes.tsx";
 import { senderRoutes } from "../sender/senderRoutes.tsx";
 import { suppressionRoutes } from "../suppression/suppressionRoutes.tsx";
@@ -35,9 +35,9 @@ export function allDashboardRoutes(
 ): readonly DashboardRoute[] {
   return [
     ...overviewRoutes(options),
-    ...messageListRoutes(options),
-    ...messageRoutes(options),
-    ...messageActionRoutes(options),
+    ...emailListRoutes(options),
+    ...emailRoutes(options),
+    ...emailActionRoutes(options),
     ...rescheduleRoutes(options),
     ...inboxRoutes(options),
     ...templateRoutes(options),

@@ -7,9 +7,9 @@ import { Heading } from "../components/heading.tsx";
 import { HtmlFrame } from "../components/htmlFrame.tsx";
 import { Empty, NoRows } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
+import type { MessageRow } from "../email/loadEmailRows.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
-import type { MessageRow } from "../message/loadMessageRows.ts";
 
 interface InboxProps {
   readonly context: PageContext;

@@ -3,10 +3,10 @@ import { readEmail } from "../../../commands/email/readEmail.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
+import { catchUp, loadEmailRows, type MessageRow } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
-import { catchUp, type MessageRow, messagePage } from "../message/loadMessageRows.ts";
 import { InboxPage } from "./inboxPage.tsx";
 
 const MAILS_PER_PAGE = 25;
@@ -23,7 +23,7 @@ async function showInbox(options: DashboardOptions, context: PageContext): Promi
   const after = cursor === null ? {} : { after: decodeCursor(cursor) };
   const wanted = { ownerId: mailOwnerId(principal), status: "sent", limit: MAILS_PER_PAGE, ...after };
   const stream = await messagesStream(options, context);
-  const { rows, nextCursor } = await messagePage(options, wanted);
+  const { rows, nextCursor } = await loadEmailRows(options, wanted);
   const mails = rows.filter(({ transport }: MessageRow) => transport === "outbox");
   const open = query.get("open") ?? "";
   const opened = isUuid(open) ? await readEmail(options.deps, principal, open.toLowerCase()) : null;

@@ -7,12 +7,12 @@ import { Heading } from "../components/heading.tsx";
 import { Empty, Facts } from "../components/list.tsx";
 import { Status, type Tone } from "../components/status.tsx";
 import { Ago, lengthOfTime, Time } from "../components/time.tsx";
+import { listAddress } from "../email/emailListPage.tsx";
+import type { MessageRow } from "../email/loadEmailRows.ts";
+import { COMPLAINED, reasonText } from "../email/reasonText.ts";
 import type { MaintenanceCheck, RelayState } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
-import type { MessageRow } from "../message/loadMessageRows.ts";
-import { listAddress } from "../message/messageListPage.tsx";
-import { COMPLAINED, reasonText } from "../message/reasonText.ts";
 import {
   type Bucket,
   COUNTED,

@@ -3,11 +3,11 @@ import { countScheduled, countWaiting, oldestWaiting } from "../../../../project
 import { mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
+import { loadEmailRows, type MessageRow } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
 import { isOperator } from "../maintenance/requireOperator.ts";
-import { type MessageRow, messagePage } from "../message/loadMessageRows.ts";
 import { countsOf, RANGES, type Range } from "./overviewCounts.ts";
 import { OverviewPage, type OverviewProps, type Queue } from "./overviewPage.tsx";
 
@@ -80,7 +80,7 @@ function countedTo(count: number): Queue["waiting"] {
 /** The newest messages that something went wrong with. */
 async function lastProblems(options: DashboardOptions, ownerId: string): Promise<readonly MessageRow[]> {
   const found = await Promise.all(
-    PROBLEM_STATUSES.map((status) => messagePage(options, { ownerId, status, limit: PROBLEMS_MAX })),
+    PROBLEM_STATUSES.map((status) => loadEmailRows(options, { ownerId, status, limit: PROBLEMS_MAX })),
   );
   return found
     .flatMap(({ rows }) => rows)

@@ -2,9 +2,9 @@
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { TEMPLATE_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { draftOrRefuse, existingTemplate, existingVersion } from "../../template/templateHandlers.ts";
+import { bodyResponse } from "../email/emailFileResponses.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { bodyResponse } from "../message/messageFileResponses.ts";
 import { type DraftFields, draftFields, fieldsOfSource } from "./draftForm.ts";
 import { DraftEditor, LivePreview } from "./draftPage.tsx";
 import { checkedDraft, type DraftPreview, faultsOf, previewDraft } from "./draftPreview.ts";

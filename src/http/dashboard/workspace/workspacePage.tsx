@@ -13,9 +13,9 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
+import { listAddress } from "../email/emailListPage.tsx";
+import { searchText } from "../email/emailSearch.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { listAddress } from "../message/messageListPage.tsx";
-import { searchText } from "../message/messageSearch.ts";
 import { COUNTED } from "../overview/overviewCounts.ts";
 import type { TagUsage } from "./usageByTag.ts";
 

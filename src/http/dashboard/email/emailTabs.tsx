@@ -5,7 +5,7 @@ import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import { HtmlFrame } from "../components/htmlFrame.tsx";
 import { RowTable } from "../components/list.tsx";
-import { addressOf } from "./messagePage.tsx";
+import { addressOf } from "./emailPage.tsx";
 
 interface FrameProps {
   /** The address of the message's page. */

@@ -23,7 +23,7 @@ export interface MessageRow extends EmailRow {
 
 const SNIPPET_CHARACTERS_MAX = 140;
 
-interface MessagePage {
+interface EmailPage {
   readonly rows: readonly MessageRow[];
   readonly nextCursor: string | null;
 }
@@ -37,7 +37,7 @@ export async function catchUp(model: ReadModel): Promise<void> {
 }
 
 /** One page of messages, newest first. Addresses and subjects come from the messages' own streams. */
-export async function messagePage({ deps, readModel }: ListSource, query: EmailQuery): Promise<MessagePage> {
+export async function loadEmailRows({ deps, readModel }: ListSource, query: EmailQuery): Promise<EmailPage> {
   const emails = readModel("emails");
   const { shown, nextCursor } = await findPage(emails, query, listEmails);
   const rows = await emails.scheduler.mapEach(shown, (row) => rowOf(deps, mailOwnerOf(query.ownerId), row));

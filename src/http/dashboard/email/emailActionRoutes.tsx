@@ -12,14 +12,14 @@ import { confirmationPage } from "../components/confirmationPage.tsx";
 import { Field } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { messageOf } from "./messageRoutes.tsx";
+import { messageOf } from "./emailRoutes.tsx";
 import { sendAgain } from "./sendAgain.ts";
 import { refusalText } from "./sendAgainRefusal.ts";
 
 type Options = Pick<DashboardOptions, "deps">;
 
 /** What can be done with one message. What cannot be undone asks once. */
-export function messageActionRoutes(options: Options): readonly DashboardRoute[] {
+export function emailActionRoutes(options: Options): readonly DashboardRoute[] {
   const ask = (path: string, page: (context: PageContext, view: EmailView) => Page): DashboardRoute =>
     get(path, "email:send", async (context) => page(context, await reachable(options, context)));
   return [

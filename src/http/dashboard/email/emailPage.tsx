@@ -13,8 +13,8 @@ import { Ago, Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import { messageStream } from "../live/liveRoutes.ts";
-import { listAddress } from "./messageListPage.tsx";
-import { searchText } from "./messageSearch.ts";
+import { listAddress } from "./emailListPage.tsx";
+import { searchText } from "./emailSearch.ts";
 import { COMPLAINED, reasonText } from "./reasonText.ts";
 import { sourceText } from "./timelineEntries.ts";
 
@@ -30,7 +30,7 @@ const PART_TITLES: Readonly<Record<Part, string>> = {
   files: "Attachments",
 };
 
-export interface MessagePageProps {
+export interface EmailPageProps {
   readonly context: PageContext;
   readonly view: EmailView;
   readonly waiting: Waiting | null;
@@ -42,7 +42,7 @@ export interface MessagePageProps {
 }
 
 /** One message: on top why it waits or what became of it, then its parts. */
-export const MessagePage: FC<MessagePageProps> = (props) => {
+export const EmailPage: FC<EmailPageProps> = (props) => {
   const { context, view, part } = props;
   const { id, email, content } = view;
   const at = context.to(`/messages/${id}`);
@@ -98,7 +98,7 @@ function isShown(part: Part, { content }: EmailView): boolean {
   return part === "headers" || (content.attachments ?? []).length > 0;
 }
 
-const Actions: FC<MessagePageProps> = ({ context, view: { id, email, content } }) => {
+const Actions: FC<EmailPageProps> = ({ context, view: { id, email, content } }) => {
   if (!context.may("email:send")) return null;
   const at = context.to(`/messages/${id}`);
   return (
@@ -136,7 +136,7 @@ const UNTIL_WORDS: Readonly<Partial<Record<Waiting["reason"], string>>> = {
 };
 
 /** Why it waits, until when, and what can be done; or what became of it, in words. */
-const Standing: FC<MessagePageProps> = (props) => {
+const Standing: FC<EmailPageProps> = (props) => {
   const { waiting, view, context, now } = props;
   if (waiting === null) return <Ended view={view} context={context} />;
   const isDueLater = view.email.status === "deferred" && view.email.nextAttemptAt > now;
@@ -177,7 +177,7 @@ function waitingDetail({ reason, detail }: Waiting): string {
 /** What went wrong with a message, at the last. */
 const ENDS_BADLY: readonly string[] = ["EmailBounced", "EmailFailed", "EmailSuppressed", "EmailComplained"];
 
-const Ended: FC<Pick<MessagePageProps, "view" | "context">> = ({
+const Ended: FC<Pick<EmailPageProps, "view" | "context">> = ({
   view: { email, events, content },
   context,
 }) => {
@@ -218,7 +218,7 @@ function named(name: string | undefined, address: Child): Child {
   );
 }
 
-function factsOf({ context, view }: MessagePageProps): readonly Fact[] {
+function factsOf({ context, view }: EmailPageProps): readonly Fact[] {
   const { id, email, content } = view;
   const search = (name: "to" | "from" | "template" | "tag", value: string) => (
     <a href={listAddress(context, searchText({ [name]: value }))}>{value}</a>

@@ -23,16 +23,8 @@ import {
 } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
-import {
-  catchUp,
-  countNewer,
-  type MessageRow,
-  messageOfKey,
-  messagePage,
-  messagesOf,
-} from "./loadMessageRows.ts";
-import { messageCsv } from "./messageCsv.ts";
-import { listAddress, MessageList, MessageRows, NEW_SHOWN_MAX } from "./messageListPage.tsx";
+import { emailCsv } from "./emailCsv.ts";
+import { EmailList, listAddress, MessageRows, NEW_SHOWN_MAX } from "./emailListPage.tsx";
 import {
   emailQueryOf,
   parseSearch,
@@ -40,13 +32,21 @@ import {
   type Search,
   type SearchTerms,
   searchText,
-} from "./messageSearch.ts";
+} from "./emailSearch.ts";
+import {
+  catchUp,
+  countNewer,
+  loadEmailRows,
+  type MessageRow,
+  messageOfKey,
+  messagesOf,
+} from "./loadEmailRows.ts";
 import { BATCH_MAX, type BatchResult, sendBatchAgain } from "./sendBatchAgain.ts";
 
 const ROWS_PER_PAGE = 30;
 
 /** The list of messages and what can be done with all of a search. */
-export function messageListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+export function emailListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
     get("/messages", "email:read", (context) => showList(options, context)),
     getInBackground("/messages/rows", "email:read", (context) => showRows(options, context)),
@@ -75,7 +75,7 @@ async function showList(options: DashboardOptions, context: PageContext): Promis
     isWide: true,
     status: found.faults.length > 0 ? 422 : 200,
     body: (
-      <MessageList
+      <EmailList
         context={context}
         now={options.deps.clock.now()}
         search={search}
@@ -112,7 +112,7 @@ async function find(
   if ("faults" in parsed) return { ...nothing, faults: parsed.faults };
   if (cursor === null) await catchUp(source.readModel("emails"));
   const after = cursor === null ? {} : { after: decodeCursor(cursor) };
-  return { ...(await messagePage(source, { ...parsed.query, ...after, limit: ROWS_PER_PAGE })), faults };
+  return { ...(await loadEmailRows(source, { ...parsed.query, ...after, limit: ROWS_PER_PAGE })), faults };
 }
 
 async function showRows(source: ListSource, context: PageContext): Promise<Page> {
@@ -153,7 +153,7 @@ function csvOf(source: ListSource, context: PageContext): Response {
   const day = utcDay(rfc3339(source.deps.clock.now()));
   return csvResponse(
     context.request,
-    messageCsv(source, query, { keyId: context.principal.keyId, onEnd: beginStream(context.request) }),
+    emailCsv(source, query, { keyId: context.principal.keyId, onEnd: beginStream(context.request) }),
     `messages-${day}.csv`,
   );
 }

@@ -11,14 +11,14 @@ import { Status } from "../components/status.tsx";
 import { lengthOfTime, Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
-import type { MessageRow } from "./loadMessageRows.ts";
-import { SEARCH_CHARACTERS_MAX, type Search, searchText } from "./messageSearch.ts";
+import { SEARCH_CHARACTERS_MAX, type Search, searchText } from "./emailSearch.ts";
+import type { MessageRow } from "./loadEmailRows.ts";
 import { reasonText } from "./reasonText.ts";
 
 /** More new messages than this are shown as this many or more. */
 export const NEW_SHOWN_MAX = 100;
 
-export interface MessageListProps {
+export interface EmailListProps {
   readonly context: PageContext;
   readonly now: EpochMs;
   readonly search: Search;
@@ -38,7 +38,7 @@ export function listAddress(context: PageContext, text: string): string {
 }
 
 /** The list of messages, with its search. */
-export const MessageList: FC<MessageListProps> = (props) => {
+export const EmailList: FC<EmailListProps> = (props) => {
   const { context, search, rows, faults } = props;
   const text = searchText(search.words);
   return (
@@ -73,7 +73,7 @@ export const MessageList: FC<MessageListProps> = (props) => {
 /** The statuses that people look for most. */
 const SHORTCUTS = ["scheduled", "deferred", "bounced", "complained", "failed", "suppressed"] as const;
 
-const SearchBox: FC<Pick<MessageListProps, "context" | "search" | "faults">> = ({
+const SearchBox: FC<Pick<EmailListProps, "context" | "search" | "faults">> = ({
   context,
   search,
   faults,
@@ -169,7 +169,7 @@ const SearchBox: FC<Pick<MessageListProps, "context" | "search" | "faults">> = (
 };
 
 interface MessageRowsProps
-  extends Pick<MessageListProps, "context" | "now" | "search" | "rows" | "isFirstPage"> {
+  extends Pick<EmailListProps, "context" | "now" | "search" | "rows" | "isFirstPage"> {
   /** Messages that have come since the list was shown. */
   readonly newer: number;
 }
@@ -207,7 +207,7 @@ export const MessageRows: FC<MessageRowsProps> = ({ context, now, search, rows, 
   );
 };
 
-interface MessageTableProps extends Pick<MessageListProps, "context" | "now"> {
+interface MessageTableProps extends Pick<EmailListProps, "context" | "now"> {
   readonly label: string;
   readonly messages: readonly MessageRow[];
 }
@@ -253,7 +253,7 @@ const RowStatus: FC<{ readonly row: MessageRow; readonly now: EpochMs }> = ({
   </span>
 );
 
-const NothingFound: FC<MessageListProps> = ({ context, search, firstCommand }) => {
+const NothingFound: FC<EmailListProps> = ({ context, search, firstCommand }) => {
   if (searchText(search.words) !== "") {
     return (
       <Empty title="No message matches">

@@ -9,10 +9,10 @@ import { Problem } from "../../server/problem.ts";
 import { withRoomFor } from "../../server/requestContext.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
+import { bodyResponse, downloadResponse, fileAt } from "./emailFileResponses.ts";
+import { EmailPage, PARTS, type Part } from "./emailPage.tsx";
+import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./emailTabs.tsx";
 import { type InlineImage, referredImages, withInlineImages } from "./inlineImages.ts";
-import { bodyResponse, downloadResponse, fileAt } from "./messageFileResponses.ts";
-import { MessagePage, PARTS, type Part } from "./messagePage.tsx";
-import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./messageTabs.tsx";
 import { fileBytesOf } from "./sendAgain.ts";
 import { Timeline } from "./timeline.tsx";
 import { type TimelineEntry, timelineOf } from "./timelineEntries.ts";
@@ -21,7 +21,7 @@ import { type TimelineEntry, timelineOf } from "./timelineEntries.ts";
 type Options = Pick<DashboardOptions, "deps" | "readModel" | "readWaitingReason" | "buildMime">;
 
 /** One message: its page and its files. */
-export function messageRoutes(options: Options): readonly DashboardRoute[] {
+export function emailRoutes(options: Options): readonly DashboardRoute[] {
   return [
     get("/messages/:id", "email:read", (context) => showMessage(options, context)),
     get("/messages/:id/timeline", "email:read", (context) => showTimeline(options, context)),
@@ -65,7 +65,7 @@ async function showMessage(options: Options, context: PageContext): Promise<Page
     title: view.content?.subject || "Message",
     above: [{ path: "/messages", title: "Messages" }],
     body: (
-      <MessagePage
+      <EmailPage
         context={context}
         view={view}
         waiting={waiting}
@@ -74,7 +74,7 @@ async function showMessage(options: Options, context: PageContext): Promise<Page
         isPhoneWide={isPhoneWide}
       >
         {await partBody(options, context, view, part)}
-      </MessagePage>
+      </EmailPage>
     ),
   };
 }

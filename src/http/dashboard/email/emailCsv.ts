@@ -3,7 +3,7 @@ import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { type CsvColumns, csvStream } from "../components/csvStream.ts";
-import { type MessageRow, messagePage } from "./loadMessageRows.ts";
+import { loadEmailRows, type MessageRow } from "./loadEmailRows.ts";
 
 /** Rows that are in memory at once. */
 const ROWS_AT_ONCE = 100;
@@ -22,7 +22,7 @@ const COLUMNS: CsvColumns<MessageRow> = {
 };
 
 /** All messages that a search is for; ends early when the key is revoked. */
-export function messageCsv(
+export function emailCsv(
   source: ListSource,
   query: Omit<EmailQuery, "limit">,
   { keyId, onEnd }: { readonly keyId: string; readonly onEnd: () => void },
@@ -33,7 +33,7 @@ export function messageCsv(
     isAllowed: async () => (await principalOfKey(source.deps, keyId)) !== null,
     page: (cursor) => {
       const after = cursor === null ? {} : { after: decodeCursor(cursor) };
-      return messagePage(source, { ...query, ...after, limit: ROWS_AT_ONCE });
+      return loadEmailRows(source, { ...query, ...after, limit: ROWS_AT_ONCE });
     },
   });
 }

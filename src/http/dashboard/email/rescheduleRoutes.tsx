@@ -8,7 +8,7 @@ import { confirmationPage } from "../components/confirmationPage.tsx";
 import { Field } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { aboveAction, reachable } from "./messageActionRoutes.tsx";
+import { aboveAction, reachable } from "./emailActionRoutes.tsx";
 
 type Options = Pick<DashboardOptions, "deps">;
 

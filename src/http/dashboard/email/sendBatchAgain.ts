@@ -4,7 +4,7 @@ import { coversSender } from "../../../domain/apiKey/state.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
-import { messagePage } from "./loadMessageRows.ts";
+import { loadEmailRows } from "./loadEmailRows.ts";
 import { sendAgain } from "./sendAgain.ts";
 import { refusalText } from "./sendAgainRefusal.ts";
 
@@ -38,7 +38,7 @@ export async function sendBatchAgain(
   { query, nonce, cursor }: Batch,
 ): Promise<BatchResult> {
   const after = cursor === null ? {} : { after: decodeCursor(cursor) };
-  const { rows, nextCursor } = await messagePage(source, { ...query, ...after, limit: BATCH_MAX });
+  const { rows, nextCursor } = await loadEmailRows(source, { ...query, ...after, limit: BATCH_MAX });
   const refusals: { id: string; why: string }[] = [];
   let sent = 0;
   let skipped = 0;
