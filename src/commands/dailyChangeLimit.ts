@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { CommandContext } from "../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../kernel/event/commandContext.ts";
 import { DAY_MS, type EpochMs } from "../kernel/time.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 

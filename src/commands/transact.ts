@@ -1,8 +1,9 @@
 import { codecs } from "../domain/eventCodecs.ts";
 import { invariant } from "../kernel/assert.ts";
 import type { Codec, StoredEvent } from "../kernel/event/codec.ts";
+import type { CommandContext } from "../kernel/event/commandContext.ts";
 import type { Decider, Decision, DomainEvent } from "../kernel/event/decider.ts";
-import { type CommandContext, metadataOf } from "../kernel/event/eventMetadata.ts";
+import { metadataOf } from "../kernel/event/eventMetadata.ts";
 import { newId } from "../kernel/ids.ts";
 import type { EventStore, NewEvent } from "../ports/eventStore.ts";
 import { dailyChangeLimit } from "./dailyChangeLimit.ts";

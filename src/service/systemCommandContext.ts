@@ -1,5 +1,5 @@
 import { systemClock } from "../adapters/system/systemClock.ts";
-import type { CommandContext } from "../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../kernel/event/commandContext.ts";
 import { newRequestId } from "../kernel/ids.ts";
 
 /** Something that the operator or the system does, not a caller. */

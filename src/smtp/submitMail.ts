@@ -10,7 +10,7 @@ import type { RateLimits } from "../http/limits/rateLimits.ts";
 import { requireSender } from "../http/server/authorization.ts";
 import { invalid, Problem } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
-import type { WorkspaceCommandContext } from "../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../kernel/event/commandContext.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
 import { hasPlainLines } from "./readMailBytes.ts";
 import { recipientIdempotencyKeys } from "./recipientIdempotencyKeys.ts";

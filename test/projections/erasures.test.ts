@@ -10,7 +10,7 @@ import { suppressionAggregate } from "../../src/commands/aggregateDefinitions.ts
 import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonalEvents.ts";
 import { toNewEvents, transact } from "../../src/commands/transact.ts";
 import { suppress, unsuppress } from "../../src/domain/suppression/decisions.ts";
-import type { WorkspaceCommandContext } from "../../src/kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../src/kernel/event/commandContext.ts";
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { type EventStore, LOG_START, type RecordedEvent } from "../../src/ports/eventStore.ts";
 import type { ReadDatabaseFile, SqlRow } from "../../src/ports/readDatabase.ts";

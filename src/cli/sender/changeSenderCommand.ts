@@ -1,7 +1,7 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { markVerified, switchExistingSender } from "../../commands/sender/manageSender.ts";
 import { type SenderName, senderIdOf } from "../../commands/sender/senderId.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { type Command, type Invocation, notFound, type Operand, UsageError } from "../program/command.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";

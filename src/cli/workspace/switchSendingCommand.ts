@@ -1,6 +1,6 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { pauseWorkspace, resumeWorkspace } from "../../commands/workspace/manageWorkspace.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound, type Operand } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";

@@ -1,6 +1,6 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { workspaceStream } from "../../domain/workspace/events.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { EventStore } from "../../ports/eventStore.ts";

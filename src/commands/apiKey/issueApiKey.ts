@@ -8,7 +8,7 @@ import type { Scope } from "../../domain/apiKey/scopes.ts";
 import { isUsable } from "../../domain/apiKey/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newApiKey } from "../../kernel/crypto/apiKeyFormat.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { apiKeyAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";

@@ -2,7 +2,7 @@ import { issueApiKey } from "../../domain/apiKey/decisions.ts";
 import { SCOPES } from "../../domain/apiKey/scopes.ts";
 import { newApiKey } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { DAY_MS, type EpochMs, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import { apiKeyAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";

@@ -3,7 +3,7 @@ import { apiKeyStream } from "../../domain/apiKey/events.ts";
 import { isScope } from "../../domain/apiKey/scopes.ts";
 import { type ApiKey, isUsable } from "../../domain/apiKey/state.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { apiKeyAggregate } from "../aggregateDefinitions.ts";
 import { dailyChangeLimit } from "../dailyChangeLimit.ts";
 import type { Dependencies } from "../dependencies.ts";

@@ -1,7 +1,7 @@
 import { type CheckResult, settleCheck } from "../../domain/attachment/decisions.ts";
 import type { Attachment } from "../../domain/attachment/state.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { attachmentAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";

@@ -1,6 +1,6 @@
 import { deleteUpload } from "../../domain/attachment/decisions.ts";
 import type { AttachmentState } from "../../domain/attachment/state.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { attachmentAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";

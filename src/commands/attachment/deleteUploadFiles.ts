@@ -1,6 +1,6 @@
 import { noteBytesRemoved } from "../../domain/attachment/decisions.ts";
 import { isRejectedOrExpired } from "../../domain/attachment/state.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { attachmentAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";

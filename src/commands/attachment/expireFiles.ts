@@ -2,7 +2,7 @@ import { expire } from "../../domain/attachment/decisions.ts";
 import { canLoseAttachments, expireAttachments } from "../../domain/email/contentRemoval.ts";
 import { emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { attachmentAggregate, emailAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { type EmailHistory, readEmailHistory } from "../email/emailHistory.ts";

@@ -2,7 +2,7 @@ import { type AttachmentEvent, attachmentStream } from "../../domain/attachment/
 import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import { type Attachment, attachmentDecider } from "../../domain/attachment/state.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { newId } from "../../kernel/ids.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";

@@ -1,5 +1,5 @@
 import { resumeHeld } from "../../domain/email/decisions.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregateDefinitions.ts";
 import { transact } from "../transact.ts";

@@ -1,7 +1,7 @@
 import { eraseContent, expireContent } from "../../domain/email/contentRemoval.ts";
 import { ACCEPTANCE_REVISION, emailStream } from "../../domain/email/events.ts";
 import type { ErasureReason } from "../../domain/email/state.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregateDefinitions.ts";

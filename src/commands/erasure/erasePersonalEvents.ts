@@ -6,8 +6,8 @@ import {
   suppressionCodec,
   suppressionStream,
 } from "../../domain/suppression/events.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { toErasedEvents } from "../../kernel/event/erasedEvents.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { type EventStore, type RecordedEvent, StoreError } from "../../ports/eventStore.ts";
 import { deleteAttachment } from "../attachment/deleteAttachment.ts";
 import { deleteUploadFiles } from "../attachment/deleteUploadFiles.ts";

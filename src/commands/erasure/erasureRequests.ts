@@ -1,7 +1,7 @@
 import { completeErasure, noteApplied, requestErasure } from "../../domain/erasure/decisions.ts";
 import type { ErasureCounts, ErasureEvent } from "../../domain/erasure/events.ts";
 import type { Erasure } from "../../domain/erasure/state.ts";
-import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import { rfc3339 } from "../../kernel/time.ts";

@@ -1,5 +1,5 @@
 import { freezeInstance, resumeInstance, unfreezeInstance } from "../../domain/instance/decisions.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { instanceAggregate } from "../aggregateDefinitions.ts";
 import { transact } from "../transact.ts";

@@ -1,6 +1,6 @@
 import type { Instance } from "../../domain/instance/state.ts";
 import { decrypt, encrypt } from "../../kernel/crypto/encryption.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { instanceAggregate } from "../aggregateDefinitions.ts";
 import { transact } from "../transact.ts";

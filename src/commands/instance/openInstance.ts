@@ -2,7 +2,7 @@ import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { encrypt } from "../../kernel/crypto/encryption.ts";
 import { type InstanceKeys, instanceKeys, newDataKey } from "../../kernel/crypto/instanceKeys.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { newId } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";

@@ -1,5 +1,5 @@
 import { raiseLogFormat } from "../../domain/instance/raiseLogFormat.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { LOG_FORMAT, type LogFormat } from "../../kernel/event/logFormat.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { instanceAggregate } from "../aggregateDefinitions.ts";

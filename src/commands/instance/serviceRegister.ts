@@ -4,7 +4,7 @@ import {
   type ServiceRegisterState,
   serviceRegisterDecider,
 } from "../../domain/serviceRegister/state.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { SERVICES_STREAM } from "../../kernel/event/storeLocalEvents.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";

@@ -1,6 +1,6 @@
 import { restoreInstance } from "../../domain/instance/decisions.ts";
 import type { LogImportEvent } from "../../domain/logImport/events.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { isLogEvent } from "../../kernel/event/storeLocalEvents.ts";
 import { newId } from "../../kernel/ids.ts";
 import { epochMs } from "../../kernel/time.ts";

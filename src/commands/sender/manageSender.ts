@@ -1,8 +1,8 @@
 import { addSender, renameSender, switchSender, verifySender } from "../../domain/sender/decisions.ts";
 import type { SenderEvent, VerificationMethod } from "../../domain/sender/events.ts";
 import type { SenderState } from "../../domain/sender/state.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { senderAggregate } from "../aggregateDefinitions.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../dailyChangeLimit.ts";
 import type { Dependencies } from "../dependencies.ts";

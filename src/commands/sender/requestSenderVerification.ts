@@ -15,7 +15,7 @@ import {
   workspaceAllowanceStream,
 } from "../../domain/verificationAllowance/events.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { newId } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, rfc3339, utcDay } from "../../kernel/time.ts";

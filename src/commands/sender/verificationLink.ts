@@ -11,7 +11,7 @@ import {
   encodeVerificationToken,
   type VerificationToken,
 } from "../../kernel/crypto/verificationToken.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { nameWithoutLinks } from "../../kernel/text/nameWithoutLinks.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { senderAggregate } from "../aggregateDefinitions.ts";

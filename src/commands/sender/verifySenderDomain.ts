@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { noteRecord } from "../../domain/sender/decisions.ts";
 import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { type EpochMs, HOUR_MS } from "../../kernel/time.ts";
 import type { DnsResolver } from "../../ports/dnsResolver.ts";
 import type { Dependencies } from "../dependencies.ts";

@@ -3,7 +3,7 @@ import { confirmStorage, releaseStorage } from "../../domain/storage/decisions.t
 import { storageStream } from "../../domain/storage/events.ts";
 import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { AggregateCache } from "../aggregateCache.ts";

@@ -1,6 +1,6 @@
 import { suppress, unsuppress } from "../../domain/suppression/decisions.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import { suppressionAggregate } from "../aggregateDefinitions.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../dailyChangeLimit.ts";

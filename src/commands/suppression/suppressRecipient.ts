@@ -1,7 +1,7 @@
 import type { RecordedReply } from "../../domain/email/recordedAttemptResult.ts";
 import { suppress } from "../../domain/suppression/decisions.ts";
 import { type SUPPRESSION_REASONS, suppressionStream } from "../../domain/suppression/events.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { emailAggregate, suppressionAggregate } from "../aggregateDefinitions.ts";
 import { erasePersonsSuppression } from "../erasure/erasePersonalEvents.ts";

@@ -1,8 +1,8 @@
 import { deleteTemplate as decideDeletion } from "../../domain/template/decisions.ts";
 import { templateCodec, templateStream } from "../../domain/template/events.ts";
 import { type TemplateState, templateDecider } from "../../domain/template/state.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { type ErasedEvents, toErasedEvents } from "../../kernel/event/erasedEvents.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";

@@ -7,8 +7,8 @@ import {
 } from "../../domain/template/decisions.ts";
 import type { TemplateEvent } from "../../domain/template/events.ts";
 import type { VariableDefinition } from "../../domain/template/variables.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { templateAggregate } from "../aggregateDefinitions.ts";

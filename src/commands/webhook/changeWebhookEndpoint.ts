@@ -8,7 +8,7 @@ import {
 } from "../../domain/webhook/decisions.ts";
 import type { DisabledReason, WebhooksState } from "../../domain/webhook/state.ts";
 import { webhookSecretText } from "../../kernel/crypto/webhookSignature.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { SECRET_BYTES } from "./registerWebhookEndpoint.ts";
 import { type EndpointDependencies, type EndpointName, transactEndpoints } from "./transactEndpoints.ts";

@@ -1,6 +1,6 @@
 import { disableEndpoint } from "../../domain/webhook/decisions.ts";
 import type { DisabledReason, WebhooksState } from "../../domain/webhook/state.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { type EndpointDependencies, type EndpointName, transactEndpoints } from "./transactEndpoints.ts";
 
 /** Why an endpoint is disabled that nobody asked to disable. */

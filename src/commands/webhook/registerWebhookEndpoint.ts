@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { registerEndpoint } from "../../domain/webhook/decisions.ts";
 import type { WebhookEndpoint } from "../../domain/webhook/state.ts";
 import { webhookSecretText } from "../../kernel/crypto/webhookSignature.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { Dependencies } from "../dependencies.ts";

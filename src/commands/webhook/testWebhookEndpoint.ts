@@ -1,7 +1,7 @@
 import { type EndpointRefusal, requestTest } from "../../domain/webhook/decisions.ts";
 import { webhooksStream } from "../../domain/webhook/events.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { webhookDeliveryId } from "../../kernel/ids.ts";
 import { dailyChangeLimit } from "../dailyChangeLimit.ts";
 import { Contention, queueStreamWrite } from "../streamWriteQueue.ts";

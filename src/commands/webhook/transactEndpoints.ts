@@ -1,7 +1,7 @@
 import type { WebhookEvent } from "../../domain/webhook/events.ts";
 import type { WebhooksState } from "../../domain/webhook/state.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { webhookAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";

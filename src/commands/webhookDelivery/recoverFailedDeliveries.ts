@@ -1,5 +1,5 @@
 import type { RedeliveryRequest } from "../../domain/webhookDelivery/decisions.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { ChangeRateError } from "../dailyChangeLimit.ts";
 import { recoverDelivery } from "./redeliverWebhook.ts";

@@ -4,7 +4,7 @@ import {
   requestRedelivery,
 } from "../../domain/webhookDelivery/decisions.ts";
 import type { WebhookDeliveryState } from "../../domain/webhookDelivery/state.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { webhookDeliveryAggregate } from "../aggregateDefinitions.ts";
 import { transact } from "../transact.ts";

@@ -6,8 +6,8 @@ import {
 } from "../../domain/workspace/decisions.ts";
 import type { WorkspaceEvent } from "../../domain/workspace/events.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { workspaceAggregate } from "../aggregateDefinitions.ts";

@@ -5,7 +5,7 @@ import { readApiKey } from "../../commands/apiKey/readApiKey.ts";
 import { revokeKey } from "../../commands/apiKey/revokeApiKey.ts";
 import { rotateKey } from "../../commands/apiKey/rotateApiKey.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import { caughtUpRows, type ListSource } from "../lists/caughtUpReads.ts";
 import { invalid, Problem } from "../server/problem.ts";

@@ -7,7 +7,7 @@ import { senderIdOf } from "../../commands/sender/senderId.ts";
 import { queueStreamWrite } from "../../commands/streamWriteQueue.ts";
 import { SENDERS_MAX } from "../../domain/sender/decisions.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import {
   caughtUpPage,
   caughtUpRowsIfInTime,

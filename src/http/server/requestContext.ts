@@ -1,7 +1,7 @@
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { type AddressRange, clientAddress } from "../../kernel/network/clientIp.ts";
 import type { BodyAdmissionControl, IncomingBody } from "../body/bodyAdmission.ts";
 import type { RateLimits } from "../limits/rateLimits.ts";

@@ -17,7 +17,7 @@ import {
 } from "../../commands/template/readTemplate.ts";
 import { TEMPLATES_MAX } from "../../domain/template/decisions.ts";
 import type { Template, TemplateVersion } from "../../domain/template/state.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { caughtUpRowsIfInTime, type ReadModel } from "../lists/caughtUpReads.ts";

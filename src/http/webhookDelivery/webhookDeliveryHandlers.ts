@@ -10,7 +10,7 @@ import { readWebhookHistory } from "../../commands/webhookDelivery/readWebhookDe
 import { recoverFailedDeliveries } from "../../commands/webhookDelivery/recoverFailedDeliveries.ts";
 import { redeliverWebhook } from "../../commands/webhookDelivery/redeliverWebhook.ts";
 import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import {
   caughtUpRows,
   type ListSource,

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import type { CommandContext } from "./commandContext.ts";
 
 /**
  * What every event has beside its data. `schema` is the version of the data, by its type. `at` is the event's own time
@@ -14,23 +15,6 @@ export const EventMetadata = Type.Object({
   actor: Type.String(),
 });
 export type EventMetadata = Static<typeof EventMetadata>;
-
-/** Who acts, for whom, when and because of what: everything about an append that is not the event itself. */
-export interface CommandContext {
-  readonly at: number;
-  readonly correlationId: string;
-  /** `api-key:<id>`, `cli`, `worker:<id>` or `system`. */
-  readonly actor: string;
-  readonly workspaceId?: string;
-  readonly causationId?: string;
-  /** Whether it is about test mail; absent: about either. It is not recorded: what is test mail says so itself. */
-  readonly isTest?: boolean;
-}
-
-/** A command in one workspace. Events that its webhook endpoints receive need one. */
-export interface WorkspaceCommandContext extends CommandContext {
-  readonly workspaceId: string;
-}
 
 /** The metadata of an event of version 1 that is appended in this context. */
 export function metadataOf(context: CommandContext): EventMetadata {

@@ -15,7 +15,7 @@ import {
 import { ACCEPTANCE_REVISION, emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
 import type { ErasureCounts } from "../../domain/erasure/events.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { nextTurn } from "../../kernel/sleep.ts";
 import { type EpochMs, epochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";

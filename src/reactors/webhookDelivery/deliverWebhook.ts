@@ -24,7 +24,7 @@ import { redactResponse } from "../../domain/webhookDelivery/redactResponse.ts";
 import type { WebhookPolicy } from "../../domain/webhookDelivery/retrySchedule.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { webhookSignature } from "../../kernel/crypto/webhookSignature.ts";
-import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";

@@ -1,4 +1,4 @@
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { abortableSleep } from "./abortableSleep.ts";
 import { rowBackoff } from "./rowBackoff.ts";

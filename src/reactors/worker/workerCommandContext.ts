@@ -1,4 +1,4 @@
-import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 

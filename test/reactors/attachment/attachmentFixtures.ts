@@ -11,7 +11,7 @@ import { transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
-import type { CommandContext, WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
+import type { CommandContext, WorkspaceCommandContext } from "../../../src/kernel/event/commandContext.ts";
 import type { AttachmentInspector } from "../../../src/ports/attachmentInspector.ts";
 import type { ContentStore } from "../../../src/ports/contentStore.ts";
 import { attachmentChecks } from "../../../src/reactors/attachment/attachmentChecks.ts";

@@ -15,7 +15,7 @@ import { transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { folderPath } from "../../../src/kernel/contentPath.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKeys.ts";
-import type { CommandContext, WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
+import type { CommandContext, WorkspaceCommandContext } from "../../../src/kernel/event/commandContext.ts";
 import type { ContentFolder, ContentStore } from "../../../src/ports/contentStore.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import {

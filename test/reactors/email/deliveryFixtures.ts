@@ -13,7 +13,7 @@ import type { EmailState } from "../../../src/domain/email/state.ts";
 import type { SenderEvent } from "../../../src/domain/sender/events.ts";
 import { pauseSending, resumeSending } from "../../../src/domain/workspace/decisions.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKeys.ts";
-import type { WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../../src/kernel/event/commandContext.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../../src/kernel/time.ts";
 import type { Clock } from "../../../src/ports/clock.ts";

@@ -20,7 +20,7 @@ import {
 } from "../../../src/domain/webhookDelivery/events.ts";
 import { WEBHOOK_POLICY, type WebhookPolicy } from "../../../src/domain/webhookDelivery/retrySchedule.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKeys.ts";
-import type { WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../../src/kernel/event/commandContext.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import type { WebhookOutcome } from "../../../src/kernel/outcome/webhookOutcome.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";

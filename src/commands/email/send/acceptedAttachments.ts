@@ -1,4 +1,4 @@
-import type { CommandContext } from "../../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../../kernel/event/commandContext.ts";
 import { HOUR_MS, rfc3339 } from "../../../kernel/time.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { readWorkspaceLimits } from "../../workspace/readWorkspaceLimits.ts";

@@ -1,7 +1,7 @@
 import type { Child } from "hono/jsx";
 import type { Principal } from "../../../commands/apiKey/authenticate.ts";
 import type { Scope } from "../../../domain/apiKey/scopes.ts";
-import type { WorkspaceCommandContext } from "../../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../../kernel/event/commandContext.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import type { AssetName } from "./assets.ts";
 import type { ReadModelBuild } from "./dashboardOptions.ts";
