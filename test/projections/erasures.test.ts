@@ -7,7 +7,7 @@ import { projections } from "../../projections/index.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { suppressionAggregate } from "../../src/commands/aggregateDefinitions.ts";
-import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonalEvents.ts";
+import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonsSuppression.ts";
 import { toNewEvents, transact } from "../../src/commands/transact.ts";
 import { suppress, unsuppress } from "../../src/domain/suppression/decisions.ts";
 import type { WorkspaceCommandContext } from "../../src/kernel/event/commandContext.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { AuditSealer } from "../../src/commands/audit/auditSealer.ts";
 import { prepareContent } from "../../src/commands/email/content/storedContent.ts";
-import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonalEvents.ts";
+import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonsSuppression.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
 import { attachmentStream } from "../../src/domain/attachment/events.ts";
 import { emailStream } from "../../src/domain/email/events.ts";

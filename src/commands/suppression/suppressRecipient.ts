@@ -4,7 +4,7 @@ import { type SUPPRESSION_REASONS, suppressionStream } from "../../domain/suppre
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { emailAggregate, suppressionAggregate } from "../aggregateDefinitions.ts";
-import { erasePersonsSuppression } from "../erasure/erasePersonalEvents.ts";
+import { erasePersonsSuppression } from "../erasure/erasePersonsSuppression.ts";
 import { load, transact } from "../transact.ts";
 
 /** What a bounce or a complaint says about its recipient. */

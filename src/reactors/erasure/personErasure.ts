@@ -5,7 +5,8 @@ import type { KeysetCursor } from "../../../projections/keysetList.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailState } from "../../commands/email/readEmail.ts";
 import { clearErasedEmail, eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
-import { erasePersonsSuppression, erasePersonsUpload } from "../../commands/erasure/erasePersonalEvents.ts";
+import { erasePersonsSuppression } from "../../commands/erasure/erasePersonsSuppression.ts";
+import { erasePersonsUpload } from "../../commands/erasure/erasePersonsUpload.ts";
 import {
   completePersonErasure,
   type ErasureView,
