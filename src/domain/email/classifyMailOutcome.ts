@@ -1,5 +1,6 @@
 import { never } from "../../kernel/assert.ts";
 import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
+import { suppressesRecipient } from "./feedback/suppressionRule.ts";
 import { enhancedCode, RELAY_REPLY_READINGS, type RefusalReason, reasonOfReply } from "./relayReplyRules.ts";
 
 /** What an outcome means for the message, the recipient and the relay. */
@@ -76,7 +77,7 @@ function refusedForGood(refused: Refused): AttemptResult {
     const isAboutRecipient = permanent === "bounced" || permanent === "suppress";
     return { kind: "failed", reason: isAboutRecipient ? "relay_refused" : reason, code, reply };
   }
-  return { kind: "bounced", reason, code, reply, suppress: permanent === "suppress" && stage === "rcpt" };
+  return { kind: "bounced", reason, code, reply, suppress: suppressesRecipient(stage, reason) };
 }
 
 /** What the outcome of an attempt means. Pure, and total over everything that a relay can answer. */

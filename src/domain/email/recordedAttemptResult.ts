@@ -1,4 +1,5 @@
 import type { AttemptResult } from "./classifyMailOutcome.ts";
+import { relayIdOf } from "./relayMessageId.ts";
 import { enhancedCode } from "./relayReplyRules.ts";
 
 /** What stays of a reply in the log: its codes, and its words under a key that goes with the message's content. */
@@ -26,28 +27,6 @@ export type RecordedAttemptResult = { readonly relay?: string } & (
 /** The codes that a reply begins with: all of it that can never name anybody. */
 export function replyCodes(reply: string): string {
   return /^\d{3}(?:[ -]\d\.\d{1,3}\.\d{1,3}\b)?/.exec(reply)?.[0].replace("-", " ") ?? "";
-}
-
-/**
- * What relays call a message that they have taken: hexadecimal groups as of SES, Postmark and UUIDs, with a digit and a
- * letter at least, or Postfix's long ids, which have no vowels. Other forms could be somebody's name.
- */
-const RELAY_ID =
-  /(?<![\w@.=+-])(?=[\da-f-]*\d)(?=[\da-f-]*[a-f])[\da-f]{8,}(?:-[\da-f]{4,})*(?:-\d{6})?(?![\w@.=+-])|(?<=\bqueued as )(?=\d*[a-z])[\dB-DF-HJ-NP-TV-Zb-df-hj-np-tv-z]{10,20}(?![\w@.=+-])/i;
-
-function namesAny(id: string, names: readonly string[]): boolean {
-  const plain = id.toLowerCase();
-  const decoded = Buffer.from(plain.replaceAll("-", ""), "hex").toString("latin1").toLowerCase();
-  return names.some((name) => {
-    const local = name.slice(0, name.lastIndexOf("@")).toLowerCase();
-    return local !== "" && (plain.includes(local) || local.includes(plain) || decoded.includes(local));
-  });
-}
-
-/** The relay's own id of a message that it has taken; undefined when there is none that can name none of `addresses`. */
-export function relayIdOf(reply: string, addresses: readonly string[]): string | undefined {
-  const id = RELAY_ID.exec(reply)?.[0];
-  return id === undefined || namesAny(id, addresses) ? undefined : id;
 }
 
 /**

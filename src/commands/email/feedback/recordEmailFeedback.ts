@@ -5,6 +5,7 @@ import {
   type FeedbackSource,
   recordFeedback,
 } from "../../../domain/email/feedback/recordFeedback.ts";
+import { reasonToSuppress } from "../../../domain/email/feedback/suppressionRule.ts";
 import { redactRelayReply } from "../../../domain/email/redactRelayReply.ts";
 import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";
 import { definedMembers } from "../../../kernel/definedMembers.ts";
@@ -78,12 +79,11 @@ function feedbackOf(report: FeedbackReport, { domain, encrypt }: Known): Feedbac
   };
 }
 
-/** The suppression that follows: for what is the address's fault, and for complaints. */
-function suppressionOf(report: FeedbackReport, feedback: Feedback) {
-  if (report.kind === "complained") return { reason: "complaint" as const };
-  if (report.kind !== "bounced" || report.bounce.kind !== "hard" || feedback.kind !== "bounced") return null;
+/** What a suppression keeps of a bounce. */
+function bounceOf(feedback: Feedback) {
+  if (feedback.kind !== "bounced") return {};
   const { kind: _, reason: bounceReason, recipientDomain: __, ...reply } = feedback;
-  return { reason: "bounce" as const, bounceReason, ...reply };
+  return { bounceReason, ...reply };
 }
 
 /**
@@ -106,10 +106,11 @@ export async function recordEmailFeedback(
   const feedback = feedbackOf(report, facts);
   const first = recordFeedback(email, feedback, source);
   if (first.outcome !== "recorded") return first.outcome;
-  const suppression = suppressionOf(report, feedback);
+  const reason = reasonToSuppress(report);
   const { workspaceId, recipientHash } = email;
-  if (suppression !== null) {
-    const recipient = { workspaceId, recipientHash, address: facts.address, emailId: id, ...suppression };
+  if (reason !== null) {
+    const { address } = facts;
+    const recipient = { workspaceId, recipientHash, address, emailId: id, reason, ...bounceOf(feedback) };
     await suppressRecipient(context.store, recipient, { ...on, workspaceId });
   }
   return transact(context.store, emailAggregate.of(id), (state) => recordFeedback(state, feedback, source), {
