@@ -1,55 +1,19 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { markVerified, switchExistingSender } from "../../commands/sender/manageSender.ts";
-import { type SenderName, senderIdOf } from "../../commands/sender/senderId.ts";
+import { senderIdOf } from "../../commands/sender/senderId.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
-import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
-import { type Command, type Invocation, notFound, type Operand, UsageError } from "../program/command.ts";
+import { type Command, notFound } from "../program/command.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
-
-export const SENDER_OPERAND: Operand = {
-  name: "address-or-domain",
-  help: "billing@acme.example for one address, acme.example for every address at the domain",
-};
-
-export function senderNameOf({ operand }: Invocation): SenderName {
-  const text = operand(SENDER_OPERAND.name);
-  const domain = text.includes("@") ? null : parseDomain(text);
-  if (domain !== null) return { kind: "domain", domain };
-  const address = parseAddress(text);
-  if ("invalid" in address)
-    throw new UsageError(
-      text.includes("@")
-        ? `the address ${text} ${address.invalid}`
-        : `${text} is no address and no domain such as acme.example`,
-    );
-  return { kind: "address", address };
-}
-
-export const senderVerify = changeSenderCommand(
-  "verify",
-  "Mark a sender as verified, on your word",
-  "verified",
-  (deps, id, context) => markVerified(deps, id, "operator", context),
-);
-
-export const senderDisable = changeSenderCommand(
-  "disable",
-  "Let a sender send no more; its mail waits",
-  "disabled",
-  (deps, id, context) => switchExistingSender(deps, id, "disabled", context),
-);
-
-export const senderEnable = changeSenderCommand(
-  "enable",
-  "Let a sender that was disabled send again",
-  "enabled",
-  (deps, id, context) => switchExistingSender(deps, id, "enabled", context),
-);
+import { SENDER_OPERAND, senderNameOf } from "./senderOperand.ts";
 
 type SenderChange = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
 
 /** A command that changes a sender that is there. */
-function changeSenderCommand(verb: string, summary: string, done: string, change: SenderChange): Command {
+export function changeSenderCommand(
+  verb: string,
+  summary: string,
+  done: string,
+  change: SenderChange,
+): Command {
   return {
     name: `sender ${verb}`,
     operands: [SENDER_OPERAND],

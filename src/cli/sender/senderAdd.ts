@@ -10,7 +10,7 @@ import type { Command } from "../program/command.ts";
 import { nameArgument } from "../program/nameArgument.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
-import { SENDER_OPERAND, senderNameOf } from "./changeSenderCommand.ts";
+import { SENDER_OPERAND, senderNameOf } from "./senderOperand.ts";
 import { NAME_OPTION } from "./senderRename.ts";
 
 export const senderAdd: Command = {

@@ -3,7 +3,7 @@ import { senderIdOf } from "../../commands/sender/senderId.ts";
 import { type Command, notFound, type Option, UsageError } from "../program/command.ts";
 import { nameArgument } from "../program/nameArgument.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
-import { SENDER_OPERAND, senderNameOf } from "./changeSenderCommand.ts";
+import { SENDER_OPERAND, senderNameOf } from "./senderOperand.ts";
 
 export const NAME_OPTION: Option = {
   name: "name",

@@ -1,28 +1,15 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { pauseWorkspace, resumeWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound, type Operand } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
-export const WORKSPACE_ID: Operand = { name: "id", help: "id of the workspace: see `workspace list`" };
-
-export const workspacePause = switchSendingCommand(
-  "pause",
-  "Pause sending: new sends are refused, queued mail waits",
-  pauseWorkspace,
-);
-
-export const workspaceResume = switchSendingCommand(
-  "resume",
-  "Let a paused workspace send again",
-  resumeWorkspace,
-);
+const WORKSPACE_ID: Operand = { name: "id", help: "id of the workspace: see `workspace list`" };
 
 type Change = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
 
 /** A command that changes whether a workspace sends. */
-function switchSendingCommand(verb: string, summary: string, change: Change): Command {
+export function switchSendingCommand(verb: string, summary: string, change: Change): Command {
   return {
     name: `workspace ${verb}`,
     operands: [WORKSPACE_ID],

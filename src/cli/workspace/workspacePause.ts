@@ -1,0 +1,8 @@
+import { pauseWorkspace } from "../../commands/workspace/manageWorkspace.ts";
+import { switchSendingCommand } from "./switchSendingCommand.ts";
+
+export const workspacePause = switchSendingCommand(
+  "pause",
+  "Pause sending: new sends are refused, queued mail waits",
+  pauseWorkspace,
+);

@@ -1,0 +1,8 @@
+import { resumeWorkspace } from "../../commands/workspace/manageWorkspace.ts";
+import { switchSendingCommand } from "./switchSendingCommand.ts";
+
+export const workspaceResume = switchSendingCommand(
+  "resume",
+  "Let a paused workspace send again",
+  resumeWorkspace,
+);
