@@ -4,7 +4,7 @@ import { projections } from "../../../projections/index.ts";
 import { heldVerificationMails } from "../../../projections/senders.ts";
 import { heldWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
 import { resumeEmail } from "../../commands/email/resumeEmail.ts";
-import { resumeLog } from "../../commands/instance/freezeAndResume.ts";
+import { resumeDelivery } from "../../commands/instance/resumeDelivery.ts";
 import type { Restoration } from "../../domain/instance/state.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
@@ -80,7 +80,7 @@ async function release(open: OpenForCommand, models: Models): Promise<Released |
   const emails = heldEmails(messages);
   const webhookDeliveries = heldWebhooks(webhooks);
   const verificationMails = heldVerificationMails(senders);
-  const restored = await resumeLog(deps.store, systemCommandContext("cli"));
+  const restored = await resumeDelivery(deps.store, systemCommandContext("cli"));
   if (restored === null) return null;
   const all = emails.held + webhookDeliveries + verificationMails;
   const mayRepeat = restored.sealed ? emails.claimed : all;

@@ -1,4 +1,4 @@
-import { raiseLogFormat } from "../../domain/instance/raiseLogFormat.ts";
+import { raiseLogFormat } from "../../domain/instance/decisions.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { LOG_FORMAT, type LogFormat } from "../../kernel/event/logFormat.ts";
 import type { EventStore } from "../../ports/eventStore.ts";

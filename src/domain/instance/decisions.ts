@@ -47,3 +47,9 @@ export function resumeInstance(
   if (state === null || !state.isHeld) return { outcome: null, events: [] };
   return { outcome: state.restored, events: [{ type: "InstanceResumed", data: { at: rfc3339(now) } }] };
 }
+
+/** Says that events of this format are about to be written. A log that is at it already, or past it, stays as it is. */
+export function raiseLogFormat(state: InstanceState, format: number): Decision<null, InstanceEvent> {
+  const isRaised = state !== null && state.format < format;
+  return { outcome: null, events: isRaised ? [{ type: "LogFormatRaised", data: { format } }] : [] };
+}

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmail } from "../../../src/commands/email/readEmail.ts";
-import { resumeLog } from "../../../src/commands/instance/freezeAndResume.ts";
+import { resumeDelivery } from "../../../src/commands/instance/resumeDelivery.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { EVENT_ERASED, isLogEvent } from "../../../src/kernel/event/storeLocalEvents.ts";
 import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
@@ -168,7 +168,7 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
   test(
     "has the same rows in every read model, once it goes on",
     async () => {
-      for (const { log } of [server, back]) await resumeLog(log.store, systemCommandContext("test"));
+      for (const { log } of [server, back]) await resumeDelivery(log.store, systemCommandContext("test"));
       for (const { log } of [source, server, back]) models.push(await buildReadModels(log.store));
       const [here, there, again] = models as [BuiltReadModels, BuiltReadModels, BuiltReadModels];
       const { differences, rows } = compareReadModels(here, there);

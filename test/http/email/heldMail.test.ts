@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { askRunningService } from "../../../src/cli/service/askRunningService.ts";
 import { instanceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import { freezeLog, resumeLog } from "../../../src/commands/instance/freezeAndResume.ts";
+import { freezeLog } from "../../../src/commands/instance/freezeLog.ts";
+import { resumeDelivery } from "../../../src/commands/instance/resumeDelivery.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { restoreInstance } from "../../../src/domain/instance/decisions.ts";
@@ -78,7 +79,7 @@ describe("mail that is held since its log was restored", () => {
     const sent = await readdir(outbox);
     expect(sent.sort()).toEqual([`${model.id}.eml`, `${fresh.json.id}.eml`].sort());
     expect(await heldCheck()).toMatchObject({ status: "failed" });
-    await resumeLog(service.log.store, systemCommandContext("test"));
+    await resumeDelivery(service.log.store, systemCommandContext("test"));
     expect(await heldCheck()).toBeUndefined();
     await until(async () => (await statusOf(young)) === "sent", "what was held to be sent");
     await until(async () => (await statusOf(old)) === "failed", "what was too old already to end");

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { instanceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import { freezeLog, resumeLog, unfreezeLog } from "../../../src/commands/instance/freezeAndResume.ts";
+import { freezeLog, unfreezeLog } from "../../../src/commands/instance/freezeLog.ts";
 import { instanceStatusCache } from "../../../src/commands/instance/instanceStatusCache.ts";
+import { resumeDelivery } from "../../../src/commands/instance/resumeDelivery.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { restoreInstance } from "../../../src/domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
@@ -66,6 +67,6 @@ test("nothing leaves after a restoration before the read model knows what is hel
   await asked.ask();
   expect(asked.downtimes).toEqual([{ from: 0, to: null }]);
   // What is held is a matter of rows from then on, and so is that it is not.
-  await resumeLog(store, context);
+  await resumeDelivery(store, context);
   expect(await asking(store, before).ask()).toBe(true);
 });
