@@ -1,15 +1,12 @@
 import type { Logger } from "pino";
 import { threadedMailParser } from "../adapters/postalMime/threadedMailParser.ts";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
-import { BODY_BYTES_MAX } from "../http/body/bodyLimits.ts";
 import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
+import { MAIL_BYTES_MAX, RECIPIENTS_MAX } from "../smtp/submissionLimits.ts";
 import { type SubmissionOptions, submissionSession } from "../smtp/submissionSession.ts";
 import type { Config } from "./config/config.ts";
 import { smtpName } from "./smtpName.ts";
 import { submissionListenError } from "./startupErrors.ts";
-
-/** Further recipients of a mail are refused for now, to come with another one, as RFC 5321 §4.5.3.1.10 has it. */
-const RECIPIENTS_MAX = 100;
 
 /** Where mail is taken over SMTP, once it is answered. */
 export interface OpenSubmission {
@@ -30,7 +27,7 @@ export async function openSubmission(
   const port = await openSubmissionServer<Principal>({
     ...config,
     name: smtpName(baseUrl),
-    contentBytesMax: BODY_BYTES_MAX,
+    contentBytesMax: MAIL_BYTES_MAX,
     recipientsMax: RECIPIENTS_MAX,
     onError: ({ message }) => logger.debug({ reason: message }, "a connection for submission failed"),
   }).catch((error: unknown) => {

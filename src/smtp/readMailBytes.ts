@@ -1,13 +1,13 @@
 import type { IncomingBody } from "../http/body/bodyAdmission.ts";
-import { BODY_BYTES_MAX } from "../http/body/bodyLimits.ts";
 import { Problem } from "../http/server/problem.ts";
 import { grouped } from "../kernel/text/readableNumbers.ts";
+import { MAIL_BYTES_MAX } from "./submissionLimits.ts";
 
 const CR = 0x0d;
 const LF = 0x0a;
 
 /** What is read and thrown away of a mail that is too large, in bytes: most clients then get to read the reply. */
-const DISCARDED_BYTES_MAX = BODY_BYTES_MAX;
+const DISCARDED_BYTES_MAX = MAIL_BYTES_MAX;
 
 /** What came of a mail's content. `cut`: its client was not waited for any longer. */
 export type ReadMailBytes =
@@ -26,8 +26,8 @@ export async function readMailBytes(
     const { done, value } = await body.next(iterator.next());
     if (done) break;
     bytes += value.byteLength;
-    if (bytes > BODY_BYTES_MAX + DISCARDED_BYTES_MAX) return { kind: "tooLarge", isCut: true };
-    if (bytes <= BODY_BYTES_MAX) {
+    if (bytes > MAIL_BYTES_MAX + DISCARDED_BYTES_MAX) return { kind: "tooLarge", isCut: true };
+    if (bytes <= MAIL_BYTES_MAX) {
       body.admit(value.byteLength);
       parts.push(value);
     } else {
@@ -35,13 +35,13 @@ export async function readMailBytes(
       body.pass(value.byteLength);
     }
   }
-  if (bytes > BODY_BYTES_MAX) return { kind: "tooLarge", isCut: false };
+  if (bytes > MAIL_BYTES_MAX) return { kind: "tooLarge", isCut: false };
   return { kind: "content", bytes: Buffer.concat(parts) };
 }
 
 /** The refusal of a mail over the bound. */
 export function contentTooLarge(): Problem {
-  const detail = `the mail is over ${grouped(BODY_BYTES_MAX)} bytes`;
+  const detail = `the mail is over ${grouped(MAIL_BYTES_MAX)} bytes`;
   return new Problem("PAYLOAD_TOO_LARGE", { detail });
 }
 

@@ -17,8 +17,9 @@ import {
   requestContextOf,
   type ServerContext,
 } from "./requestContext.ts";
+import { checkFraming } from "./requestFraming.ts";
 import { type RequestLog, requestLine } from "./requestLog.ts";
-import { checkFraming, hasReadablePath, pathOf, routable } from "./requestTarget.ts";
+import { hasReadablePath, pathOf, routable } from "./requestTarget.ts";
 import { methodsOf, nearestPath } from "./routeMatching.ts";
 import { routes } from "./routes.ts";
 
