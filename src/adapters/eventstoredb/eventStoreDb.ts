@@ -20,8 +20,9 @@ import { UnreadConflicts } from "./append/unreadConflicts.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
 import { foreignStreamSettings } from "./foreignStreamSettings.ts";
-import { followLog, readLog } from "./read/logReads.ts";
+import { catchUpSubscription } from "./read/catchUpSubscription.ts";
 import { readHead } from "./read/readHead.ts";
+import { readLog } from "./read/readLog.ts";
 import { readForwards, readNewest } from "./read/streamReads.ts";
 import { scavenge } from "./scavenge.ts";
 import { readTruncations, truncate } from "./truncate.ts";
@@ -95,7 +96,7 @@ class EventStoreDb implements EventStore {
   async *subscribe(from: Position, filter: LogFilter, signal: AbortSignal): AsyncGenerator<LogBatch> {
     this.requireOpen();
     const reading = { from, filter, signal: AbortSignal.any([signal, this.closing.signal]) };
-    yield* followLog(this.connection.reads, reading, this.timeoutMs);
+    yield* catchUpSubscription(this.connection.reads, reading, this.timeoutMs);
   }
 
   head(options?: CallOptions): Promise<Position> {

@@ -5,8 +5,8 @@ import type { Position, PurgeReport } from "../../ports/eventStore.ts";
 import { type AdminHttpApi, type AdminHttpResponse, adminHttpApi } from "./adminHttpApi.ts";
 import { unavailable } from "./clientErrors.ts";
 import { backoffMs, type Deadline, leftMs } from "./deadline.ts";
-import { readLog } from "./read/logReads.ts";
 import { readHeadOnce } from "./read/readHead.ts";
+import { readLog } from "./read/readLog.ts";
 
 /** How long to leave a server alone that is at a scavenge. */
 const POLL_INTERVAL_MS = 250;

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { realpath, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { copyContentTree, copyDurably, digestFile } from "../../adapters/directory/copyContentTree.ts";
+import { copyContentTree } from "../../adapters/directory/copyContentTree.ts";
+import { copyDurably, digestFile } from "../../adapters/directory/copyFile.ts";
 import { syncFolder } from "../../adapters/directory/durableFile.ts";
 import { vacuumCopy } from "../../adapters/sqlite/vacuumCopy.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type CopiedFile, copyBelow, copyDurably } from "../../adapters/directory/copyContentTree.ts";
+import { type CopiedFile, copyBelow, copyDurably } from "../../adapters/directory/copyFile.ts";
 import { syncFolder } from "../../adapters/directory/durableFile.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts";

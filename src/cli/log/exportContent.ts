@@ -7,13 +7,13 @@ import { filesText } from "../output/filesText.ts";
 import { progressBar } from "../output/progressBar.ts";
 
 /** What was copied. */
-export interface CopiedContent {
+export interface ExportedContent {
   readonly files: number;
   readonly bytes: number;
 }
 
 /** Copies the content directory to one that is not there yet: it has its name once all is in it. */
-export async function copyContentFiles({ contentUrl }: Config, target: string): Promise<CopiedContent> {
+export async function exportContent({ contentUrl }: Config, target: string): Promise<ExportedContent> {
   const partial = `${target}.partial`;
   const bar = progressBar("content");
   let [files, bytes] = [0, 0];

@@ -16,12 +16,12 @@ import type { Position } from "../../ports/eventStore.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import { logReadFraction } from "../../service/logReadFraction.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type CopiedContent, copyContentFiles } from "../backup/copyContentFiles.ts";
 import { filesText } from "../output/filesText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { requireDirectoryOf } from "../output/requireDirectoryOf.ts";
 import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
+import { type ExportedContent, exportContent } from "./exportContent.ts";
 import { freezeAndSettle } from "./freezeAndSettle.ts";
 
 const STDOUT = "-";
@@ -32,7 +32,7 @@ interface Written extends ExportEnd {
 }
 
 interface Exported extends Written {
-  readonly content: CopiedContent | null;
+  readonly content: ExportedContent | null;
   /** Services that were waited for to no avail. */
   readonly silent: readonly string[];
 }
@@ -142,7 +142,7 @@ export const logExport: Command = {
         const isFreezing = invocation.option("freeze") !== undefined;
         const silent = isFreezing ? await freezeAndSettle(open, config, lock !== null) : [];
         const written = await writeOut(open, out);
-        const content = contentDir === undefined ? null : await copyContentFiles(config, contentDir);
+        const content = contentDir === undefined ? null : await exportContent(config, contentDir);
         report(invocation, out, { ...written, content, silent });
         return 0;
       });

@@ -1,0 +1,72 @@
+import { type FileHandle, mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { isMissing, openRegular, syncFolder } from "./durableFile.ts";
+
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
+const CHUNK_BYTES = 1_048_576;
+
+/** A file of a copy. `path` is below its root, with `/`. */
+export interface CopiedFile {
+  readonly path: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+type Digest = Pick<CopiedFile, "bytes" | "sha256">;
+
+/** The lower-case hex SHA-256 of a regular file and its length, read piece by piece; `copy` gets each of them. */
+export async function digestFile(path: string, copy?: FileHandle): Promise<Digest> {
+  const hasher = new Bun.CryptoHasher("sha256");
+  const file = await openRegular(path);
+  let bytes = 0;
+  try {
+    const chunk = Buffer.alloc(Math.min(CHUNK_BYTES, (await file.stat()).size + 1));
+    for (;;) {
+      const { bytesRead } = await file.read(chunk, 0, chunk.length, null);
+      if (bytesRead === 0) return { bytes, sha256: hasher.digest("hex") };
+      const piece = chunk.subarray(0, bytesRead);
+      hasher.update(piece);
+      await copy?.writeFile(piece);
+      bytes += bytesRead;
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Copies one regular file durably under a temporary name first; null when there is none. What is copied is what is
+ * digested.
+ */
+export async function copyDurably(from: string, to: string): Promise<Digest | null> {
+  await mkdir(dirname(to), { recursive: true, mode: FOLDER_MODE });
+  const partial = `${to}.partial`;
+  try {
+    await rm(partial, { force: true });
+    const file = await open(partial, "wx", FILE_MODE);
+    const digest = await copyInto(from, file).finally(() => file.close());
+    await rename(partial, to);
+    return digest;
+  } catch (error) {
+    if (isMissing(error) && (await stat(from).catch(() => null)) === null) return null;
+    throw error;
+  } finally {
+    await rm(partial, { force: true });
+  }
+}
+
+async function copyInto(from: string, file: FileHandle): Promise<Digest> {
+  const digest = await digestFile(from, file);
+  await file.sync();
+  return digest;
+}
+
+/** Copies the file at a path below one root to the same path below another, durably; null when there is none. */
+export async function copyBelow(root: string, target: string, path: string): Promise<CopiedFile | null> {
+  const copied = await copyDurably(join(root, path), join(target, path));
+  if (copied === null) return null;
+  for (let folder = dirname(path); folder !== "."; folder = dirname(folder))
+    await syncFolder(join(target, folder));
+  return { path, ...copied };
+}

@@ -1,0 +1,100 @@
+import type { EventStoreDBClient } from "@eventstore/db-client";
+import { sleep } from "../../../kernel/sleep.ts";
+import type { LogBatch } from "../../../ports/eventStore.ts";
+import { isTransient, unavailable } from "../clientErrors.ts";
+import { AttemptTimedOutError } from "../deadline.ts";
+import { LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
+import { readHeadOnce } from "./readHead.ts";
+import { batchesOf, catchUpOptions, type LogReading } from "./readLog.ts";
+
+/** At the head a notice for every record would double what the server has to send. */
+const LIVE_WINDOW = 32;
+/** So much silence at the head makes us look whether it has moved on without anything that matched, in ms. */
+const QUIET_MS = 250;
+/** The pauses between two subscriptions, in ms. */
+const RESUBSCRIBE_MS_MIN = 50;
+const RESUBSCRIBE_MS_MAX = 2_000;
+
+/**
+ * The log without end. The vendor's subscription dies with its server and never resumes, so we supervise:
+ * a new one starts after the last batch that was yielded, for as long as the reader wants. Throws
+ * `unavailable` only for what no waiting will mend.
+ */
+export async function* catchUpSubscription(
+  client: EventStoreDBClient,
+  reading: LogReading,
+  idleMs: number,
+): AsyncGenerator<LogBatch> {
+  const { signal } = reading;
+  let last: LogBatch = { events: [], position: reading.from, caughtUp: false };
+  let waitMs = RESUBSCRIBE_MS_MIN;
+  while (!signal.aborted) {
+    try {
+      for await (const batch of catchUpThenFollow(client, { ...reading, from: last.position }, idleMs)) {
+        waitMs = RESUBSCRIBE_MS_MIN;
+        const hasProgressed = isNews(batch, last);
+        last = batch;
+        if (hasProgressed) yield batch;
+      }
+    } catch (error) {
+      if (!signal.aborted && !isTransient(error)) throw unavailable("cannot follow the log", error);
+    }
+    await sleep(waitMs, signal);
+    waitMs = Math.min(RESUBSCRIBE_MS_MAX, waitMs * 2);
+  }
+}
+
+function isNews(batch: LogBatch, last: LogBatch): boolean {
+  return batch.events.length > 0 || batch.position > last.position || (batch.caughtUp && !last.caughtUp);
+}
+
+/** First in large pages, to where the server says that we have caught up, then record by record. */
+async function* catchUpThenFollow(
+  client: EventStoreDBClient,
+  reading: LogReading,
+  idleMs: number,
+): AsyncGenerator<LogBatch> {
+  let { from } = reading;
+  const head = await readHeadOnce(client, idleMs);
+  for await (const batch of batchesOf(client, catchUpOptions(reading, head), () => idleMs)) {
+    from = batch.position;
+    yield batch;
+    if (batch.caughtUp) break;
+  }
+  yield* liveBatches(client, { ...reading, from, searchWindow: LIVE_WINDOW }, idleMs);
+}
+
+/**
+ * At the head. Ends when it is quiet and the head lies past the last position that the server has reported, because
+ * nothing there matched: whoever catches up anew reaches it.
+ */
+async function* liveBatches(
+  client: EventStoreDBClient,
+  options: LogSubscriptionOptions,
+  idleMs: number,
+): AsyncGenerator<LogBatch> {
+  const source = new LogSubscription(client, options);
+  let { from: position } = options;
+  try {
+    for (;;) {
+      const batch = await nextOrQuiet(source);
+      if (batch === null) {
+        if ((await readHeadOnce(client, idleMs)) > position) return;
+      } else {
+        position = batch.position;
+        yield batch;
+      }
+    }
+  } finally {
+    source.close();
+  }
+}
+
+async function nextOrQuiet(source: LogSubscription): Promise<LogBatch | null> {
+  try {
+    return await source.next(QUIET_MS);
+  } catch (error) {
+    if (error instanceof AttemptTimedOutError) return null;
+    throw error;
+  }
+}
