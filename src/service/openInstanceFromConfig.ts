@@ -11,7 +11,7 @@ import type { EventStore } from "../ports/eventStore.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { parseMasterKey } from "./config/masterKeyConfig.ts";
-import { contentError, storeError } from "./startupErrors.ts";
+import { contentError, fileError, storeError } from "./startupErrors.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
 
 /** What a log is opened for. */
@@ -32,9 +32,12 @@ export async function openInstanceFromConfig(
     throw storeError(config, error);
   });
   const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir, store));
-  const contentStoreId = await content.identity().catch((error: unknown) => {
-    throw contentError(config, error);
-  });
+  // Both, because either can be out of reach by itself.
+  const [contentStoreId] = await Promise.all([content.identity(), content.claimedBy()]).catch(
+    (error: unknown) => {
+      throw contentError(config, error);
+    },
+  );
   const claims = { masterKey, masterKeyPrevious: config.masterKeyPrevious, contentStoreId };
   await requireUnboundContentStore(store, content);
   const opened = await openInstance(store, claims, systemCommandContext("system"));
@@ -50,7 +53,10 @@ async function ownMasterKey(dataDir: string, store: EventStore): Promise<Uint8Ar
     throw new ConfigError([`${path} is missing: put the log's own there, or set MASTER_KEY to it`]);
   }
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const text = await readOrCreate(path, () => crypto.getRandomValues(new Uint8Array(32)).toBase64());
+  const create = () => crypto.getRandomValues(new Uint8Array(32)).toBase64();
+  const text = await readOrCreate(path, create).catch((error: unknown) => {
+    throw fileError(path, error);
+  });
   const key = parseMasterKey(text);
   if (key === null)
     throw new ConfigError([`${path} does not hold 32 bytes in base64: restore it from a backup`]);

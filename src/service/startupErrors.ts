@@ -9,13 +9,14 @@ import type { MetricsConfig } from "./metrics/metricsConfig.ts";
 
 /** What the operating system says, for somebody who reads it for the first time. */
 const SYSTEM_FAULTS: Readonly<Record<string, string>> = {
-  EACCES: "this user may not write there",
-  EPERM: "this user may not write there",
+  EACCES: "this user may not read or write there",
+  EPERM: "this user may not read or write there",
   EROFS: "the file system is read-only",
   ENOSPC: "the disk is full",
   EDQUOT: "the disk quota is used up",
   ENOENT: "it is not there and cannot be made",
   EEXIST: "there is a file of that name",
+  EISDIR: "there is a directory of that name",
   ENOTDIR: "there is a file of that name, or on the way to it",
 };
 
@@ -40,11 +41,20 @@ export function directoryError(variable: string, directory: string, error: unkno
   ]);
 }
 
+/** Why a file of ours cannot be read; an error that is no matter of the file is given back as it is. */
+export function fileError(path: string, error: unknown): unknown {
+  const code = systemCode(error);
+  if (code === null || SYSTEM_FAULTS[code] === undefined) return error;
+  return new ConfigError([`${path} cannot be used: ${fileFaultOf(error)}`]);
+}
+
 /** Why a place that somebody has named cannot be written to; null for an error that is no matter of the place. */
 export function placeFault(error: unknown): string | null {
   const code = systemCode(error);
   if (code === null || SYSTEM_FAULTS[code] === undefined) return null;
-  const { path, syscall } = error as NodeJS.ErrnoException;
+  const { path: from, dest, syscall } = error as NodeJS.ErrnoException & { readonly dest?: string };
+  // What is renamed has a name of its own; that of the place tells people more.
+  const path = dest ?? from;
   // That something is not there may be a fault of ours, unless a directory was to be made.
   if (code === "ENOENT" && syscall !== "mkdir") return null;
   return path === undefined ? fileFaultOf(error) : `${path} cannot be used: ${fileFaultOf(error)}`;

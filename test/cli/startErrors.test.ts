@@ -25,6 +25,9 @@ interface Case {
   readonly status?: number;
 }
 
+/** Files of the data directory that a start reads or writes, each of which may turn out to be a directory. */
+const OWN_FILES = ["master.key", "service.id", "service.json"];
+
 /** Takes the lock as somebody whom the rights of a directory bind, and prints the error. */
 const LOCK_AS_ORDINARY_USER = `
   const { lockDirectory } = await import(${JSON.stringify(join(ROOT, "src/adapters/sqlite/directoryLock.ts"))});
@@ -39,6 +42,8 @@ describe("a service that cannot start", () => {
     directory = await mkdtemp(join(tmpdir(), "postledger-test-"));
     await writeFile(join(directory, "file"), "");
     await mkdir(join(directory, "torn", "lock.db"), { recursive: true });
+    for (const name of OWN_FILES) await mkdir(join(directory, `dir-${name}`, name), { recursive: true });
+    await mkdir(join(directory, "dir-log", "content", "log"), { recursive: true });
   });
   afterAll(() => rm(directory, { recursive: true }));
 
@@ -54,6 +59,20 @@ describe("a service that cannot start", () => {
     "DATA_DIR in which no file can be opened": () => ({
       env: { DATA_DIR: join(directory, "torn") },
       says: [/DATA_DIR \S+\/torn /, /unable to open/],
+    }),
+    ...Object.fromEntries(
+      OWN_FILES.map((name) => [
+        `DATA_DIR whose ${name} is a directory`,
+        (): Case => ({
+          status: name === "master.key" ? 2 : 1,
+          env: { DATA_DIR: join(directory, `dir-${name}`) },
+          says: [new RegExp(`/dir-${name}/${name} cannot be used: there is a directory of that name`)],
+        }),
+      ]),
+    ),
+    "CONTENT_URL in which a file is a directory": () => ({
+      env: { DATA_DIR: join(directory, "dir-log") },
+      says: [/CONTENT_URL \S+\/dir-log\/content cannot be used: there is a directory of that name/],
     }),
     "HOST of another machine": () => ({
       env: { HOST: "192.0.2.1", SMTP_URL: "outbox:" },
@@ -177,7 +196,7 @@ describe("a service that cannot start", () => {
     const child = Bun.spawn([process.execPath, "-e", LOCK_AS_ORDINARY_USER, closed], { stdout: "pipe" });
     const error = JSON.parse(await new Response(child.stdout).text());
     expect(directoryError("DATA_DIR", closed, error).message).toContain(
-      `DATA_DIR ${closed} cannot be used: this user may not write there (EACCES)`,
+      `DATA_DIR ${closed} cannot be used: this user may not read or write there (EACCES)`,
     );
   });
 
