@@ -3,7 +3,6 @@ import fc from "fast-check";
 import { attachments, endedUploads, listAttachments, pendingUploads } from "../../projections/attachments.ts";
 import { attachmentUse, messagesWithOldFiles } from "../../projections/attachmentUse.ts";
 import type { Projection } from "../../projections/projection.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
 import { attachmentDecider, isRejectedOrExpired } from "../../src/domain/attachment/state.ts";
 import { canLoseAttachments, expireAttachments } from "../../src/domain/email/contentRemoval.ts";
@@ -13,15 +12,14 @@ import { type EmailState, emailDecider } from "../../src/domain/email/state.ts";
 import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generations/createTables.ts";
 import { ACCEPTED_AT, acceptance, play, stepsArbitrary } from "../support/emailHistories.ts";
+import { emptyReadModel } from "../support/emptyReadModel.ts";
 
 const UNTIL = ACCEPTED_AT + 24 * HOUR_MS;
 
 let db: ReadDatabaseFile;
 const openFor = (projection: Projection) => () => {
-  db = sqliteReadDatabases.open(":memory:", "build");
-  createTables(db, projection, "log");
+  db = emptyReadModel(projection);
 };
 afterEach(() => db.close());
 

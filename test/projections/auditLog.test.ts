@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { auditLog } from "../../projections/auditLog/auditLog.ts";
 import { type AuditRow, listAuditLog } from "../../projections/auditLog/queries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generations/createTables.ts";
 import { readCorpus, storedOf } from "../events/goldenEvents.ts";
+import { emptyReadModel } from "../support/emptyReadModel.ts";
 
 const START = Date.parse("2030-01-01T12:00:00Z");
 
@@ -17,9 +16,8 @@ type Told = Pick<ProjectedEvent, "type" | "stream" | "data"> & {
 
 /** The rows of a log that tells these, one a second. */
 function withRows(events: readonly Told[], check: (db: ReadDatabaseFile) => void): void {
-  const db = sqliteReadDatabases.open(":memory:", "build");
+  const db = emptyReadModel(auditLog);
   try {
-    createTables(db, auditLog, "log");
     events.forEach(({ actor = "cli", revision = 0, id, ...event }, second) => {
       const metadata = { at: rfc3339(START + second * 1_000), actor, correlationId: `request-${second}` };
       auditLog.apply({ id: id ?? `event-${second}`, revision, metadata, ...event }, db);

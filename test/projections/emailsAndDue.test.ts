@@ -20,7 +20,6 @@ import {
   webhookEndpoints,
   webhooksRevision,
 } from "../../projections/webhookEndpoints.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import {
@@ -41,7 +40,6 @@ import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { type EpochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabaseFile, SqlRow } from "../../src/ports/readDatabase.ts";
 import { FairMailQueue } from "../../src/reactors/email/fairMailQueue.ts";
-import { createTables } from "../../src/readModels/generations/createTables.ts";
 import {
   ACCEPTED_AT,
   type Accepting,
@@ -52,6 +50,7 @@ import {
   tellings,
   withTold,
 } from "../support/emailHistories.ts";
+import { emptyReadModel } from "../support/emptyReadModel.ts";
 
 const RUNS = { numRuns: 60 };
 
@@ -80,8 +79,7 @@ function projected({ stream, revision, at, event }: Logged): ProjectedEvent {
 /** Applies a log to every read model there is, each on its own database; `check` looks at them. */
 function project(log: readonly Logged[], check: (db: Record<string, ReadDatabaseFile>) => void): void {
   const databases = projections.map((projection) => {
-    const db = sqliteReadDatabases.open(":memory:", "build");
-    createTables(db, projection, "log");
+    const db = emptyReadModel(projection);
     for (const logged of log) {
       if (projection.events.includes(logged.event.type)) projection.apply(projected(logged), db);
     }

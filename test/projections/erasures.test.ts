@@ -5,7 +5,6 @@ import { emailsToRecipient, oldContent, workspacesRetaining } from "../../projec
 import { listErasures, openErasures } from "../../projections/erasures.ts";
 import { projections } from "../../projections/index.ts";
 import type { Projection } from "../../projections/projection.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { suppressionAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonsSuppression.ts";
 import { toNewEvents, transact } from "../../src/commands/transact.ts";
@@ -14,7 +13,7 @@ import type { WorkspaceCommandContext } from "../../src/kernel/event/commandCont
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { type EventStore, LOG_START, type RecordedEvent } from "../../src/ports/eventStore.ts";
 import type { ReadDatabaseFile, SqlRow } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generations/createTables.ts";
+import { emptyReadModel } from "../support/emptyReadModel.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 
 const WORKSPACE = "w1";
@@ -30,8 +29,7 @@ async function allOf(store: EventStore): Promise<readonly RecordedEvent[]> {
 }
 
 function built(projection: Projection, events: readonly RecordedEvent[]): ReadDatabaseFile {
-  const db = sqliteReadDatabases.open(":memory:", "build");
-  createTables(db, projection, "log");
+  const db = emptyReadModel(projection);
   for (const event of events) if (projection.events.includes(event.type)) projection.apply(event, db);
   return db;
 }

@@ -9,11 +9,10 @@ import {
   readyWebhooks,
 } from "../../projections/webhookDeliveries/queries.ts";
 import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generations/createTables.ts";
+import { emptyReadModel } from "../support/emptyReadModel.ts";
 
 const START = Date.parse("2030-01-01T00:00:00Z");
 const LATER = START + 1_000_000_000;
@@ -21,11 +20,11 @@ const AT = rfc3339(START);
 
 /** A read model that is told one event after another. */
 class Model {
-  readonly db: ReadDatabaseFile = sqliteReadDatabases.open(":memory:", "build");
+  readonly db: ReadDatabaseFile;
   private readonly revisions = new Map<string, number>();
 
   constructor(private readonly projection: Projection) {
-    createTables(this.db, projection, "log");
+    this.db = emptyReadModel(projection);
   }
 
   tell(stream: string, type: string, data: object = {}): string {

@@ -13,11 +13,10 @@ import { listTemplates, templates } from "../../projections/templates.ts";
 import { listWebhookDeliveries } from "../../projections/webhookDeliveries/queries.ts";
 import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
 import { listWebhookEndpoints, webhookEndpoints } from "../../projections/webhookEndpoints.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { ACCEPTANCE_REVISION } from "../../src/domain/email/events.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generations/createTables.ts";
+import { emptyReadModel } from "../support/emptyReadModel.ts";
 
 const START = Date.parse("2030-01-01T12:00:00Z");
 const ENDPOINT = "99999999-9999-4999-8999-999999999999";
@@ -185,9 +184,8 @@ const items = fc
   });
 
 function withRows(list: ListCase, made: readonly Item[], check: (db: ReadDatabaseFile) => void): void {
-  const db = sqliteReadDatabases.open(":memory:", "build");
+  const db = emptyReadModel(list.projection);
   try {
-    createTables(db, list.projection, "log");
     for (const event of list.given ?? []) tell(db, list, event, rfc3339(START));
     for (const item of made) tell(db, list, list.made(item), item.at);
     check(db);

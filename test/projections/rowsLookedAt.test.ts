@@ -7,10 +7,9 @@ import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, suppressions } from "../../projections/suppressions.ts";
 import { failedWebhooks, listWebhookDeliveries } from "../../projections/webhookDeliveries/queries.ts";
 import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, ReadDatabaseFile, SqlValue } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generations/createTables.ts";
+import { emptyReadModel } from "../support/emptyReadModel.ts";
 
 /** More than one query looks at, and not a multiple of it. */
 const ROWS = 2 * ROWS_SCANNED_MAX + 300;
@@ -18,9 +17,8 @@ const START = Date.parse("2030-01-01T12:00:00Z");
 const LIMIT = 25;
 
 function withTables(projection: Projection, check: (db: ReadDatabaseFile) => void): void {
-  const db = sqliteReadDatabases.open(":memory:", "build");
+  const db = emptyReadModel(projection);
   try {
-    createTables(db, projection, "log");
     check(db);
   } finally {
     db.close();

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { overdueReservations, storageReservations } from "../../projections/storageReservations.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { type StorageEvent, storageStream } from "../../src/domain/storage/events.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
-import { createTables } from "../../src/readModels/generations/createTables.ts";
+import { emptyReadModel } from "../support/emptyReadModel.ts";
 
 const NOW = Date.parse("2030-01-01T00:00:00Z");
 const reserved = (holder: string, bytes: number, at = NOW): StorageEvent => ({
@@ -13,8 +12,7 @@ const reserved = (holder: string, bytes: number, at = NOW): StorageEvent => ({
 
 /** The rows after these events of one workspace's stream, null for those that can't be read any more, and who is overdue at `NOW`. */
 function project(events: readonly (StorageEvent | null)[]) {
-  const db = sqliteReadDatabases.open(":memory:", "build");
-  createTables(db, storageReservations, "log");
+  const db = emptyReadModel(storageReservations);
   events.forEach((event, revision) => {
     if (event === null) return;
     const { type, data } = event;

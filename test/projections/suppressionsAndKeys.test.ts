@@ -5,7 +5,6 @@ import { emails } from "../../projections/emails/emails.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, type SuppressionRow, suppressions } from "../../projections/suppressions.ts";
 import { emailsOfDay } from "../../projections/usage/queries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { issueApiKey, revokeApiKey } from "../../src/domain/apiKey/decisions.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
 import { type ApiKey, type ApiKeyState, apiKeyDecider, isUsable } from "../../src/domain/apiKey/state.ts";
@@ -16,7 +15,7 @@ import { type SuppressionState, suppressionDecider } from "../../src/domain/supp
 import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generations/createTables.ts";
+import { emptyReadModel } from "../support/emptyReadModel.ts";
 
 const RUNS = { numRuns: 100 };
 const START = Date.parse("2030-01-01T20:00:00Z");
@@ -44,9 +43,8 @@ class Log {
 }
 
 function projected(projection: Projection, log: Log, check: (db: ReadDatabaseFile) => void): void {
-  const db = sqliteReadDatabases.open(":memory:", "build");
+  const db = emptyReadModel(projection);
   try {
-    createTables(db, projection, "log");
     for (const event of log.events) if (projection.events.includes(event.type)) projection.apply(event, db);
     check(db);
   } finally {

@@ -10,10 +10,9 @@ import {
 } from "../../projections/emails/queries.ts";
 import type { KeysetCursor } from "../../projections/keysetList.ts";
 import { emailsOfDay } from "../../projections/usage/queries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generations/createTables.ts";
+import { emptyReadModel } from "../support/emptyReadModel.ts";
 
 const START = Date.parse("2030-01-01T00:00:00Z");
 const AT = rfc3339(START);
@@ -25,8 +24,7 @@ const ACCEPTED = {
 
 /** A read model that was told of live mail, of mail to the simulator, and of test mail, all of one moment. */
 function built(): ReadDatabaseFile {
-  const db = sqliteReadDatabases.open(":memory:", "build");
-  createTables(db, emails, "log");
+  const db = emptyReadModel(emails);
   const kinds = { live: {}, simulated: { simulated: true }, test: { simulated: true, test: true } };
   for (const [id, marks] of Object.entries(kinds)) {
     const told = { stream: `email-${id}`, revision: 1, id: crypto.randomUUID(), metadata: { at: AT } };

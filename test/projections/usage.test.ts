@@ -15,13 +15,11 @@ import {
 } from "../../projections/usage/queries.ts";
 import { ENDINGS, FEEDBACK_STATUSES } from "../../projections/usage/tables.ts";
 import type { SteppedRead, UsageCursor, UsagePage } from "../../projections/usage/usageBuckets.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { emailDecider, isTerminal } from "../../src/domain/email/state.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generations/createTables.ts";
 import {
   ACCEPTED_AT,
   type Accepting,
@@ -30,6 +28,7 @@ import {
   tellings,
   withTold,
 } from "../support/emailHistories.ts";
+import { emptyReadModel } from "../support/emptyReadModel.ts";
 
 const RUNS = { numRuns: 60 };
 
@@ -78,9 +77,8 @@ function placed(event: EmailEvent, recipientDomain: string | undefined): EmailEv
 
 /** Applies the messages' events in the order of their times. */
 function withRows(messages: readonly Told[], check: (db: ReadDatabaseFile) => void): void {
-  const db = sqliteReadDatabases.open(":memory:", "build");
+  const db = emptyReadModel(emails);
   try {
-    createTables(db, emails, "log");
     const log = messages.flatMap(({ id, events }) =>
       events.map(({ at, event }, revision) => ({ stream: `email-${id}`, at, revision, ...event })),
     );

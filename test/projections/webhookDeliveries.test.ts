@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import {
   deleteEndpoint,
   disableEndpoint,
@@ -16,7 +15,7 @@ import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { DAY_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generations/createTables.ts";
+import { emptyReadModel } from "../support/emptyReadModel.ts";
 
 const RUNS = { numRuns: 200 };
 const START = Date.parse("2030-01-01T00:00:00Z");
@@ -136,8 +135,7 @@ function take(story: Story, [workspace, index, what]: Step): void {
 }
 
 function deliveriesOf(events: readonly ProjectedEvent[]) {
-  const db = sqliteReadDatabases.open(":memory:", "build");
-  createTables(db, webhookDeliveries, "log");
+  const db = emptyReadModel(webhookDeliveries);
   for (const event of events) {
     if (webhookDeliveries.events.includes(event.type)) webhookDeliveries.apply(event, db);
   }

@@ -2,14 +2,13 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { listWebhookDeliveries } from "../../projections/webhookDeliveries/queries.ts";
 import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/deliveryPolicy.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
 import { type WebhookEvent, webhooksStream } from "../../src/domain/webhook/events.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generations/createTables.ts";
 import { ACCEPTED_AT, type History, play, stepsArbitrary } from "../support/emailHistories.ts";
+import { emptyReadModel } from "../support/emptyReadModel.ts";
 
 const WORKSPACE = "w1";
 const ENDPOINT = "e1";
@@ -28,13 +27,12 @@ const registered: WebhookEvent = {
 
 /** What an endpoint that wants everything is owed of a message's events: the type, and the event's revision. */
 function owed(events: History["events"]): readonly string[] {
-  const db = sqliteReadDatabases.open(":memory:", "build");
+  const db = emptyReadModel(webhookDeliveries);
   const log = [
     { stream: webhooksStream(WORKSPACE), revision: 0, at: ACCEPTED_AT, event: registered },
     ...events.map(({ at, event }, revision) => ({ stream: emailStream("m1"), revision, at, event })),
   ];
   try {
-    createTables(db, webhookDeliveries, "log");
     for (const { stream, revision, at, event } of log) {
       if (!webhookDeliveries.events.includes(event.type)) continue;
       const metadata = { at: rfc3339(at), workspaceId: WORKSPACE };
