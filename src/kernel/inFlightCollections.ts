@@ -16,23 +16,15 @@ export interface Flight<Value> {
 export class InFlightSet<Value> {
   private readonly flights: Flight<Value>[] = [];
 
-  get size(): number {
-    return this.flights.length;
-  }
-
   add(value: Value): Flight<Value> {
     const flight = { value, at: this.flights.length };
     this.flights.push(flight);
     return flight;
   }
 
-  has(flight: Flight<Value>): boolean {
-    return this.flights[flight.at] === flight;
-  }
-
   /** False when it was taken out before. */
   delete(flight: Flight<Value>): boolean {
-    if (!this.has(flight)) return false;
+    if (this.flights[flight.at] !== flight) return false;
     const last = this.flights.pop() as Flight<Value>;
     if (last !== flight) {
       this.flights[flight.at] = last;

@@ -136,7 +136,7 @@ function smallPart(bytes: number): number {
 
 /** The connection ends with the answer: else what is left of the body would be read on and thrown away. */
 function cutOff(detail: string, retryAfterSeconds: number): Problem {
-  return unavailable(detail, { "retry-after": String(retryAfterSeconds), connection: "close" });
+  return unavailable(detail, { retryAfterSeconds, headers: { connection: "close" } });
 }
 
 class Body implements IncomingBody {

@@ -16,8 +16,8 @@ function conflictWith(id: string): Problem {
 
 function refusal({ code, faults, detail }: SendRefusal, at: EpochMs): Problem {
   if (code === "DAILY_LIMIT_REACHED") {
-    const nextDaySeconds = Math.ceil((DAY_MS - (at % DAY_MS)) / SECOND_MS);
-    return new Problem(code, { headers: { "retry-after": String(nextDaySeconds) } });
+    const retryAfterSeconds = Math.ceil((DAY_MS - (at % DAY_MS)) / SECOND_MS);
+    return new Problem(code, { retryAfterSeconds });
   }
   return detail === undefined ? refusedFor(code, faults) : new Problem(code, { detail });
 }

@@ -1,4 +1,4 @@
-import { Problem } from "../server/problem.ts";
+import { tooManyRequests } from "../server/problem.ts";
 
 /** What one workspace may ask to see at once: a part of what may wait for a turn, so that others find a place. */
 export const READS_OF_WORKSPACE_MAX = 250;
@@ -11,10 +11,7 @@ export class ReadsInFlight {
   begin(workspaceId: string): () => void {
     const before = this.counts.get(workspaceId) ?? 0;
     if (before >= READS_OF_WORKSPACE_MAX) {
-      throw new Problem("RATE_LIMITED", {
-        detail: "too many lists and pages of this workspace are asked for at once",
-        headers: { "retry-after": "1" },
-      });
+      throw tooManyRequests(1, "too many lists and pages of this workspace are asked for at once");
     }
     this.counts.set(workspaceId, before + 1);
     let isOver = false;

@@ -6,7 +6,7 @@ import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
-import { invalid, Problem, unavailable } from "../server/problem.ts";
+import { invalid, Problem, tooManyRequests, unavailable } from "../server/problem.ts";
 
 interface VerificationOptions {
   readonly deps: Dependencies;
@@ -93,8 +93,5 @@ function foundText(found: readonly string[]): string {
 
 function tooMany(what: string, againAt: EpochMs, now: EpochMs): Problem {
   const seconds = Math.max(1, Math.ceil((againAt - now) / SECOND_MS));
-  return new Problem("RATE_LIMITED", {
-    detail: `there were too many ${what}; try again later`,
-    headers: { "retry-after": String(seconds) },
-  });
+  return tooManyRequests(seconds, `there were too many ${what}; try again later`);
 }

@@ -11,7 +11,7 @@ import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { Json } from "../../kernel/text/json.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
 import { readJsonBody, readOptionalJsonBody, requireJson, requireNoBody } from "../body/jsonBody.ts";
-import { invalid, Problem, refusedFor } from "./problem.ts";
+import { invalid, Problem, refusedFor, tooManyRequests } from "./problem.ts";
 import { beginRead, bodyOf, clientOf, requestContextOf } from "./requestContext.ts";
 import type { Route } from "./routes.ts";
 
@@ -35,7 +35,7 @@ export function authorize(deps: Dependencies, route: Route) {
     if (principal.clients !== null && !isClientIn(clientOf(request) ?? "", principal.clients)) {
       throw new Problem("FORBIDDEN", { detail: "this key is not accepted from this client's address" });
     }
-    if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
+    if (retryAfterSeconds !== null) throw tooManyRequests(retryAfterSeconds);
     context.principal = principal;
     if (request.method !== "GET") return;
     beginRead(request, workspaceId);
@@ -48,10 +48,6 @@ function refuseBodyOfGet(headers: Headers): void {
   const length = contentLengthOf(headers) ?? 0;
   if (length <= "{}".length && !headers.has("transfer-encoding")) return;
   throw invalid("", "is not taken: a GET has none, and its parameters go into the query");
-}
-
-function rateLimited(retryAfterSeconds: number): Problem {
-  return new Problem("RATE_LIMITED", { headers: { "retry-after": String(retryAfterSeconds) } });
 }
 
 const UNAUTHORIZED: Readonly<Record<AuthenticationFault, string>> = {
@@ -69,7 +65,7 @@ export async function countPage(request: Request): Promise<void> {
   const address = clientOf(request);
   const { rateLimits } = requestContextOf(request).server;
   const retryAfterSeconds = address === null ? null : await rateLimits.countPage(address);
-  if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
+  if (retryAfterSeconds !== null) throw tooManyRequests(retryAfterSeconds);
 }
 
 /** A client that keeps on failing has to wait. Whoever has a valid key at the same address is not affected. */
@@ -78,7 +74,7 @@ async function unauthorized(request: Request, fault: AuthenticationFault): Promi
   const problem = refusedFor("UNAUTHORIZED", [{ pointer: "/Authorization", message: UNAUTHORIZED[fault] }]);
   if (address === null) return problem;
   const retryAfterSeconds = await requestContextOf(request).server.rateLimits.countFailure(address);
-  return retryAfterSeconds === null ? problem : rateLimited(retryAfterSeconds);
+  return retryAfterSeconds === null ? problem : tooManyRequests(retryAfterSeconds);
 }
 
 /** For an operation that takes no body: one that says anything is refused. */

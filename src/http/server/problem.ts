@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { definedMembers } from "../../kernel/definedMembers.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import { type ProblemCode, problemFacts } from "./problemCodes.ts";
 
@@ -12,6 +13,8 @@ export interface ProblemOptions {
   readonly detail?: string;
   readonly errors?: readonly ProblemDetail[];
   readonly headers?: Readonly<Record<string, string>>;
+  /** When to come again; without it what the status or the code says of itself. */
+  readonly retryAfterSeconds?: number;
   /** 503 instead of the code's own status: the same request may work a little later. */
   readonly unavailable?: boolean;
 }
@@ -29,11 +32,25 @@ export class Problem extends Error {
   get status(): number {
     return this.options.unavailable ? 503 : problemFacts(this.code).status;
   }
+
+  /** What the answer's headers say of this one refusal. */
+  get headers(): Readonly<Record<string, string>> {
+    const { headers, retryAfterSeconds: seconds } = this.options;
+    return { ...headers, ...(seconds === undefined ? {} : { "retry-after": String(seconds) }) };
+  }
 }
 
 /** The refusal of what may work a little later as it is: 503. */
-export function unavailable(detail: string, headers: Readonly<Record<string, string>> = {}): Problem {
-  return new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers });
+export function unavailable(
+  detail: string,
+  options: Pick<ProblemOptions, "headers" | "retryAfterSeconds"> = {},
+): Problem {
+  return new Problem("INTERNAL_ERROR", { ...options, unavailable: true, detail });
+}
+
+/** The refusal of one more than may come in a time: 429. */
+export function tooManyRequests(retryAfterSeconds: number, detail?: string): Problem {
+  return new Problem("RATE_LIMITED", { retryAfterSeconds, ...definedMembers({ detail }) });
 }
 
 /** When to come back after a 503, in seconds. */
@@ -97,12 +114,12 @@ export function problemBody(problem: Problem, requestId: string): Static<typeof 
 
 /** A problem as an answer: `application/problem+json` (RFC 9457). */
 export function problemResponse(problem: Problem, requestId: string): Response {
-  const { code, status, options } = problem;
+  const { code, status } = problem;
   const headers: Record<string, string> = {
     "content-type": "application/problem+json",
     "x-request-id": requestId,
     ...PRIVATE_HEADERS,
-    ...options.headers,
+    ...problem.headers,
   };
   const retryAfterSeconds = status === 503 ? RETRY_AFTER_SECONDS : problemFacts(code).retryAfterSeconds;
   if (retryAfterSeconds !== undefined) headers["retry-after"] ??= String(retryAfterSeconds);

@@ -4,15 +4,13 @@ import { StreamBusyError } from "../../commands/streamWriteQueue.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
-import { Problem, unavailable } from "./problem.ts";
+import { Problem, tooManyRequests, unavailable } from "./problem.ts";
 
 /** The problem that a caller gets for an error; null when it is a bug, whose details stay inside. */
 export function problemOf(error: unknown): Problem | null {
   if (error instanceof Problem) return error;
-  if (error instanceof ChangeRateError) {
-    const headers = { "retry-after": String(Math.ceil(error.retryAfterMs / SECOND_MS)) };
-    return new Problem("RATE_LIMITED", { detail: error.message, headers });
-  }
+  if (error instanceof ChangeRateError)
+    return tooManyRequests(Math.ceil(error.retryAfterMs / SECOND_MS), error.message);
   if (error instanceof StreamBusyError)
     return unavailable("too many requests change the same resource at once; try again");
   if (error instanceof DiskFullError)

@@ -206,5 +206,5 @@ function needsLog(request: Request, basePath: string): boolean {
 /** A 503 that says why, and that the same request may do better later. */
 function answerUnavailable(detail: string, context: RequestContext): Response {
   const { answerHeaders: headers } = context;
-  return answerProblem(unavailable(detail, headers), context);
+  return answerProblem(unavailable(detail, { headers }), context);
 }

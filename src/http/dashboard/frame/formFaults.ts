@@ -1,4 +1,5 @@
 import { capitalized } from "../../../kernel/text/capitalized.ts";
+import { SECOND_MS } from "../../../kernel/time.ts";
 import { Problem } from "../../server/problem.ts";
 import { lengthOfTime } from "../components/time.tsx";
 
@@ -22,7 +23,7 @@ export function formFaults(
   fieldOf: (member: string) => string | null = (member) => member,
 ): FormFaults {
   if (!(error instanceof Problem) || NOT_OF_FORMS.has(error.code)) throw error;
-  const { errors = [], headers = {} } = error.options;
+  const { errors = [], retryAfterSeconds } = error.options;
   const fields: Record<string, string> = {};
   const others: string[] = [];
   for (const { pointer, message } of errors) {
@@ -33,11 +34,11 @@ export function formFaults(
   if (errors.length > 0) {
     return { status: error.status, fields, whole: others.length === 0 ? null : sentence(others.join("; ")) };
   }
-  return { status: error.status, fields, whole: sentence(error.message) + againIn(headers["retry-after"]) };
+  return { status: error.status, fields, whole: sentence(error.message) + againIn(retryAfterSeconds) };
 }
 
-function againIn(seconds: string | undefined): string {
-  return seconds === undefined ? "" : ` You can in ${lengthOfTime(Number(seconds) * 1_000)}.`;
+function againIn(seconds: number | undefined): string {
+  return seconds === undefined ? "" : ` You can in ${lengthOfTime(seconds * SECOND_MS)}.`;
 }
 
 /** Details are parts of sentences: they begin with a small letter and have no full stop. */

@@ -5,7 +5,7 @@ import { limitsOf } from "../../../domain/workspace/limits.ts";
 import { equalInConstantTime } from "../../../kernel/crypto/equalInConstantTime.ts";
 import { isClientIn } from "../../../kernel/network/clientIp.ts";
 import { healthStatus } from "../../health/healthController.ts";
-import { Problem, unavailable } from "../../server/problem.ts";
+import { Problem, tooManyRequests, unavailable } from "../../server/problem.ts";
 import {
   beginRead,
   bodyOf,
@@ -242,9 +242,7 @@ async function admit(
   if (route.scope !== null && !context.may(route.scope)) {
     throw new Problem("FORBIDDEN", { detail: `this needs a key with the scope ${route.scope}` });
   }
-  if (retryAfterSeconds !== null) {
-    throw new Problem("RATE_LIMITED", { headers: { "retry-after": String(retryAfterSeconds) } });
-  }
+  if (retryAfterSeconds !== null) throw tooManyRequests(retryAfterSeconds);
   if (request.method === "GET") beginRead(request, workspaceId);
 }
 
@@ -332,5 +330,5 @@ function problemPage(
         assets={frame.assets}
       />
     );
-  return htmlResponse(`<!doctype html>${html}`, problem.status, problem.options.headers ?? {});
+  return htmlResponse(`<!doctype html>${html}`, problem.status, problem.headers);
 }
