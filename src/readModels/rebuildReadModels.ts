@@ -13,7 +13,6 @@ import {
   clearAway,
   createGeneration,
   discardBuilds,
-  type OpenGeneration,
   type ReadModelStorage,
   resumeGeneration,
 } from "./generations/generationFiles.ts";
@@ -75,17 +74,10 @@ async function startBuilds(options: RebuildOptions, catalog: Catalog, builds: Bu
   for (const projection of options.projections) {
     if (options.fresh) discardBuilds(catalog, projection);
     const resumed = resumeGeneration(options, catalog, projection, head);
-    const generation = resumed ?? createGeneration(options, catalog, projection, "build");
-    builds.push(buildOf(projection, generation, resumed?.checkpoint ?? null));
+    const { entry, db, checkpoint } = resumed ?? createGeneration(options, catalog, projection, "build");
+    const applier = makeApplier(projection, db, checkpoint);
+    builds.push({ entry, applier, resumedFrom: resumed?.checkpoint ?? null, result: undefined });
   }
-}
-
-function buildOf(
-  projection: Projection,
-  { entry, db, checkpoint }: OpenGeneration,
-  resumedFrom: Position | null,
-): Build {
-  return { entry, applier: makeApplier(projection, db, checkpoint), resumedFrom, result: undefined };
 }
 
 /** Reads the log once, for all builds, and saves them now and then. */

@@ -12,7 +12,7 @@ import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { InboundReply } from "../ports/mail/inboundMail.ts";
 import type { Config } from "./config/config.ts";
 import { smtpName } from "./smtpName.ts";
-import { inboundListenError } from "./startupErrors.ts";
+import { listenError } from "./startupErrors.ts";
 
 /** Where mail that comes back is taken, once it is answered. */
 export interface InboundMail {
@@ -73,7 +73,7 @@ export async function openInboundMail(
       },
     },
   ).catch((error: unknown) => {
-    throw inboundListenError(place, error);
+    throw listenError("INBOUND_", place, error);
   });
   return {
     host: place.host,

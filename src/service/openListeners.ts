@@ -1,11 +1,10 @@
-import type { AnyElysia } from "elysia";
 import type { Logger } from "pino";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { BodyAdmissionControl } from "../http/body/bodyAdmission.ts";
 import { makeRateLimits } from "../http/limits/rateLimits.ts";
-import type { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
 import { type OpenPort, openPort } from "../http/server/openPort.ts";
+import type { ServerOptions } from "../http/server/requestHandler.ts";
 import { requestLog } from "../http/server/requestLog.ts";
 import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
 import type { Config } from "./config/config.ts";
@@ -17,12 +16,8 @@ import { openSubmission } from "./openSubmission.ts";
 import { listenError } from "./startupErrors.ts";
 
 /** What requests are answered with. */
-interface Answering {
+interface Answering extends Pick<ServerOptions, "controllers" | "requests" | "isClosed"> {
   readonly deps: Dependencies;
-  readonly controllers: readonly AnyElysia[];
-  readonly requests: RequestsInFlight;
-  /** Whether the log goes on elsewhere. */
-  readonly isClosed: () => boolean | Promise<boolean>;
 }
 
 /** The ports of the service: HTTP, and SMTP where that is set. */
@@ -101,7 +96,7 @@ function bindPort(config: Config, log: RequestLog): OpenPort {
   try {
     return openPort({ host: config.host, port: config.port, log });
   } catch (error) {
-    throw listenError(config, error);
+    throw listenError("", config, error);
   }
 }
 

@@ -6,7 +6,7 @@ import { MAIL_BYTES_MAX, RECIPIENTS_MAX } from "../smtp/submissionLimits.ts";
 import { type SubmissionOptions, submissionSession } from "../smtp/submissionSession.ts";
 import type { Config } from "./config/config.ts";
 import { smtpName } from "./smtpName.ts";
-import { submissionListenError } from "./startupErrors.ts";
+import { listenError } from "./startupErrors.ts";
 
 /** Where mail is taken over SMTP, once it is answered. */
 export interface OpenSubmission {
@@ -31,7 +31,7 @@ export async function openSubmission(
     recipientsMax: RECIPIENTS_MAX,
     onError: ({ message }) => logger.debug({ reason: message }, "a connection for submission failed"),
   }).catch((error: unknown) => {
-    throw submissionListenError(config, error);
+    throw listenError("SUBMISSION_", config, error);
   });
   const parser = threadedMailParser();
   return {

@@ -10,7 +10,6 @@ import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabases.ts";
 import { serviceIdFile } from "../adapters/system/serviceIdFile.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { recentEmailCache } from "../commands/email/recentEmailCache.ts";
-import type { ListedAcceptance } from "../commands/email/send/replayCache.ts";
 import { type OpenInstance, requireNotFrozen } from "../commands/instance/openInstance.ts";
 import {
   joinUnregistered,
@@ -290,7 +289,10 @@ function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
         !isEmbedded(config) && readers.waitForPosition("suppressions", position, timeoutMs),
     },
     acceptanceList: {
-      find: isEmbedded(config) ? () => null : (...which) => acceptanceListed(readers, ...which),
+      find: isEmbedded(config)
+        ? () => null
+        : (id, fingerprint) =>
+            unlessUnavailable(() => findAcceptance(readers.reader("emails"), id, fingerprint)),
     },
     contentUsage: { bytesOf: (workspaceId) => storedContentBytes(readers, workspaceId) },
     recent: config.deliveryEnabled ? recentEmailCache() : null,
@@ -298,26 +300,21 @@ function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
   });
 }
 
-/** Nothing is listed while the list is being made anew. */
-function acceptanceListed(readers: Readers, emailId: string, fingerprint: string): ListedAcceptance | null {
-  return unlessUnavailable(null, () => findAcceptance(readers.reader("emails"), emailId, fingerprint));
-}
-
 /** A send does not wait for a count that is being made anew. */
 function storedContentBytes(readers: Readers, workspaceId: string): number | null {
-  return unlessUnavailable(null, () => {
+  return unlessUnavailable(() => {
     const ofMessages = contentBytesOf(readers.reader("emails"), workspaceId);
     return ofMessages + sourceBytesOf(readers.reader("templates"), workspaceId);
   });
 }
 
-/** What `query` says; `other` where its read model cannot be asked. */
-function unlessUnavailable<Value, Other>(other: Other, query: () => Value): Value | Other {
+/** What `query` says; null where its read model cannot be asked, as while it is being made anew. */
+function unlessUnavailable<Value>(query: () => Value): Value | null {
   try {
     return query();
   } catch (error) {
     if (!(error instanceof ReadDatabaseError)) throw error;
-    return other;
+    return null;
   }
 }
 

@@ -3,9 +3,6 @@ import { messageOf } from "../kernel/text/errorReason.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
-import type { InboundMailConfig } from "./config/inboundConfig.ts";
-import type { SubmissionConfig } from "./config/submissionConfig.ts";
-import type { MetricsConfig } from "./metrics/metricsConfig.ts";
 
 /** What the operating system says, for somebody who reads it for the first time. */
 const SYSTEM_FAULTS: Readonly<Record<string, string>> = {
@@ -60,37 +57,16 @@ export function placeFault(error: unknown): string | null {
   return path === undefined ? fileFaultOf(error) : `${path} cannot be used: ${fileFaultOf(error)}`;
 }
 
-/** Where something listens, and the settings that say so. */
-interface ListenAddress {
-  readonly host: string;
-  readonly port: number;
-  readonly settings: { readonly host: string; readonly port: string };
-}
+/** What begins the names of the settings that say where something listens: SUBMISSION_HOST, SUBMISSION_PORT. */
+type ListenPrefix = "" | "SUBMISSION_" | "INBOUND_" | "METRICS_";
 
-/** Why nothing can listen where HOST and PORT say; what is no matter of the two is given back as it is. */
-export function listenError({ host, port }: Pick<Config, "host" | "port">, error: unknown): unknown {
-  return listenAddressError({ host, port, settings: { host: "HOST", port: "PORT" } }, error);
-}
-
-/** As {@link listenError}, of where mail is taken over SMTP. */
-export function submissionListenError({ host, port }: SubmissionConfig, error: unknown): unknown {
-  return listenAddressError(
-    { host, port, settings: { host: "SUBMISSION_HOST", port: "SUBMISSION_PORT" } },
-    error,
-  );
-}
-
-/** As {@link listenError}, of where mail that comes back is taken. */
-export function inboundListenError({ host, port }: InboundMailConfig, error: unknown): unknown {
-  return listenAddressError({ host, port, settings: { host: "INBOUND_HOST", port: "INBOUND_PORT" } }, error);
-}
-
-/** As {@link listenError}, of where figures are read. */
-export function metricsListenError({ host, port }: MetricsConfig, error: unknown): unknown {
-  return listenAddressError({ host, port, settings: { host: "METRICS_HOST", port: "METRICS_PORT" } }, error);
-}
-
-function listenAddressError({ host, port, settings }: ListenAddress, error: unknown): unknown {
+/** Why nothing can listen where the two settings say; what is no matter of theirs is given back as it is. */
+export function listenError(
+  prefix: ListenPrefix,
+  { host, port }: Pick<Config, "host" | "port">,
+  error: unknown,
+): unknown {
+  const settings = { host: `${prefix}HOST`, port: `${prefix}PORT` };
   const configError = (text: string) => new ConfigError([text]);
   const noAddress = () =>
     configError(

@@ -5,12 +5,10 @@ import {
   principalOfKey,
 } from "../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import type { BodyAdmissionControl } from "../http/body/bodyAdmission.ts";
-import type { RateLimits } from "../http/limits/rateLimits.ts";
-import type { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
 import { makeRequestTimeouts, type RequestTimeouts } from "../http/limits/requestTimeouts.ts";
 import { Problem, unavailable } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
+import type { ServerOptions } from "../http/server/requestHandler.ts";
 import type { RequestLog } from "../http/server/requestLog.ts";
 import { newRequestId } from "../kernel/ids.ts";
 import { isClientIn } from "../kernel/network/clientIp.ts";
@@ -28,18 +26,14 @@ import { contentTooLarge, type ReadMailBytes, readMailBytes } from "./readMailBy
 import { reply, replyOf } from "./smtpReplies.ts";
 import { submitMail } from "./submitMail.ts";
 
-export interface SubmissionOptions {
+/** All but the first two is shared with HTTP: a limit is one for both. The time-out begins when a mail's content has come. */
+export interface SubmissionOptions
+  extends Pick<
+    ServerOptions,
+    "rateLimits" | "bodies" | "requests" | "isClosed" | "log" | "requestTimeoutMs"
+  > {
   readonly deps: Dependencies;
   readonly parser: MailParser;
-  /** The three are shared with HTTP: a limit is one for both. */
-  readonly rateLimits: RateLimits;
-  readonly bodies: BodyAdmissionControl;
-  readonly requests: RequestsInFlight;
-  /** Whether the log goes on elsewhere. */
-  readonly isClosed: () => boolean | Promise<boolean>;
-  readonly log: RequestLog;
-  /** A mail whose content has come is answered within this time, in ms. */
-  readonly requestTimeoutMs: number;
 }
 
 const REFUSED: Readonly<Record<AuthenticationFault, string>> = {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createServer } from "node:net";
-import { submissionListenError } from "../../src/service/startupErrors.ts";
+import { listenError } from "../../src/service/startupErrors.ts";
 import { smtpClient } from "../support/mail/smtpClient.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { SENDER, startService } from "../support/tenants.ts";
@@ -40,7 +40,7 @@ test("a port that is taken is told by its setting", async () => {
   await expect(start).rejects.toThrow(`SUBMISSION_PORT ${port} on 127.0.0.1 is in use by another program`);
   other.close();
   const gone = Object.assign(new Error("x"), { code: "EADDRNOTAVAIL" });
-  expect(String(submissionListenError({ host: "192.0.2.1", port, tls: null }, gone))).toContain(
+  expect(String(listenError("SUBMISSION_", { host: "192.0.2.1", port }, gone))).toContain(
     "SUBMISSION_HOST 192.0.2.1 is no address of this machine",
   );
 });

@@ -1,6 +1,7 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
 import { LOG_START, type LogFilter, type StoreFault } from "../../ports/eventStore.ts";
-import { type LogReading, readLog } from "./read/readLog.ts";
+import type { LogReading } from "./read/logSubscription.ts";
+import { readLog } from "./read/readLog.ts";
 import { METADATA_STREAM, membersOf, ownStream } from "./truncate.ts";
 
 /** Faults that are reported one by one. */

@@ -3,7 +3,8 @@ import { type ExpectedRevision, StoreError, type Truncation } from "../../ports/
 import { append } from "./append/append.ts";
 import type { Connection } from "./connection.ts";
 import { type Deadline, leftMs } from "./deadline.ts";
-import { type LogReading, readLog } from "./read/readLog.ts";
+import type { LogReading } from "./read/logSubscription.ts";
+import { readLog } from "./read/readLog.ts";
 import { metadataStream, readMetadata, truncatedBefore } from "./read/streamReads.ts";
 
 /** What we and the server write when a stream's metadata changes, and what it writes when a stream is deleted for good. */

@@ -59,7 +59,6 @@ export async function openRelayConnection(
     ignoreTLS: settings.starttls === "none",
     opportunisticTLS: settings.starttls === "opportunistic",
     tls: { rejectUnauthorized: settings.verifyCertificate },
-    name: settings.clientName,
     connectionTimeout: settings.connectTimeoutMs,
     dnsTimeout: settings.connectTimeoutMs,
     greetingTimeout: settings.greetingTimeoutMs,

@@ -35,8 +35,6 @@ export interface SmtpRelay {
 
 /** A relay and the bounds on its use. What is left out has the default of {@link SMTP_DEFAULTS}. */
 export interface SmtpOptions extends SmtpRelay, Partial<SmtpBounds> {
-  /** What EHLO says we are: a host name or an address literal. Default: this machine's host name. */
-  readonly clientName?: string;
   readonly signer?: MailSigner | null;
 }
 

@@ -1,33 +1,19 @@
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import { apiKeyAggregate } from "../../commands/aggregateDefinitions.ts";
-import { type ApiKey, type ApiKeyStatus, keyStatus } from "../../domain/apiKey/state.ts";
+import { type ApiKey, keyStatus } from "../../domain/apiKey/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { aggregatesInLog } from "../program/aggregatesInLog.ts";
 import type { Command } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 
-interface ListedKey {
-  readonly id: string;
-  readonly name: string;
-  readonly scopes: readonly string[];
-  readonly status: ApiKeyStatus;
-  readonly expires_at: string | null;
-  /** Null: all of the workspace. */
-  readonly senders: readonly string[] | null;
-  /** Null: from everywhere. */
-  readonly client_ranges: readonly string[] | null;
-  readonly test: boolean;
-}
-
-function listed(id: string, key: ApiKey): ListedKey {
+function listed(id: string, key: ApiKey) {
   const { name, scopes, expiresAt, senders, clientRanges, isTest } = key;
-  const status = keyStatus(key, systemClock.now());
   return {
     id,
     name,
     scopes: [...scopes],
-    status,
+    status: keyStatus(key, systemClock.now()),
     expires_at: expiresAt === null ? null : rfc3339(expiresAt),
     senders: senders && [...senders],
     client_ranges: clientRanges,
@@ -35,7 +21,7 @@ function listed(id: string, key: ApiKey): ListedKey {
   };
 }
 
-function keyLine({ id, status, expires_at, name, scopes, test }: ListedKey): string {
+function keyLine({ id, status, expires_at, name, scopes, test }: ReturnType<typeof listed>): string {
   return `${id}  ${status.padEnd(7)}  ${expires_at ?? "does not expire"}  ${name}  ${scopes.join(",")}${test ? "  test" : ""}`;
 }
 

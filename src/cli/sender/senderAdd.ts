@@ -39,10 +39,9 @@ export const senderAdd: Command = {
     invariant(added, "a workspace is never removed");
     const { outcome } = added;
     const shown = name.kind === "domain" ? recordsOf(invocation.config, name.domain) : [];
-    const json =
-      record === null
-        ? { outcome }
-        : { outcome, dns_record: { type: "TXT", ...record }, mail_records: shown.map(recordJson) };
+    const mailRecords = shown.map(({ kind, name, value }) => ({ for: kind, type: "TXT", name, value }));
+    const dnsRecord = record && { dns_record: { type: "TXT", ...record }, mail_records: mailRecords };
+    const json = { outcome, ...dnsRecord };
     const verify = `${POSTLEDGER} sender verify ${invocation.operand(SENDER_OPERAND.name)} --workspace ${workspaceId}`;
     invocation.print(
       json,
@@ -58,10 +57,6 @@ export const senderAdd: Command = {
 function recordsOf({ dkimKeys, returnPathDomain }: Config, domain: string): readonly MailRecord[] {
   const keys = dkimKeysFor(dkimKeys, domain);
   return mailRecords({ domain, envelopeDomain: returnPathDomain ?? domain, keys });
-}
-
-function recordJson({ kind, name, value }: MailRecord) {
-  return { for: kind, type: "TXT", name, value };
 }
 
 function recordLines(records: readonly MailRecord[]): readonly string[] {

@@ -3,7 +3,7 @@ import {
   confirmLink,
   type LinkStatus,
   linkStatus,
-  type PresentedLink,
+  type VerificationLink,
 } from "../../domain/sender/decisions.ts";
 import { equalInConstantTime } from "../../kernel/crypto/equalInConstantTime.ts";
 import {
@@ -45,7 +45,7 @@ function openToken({ keys }: Dependencies, text: string): VerificationToken | nu
   return equalInConstantTime(secret, token.secret) ? token : null;
 }
 
-function presented({ requestId, secret }: VerificationToken, now: EpochMs): PresentedLink {
+function presented({ requestId, secret }: VerificationToken, now: EpochMs): VerificationLink {
   return { requestId, secretHash: secretHashOf(secret), now };
 }
 

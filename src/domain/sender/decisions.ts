@@ -72,8 +72,8 @@ export function switchSender(
   };
 }
 
-/** A link that is about to be mailed. */
-export interface NewLink {
+/** A verification link: about to be mailed, or as somebody presents it. */
+export interface VerificationLink {
   readonly requestId: string;
   readonly secretHash: string;
   readonly now: EpochMs;
@@ -82,7 +82,7 @@ export interface NewLink {
 /** Opens a verification link. What is verified already needs none. */
 export function requestVerification(
   state: SenderState,
-  { requestId, secretHash, now }: NewLink,
+  { requestId, secretHash, now }: VerificationLink,
 ): Decision<"requested" | "alreadyVerified" | "notFound", SenderEvent> {
   if (state === null) return { outcome: "notFound", events: [] };
   if (state.verifiedBy !== null) return { outcome: "alreadyVerified", events: [] };
@@ -96,14 +96,7 @@ export function requestVerification(
 /** What a link is good for: `used` once its sender is verified, by whatever means. */
 export type LinkStatus = "open" | "used" | "expired" | "unknown";
 
-/** A link as somebody presents it. */
-export interface PresentedLink {
-  readonly requestId: string;
-  readonly secretHash: string;
-  readonly now: EpochMs;
-}
-
-export function linkStatus(state: SenderState, { requestId, secretHash, now }: PresentedLink): LinkStatus {
+export function linkStatus(state: SenderState, { requestId, secretHash, now }: VerificationLink): LinkStatus {
   const request = state?.requests.find(({ id }) => id === requestId);
   if (!state || !request || !equalInConstantTime(request.secretHash, secretHash)) return "unknown";
   if (state.verifiedBy !== null) return "used";
@@ -113,7 +106,7 @@ export function linkStatus(state: SenderState, { requestId, secretHash, now }: P
 /** Verifies a sender by its link, once. */
 export function confirmLink(
   state: SenderState,
-  link: PresentedLink,
+  link: VerificationLink,
 ): Decision<"verified" | Exclude<LinkStatus, "open">, SenderEvent> {
   const status = linkStatus(state, link);
   if (status !== "open") return { outcome: status, events: [] };

@@ -2,19 +2,16 @@ import type { Json } from "../../kernel/text/json.ts";
 import type { RouteName } from "../server/routes.ts";
 import type { JsonSchema } from "./typeboxToJsonSchema.ts";
 
-/** A parameter of an operation, as the document names it. */
-export interface OpenApiParameter {
-  readonly name: string;
-  readonly in: "path" | "query" | "header";
+export interface OpenApiHeader {
   readonly required: boolean;
   readonly description?: string;
   readonly schema: JsonSchema;
 }
 
-export interface OpenApiHeader {
-  readonly required: boolean;
-  readonly description?: string;
-  readonly schema: JsonSchema;
+/** A parameter of an operation, as the document names it. */
+export interface OpenApiParameter extends OpenApiHeader {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
 }
 
 /** Bodies by their media type. */

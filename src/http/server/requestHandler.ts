@@ -129,7 +129,7 @@ export function requestHandler(
     options.requests.begin();
     try {
       checkFraming(request.headers);
-      if (!hasReadablePath(request)) return unreadablePath(context);
+      if (!hasReadablePath(request)) throw new Problem("NOT_FOUND");
       if ((await options.isClosed()) && needsLog(request, basePath))
         return answerUnavailable(LOG_FROZEN, context);
       return await handle(routable(request, context));
@@ -182,10 +182,6 @@ async function withoutBody(response: Response, { isStreamed }: RequestContext): 
 function answerProblem(problem: Problem, context: RequestContext): Response {
   context.code = problem.code;
   return context.problemPage?.(problem) ?? problemResponse(problem, context.requestId);
-}
-
-function unreadablePath(context: RequestContext): Response {
-  return answerProblem(new Problem("NOT_FOUND"), context);
 }
 
 /** Operations about the process and its document, not about the log. */

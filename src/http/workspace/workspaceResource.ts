@@ -87,7 +87,7 @@ export function workspaceJson(
   limits: WorkspaceLimits,
   usage: WorkspaceUsage,
 ): ResponseOf<typeof Workspace> {
-  const pausedAt = pausedSince(workspace);
+  const pausedAt = workspace.pauses.find(({ to }) => to === null)?.from ?? null;
   return {
     id,
     object: "workspace",
@@ -98,8 +98,4 @@ export function workspaceJson(
     usage,
     created_at: createdAt,
   };
-}
-
-function pausedSince({ pauses }: WorkspaceState): number | null {
-  return pauses.find(({ to }) => to === null)?.from ?? null;
 }

@@ -1,4 +1,4 @@
-import { metricsListenError } from "../startupErrors.ts";
+import { listenError } from "../startupErrors.ts";
 import type { MetricsConfig } from "./metricsConfig.ts";
 import { PROMETHEUS_TYPE } from "./prometheusText.ts";
 
@@ -36,6 +36,6 @@ function listening({ host, port }: MetricsConfig, fetch: (request: Request) => P
     const error = () => new Response(null, { status: 500 });
     return Bun.serve({ hostname: host, port, development: false, reusePort: false, fetch, error });
   } catch (error) {
-    throw metricsListenError({ host, port }, error);
+    throw listenError("METRICS_", { host, port }, error);
   }
 }

@@ -3,9 +3,9 @@ import { sleep } from "../../../kernel/sleep.ts";
 import type { LogBatch } from "../../../ports/eventStore.ts";
 import { isTransient, unavailable } from "../clientErrors.ts";
 import { AttemptTimedOutError } from "../deadline.ts";
-import { LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
+import { type LogReading, LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
 import { readHeadOnce } from "./readHead.ts";
-import { batchesOf, catchUpOptions, type LogReading } from "./readLog.ts";
+import { batchesOf, catchUpOptions } from "./readLog.ts";
 
 /** At the head a notice for every record would double what the server has to send. */
 const LIVE_WINDOW = 32;

@@ -27,13 +27,17 @@ type Notice =
   | { readonly notice: "checkpoint"; readonly position: VendorPosition };
 type Item = AllStreamResolvedEvent | Notice;
 
-export interface LogSubscriptionOptions {
+/** Where the reader is, and what it wants. */
+export interface LogReading {
   readonly from: Position;
   readonly filter: LogFilter;
+  readonly signal: AbortSignal;
+}
+
+export interface LogSubscriptionOptions extends LogReading {
   /** The reader's position once the server says that it has caught up: a head read before it began. */
   readonly head?: Position;
   readonly searchWindow: number;
-  readonly signal: AbortSignal;
 }
 
 /**

@@ -1,20 +1,13 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
 import { sleep } from "../../../kernel/sleep.ts";
-import type { LogBatch, LogFilter, Position } from "../../../ports/eventStore.ts";
+import type { LogBatch, Position } from "../../../ports/eventStore.ts";
 import { isTransient, unavailable } from "../clientErrors.ts";
 import { backoffMs, deadlineIn, leftMs } from "../deadline.ts";
-import { LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
+import { type LogReading, LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
 import { readHead } from "./readHead.ts";
 
 /** Records that the server looks through at a time while we catch up: few notices, large pages. */
 const CATCH_UP_WINDOW = 512;
-/** Where the reader is, and what it wants. */
-export interface LogReading {
-  readonly from: Position;
-  readonly filter: LogFilter;
-  readonly signal: AbortSignal;
-}
-
 /**
  * The log up to where its head was at first, so that it ends though others go on writing. A wait of
  * `timeoutMs` for the next batch throws `unavailable`.

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { OUTCOME_UNKNOWN, type PreparedAppend, type TransactionOutcome } from "./appendTransaction.ts";
+import { OUTCOME_UNKNOWN, type TransactionOutcome } from "./appendTransaction.ts";
 import { DurableTransaction } from "./durableTransaction.ts";
 import { FlushingWriter } from "./flushingWriter.ts";
 import type { LogWriter } from "./groupCommit.ts";
@@ -40,12 +40,9 @@ function threadedWriter({ path, cacheKib }: OpenLog): LogWriter {
     lost: OUTCOME_UNKNOWN,
   });
   return {
-    commit: (batch) => thread.ask({ batch: batch.map(appendOf) }),
+    // The rest of an append, who waits for it, is nothing that a thread can be given.
+    commit: (batch) =>
+      thread.ask({ batch: batch.map(({ stream, events, expected }) => ({ stream, events, expected })) }),
     close: () => thread.close(),
   };
-}
-
-/** What a thread can be given. */
-function appendOf({ stream, events, expected }: PreparedAppend): PreparedAppend {
-  return { stream, events, expected };
 }

@@ -43,7 +43,9 @@ export async function prepareSend(deps: Dependencies, send: SendCommand): Promis
   const { state: workspace } = await deps.workspaces.loaded(workspaceId);
   if (workspace?.paused) return refused("SENDING_PAUSED");
   const rendered =
-    send.template === null ? ownContent(send.content) : await renderedContent(deps, send, send.template);
+    send.template === null
+      ? { kind: "rendered" as const, content: send.content, versionId: null }
+      : await renderedContent(deps, send, send.template);
   if (rendered.kind === "refused") return rendered;
   const content = send.autoText ? await withAutoText(deps, rendered.content) : rendered.content;
   if (content === null) return refused("INVALID_REQUEST", [NO_AUTO_TEXT]);
@@ -68,10 +70,6 @@ interface Rendered {
   readonly kind: "rendered";
   readonly content: EmailContent;
   readonly versionId: string | null;
-}
-
-function ownContent(content: EmailContent): Rendered {
-  return { kind: "rendered", content, versionId: null };
 }
 
 async function renderedContent(
