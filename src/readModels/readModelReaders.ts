@@ -218,7 +218,7 @@ export function openReaders(options: ReadersOptions): Readers {
       return waitIn(slot, () => slot.position >= position, timeoutMs);
     },
     receive(event) {
-      if (event.type === "renewed") return;
+      if (event.type === "renewed" || event.type === "logCutShort") return;
       if (event.type !== "progress") {
         const slot = slots.get(event.name);
         if (slot) receiveOne(slot, event, options);

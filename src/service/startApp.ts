@@ -258,6 +258,9 @@ function readersOf({ dataDir }: Config, onDamage: (file: string) => void): Reade
   return openReaders({ databases: sqliteReadDatabases, directory, projections, onDamage });
 }
 
+const LOG_CUT_SHORT =
+  "the newest events of the log are gone, by what the read models held of it: what was accepted last is lost, and mail that was sent last may be sent again. Was an older copy of the log put in its place, or the file events.db-wal taken away?";
+
 /** Keeps the read models level with the log, on a thread of their own. */
 function followLog(config: Config, logger: Logger, { incarnation, readers, workers }: Following) {
   const { auditSealIntervalMs, auditSigningKey } = config;
@@ -268,6 +271,7 @@ function followLog(config: Config, logger: Logger, { incarnation, readers, worke
       if (event.type === "failed")
         logger.error({ readModel: event.name, reason: event.reason }, "read model stopped");
       if (event.type === "renewed") logger.warn({ reason: event.reason }, "the read models are built anew");
+      if (event.type === "logCutShort") logger.error(LOG_CUT_SHORT);
       workers.wake();
     },
     onFailure: (reason) => logger.error({ reason }, "the read models' thread failed; it begins again"),

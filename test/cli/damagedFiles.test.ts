@@ -68,6 +68,32 @@ test(
 );
 
 test(
+  "a log whose newest events were taken away with its write-ahead log is told of by the next start",
+  async () => {
+    const startHere = () => startTestProcess({ dataDir, env: { DELIVERY: "off" } });
+    const before = await startHere();
+    await before.send("taken-away-0001", {
+      from: "hello@example.com",
+      to: "ana@example.com",
+      subject: "Hello",
+      text: "Hello",
+    });
+    const isListed = async () => (await before.call("GET", "/api/v1/emails")).json.data?.length === 1;
+    await until(isListed, "the read model");
+    await before.kill("SIGKILL");
+    expect(before.log()).not.toContain("the newest events of the log are gone");
+    await rm(join(dataDir, "events.db-wal"));
+    const after = await startHere();
+    try {
+      await until(() => after.log().includes("the newest events of the log are gone"), "the log line");
+    } finally {
+      await after.kill("SIGTERM");
+    }
+  },
+  TEST_MS_MAX,
+);
+
+test(
   "a damaged log is named, with what to do about it",
   async () => {
     overwriteDatabase(join(dataDir, "events.db"), SECOND_PAGE);

@@ -179,9 +179,10 @@ describe("a file that can't be gone on with is replaced and removed", () => {
     await followOnce(place, before, [counter]);
     const restored = memoryEventStore();
     await appendMany(restored, 7);
-    await followOnce(place, restored, [counter]);
+    expect(await followOnce(place, restored, [counter])).toContainEqual({ type: "logCutShort" });
     expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 7 }] });
     expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
+    expect(await followOnce(place, restored, [counter])).not.toContainEqual({ type: "logCutShort" });
   });
 
   test("of another version, while the others stay as they are", async () => {

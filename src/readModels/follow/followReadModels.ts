@@ -99,10 +99,15 @@ class Follower {
   open(head: Position, renewed: string | null): void {
     if (renewed !== null) this.#notifier.tell({ type: "renewed", reason: renewed });
     const opened: FollowedGeneration[] = [];
+    let isCutShort = false;
+    const onAheadOfLog = () => {
+      isCutShort = true;
+    };
     for (const projection of this.#options.projections) {
-      const generation = this.#tryOpenCurrent(projection, head);
+      const generation = this.#tryOpenCurrent(projection, head, { ...this.#options, onAheadOfLog });
       if (generation) opened.push(generation);
     }
+    if (isCutShort) this.#notifier.tell({ type: "logCutShort" });
     retireOutdated(this.#catalog, this.#options.projections);
     clearAway(this.#options, this.#catalog);
     const positions = opened.map(({ applier }) => applier.position).sort();
@@ -208,10 +213,14 @@ class Follower {
     if (this.#behind.generations.length > 0) await this.#catchUp();
   }
 
-  #tryOpenCurrent(projection: Projection, head: Position): FollowedGeneration | undefined {
+  #tryOpenCurrent(
+    projection: Projection,
+    head: Position,
+    storage: ReadModelStorage = this.#options,
+  ): FollowedGeneration | undefined {
     this.#retryAt.delete(projection.name);
     try {
-      const { generation, replaced } = openCurrent(this.#options, this.#catalog, projection, head);
+      const { generation, replaced } = openCurrent(storage, this.#catalog, projection, head);
       if (generation.entry.failure) this.#catalog.setFailure(generation.entry, null);
       const followed = followedGeneration(projection, generation, true);
       this.#tellOpened(followed, replaced);

@@ -15,6 +15,8 @@ export interface ReadModelStorage {
   /** `<DATA_DIR>/projections`. */
   readonly directory: string;
   readonly logId: string;
+  /** Called for each generation that holds more of this log than there is of it. */
+  readonly onAheadOfLog?: () => void;
 }
 
 /** A generation that can go on from its checkpoint. */
@@ -24,13 +26,8 @@ export interface OpenGeneration {
   readonly checkpoint: Position;
 }
 
-function isUsable(meta: GenerationMeta, projection: Projection, logId: string, head: Position): boolean {
-  return (
-    meta.logId === logId &&
-    meta.projection === projection.name &&
-    meta.version === projection.version &&
-    meta.checkpoint <= head
-  );
+function isOfLog(meta: GenerationMeta, projection: Projection, logId: string): boolean {
+  return meta.logId === logId && meta.projection === projection.name && meta.version === projection.version;
 }
 
 /**
@@ -51,7 +48,7 @@ export function openGeneration(
 
 /** The generation, with its indexes, if it can be continued. Else its file is closed, also when this throws. */
 function usableGeneration(
-  { logId }: ReadModelStorage,
+  { logId, onAheadOfLog }: ReadModelStorage,
   { entry, db }: Pick<OpenGeneration, "entry" | "db">,
   projection: Projection,
   head: Position,
@@ -60,7 +57,11 @@ function usableGeneration(
   try {
     generation = unlessUnusable(() => {
       const meta = readMeta(db);
-      if (!isUsable(meta, projection, logId, head)) return undefined;
+      if (!isOfLog(meta, projection, logId)) return undefined;
+      if (meta.checkpoint > head) {
+        onAheadOfLog?.();
+        return undefined;
+      }
       updateIndexes(db, projection);
       return { entry, db, checkpoint: meta.checkpoint };
     });
