@@ -385,6 +385,24 @@ describe("content on S3", () => {
     await within(() => store.get(newFolder(), sha256Of(bytesOf("x"))), "404 NoSuchBucket");
   }, 30_000);
 
+  test("of which something else than S3 speaks is unavailable: neither missing nor kept", async () => {
+    let status = 404;
+    const lost = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => new Response("<html>This is another server.</html>", { status }),
+    });
+    const store = storeAt(`http://127.0.0.1:${lost.port}`);
+    const [folder, sha256] = [newFolder(), sha256Of(bytesOf("x"))];
+    await within(() => store.get(folder, sha256), "404");
+    await within(() => store.link(folder, sha256, newFolder()), "404");
+    await within(() => store.identity(), "404");
+    status = 200;
+    await within(() => store.put(folder, bytesOf("x")), "without an ETag");
+    await within(async () => (await store.writer(folder)).finish(), "without an ETag");
+    await lost.stop(true);
+  }, 30_000);
+
   test("has one identity for all who begin at once, on a server without conditional writes too", async () => {
     for (const isConditional of [true, false]) {
       server.isConditional = isConditional;

@@ -50,6 +50,7 @@ export interface S3Requests {
   within<Result>(deadline: number, work: Result | Promise<Result>): Promise<Result>;
 }
 
+const NOT_FOUND = 404;
 const ATTEMPTS_MAX = 4;
 const RETRY_MS_FIRST = 100;
 /** How long a signed address holds, in seconds: as long as S3 lets clocks differ. */
@@ -60,6 +61,23 @@ const WORTH_ANOTHER_TRY: ReadonlySet<number> = new Set([408, 409, 429, 500, 502,
 /** What an S3 error document says in one word; the whole of it may name keys. */
 function codeIn(bytes: Uint8Array): string {
   return /<Code>(\w{1,64})<\/Code>/.exec(new TextDecoder().decode(bytes.subarray(0, 4_096)))?.[1] ?? "";
+}
+
+/**
+ * Whether a status that the caller expects is the S3 server's word. A bucket that is not there, or a proxy that has lost
+ * its way, answers 404 too; nothing may be concluded from that. The answer to a HEAD never says what is missing.
+ */
+function isAnswer({ method, expected = [] }: S3Request, status: number, code: string): boolean {
+  if (!expected.includes(status)) return false;
+  return status !== NOT_FOUND || method === "HEAD" || code === "NoSuchKey";
+}
+
+/** Throws where something else than an S3 server has answered a write with success: nothing would be kept. */
+function requireReceipt({ method }: S3Request, { ok, headers }: Response): void {
+  if (method !== "PUT" || !ok || headers.has("etag")) return;
+  throw new S3Refusal(
+    "the S3 server answered a write without an ETag: is there another server at S3_ENDPOINT?",
+  );
 }
 
 /** What the server said before is worth more than that there was no time left for it to say it again. */
@@ -94,9 +112,8 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
     const bytes = await response.bytes();
     const date = Date.parse(response.headers.get("date") ?? "");
     const code = response.ok ? "" : codeIn(bytes);
-    // A bucket that is not there holds nothing either, but nothing may be concluded from that.
-    const isExpected = request.expected?.includes(status) && code !== "NoSuchBucket";
-    if (response.ok || isExpected) return { status, bytes, date };
+    requireReceipt(request, response);
+    if (response.ok || isAnswer(request, status, code)) return { status, bytes, date };
     const said = `the S3 server answered ${status} ${code}`.trim();
     throw WORTH_ANOTHER_TRY.has(status) ? new Error(said) : new S3Refusal(said);
   };
