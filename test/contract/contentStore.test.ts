@@ -9,6 +9,7 @@ import type { ContentFolder, ContentStore, FoundFolder } from "../../src/ports/c
 import { StoreError } from "../../src/ports/eventStore.ts";
 import { memoryContentStore } from "../support/stores/memoryContentStore.ts";
 import { type S3Server, startS3Server } from "../support/stores/s3Server.ts";
+import { until } from "../support/until.ts";
 import { contentStoreContract } from "./contentStore.ts";
 
 const MARKS: ReadonlySet<string> = new Set(["identity", "log"]);
@@ -401,6 +402,41 @@ describe("content on S3", () => {
     await within(() => store.put(folder, bytesOf("x")), "without an ETag");
     await within(async () => (await store.writer(folder)).finish(), "without an ETag");
     await lost.stop(true);
+  }, 30_000);
+
+  test("without an end is not read to where it fills the memory", async () => {
+    const PIECE = new Uint8Array(1_024 * 1_024);
+    const [PIECES_MAX, READ_MAX] = [1_000, 100];
+    let [given, hasEnded] = [0, false];
+    const endless = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      idleTimeout: 0,
+      fetch: () =>
+        new Response(
+          new ReadableStream({
+            type: "bytes",
+            async pull(controller) {
+              given += 1;
+              if (given === PIECES_MAX) return controller.close();
+              controller.enqueue(PIECE.slice());
+              // Gives whoever reads a turn.
+              await Bun.sleep(0);
+            },
+            cancel() {
+              hasEnded = true;
+            },
+          }),
+        ),
+    });
+    const { bucket, accessKeyId, secretAccessKey } = server;
+    const place = { bucket, accessKeyId, secretAccessKey, region: "us-east-1", prefix: "p/" };
+    const endpoint = `http://127.0.0.1:${endless.port}`;
+    const store = s3ContentStore({ ...place, endpoint, timeoutMs: 20_000 });
+    await expectUnavailable(store.get(newFolder(), sha256Of(bytesOf("x"))), "more than any object holds");
+    await until(() => hasEnded, "the end of the answer");
+    expect(given).toBeLessThan(READ_MAX);
+    await endless.stop(true);
   }, 30_000);
 
   test("has one identity for all who begin at once, on a server without conditional writes too", async () => {

@@ -50,6 +50,8 @@ export interface S3Requests {
   within<Result>(deadline: number, work: Result | Promise<Result>): Promise<Result>;
 }
 
+/** What is read of one answer: much more than any object holds, which is a file or a message as JSON. */
+const ANSWER_BYTES_MAX = 32 * 1_024 * 1_024;
 const NOT_FOUND = 404;
 const ATTEMPTS_MAX = 4;
 const RETRY_MS_FIRST = 100;
@@ -61,6 +63,19 @@ const WORTH_ANOTHER_TRY: ReadonlySet<number> = new Set([408, 409, 429, 500, 502,
 /** What an S3 error document says in one word; the whole of it may name keys. */
 function codeIn(bytes: Uint8Array): string {
   return /<Code>(\w{1,64})<\/Code>/.exec(new TextDecoder().decode(bytes.subarray(0, 4_096)))?.[1] ?? "";
+}
+
+/** All of an answer. Throws when there is no end to it, before it fills the memory. */
+async function bytesOf({ body }: Response): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of (body ?? []) as AsyncIterable<Uint8Array>) {
+    length += piece.byteLength;
+    if (length > ANSWER_BYTES_MAX) throw new S3Refusal("the S3 server answered more than any object holds");
+    pieces.push(piece);
+  }
+  const [first] = pieces;
+  return pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces);
 }
 
 /**
@@ -109,7 +124,7 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
   const once = async (request: S3Request, deadline: number): Promise<S3Answer> => {
     const response = await fetchSigned(request, deadline);
     const { status } = response;
-    const bytes = await response.bytes();
+    const bytes = await bytesOf(response);
     const date = Date.parse(response.headers.get("date") ?? "");
     const code = response.ok ? "" : codeIn(bytes);
     requireReceipt(request, response);
