@@ -439,6 +439,35 @@ describe("content on S3", () => {
     await endless.stop(true);
   }, 30_000);
 
+  test("whose list names what was not asked for, or begins again, removes nothing and comes to an end", async () => {
+    const folder = newFolder();
+    const stranger = `p/${filePath(newFolder(), sha256Of(bytesOf("x")))}`;
+    const own = `p/${filePath(folder, sha256Of(bytesOf("x")))}`;
+    let listed = [own, stranger];
+    const removed: string[] = [];
+    const lying = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch(request) {
+        if (request.method === "DELETE") removed.push(new URL(request.url).pathname);
+        const objects = listed.map(
+          (key) =>
+            `<Contents><Key>${key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>"e"</ETag>` +
+            "<Size>1</Size><StorageClass>STANDARD</StorageClass></Contents>",
+        );
+        const page = `<Name>b</Name><IsTruncated>true</IsTruncated>${objects.join("")}`;
+        return new Response(`<?xml version="1.0"?><ListBucketResult>${page}</ListBucketResult>`);
+      },
+    });
+    const store = storeAt(`http://127.0.0.1:${lying.port}`);
+    await expectUnavailable(store.removeOwner(folder), "that were not asked for");
+    expect(removed).toEqual([]);
+    listed = [own];
+    await expectUnavailable(Array.fromAsync(store.folders()), "the same objects again");
+    await expectUnavailable(store.removeOwner(folder), "the same objects again");
+    await lying.stop(true);
+  }, 30_000);
+
   test("has one identity for all who begin at once, on a server without conditional writes too", async () => {
     for (const isConditional of [true, false]) {
       server.isConditional = isConditional;

@@ -10,6 +10,19 @@ interface S3Object {
   readonly modifiedAt: number;
 }
 
+/**
+ * Throws where a page does not go on behind the one before, in the order of keys, or names what was not asked for: a walk
+ * would have no end, and what is removed by a list would be somebody else's.
+ */
+function requireOwnAndNext(keys: readonly string[], prefix: string, startAfter: string | undefined): void {
+  if (!keys.every((key) => key.startsWith(prefix)))
+    throw new Error("the S3 server lists objects that were not asked for");
+  const [last] = keys.slice(-1);
+  if (last === undefined || startAfter === undefined) return;
+  if (Buffer.compare(Buffer.from(last), Buffer.from(startAfter)) <= 0)
+    throw new Error("the S3 server lists the same objects again");
+}
+
 /** Every object below `prefix`, in the order of keys, page by page. */
 export async function* objectsBelow(
   { client, within }: S3Requests,
@@ -20,6 +33,11 @@ export async function* objectsBelow(
   for (;;) {
     const options = { prefix, maxKeys: PAGE_KEYS, ...(startAfter === undefined ? {} : { startAfter }) };
     const { contents = [], isTruncated } = await within(pageDeadline(), client.list(options));
+    requireOwnAndNext(
+      contents.map(({ key }) => key),
+      prefix,
+      startAfter,
+    );
     for (const { key, lastModified } of contents) {
       yield { key, modifiedAt: Date.parse(String(lastModified)) };
     }
