@@ -255,6 +255,26 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
     expect(new Set(await Promise.all(taken))).toEqual(new Set(["unavailable"]));
   });
 
+  test("whoever names certificates without end is not in the way of what Amazon has signed", async () => {
+    const { store: log, content, keys } = service.log;
+    let hangs = false;
+    const sns = {
+      get: () => (hangs ? new Promise<null>(() => {}) : Promise.resolve(signer.certificate)),
+    };
+    const shared = { store: log, content, keys, bounceDomains: true, topicArns: new Set([TOPIC]), sns };
+    const takeIt = sesNotifications(shared);
+    const origin = { at: Date.now(), actor: "amazon-sns", correlationId: newRequestId() };
+    const forged = (nth: number) => {
+      const SigningCertURL = CERTIFICATE_URL.replace("0a1b2c3d", String(nth));
+      return takeIt(signed({ Message: "x", SigningCertURL }, { key: stranger.key }), origin);
+    };
+    expect(await takeIt(signed({ Message: "x" }), origin)).toBe("taken");
+    for (let nth = 0; nth < 20; nth += 1) expect(await forged(nth)).toBe("refused");
+    hangs = true;
+    for (let nth = 20; nth < 40; nth += 1) void forged(nth);
+    expect(await takeIt(signed({ Message: "x" }), origin)).toBe("taken");
+  });
+
   test("what is nested without end is not even parsed", async () => {
     const headers = { authorization: null, "content-type": "text/plain; charset=UTF-8" };
     const answer = await tenant.call("POST", "/feedback/ses", { headers, body: "[".repeat(900_000) });

@@ -9,13 +9,12 @@ import {
   type SnsMessage,
 } from "../../../kernel/crypto/snsSignature.ts";
 import { parseJson } from "../../../kernel/text/json.ts";
-import { DAY_MS, type EpochMs } from "../../../kernel/time.ts";
+import type { EpochMs } from "../../../kernel/time.ts";
 import type { SnsEndpoint } from "../../../ports/snsEndpoint.ts";
 import { type FeedbackContext, recordEmailFeedback } from "./recordEmailFeedback.ts";
 
-/** Amazon changes its certificate once a year or so. */
+/** Amazon changes its certificate once a year or so; each says until when it holds. */
 const CERTIFICATES_MAX = 10;
-const CERTIFICATE_AGE_MS_MAX = DAY_MS;
 /** Certificates that are asked for at once: anybody may name one, and only a request shows whether it is there. */
 const CERTIFICATES_ASKED_MAX = 5;
 
@@ -64,11 +63,15 @@ function eventOf({ Message = "" }: SnsMessage): unknown {
 
 /** Makes the receiver of notifications of Amazon SES that come through Amazon SNS. */
 export function sesNotifications(context: SesContext) {
-  const certificates = new LRUCache<string, string>({ max: CERTIFICATES_MAX, ttl: CERTIFICATE_AGE_MS_MAX });
+  /**
+   * Those that a message of ours was signed with. No other is kept, so that whoever names certificates without end neither
+   * drives these out, nor is in the way of what is signed with them.
+   */
+  const proven = new LRUCache<string, string>({ max: CERTIFICATES_MAX });
   const asked = new Map<string, Promise<string | null>>();
 
   async function certificateOf(url: string): Promise<string | null> {
-    const known = certificates.get(url);
+    const known = proven.get(url);
     if (known !== undefined) return known;
     const underWay = asked.get(url);
     if (underWay !== undefined) return underWay;
@@ -76,9 +79,7 @@ export function sesNotifications(context: SesContext) {
     const asking = context.sns.get(url);
     asked.set(url, asking);
     try {
-      const certificate = await asking;
-      if (certificate !== null) certificates.set(url, certificate);
-      return certificate;
+      return await asking;
     } finally {
       asked.delete(url);
     }
@@ -100,9 +101,11 @@ export function sesNotifications(context: SesContext) {
   return async function take(text: string, origin: SesOrigin): Promise<SesOutcome> {
     const message = snsMessage(text);
     if (message === null || !mayBeOurs(message, context.topicArns)) return "refused";
-    const certificate = await certificateOf(message.SigningCertURL ?? "");
+    const { SigningCertURL = "" } = message;
+    const certificate = await certificateOf(SigningCertURL);
     if (certificate === null) return "unavailable";
     if (!isSnsSignatureValid(message, certificate, origin.at)) return "refused";
+    proven.set(SigningCertURL, certificate);
     if (message.Type === "SubscriptionConfirmation") return confirm(message);
     if (message.Type === "Notification") await record(eventOf(message), origin);
     return "taken";
