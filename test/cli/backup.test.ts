@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { vacuumCopy } from "../../src/adapters/sqlite/vacuumCopy.ts";
 import { type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
 
 const TEST_MS_MAX = 30_000;
@@ -37,6 +39,32 @@ test(
       .filter((path) => path !== "manifest.jsonl")
       .map((path) => Bun.file(join(out, path)).size);
     expect({ files, bytes }).toEqual({ files: 4, bytes: sizes.reduce((sum, size) => sum + size) });
+  },
+  TEST_MS_MAX,
+);
+
+test.if(existsSync("/dev/full"))(
+  "a log that is copied to a full disk is said to be no more than that",
+  async () => {
+    const env = { DATA_DIR: join(folder, "copied"), DISK_FREE_BYTES_MIN: "0" };
+    await endsOfCalls([{ words: ["workspace", "create", "Acme"], env }]);
+    const log = join(folder, "copied", "events.db");
+    expect(() => vacuumCopy(log, "/dev/full")).toThrow(/cannot be copied to \/dev\/full: .*disk is full/);
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  "a backup that fails in the middle leaves nothing behind",
+  async () => {
+    const out = join(folder, "failed");
+    const env = { DATA_DIR: join(folder, "strange"), DISK_FREE_BYTES_MIN: "0" };
+    await endsOfCalls([{ words: ["workspace", "create", "Acme"], env }]);
+    const ids = Array.from({ length: 3 }, () => crypto.randomUUID());
+    await mkdir(join(folder, "strange", "content", ...ids, "a".repeat(64)), { recursive: true });
+    const [end] = await endsOfCalls([{ words: ["backup", "create", "--out", out], env }]);
+    expect(end?.status).toBe(1);
+    expect((await readdir(folder)).filter((name) => name.startsWith("failed"))).toEqual([]);
   },
   TEST_MS_MAX,
 );

@@ -1,15 +1,18 @@
 import { DatabaseSync } from "node:sqlite";
+import { messageOf } from "../../kernel/text/errorReason.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 
 /** Only where another process recovers the file after a crash is it locked for longer than a moment. */
 const BUSY_TIMEOUT_MS = 10_000;
 
-function withDatabase<Result>(path: string, work: (db: DatabaseSync) => Result): Result {
+/** `failing` says what cannot be done where `work` throws. */
+function withDatabase<Result>(path: string, work: (db: DatabaseSync) => Result, failing: string): Result {
   const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   try {
     return work(db);
   } catch (error) {
-    throw new StoreError("unavailable", `the log ${path} cannot be read`, { cause: error });
+    // SQLite's own words: a full disk is one of many reasons.
+    throw new StoreError("unavailable", `the log ${path} ${failing}: ${messageOf(error)}`, { cause: error });
   } finally {
     db.close();
   }
@@ -21,12 +24,13 @@ function withDatabase<Result>(path: string, work: (db: DatabaseSync) => Result):
  * the copy, nor free pages.
  */
 export function vacuumCopy(path: string, target: string): void {
-  withDatabase(path, (db) => void db.prepare("VACUUM INTO ?").run(target));
+  const copy = (db: DatabaseSync) => void db.prepare("VACUUM INTO ?").run(target);
+  withDatabase(path, copy, `cannot be copied to ${target}`);
 }
 
 /** What SQLite finds wrong with a log's file; null when it is sound. */
 export function logFault(path: string): string | null {
-  const found = withDatabase(path, (db) => db.prepare("PRAGMA quick_check(1)").get());
+  const found = withDatabase(path, (db) => db.prepare("PRAGMA quick_check(1)").get(), "cannot be read");
   const verdict = String(Object.values(found ?? {})[0]);
   return verdict === "ok" ? null : verdict;
 }

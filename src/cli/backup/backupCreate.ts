@@ -95,6 +95,24 @@ async function fill(
   return { ...facts, files, bytes, damaged };
 }
 
+/** Fills a directory beside `out`, which gets its name once it is whole. What fails takes no room on the disk any more. */
+async function make(config: Config, wanted: { readonly out: string; readonly withKey: boolean }) {
+  const { out } = wanted;
+  const partial = `${out}.partial`;
+  await rm(partial, { recursive: true, force: true });
+  mkdirSync(partial, { recursive: true, mode: FOLDER_MODE });
+  try {
+    const made = await fill(config, partial, wanted);
+    await syncFolder(partial);
+    await rename(partial, out);
+    await syncFolder(dirname(out));
+    return made;
+  } catch (error) {
+    await rm(partial, { recursive: true, force: true });
+    throw error;
+  }
+}
+
 export const backupCreate: Command = {
   name: "backup create",
   summary: "Copy the embedded log and its content to a directory",
@@ -121,13 +139,7 @@ export const backupCreate: Command = {
     if (withKey && !existsSync(join(config.dataDir, BACKUP_KEY))) {
       refuse("there is no master.key in DATA_DIR: the log's key comes from MASTER_KEY; keep it by itself");
     }
-    const partial = `${out}.partial`;
-    await rm(partial, { recursive: true, force: true });
-    mkdirSync(partial, { recursive: true, mode: FOLDER_MODE });
-    const made = await fill(config, partial, { out, withKey });
-    await syncFolder(partial);
-    await rename(partial, out);
-    await syncFolder(dirname(out));
+    const made = await make(config, { out, withKey });
     const { sealedDataKey: _, ...told } = made;
     invocation.print({ out, withKey, ...told }, [
       `${out}: ${filesText(made)}, as of ${made.createdAt}`,
