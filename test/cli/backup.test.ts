@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { vacuumCopy } from "../../src/adapters/sqlite/vacuumCopy.ts";
+import { requireRoom } from "../../src/cli/backup/restoreRoom.ts";
 import { type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
 
 const TEST_MS_MAX = 30_000;
@@ -68,3 +69,25 @@ test(
   },
   TEST_MS_MAX,
 );
+
+describe("a restore is refused before it begins", () => {
+  const disk = (device: number, freeBytes: number) => () => ({ device, freeBytes });
+  const needed = [
+    { directory: "/", bytes: 600_000 },
+    { directory: "/not/there/yet", bytes: 500_000 },
+  ];
+
+  test("where the disk has no room for log and content together", () => {
+    expect(() => requireRoom(needed, disk(1, 1_000_000))).toThrow(
+      /1 MB free at \/, and what is restored to that disk takes 1\.1 MB/,
+    );
+    requireRoom(needed, disk(1, 1_100_000));
+  });
+
+  test("where one of two disks has no room for its part", () => {
+    const other = { directory: "/proc", bytes: 500_000 };
+    const disks = (freeBytes: number) => (directory: string) => ({ device: directory.length, freeBytes });
+    expect(() => requireRoom([...needed.slice(0, 1), other], disks(500_000))).toThrow("takes 600 kB");
+    requireRoom([...needed.slice(0, 1), other], disks(600_000));
+  });
+});

@@ -129,6 +129,8 @@ export interface CheckedBackup {
   readonly facts: BackupFacts;
   readonly files: number;
   readonly bytes: number;
+  /** Of these bytes, those of the log. */
+  readonly logBytes: number;
 }
 
 /** Reads every byte of a backup. Throws {@link BackupError} with the first thing that is not as it was written. */
@@ -137,18 +139,18 @@ export async function checkBackup(
   onFile: (checked: Pick<CheckedBackup, "files" | "bytes">) => void,
 ): Promise<CheckedBackup> {
   let [files, bytes] = [0, 0];
-  let hasLog = false;
+  let logBytes: number | null = null;
   const facts = await readManifest(directory, async (file) => {
     const found = await digestFile(join(directory, file.path)).catch(() => null);
     if (found === null) throw new BackupError(`${file.path} is missing, or is no file that can be read`);
-    hasLog ||= file.path === BACKUP_LOG;
+    if (file.path === BACKUP_LOG) logBytes = found.bytes;
     if (found.sha256 !== file.sha256) throw new BackupError(`${file.path} is damaged`);
     files += 1;
     bytes += found.bytes;
     onFile({ files, bytes });
   });
-  if (!hasLog) throw new BackupError(`the list of the backup's files lacks ${BACKUP_LOG}`);
+  if (logBytes === null) throw new BackupError(`the list of the backup's files lacks ${BACKUP_LOG}`);
   const fault = logFault(join(directory, BACKUP_LOG));
   if (fault !== null) throw new BackupError(`${BACKUP_LOG} is damaged: ${fault}`);
-  return { facts, files, bytes };
+  return { facts, files, bytes, logBytes };
 }

@@ -34,6 +34,7 @@ import {
   readManifest,
 } from "./backupManifest.ts";
 import { BACKUP_DIRECTORY } from "./backupVerify.ts";
+import { requireRoom } from "./restoreRoom.ts";
 
 /** What may be in a DATA_DIR that is empty: the lock that we hold, and the key that somebody has put there. */
 const NO_DATA: ReadonlySet<string> = new Set(["lock.db", "lock.db-journal", BACKUP_KEY]);
@@ -48,10 +49,16 @@ function restoringDirectory(config: Config): string {
   return join(dirname(logPath(config)), RESTORING);
 }
 
-/** Whether an interrupted restore of this backup left off here. Throws {@link BackupError} when anything else is there. */
-function requireEmptyOrSameRestore(config: Config, { backupId }: BackupFacts): void {
+/** Whether an interrupted restore of this backup left off here. */
+function isBegun(config: Config, { backupId }: BackupFacts): boolean {
   const marker = join(restoringDirectory(config), RESTORED_BACKUP);
-  if (existsSync(marker) && readFileSync(marker, "utf8") === backupId) return;
+  return existsSync(marker) && readFileSync(marker, "utf8") === backupId;
+}
+
+/** Throws {@link BackupError} when anything else than an interrupted restore of this backup is there. */
+function requireEmptyOrSameRestore(config: Config, facts: BackupFacts): void {
+  if (isBegun(config, facts)) return;
+  const marker = join(restoringDirectory(config), RESTORED_BACKUP);
   if (existsSync(marker))
     throw new BackupError("a restore of another backup into DATA_DIR was interrupted: empty it");
   // Nothing is in it that has no marker yet.
@@ -61,6 +68,17 @@ function requireEmptyOrSameRestore(config: Config, { backupId }: BackupFacts): v
   if (config.s3 !== null) return;
   const root = config.contentUrl.slice("file:".length);
   if (existsSync(root) && readdirSync(root).length > 0) throw new BackupError(`${root} is not empty`);
+}
+
+/** Throws {@link BackupError} where the disk is too small. One that was begun has some of its bytes there already. */
+function requireRoomFor(config: Config, { facts, bytes, logBytes }: CheckedBackup): void {
+  if (isBegun(config, facts)) return;
+  const content = { directory: config.contentUrl.slice("file:".length), bytes: bytes - logBytes };
+  const isContentHere = facts.content === "directory" && config.s3 === null;
+  requireRoom([
+    { directory: dirname(logPath(config)), bytes: logBytes },
+    ...(isContentHere ? [content] : []),
+  ]);
 }
 
 async function begin(config: Config, { backupId }: BackupFacts): Promise<string> {
@@ -134,6 +152,7 @@ async function restore(config: Config, from: string): Promise<Restored> {
   bar.end();
   const { facts } = checked;
   requireEmptyOrSameRestore(config, facts);
+  requireRoomFor(config, checked);
   const hasKey = await keyFits(config, facts);
   const directory = await begin(config, facts);
   const ownKey = join(config.dataDir, BACKUP_KEY);
