@@ -1,5 +1,6 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
 import { LOG_START, type LogFilter, type StoreFault } from "../../ports/eventStore.ts";
+import { SYSTEM_PREFIX } from "./read/logFilters.ts";
 import type { LogReading } from "./read/logSubscription.ts";
 import { readLog } from "./read/readLog.ts";
 import { METADATA_STREAM, membersOf, ownStream } from "./truncate.ts";
@@ -10,7 +11,6 @@ const FAULTS_REPORTED_MAX = 1_000;
 const LINK = "$>";
 /** Holds the server's default access rights; the last event counts, of whatever type it is. */
 const SETTINGS_STREAM = "$settings";
-const SYSTEM_PREFIX = "$";
 const DETAIL_CHARS_MAX = 200;
 /** The one member of a stream's metadata that we write. */
 const TRUNCATE_BEFORE = "$tb";

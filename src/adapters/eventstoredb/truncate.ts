@@ -3,6 +3,7 @@ import { type ExpectedRevision, StoreError, type Truncation } from "../../ports/
 import { append } from "./append/append.ts";
 import type { Connection } from "./connection.ts";
 import { type Deadline, leftMs } from "./deadline.ts";
+import { SYSTEM_PREFIX } from "./read/logFilters.ts";
 import type { LogReading } from "./read/logSubscription.ts";
 import { readLog } from "./read/readLog.ts";
 import { metadataStream, readMetadata, truncatedBefore } from "./read/streamReads.ts";
@@ -11,7 +12,6 @@ import { metadataStream, readMetadata, truncatedBefore } from "./read/streamRead
 const METADATA_CHANGED = "$metadata";
 const STREAM_DELETED = "$streamDeleted";
 export const METADATA_STREAM = metadataStream("");
-const SYSTEM_PREFIX = "$";
 
 /**
  * Every change of what is read of a stream, in the order of the log. A stream whose metadata bound it in another way

@@ -2,10 +2,10 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { readOnlyEventStore } from "../../commands/instance/readOnlyEventStore.ts";
 import { makeDependencies } from "../../commands/makeDependencies.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { IMPORT_STREAM } from "../../kernel/event/storeLocalEvents.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import { dependenciesFromConfig } from "../../service/adapters/dependenciesFromConfig.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
@@ -106,4 +106,15 @@ export async function withLog<Result>(
   } finally {
     await log.close();
   }
+}
+
+/** The log as a command sees it that finds it frozen: it can be read, and nothing can be written that would be lost. */
+function readOnlyEventStore(store: EventStore): EventStore {
+  const refuse = async () => {
+    throw new StoreError(
+      "unavailable",
+      `the log is frozen: it goes on where it was imported; \`${POSTLEDGER} log unfreeze\` lets it go on here`,
+    );
+  };
+  return Object.assign(Object.create(store) as EventStore, { append: refuse, truncateBefore: refuse });
 }

@@ -30,7 +30,7 @@ const ADDRESS_NAMES = ["email", "address", "emailaddress", "recipient"];
 /** Those that say why. */
 const NOTE_NAMES = ["note", "reason", "suppressionreason", "error"];
 
-function nameWithoutLinks(name: string): string {
+function comparableName(name: string): string {
   return name.toLowerCase().replace(/[^a-z]/g, "");
 }
 
@@ -55,7 +55,7 @@ export function importedAddresses(text: string): ImportedAddresses | null {
 
 function csvEntries(text: string): readonly Entry[] | null {
   const records = csvRecords(text);
-  const names = records[0]?.fields.map(nameWithoutLinks) ?? [];
+  const names = records[0]?.fields.map(comparableName) ?? [];
   const addressAt = names.findIndex((name) => ADDRESS_NAMES.includes(name));
   const noteAt = names.findIndex((name) => NOTE_NAMES.includes(name));
   if (addressAt >= 0) {
@@ -90,6 +90,6 @@ function itemsOf(value: unknown): readonly unknown[] | null {
 /** The first text among the members of these names, in the names' order; "" where there is none. */
 function memberOf(item: unknown, names: readonly string[]): string {
   const members = Object.entries(item ?? {}).filter(([, value]) => typeof value === "string" && value !== "");
-  const found = names.flatMap((name) => members.filter(([member]) => nameWithoutLinks(member) === name));
+  const found = names.flatMap((name) => members.filter(([member]) => comparableName(member) === name));
   return found[0]?.[1] ?? "";
 }

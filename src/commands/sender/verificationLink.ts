@@ -12,7 +12,6 @@ import {
   type VerificationToken,
 } from "../../kernel/crypto/verificationToken.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
-import { nameWithoutLinks } from "../../kernel/text/nameWithoutLinks.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { senderAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -69,7 +68,7 @@ export async function verificationRequester(
   const name = (await workspaces.get(workspaceId))?.name ?? "";
   return {
     workspaceId,
-    workspaceName: nameWithoutLinks(name, WORKSPACE_NAME_CHARACTERS_MAX),
+    workspaceName: nameWithoutLinks(name),
     code: keys.verificationCode(senderId, requestId),
   };
 }
@@ -102,4 +101,13 @@ export async function confirmVerificationLink(
     ...context,
     ...of,
   });
+}
+
+/**
+ * A name as somebody may read it whom it was not meant for: letters, digits and a little between them, so that it holds
+ * no link, no address and no line of its own. Empty when nothing is left.
+ */
+function nameWithoutLinks(name: string): string {
+  const plain = name.replace(/[^\p{L}\p{M}\p{N}&'-]+/gu, " ").trim();
+  return [...plain].slice(0, WORKSPACE_NAME_CHARACTERS_MAX).join("").trim();
 }

@@ -7,7 +7,7 @@ import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { AggregateCache } from "../aggregateCache.ts";
-import { WorkspaceReservations } from "./workspaceReservations.ts";
+import { StorageReservationQueue } from "./storageReservationQueue.ts";
 
 /** The storage quota of every workspace: who holds how many bytes of temporary files. */
 export interface FileStorageQuota {
@@ -41,9 +41,10 @@ export function fileStorageQuota({
   workspaces,
   limitsDefault,
 }: FileStorageQuotaOptions): FileStorageQuota {
-  const accounts = new LRUCache<string, WorkspaceReservations>({ max: ACCOUNTS_MAX });
-  const accountOf = (workspaceId: string): WorkspaceReservations => {
-    const account = accounts.get(workspaceId) ?? new WorkspaceReservations(store, storageStream(workspaceId));
+  const accounts = new LRUCache<string, StorageReservationQueue>({ max: ACCOUNTS_MAX });
+  const accountOf = (workspaceId: string): StorageReservationQueue => {
+    const account =
+      accounts.get(workspaceId) ?? new StorageReservationQueue(store, storageStream(workspaceId));
     accounts.set(workspaceId, account);
     return account;
   };

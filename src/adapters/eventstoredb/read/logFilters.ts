@@ -9,7 +9,7 @@ import {
 import type { LogFilter } from "../../../ports/eventStore.ts";
 
 /** Streams and event types of the server's own begin with this. */
-const SYSTEM_PREFIX = "$";
+export const SYSTEM_PREFIX = "$";
 
 /** What one subscription asks of the server. */
 export interface FilterOptions {

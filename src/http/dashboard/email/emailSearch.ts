@@ -36,7 +36,7 @@ const TOKEN = /([a-z]+):"([^"]*)"|([a-z]+):(\S*)|(\S+)/gi;
 export function parseSearch(text: string): Search {
   const words: Partial<Record<SearchWord, string>> = {};
   const faults: string[] = [];
-  for (const [, quotedName, quoted, nameWithoutLinks, plain, alone] of text
+  for (const [, quotedName, quoted, plainName, plain, alone] of text
     .slice(0, SEARCH_CHARACTERS_MAX)
     .matchAll(TOKEN)) {
     if (alone !== undefined) {
@@ -45,7 +45,7 @@ export function parseSearch(text: string): Search {
       else faults.push(aloneFault(alone));
       continue;
     }
-    const name = (quotedName ?? nameWithoutLinks ?? "").toLowerCase();
+    const name = (quotedName ?? plainName ?? "").toLowerCase();
     const value = (quoted ?? plain ?? "").trim();
     if (!isSearchWord(name)) faults.push(unknownWord(name));
     else if (value !== "") words[name] = value;

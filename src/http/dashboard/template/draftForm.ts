@@ -139,6 +139,7 @@ export function sampleValues(
 
 /** What is wrong, by the id of the field that it belongs to. */
 export type FieldFaults = ReadonlyMap<string, string>;
+export const NO_FAULTS: FieldFaults = new Map();
 
 /** Faults as the API names them, at the fields of the form. */
 export function fieldFaults(

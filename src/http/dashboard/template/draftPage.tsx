@@ -9,6 +9,7 @@ import type { PageContext } from "../frame/dashboardRoute.ts";
 import {
   type DraftFields,
   type FieldFaults,
+  NO_FAULTS,
   rowsToFill,
   SAMPLE_PREFIX,
   sampleText,
@@ -24,8 +25,6 @@ interface DraftEditorProps {
   /** Null before there is anything to see. */
   readonly preview: DraftPreview | null;
 }
-
-const NO_FAULTS: FieldFaults = new Map();
 
 /** The form of a new version, with what it comes to beside it. Whoever stops typing sees it anew. */
 export const DraftEditor: FC<DraftEditorProps> = ({ context, at, fields, preview }) => {

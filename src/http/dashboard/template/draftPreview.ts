@@ -6,10 +6,16 @@ import { checkBy, checkRules } from "../../body/validation.ts";
 import { Problem } from "../../server/problem.ts";
 import { DraftVersionBody, draftRequest } from "../../template/draftVersionRequest.ts";
 import { PreviewBody } from "../../template/templateOperations.ts";
-import { type DraftFields, draftBody, type FieldFaults, fieldFaults, sampleValues } from "./draftForm.ts";
+import {
+  type DraftFields,
+  draftBody,
+  type FieldFaults,
+  fieldFaults,
+  NO_FAULTS,
+  sampleValues,
+} from "./draftForm.ts";
 
 const checkDraft = checkBy(DraftVersionBody);
-const NO_FAULTS: FieldFaults = new Map();
 
 /** What a draft comes to with its samples. */
 export interface DraftPreview {

@@ -5,6 +5,7 @@ import { sendEmail } from "../../../commands/email/send/sendEmail.ts";
 import { compileVersion } from "../../../commands/template/compiledTemplateCache.ts";
 import type { TemplateLocation, VersionView } from "../../../commands/template/readTemplate.ts";
 import { renderVersion } from "../../../commands/template/renderForSend.ts";
+import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { isUuid, newId } from "../../../kernel/ids.ts";
 import { checkBy } from "../../body/validation.ts";
 import { SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
@@ -18,14 +19,13 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { sentence } from "../frame/formFaults.ts";
-import { draftFields, type FieldFaults, fieldFaults, sampleValues } from "./draftForm.ts";
+import { draftFields, type FieldFaults, fieldFaults, NO_FAULTS, sampleValues } from "./draftForm.ts";
 import { SampleField } from "./draftPage.tsx";
 import { templateLocationOf } from "./templateRoutes.tsx";
 import { aboveVersions } from "./versionRoutes.tsx";
 
 const scope = "email:send";
 const checkSend = checkBy(SendEmailBody);
-const NO_FAULTS: FieldFaults = new Map();
 
 /** Sending a version, draft or published, to somebody who is to look at it. */
 export function testSendRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
@@ -135,12 +135,7 @@ function sendBody(
   const output = renderVersion(compileVersion(deps.templateEngine, source), variables);
   if (output.kind === "invalidData") return sendFaults(output.faults);
   const { subject, html, text } = output;
-  return {
-    ...addresses,
-    subject,
-    ...(html === undefined ? {} : { html }),
-    ...(text === undefined ? {} : { text }),
-  };
+  return { ...addresses, subject, ...definedMembers({ html, text }) };
 }
 
 /** Faults of a send, at the fields of the form. */

@@ -45,7 +45,7 @@ const NOTHING: Known = { state: storageDecider.initialState, first: 0, revision:
  * The quota of one workspace on this instance: decisions are taken in turn, and those that wait together share
  * one append, so that an instance's own requests do not race each other.
  */
-export class WorkspaceReservations {
+export class StorageReservationQueue {
   private known: Known | null = null;
   private readonly waiting: QueuedDecision[] = [];
   /** By the stream of a message: who has reserved room for its direct files lately. */
