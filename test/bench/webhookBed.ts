@@ -52,14 +52,8 @@ export async function makeBed(fresh: FreshStore, size: BedSize): Promise<Webhook
       hosts.push(host);
       const path = index < size.hanging ? HANGING_PATH : WELL_PATH;
       const url = `https://${host}:${sink.port}${path}`;
-      const endpoint = {
-        workspaceId,
-        url,
-        description: null,
-        eventTypes: null,
-        context: { ...context, workspaceId },
-      };
-      const { kind } = await registerWebhookEndpoint(log, endpoint);
+      const endpoint = { url, description: null, eventTypes: null };
+      const { kind } = await registerWebhookEndpoint(log, endpoint, { ...context, workspaceId });
       if (kind !== "registered") throw new Error(`an endpoint was not registered: ${kind}`);
     }
   };

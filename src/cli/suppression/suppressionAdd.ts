@@ -15,7 +15,7 @@ export const suppressionAdd: Command = {
     const address = addressOf(invocation);
     const note = noteOf(invocation);
     const { isNew } = await inWorkspace(invocation, (deps, context) =>
-      addSuppression(deps, { workspaceId: context.workspaceId, address, note }, context),
+      addSuppression(deps, { address, note }, context),
     );
     invocation.print({ outcome: isNew ? "added" : "already_suppressed" }, [
       isNew ? "suppressed" : "was suppressed already",

@@ -48,7 +48,7 @@ export const suppressionImport: Command = {
       const workspaceId = await workspaceOf(deps.store, invocation);
       const suppress = async ({ address, note: own }: ImportedAddress) => {
         const context = { ...systemCommandContext("cli"), workspaceId };
-        const { isNew } = await addSuppression(deps, { workspaceId, address, note: own ?? note }, context);
+        const { isNew } = await addSuppression(deps, { address, note: own ?? note }, context);
         return isNew;
       };
       return countOf(read.addresses, suppress);

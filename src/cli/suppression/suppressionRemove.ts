@@ -13,7 +13,7 @@ export const suppressionRemove: Command = {
   async run(invocation) {
     const address = addressOf(invocation);
     const outcome = await inWorkspace(invocation, (deps, context) =>
-      removeSuppression(deps, context.workspaceId, address, context),
+      removeSuppression(deps, address, context),
     );
     if (outcome === "notSuppressed") notFound("this address is not suppressed");
     invocation.print({ outcome: "removed" }, ["removed: new mail to it is delivered"]);

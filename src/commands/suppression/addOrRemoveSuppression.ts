@@ -14,31 +14,19 @@ const CHANGES_PER_DAY_MAX = 100;
 /** How long a note may be that somebody writes who suppresses by hand, in characters. */
 export const NOTE_CHARACTERS_MAX = 500;
 
-export interface AddSuppression {
-  readonly workspaceId: string;
-  readonly address: Address;
-  readonly note: string | null;
-}
-
 /** Suppresses a recipient by hand. A repeat is no error: the first suppression stays as it is. */
 export async function addSuppression(
   deps: Dependencies,
-  { workspaceId, address, note }: AddSuppression,
+  { address, note }: { readonly address: Address; readonly note: string | null },
   context: WorkspaceCommandContext,
 ): Promise<{ readonly isNew: boolean; readonly suppression: Suppression }> {
+  const { workspaceId } = context;
   const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
   const salt = crypto.randomUUID();
   const stored = { address: address.sent, salt, ...(note === null ? {} : { note }) };
   const facts = { workspaceId, recipientHash, reason: "manual" };
-  const outcome = await transact(
-    deps.store,
-    {
-      ...suppressionAggregate.of(recipientHash),
-      changesPerDayMax: CHANGES_PER_DAY_MAX,
-    },
-    (state) => suppress(state, stored, facts),
-    context,
-  );
+  const aggregate = { ...suppressionAggregate.of(recipientHash), changesPerDayMax: CHANGES_PER_DAY_MAX };
+  const outcome = await transact(deps.store, aggregate, (state) => suppress(state, stored, facts), context);
   // The last one, lifted since or not: whoever was faster to remove it takes nothing from our answer.
   const { suppression } = await readLast(deps.store, recipientHash);
   invariant(suppression, "a recipient who was suppressed has a suppression");
@@ -46,13 +34,8 @@ export async function addSuppression(
 }
 
 /** Lets mail to an address go again. */
-export function removeSuppression(
-  deps: Dependencies,
-  workspaceId: string,
-  address: Address,
-  context: WorkspaceCommandContext,
-) {
-  const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
+export function removeSuppression(deps: Dependencies, address: Address, context: WorkspaceCommandContext) {
+  const recipientHash = deps.keys.hashAddress(context.workspaceId, address.canonical);
   const aggregate = {
     ...suppressionAggregate.of(recipientHash),
     changesPerDayMax: CHANGES_PER_DAY_MAX - CHANGES_KEPT_FOR_STOPPING,

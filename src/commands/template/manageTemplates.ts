@@ -7,7 +7,7 @@ import {
 } from "../../domain/template/decisions.ts";
 import type { TemplateEvent } from "../../domain/template/events.ts";
 import type { VariableDefinition } from "../../domain/template/variables.ts";
-import type { CommandContext } from "../../kernel/event/commandContext.ts";
+import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
@@ -36,11 +36,11 @@ async function change<Outcome>(
 /** Creates a template without versions and answers its id. */
 export async function newTemplate(
   deps: Dependencies,
-  { workspaceId, name }: { readonly workspaceId: string; readonly name: string },
-  context: CommandContext,
+  name: string,
+  context: WorkspaceCommandContext,
 ): Promise<string> {
   const id = newId();
-  const data = { workspaceId, name, at: rfc3339(context.at) };
+  const data = { workspaceId: context.workspaceId, name, at: rfc3339(context.at) };
   await change(deps, id, (state) => createTemplate(state, data), context);
   return id;
 }

@@ -6,12 +6,12 @@ import {
   rotateSecret,
   updateEndpoint,
 } from "../../domain/webhook/decisions.ts";
-import type { DisabledReason, WebhooksState } from "../../domain/webhook/state.ts";
+import type { WebhooksState } from "../../domain/webhook/state.ts";
 import { webhookSecretText } from "../../kernel/crypto/webhookSignature.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { SECRET_BYTES } from "./registerWebhookEndpoint.ts";
-import { type EndpointDependencies, type EndpointName, transactEndpoints } from "./transactEndpoints.ts";
+import { type EndpointDependencies, transactEndpoints } from "./transactEndpoints.ts";
 
 /** What can be changed of an endpoint; what is left out stays. */
 export interface EndpointChange {
@@ -24,58 +24,50 @@ export interface EndpointChange {
 /** Changes an endpoint. Events from here on go by it; what is owed already goes to the new address. */
 export function updateWebhookEndpoint(
   deps: EndpointDependencies,
-  { workspaceId, endpointId }: EndpointName,
+  endpointId: string,
   wanted: EndpointChange,
   context: WorkspaceCommandContext,
 ) {
-  return transactEndpoints(
-    deps,
-    workspaceId,
-    (state) => updateEndpoint(state, { endpointId, ...wanted }),
-    context,
-  );
+  return transactEndpoints(deps, (state) => updateEndpoint(state, { endpointId, ...wanted }), context);
 }
 
 /** Disables an endpoint on request. What it is owed is skipped. */
 export function disableWebhookEndpoint(
   deps: EndpointDependencies,
-  { workspaceId, endpointId }: EndpointName,
-  reason: DisabledReason,
+  endpointId: string,
   context: WorkspaceCommandContext,
 ) {
-  return transactEndpoints(deps, workspaceId, (state) => disableEndpoint(state, endpointId, reason), context);
+  return transactEndpoints(deps, (state) => disableEndpoint(state, endpointId, "manual"), context);
 }
 
 /** Enables an endpoint: for what happens from here on. What it missed can be recovered. */
 export function enableWebhookEndpoint(
   deps: EndpointDependencies,
-  { workspaceId, endpointId }: EndpointName,
+  endpointId: string,
   context: WorkspaceCommandContext,
 ) {
-  return transactEndpoints(deps, workspaceId, (state) => enableEndpoint(state, endpointId), context);
+  return transactEndpoints(deps, (state) => enableEndpoint(state, endpointId), context);
 }
 
 export function deleteWebhookEndpoint(
   deps: EndpointDependencies,
-  { workspaceId, endpointId }: EndpointName,
+  endpointId: string,
   context: WorkspaceCommandContext,
 ) {
-  return transactEndpoints(deps, workspaceId, (state) => deleteEndpoint(state, endpointId), context);
+  return transactEndpoints(deps, (state) => deleteEndpoint(state, endpointId), context);
 }
 
 /** Gives an endpoint a fresh secret, which this answer alone carries; null when there is no such endpoint. */
 export async function rotateWebhookSecret(
   deps: EndpointDependencies & Pick<Dependencies, "keys">,
-  { workspaceId, endpointId }: EndpointName,
+  endpointId: string,
   overlapMs: number,
   context: WorkspaceCommandContext,
 ): Promise<{ readonly secret: string } | null> {
   const secret = randomBytes(SECRET_BYTES);
-  const encrypted = {
-    endpointId,
-    sealedSecret: deps.keys.encryptSecret(secret, { workspaceId, endpointId }),
-  };
+  const place = { workspaceId: context.workspaceId, endpointId };
+  const encrypted = { endpointId, sealedSecret: deps.keys.encryptSecret(secret, place) };
   const decide = (state: WebhooksState) => rotateSecret(state, encrypted, context.at, overlapMs);
-  const outcome = await transactEndpoints(deps, workspaceId, decide, context);
+  const outcome = await transactEndpoints(deps, decide, context);
   return outcome === "rotated" ? { secret: webhookSecretText(secret) } : null;
 }

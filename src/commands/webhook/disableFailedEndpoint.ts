@@ -1,7 +1,7 @@
 import { disableEndpoint } from "../../domain/webhook/decisions.ts";
 import type { DisabledReason, WebhooksState } from "../../domain/webhook/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
-import { type EndpointDependencies, type EndpointName, transactEndpoints } from "./transactEndpoints.ts";
+import { type EndpointDependencies, transactEndpoints } from "./transactEndpoints.ts";
 
 /** Why an endpoint is disabled that nobody asked to disable. */
 export type FailureReason = Exclude<DisabledReason, "manual">;
@@ -12,7 +12,7 @@ export type FailureReason = Exclude<DisabledReason, "manual">;
  */
 export async function disableFailedEndpoint(
   deps: EndpointDependencies,
-  { workspaceId, endpointId, url }: EndpointName & { readonly url?: string },
+  { endpointId, url }: { readonly endpointId: string; readonly url?: string },
   reason: FailureReason,
   context: WorkspaceCommandContext,
 ): Promise<boolean> {
@@ -24,6 +24,6 @@ export async function disableFailedEndpoint(
     hasChanged = decision.events.length > 0;
     return decision;
   };
-  await transactEndpoints(deps, workspaceId, decide, context);
+  await transactEndpoints(deps, decide, context);
   return hasChanged;
 }

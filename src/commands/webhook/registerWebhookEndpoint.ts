@@ -11,11 +11,6 @@ import { type EndpointDependencies, transactEndpoints } from "./transactEndpoint
 /** How long a signing secret is. */
 export const SECRET_BYTES = 32;
 
-export interface RegisterWebhook extends Pick<WebhookEndpoint, "url" | "description" | "eventTypes"> {
-  readonly workspaceId: string;
-  readonly context: WorkspaceCommandContext;
-}
-
 export type RegisterOutcome =
   | { readonly kind: "registered"; readonly id: string; readonly secret: string; readonly createdAt: string }
   | { readonly kind: "alreadyExists" | "limitReached" };
@@ -27,9 +22,10 @@ export type RegisterOutcome =
  */
 export async function registerWebhookEndpoint(
   deps: EndpointDependencies & Pick<Dependencies, "keys">,
-  register: RegisterWebhook,
+  { url, description, eventTypes }: Pick<WebhookEndpoint, "url" | "description" | "eventTypes">,
+  context: WorkspaceCommandContext,
 ): Promise<RegisterOutcome> {
-  const { workspaceId, url, description, eventTypes, context } = register;
+  const { workspaceId } = context;
   const id = newId();
   const secret = randomBytes(SECRET_BYTES);
   const endpoint = {
@@ -40,12 +36,7 @@ export async function registerWebhookEndpoint(
     eventTypes: eventTypes === null ? null : [...eventTypes],
     sealedSecret: deps.keys.encryptSecret(secret, { workspaceId, endpointId: id }),
   };
-  const outcome = await transactEndpoints(
-    deps,
-    workspaceId,
-    (state) => registerEndpoint(state, endpoint),
-    context,
-  );
+  const outcome = await transactEndpoints(deps, (state) => registerEndpoint(state, endpoint), context);
   if (outcome !== "registered") return { kind: outcome };
   return { kind: "registered", id, secret: webhookSecretText(secret), createdAt: rfc3339(context.at) };
 }

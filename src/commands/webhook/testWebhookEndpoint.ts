@@ -6,7 +6,7 @@ import { webhookDeliveryId } from "../../kernel/ids.ts";
 import { dailyChangeLimit } from "../dailyChangeLimit.ts";
 import { Contention, queueStreamWrite } from "../streamWriteQueue.ts";
 import { toNewEvents } from "../transact.ts";
-import type { EndpointDependencies, EndpointName } from "./transactEndpoints.ts";
+import type { EndpointDependencies } from "./transactEndpoints.ts";
 
 /**
  * How often callers may test the endpoints of one workspace in a day: tests are events in the stream of its endpoints.
@@ -23,9 +23,10 @@ export type TestOutcome =
  */
 export async function testWebhookEndpoint(
   deps: EndpointDependencies,
-  { workspaceId, endpointId }: EndpointName,
+  endpointId: string,
   context: WorkspaceCommandContext,
 ): Promise<TestOutcome> {
+  const { workspaceId } = context;
   const { endpoints } = await deps.webhooks.get(workspaceId);
   const { outcome, events } = requestTest({ endpoints }, endpointId);
   if (outcome !== "requested") return { kind: outcome };

@@ -9,22 +9,16 @@ import { transact } from "../transact.ts";
 /** What commands about endpoints work with. */
 export type EndpointDependencies = Pick<Dependencies, "store" | "webhooks">;
 
-/** Which endpoint of which workspace. */
-export interface EndpointName {
-  readonly workspaceId: string;
-  readonly endpointId: string;
-}
-
 /** How often callers may change the endpoints of one workspace in a day, all together. */
 const CHANGES_PER_DAY_MAX = 2_000;
 
-/** Changes the endpoints of a workspace. */
+/** Changes the endpoints of the context's workspace. */
 export async function transactEndpoints<Outcome>(
   deps: EndpointDependencies,
-  workspaceId: string,
   decide: (state: WebhooksState) => Decision<Outcome, WebhookEvent>,
   context: WorkspaceCommandContext,
 ): Promise<Outcome> {
+  const { workspaceId } = context;
   const aggregate = {
     ...webhookAggregate.of(workspaceId),
     // What was read of them is not read again.

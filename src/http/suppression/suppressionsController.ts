@@ -23,8 +23,7 @@ export function suppressionsController(options: ControllerOptions) {
     addSuppression: async ({ body, request, set }) => {
       const address = parseAddress(body.address);
       if ("invalid" in address) throw invalid("/address", address.invalid);
-      const { workspaceId } = principalOf(request);
-      const wanted = { workspaceId, address, note: body.note ?? null };
+      const wanted = { address, note: body.note ?? null };
       const { isNew, suppression } = await addSuppression(deps, wanted, commandContextOf(request, deps));
       await catchUpIfInTime(suppressions);
       set.status = isNew ? 201 : 200;
@@ -42,9 +41,8 @@ export function suppressionsController(options: ControllerOptions) {
       return suppressionJson(suppression);
     },
     removeSuppression: async ({ params, request, set }) => {
-      const { workspaceId } = principalOf(request);
       const context = commandContextOf(request, deps);
-      const outcome = await removeSuppression(deps, workspaceId, addressOf(params.address), context);
+      const outcome = await removeSuppression(deps, addressOf(params.address), context);
       if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
       await catchUpIfInTime(suppressions);
       set.status = 204;

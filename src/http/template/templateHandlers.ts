@@ -84,7 +84,7 @@ export function createWithinLimit(
       const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used`;
       throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });
     }
-    return newTemplate(deps, { workspaceId, name }, context);
+    return newTemplate(deps, name, context);
   });
 }
 

@@ -50,10 +50,8 @@ function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: Webhoo
       const url = await destinationOf(body.url, rules);
       const description = body.description ?? null;
       const eventTypes = body.event_types ?? null;
-      const context = commandContextOf(request, deps);
-      const { workspaceId } = principalOf(request);
-      const endpoint = { workspaceId, url, description, eventTypes };
-      const outcome = await registerWebhookEndpoint(deps, { ...endpoint, context });
+      const endpoint = { url, description, eventTypes };
+      const outcome = await registerWebhookEndpoint(deps, endpoint, commandContextOf(request, deps));
       if (outcome.kind !== "registered") throw new Problem(ENDPOINT_REFUSALS[outcome.kind]);
       set.status = 201;
       const { id, createdAt, secret } = outcome;
@@ -79,13 +77,9 @@ function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: Webhoo
 
 function singleEndpoint(options: WebhooksOptions) {
   const { deps, basePath, rules } = options;
-  const nameOf = ({ request, params }: Call) => {
-    return { workspaceId: principalOf(request).workspaceId, endpointId: webhookId("/id", params.id) };
-  };
-  const shown = async (call: Call) => {
-    const { workspaceId, endpointId } = nameOf(call);
-    return endpointJson(await existingEndpoint(options, workspaceId, endpointId));
-  };
+  const idOf = ({ params }: Call) => webhookId("/id", params.id);
+  const shown = async (call: Call) =>
+    endpointJson(await existingEndpoint(options, principalOf(call.request).workspaceId, idOf(call)));
   const context = ({ request }: Call) => commandContextOf(request, deps);
 
   return operationController(deps, webhookEndpointOperations, {
@@ -93,38 +87,38 @@ function singleEndpoint(options: WebhooksOptions) {
     updateWebhook: async ({ body, ...call }) => {
       checkRules(webhookEndpointOperations.updateWebhook.body, body);
       const change = await endpointChange(body, rules);
-      const outcome = await updateWebhookEndpoint(deps, nameOf(call), change, context(call));
+      const outcome = await updateWebhookEndpoint(deps, idOf(call), change, context(call));
       if (outcome === "alreadyExists") throw new Problem("WEBHOOK_ALREADY_EXISTS");
       if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
       return shown(call);
     },
     deleteWebhook: async ({ set, ...call }) => {
-      const outcome = await deleteWebhookEndpoint(deps, nameOf(call), context(call));
+      const outcome = await deleteWebhookEndpoint(deps, idOf(call), context(call));
       if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
       set.status = 204;
     },
     disableWebhook: async (call) => {
-      await disableWebhookEndpoint(deps, nameOf(call), "manual", context(call));
+      await disableWebhookEndpoint(deps, idOf(call), context(call));
       return shown(call);
     },
     enableWebhook: async (call) => {
-      await enableWebhookEndpoint(deps, nameOf(call), context(call));
+      await enableWebhookEndpoint(deps, idOf(call), context(call));
       return shown(call);
     },
     rotateWebhookSecret: async ({ query, body, ...call }) => {
       const overlapMs = overlapSeconds(query.overlap_seconds, body.overlap_seconds) * SECOND_MS;
-      const rotated = await rotateWebhookSecret(deps, nameOf(call), overlapMs, context(call));
+      const rotated = await rotateWebhookSecret(deps, idOf(call), overlapMs, context(call));
       if (rotated === null) throw new Problem("WEBHOOK_NOT_FOUND");
       return { ...(await shown(call)), secret: rotated.secret };
     },
     testWebhook: async ({ set, ...call }) => {
-      const outcome = await testWebhookEndpoint(deps, nameOf(call), context(call));
+      const outcome = await testWebhookEndpoint(deps, idOf(call), context(call));
       if (outcome.kind !== "requested") {
         throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
       }
       const { deliveryId } = outcome;
       set.status = 202;
-      set.headers.location = `${basePath}/webhooks/${nameOf(call).endpointId}/deliveries/${deliveryId}`;
+      set.headers.location = `${basePath}/webhooks/${idOf(call)}/deliveries/${deliveryId}`;
       return { object: "webhook_test", delivery_id: deliveryId };
     },
   });

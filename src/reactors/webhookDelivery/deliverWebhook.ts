@@ -183,10 +183,14 @@ async function conclude(
     recordWebhookAttempt(store, claimed, attempt, recordingOf(context, workspaceId)),
   );
   if (result.kind === "gone") {
-    const gone = { workspaceId, endpointId, url };
     const commandContext = commandContextOf(context, workspaceId);
     await retryUntilRecorded(context, claimed.id, async () => {
-      const hasChanged = await disableFailedEndpoint(context.deps, gone, "gone", commandContext);
+      const hasChanged = await disableFailedEndpoint(
+        context.deps,
+        { endpointId, url },
+        "gone",
+        commandContext,
+      );
       if (hasChanged) context.onDisabled({ workspaceId, endpointId, reason: "gone" });
     });
   }

@@ -79,7 +79,7 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
     const failing = read((db) => failingEndpoints(db, before, FAILING_RULE.failuresMin, FAILING_MAX)) ?? [];
     for (const { workspaceId, endpointId } of failing) {
       const { context: command } = recordingOf(context, workspaceId);
-      const hasChanged = await disableFailedEndpoint(deps, { workspaceId, endpointId }, "failing", command);
+      const hasChanged = await disableFailedEndpoint(deps, { endpointId }, "failing", command);
       if (hasChanged) context.onDisabled({ workspaceId, endpointId, reason: "failing" });
     }
   };

@@ -89,7 +89,7 @@ test.each([[[]], [[FILE]]])(
 
 test("what has been done already is not said to be done while it is written but not on disk", async () => {
   const suppress = () => {
-    const suppression = { workspaceId: world.workspaceId, address: addressOf("ana@example.org"), note: null };
+    const suppression = { address: addressOf("ana@example.org"), note: null };
     return addSuppression(world.deps, suppression, contextNow());
   };
   isDiskFailing = true;

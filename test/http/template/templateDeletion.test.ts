@@ -158,9 +158,8 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
     const { workspaceId } = full;
     const ids: string[] = [];
     while (ids.length < TEMPLATES_MAX - 2) {
-      const name = { workspaceId, name: "One of many" };
       const some = Array.from({ length: Math.min(100, TEMPLATES_MAX - 2 - ids.length) }, () =>
-        newTemplate(service.log, name, { ...systemCommandContext("test"), workspaceId }),
+        newTemplate(service.log, "One of many", { ...systemCommandContext("test"), workspaceId }),
       );
       ids.push(...(await Promise.all(some)));
     }

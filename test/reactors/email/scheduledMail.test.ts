@@ -71,11 +71,7 @@ describe("a scheduled message", () => {
       await world.accept("digest-2", { scheduledAt: at, to: "gone@example.org" }),
     ];
     const gone = addressOf("gone@example.org");
-    await addSuppression(
-      world.deps,
-      { workspaceId: world.workspaceId, address: gone, note: null },
-      context(),
-    );
+    await addSuppression(world.deps, { address: gone, note: null }, context());
     await world.setSender("SenderDisabled");
     const instance = await world.start();
     await instance.caughtUp();

@@ -159,9 +159,9 @@ async function peopled() {
   await world.addEmailEvents(delivered, ...sent);
   const other = await world.send("ben@example.org", { uploads: [shared] });
   const { deps, workspaceId } = world;
-  const ana = { workspaceId, address: addressOf("ana@example.org"), note: "asked" };
+  const ana = { address: addressOf("ana@example.org"), note: "asked" };
   await addSuppression(deps, ana, world.context());
-  await removeSuppression(deps, workspaceId, ana.address, world.context());
+  await removeSuppression(deps, ana.address, world.context());
   await addSuppression(deps, ana, world.context());
   const requestId = await requestPersonErasure(deps, ana.address, world.context());
   const firstOf = async (stream: string) => (await world.store.read(stream, 0, 1))[0];

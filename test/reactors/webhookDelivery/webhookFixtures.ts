@@ -174,7 +174,6 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     actor: "test",
     workspaceId,
   });
-  const named = (endpointId: string) => ({ workspaceId, endpointId });
 
   const world: WebhookTestWorld = {
     store,
@@ -201,15 +200,15 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     },
     async register(name, eventTypes = null) {
       const url = `https://${name}.example.org/`;
-      const endpoint = { workspaceId, url, description: null, eventTypes, context: context() };
-      const result = await registerWebhookEndpoint(deps, endpoint);
+      const endpoint = { url, description: null, eventTypes };
+      const result = await registerWebhookEndpoint(deps, endpoint, context());
       if (result.kind !== "registered") throw new Error(`not registered: ${result.kind}`);
       return result.id;
     },
-    update: (id, change) => updateWebhookEndpoint(deps, named(id), change, context()),
-    disable: (id) => disableWebhookEndpoint(deps, named(id), "manual", context()),
-    enable: (id) => enableWebhookEndpoint(deps, named(id), context()),
-    delete: (id) => deleteWebhookEndpoint(deps, named(id), context()),
+    update: (id, change) => updateWebhookEndpoint(deps, id, change, context()),
+    disable: (id) => disableWebhookEndpoint(deps, id, context()),
+    enable: (id) => enableWebhookEndpoint(deps, id, context()),
+    delete: (id) => deleteWebhookEndpoint(deps, id, context()),
     async disabledReason(id) {
       deps.webhooks.forget(workspaceId);
       return (await deps.webhooks.get(workspaceId)).endpoints.get(id)?.disabledReason ?? null;
@@ -230,7 +229,7 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
       return id;
     },
     async test(id) {
-      const outcome = await testWebhookEndpoint(deps, named(id), context());
+      const outcome = await testWebhookEndpoint(deps, id, context());
       return outcome.kind === "requested" ? outcome.deliveryId : null;
     },
     async redeliver(id) {

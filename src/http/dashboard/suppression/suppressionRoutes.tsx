@@ -61,7 +61,7 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
       const form = checkedForm(context.form);
       if (!("parsed" in form)) return { ...(await listPage(context, form)), status: 422 };
       const { parsed, note } = form;
-      const wanted = { workspaceId: context.workspaceId, address: parsed, note: note === "" ? null : note };
+      const wanted = { address: parsed, note: note === "" ? null : note };
       const { isNew } = await addSuppression(deps, wanted, context.commandContext());
       await catchUpIfInTime(suppressions);
       const said = isNew ? "gets no more mail." : "was suppressed before: nothing has changed.";
@@ -97,7 +97,7 @@ function removalRoutes({ deps, readModel }: DashboardOptions): readonly Dashboar
     }),
     post(`${PATH}/:address/remove`, "suppression:manage", async (context) => {
       const address = addressOf(context);
-      const outcome = await removeSuppression(deps, context.workspaceId, address, context.commandContext());
+      const outcome = await removeSuppression(deps, address, context.commandContext());
       if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
       await catchUpIfInTime(readModel("suppressions"));
       return context.seeOther(PATH, `Mail to ${address.sent} is sent again.`);

@@ -64,7 +64,7 @@ type Question = Pick<Confirmation, "title" | "text" | "verb" | "isDangerous">;
 function test(options: DashboardOptions): DashboardRoute {
   return post("/webhooks/:id/test", "webhook:manage", async (context) => {
     const { id } = await activeEndpointOf(options, context);
-    const outcome = await testWebhookEndpoint(options.deps, nameOf(context, id), context.commandContext());
+    const outcome = await testWebhookEndpoint(options.deps, id, context.commandContext());
     if (outcome.kind !== "requested") {
       throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
     }
@@ -76,16 +76,12 @@ function test(options: DashboardOptions): DashboardRoute {
 function enable(options: DashboardOptions): DashboardRoute {
   return post("/webhooks/:id/enable", "webhook:manage", async (context) => {
     const { id } = await endpointOf(options, context);
-    await enableWebhookEndpoint(options.deps, nameOf(context, id), context.commandContext());
+    await enableWebhookEndpoint(options.deps, id, context.commandContext());
     return context.seeOther(
       `/webhooks/${id}`,
       "It is sent what happens from now on. What it missed can be recovered.",
     );
   });
-}
-
-function nameOf({ workspaceId }: PageContext, endpointId: string) {
-  return { workspaceId, endpointId };
 }
 
 function disableQuestion({ url }: WebhookEndpointRow): Question {
@@ -103,7 +99,7 @@ function disableQuestion({ url }: WebhookEndpointRow): Question {
 
 const disable: Act = async (options, context) => {
   const { id } = await endpointOf(options, context);
-  await disableWebhookEndpoint(options.deps, nameOf(context, id), "manual", context.commandContext());
+  await disableWebhookEndpoint(options.deps, id, context.commandContext());
   return context.seeOther(`/webhooks/${id}`, "The endpoint was disabled.");
 };
 
@@ -123,7 +119,7 @@ function deleteQuestion({ url }: WebhookEndpointRow): Question {
 
 const remove: Act = async (options, context) => {
   const { id, url } = await endpointOf(options, context);
-  const outcome = await deleteWebhookEndpoint(options.deps, nameOf(context, id), context.commandContext());
+  const outcome = await deleteWebhookEndpoint(options.deps, id, context.commandContext());
   if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
   return context.seeOther("/webhooks", `${url} was deleted.`);
 };
@@ -154,12 +150,7 @@ function rotateQuestion({ url }: WebhookEndpointRow): Question {
 const rotate: Act = async (options, context) => {
   const { id, url } = await endpointOf(options, context);
   const overlapMs = choiceOf(context.form, "overlap_ms", OVERLAPS_MS);
-  const rotated = await rotateWebhookSecret(
-    options.deps,
-    nameOf(context, id),
-    overlapMs,
-    context.commandContext(),
-  );
+  const rotated = await rotateWebhookSecret(options.deps, id, overlapMs, context.commandContext());
   if (rotated === null) throw new Problem("WEBHOOK_NOT_FOUND");
   const { secret } = rotated;
   const until =

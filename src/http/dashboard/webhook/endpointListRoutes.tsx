@@ -72,13 +72,7 @@ async function added(
 ): Promise<Page> {
   checkInput(input);
   const url = await destinationOf(input.url, webhooks.rules);
-  const { workspaceId } = context;
-  const outcome = await registerWebhookEndpoint(deps, {
-    ...input,
-    workspaceId,
-    url,
-    context: context.commandContext(),
-  });
+  const outcome = await registerWebhookEndpoint(deps, { ...input, url }, context.commandContext());
   if (outcome.kind !== "registered") throw new Problem(ENDPOINT_REFUSALS[outcome.kind]);
   return secretPage(context, {
     endpointId: outcome.id,

@@ -113,7 +113,7 @@ interface Changing {
 
 async function changed(
   { deps, webhooks }: DashboardOptions,
-  { workspaceId, commandContext }: PageContext,
+  { commandContext }: PageContext,
   { endpointId, urlBefore, input }: Changing,
 ): Promise<void> {
   checkInput(input);
@@ -124,7 +124,7 @@ async function changed(
     eventTypes,
     ...(url === urlBefore ? {} : { url: await destinationOf(url, webhooks.rules) }),
   };
-  const outcome = await updateWebhookEndpoint(deps, { workspaceId, endpointId }, change, commandContext());
+  const outcome = await updateWebhookEndpoint(deps, endpointId, change, commandContext());
   if (outcome === "alreadyExists") throw new Problem("WEBHOOK_ALREADY_EXISTS");
   if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
 }
