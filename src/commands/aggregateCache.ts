@@ -1,14 +1,15 @@
 import { LRUCache } from "lru-cache";
-import type { DomainEvent } from "../kernel/event/decider.ts";
+import type { CommandContext } from "../kernel/event/commandContext.ts";
+import type { Decision, DomainEvent } from "../kernel/event/decider.ts";
 import type { EventStore } from "../ports/eventStore.ts";
-import { type AggregateKind, type Loaded, load } from "./transact.ts";
+import { type AggregateKind, type Loaded, load, transact } from "./transact.ts";
 
 /** The promise is one second, counted from when a read begins; the rest is for the decision itself. */
 const AGE_MS_MAX = 900;
 const ENTRIES_MAX = 10_000;
 
 /** States that decisions look at, folded from their own streams and no older than a second. */
-export interface AggregateCache<State> {
+export interface AggregateCache<State, Event extends DomainEvent = DomainEvent> {
   /** What {@link loaded} answers without a promise; else null. */
   known(id: string): Loaded<State> | null;
   /** The state of `id`. Throws `StoreError` when it is not fresh and the store cannot be read. */
@@ -20,6 +21,16 @@ export interface AggregateCache<State> {
   loaded(id: string): Loaded<State> | Promise<Loaded<State>>;
   /** Forgets `id`: what this instance has just written shows at once. */
   forget(id: string): void;
+  /**
+   * As {@link transact}, from what is known of `id` on; what it writes shows at once on this instance.
+   * `changesPerDayMax`: how often callers may change `id` in a day, where they may go on doing so.
+   */
+  transact<Outcome>(
+    id: string,
+    decide: (state: State) => Decision<Outcome, Event>,
+    context: CommandContext,
+    changesPerDayMax?: number,
+  ): Promise<Outcome>;
 }
 
 /** What was read of a stream, or is being read: who asks meanwhile shares it. */
@@ -37,7 +48,7 @@ interface Entry<State> {
 export function aggregateCache<State, Event extends DomainEvent>(
   store: EventStore,
   kind: Pick<AggregateKind<State, Event>, "of">,
-): AggregateCache<State> {
+): AggregateCache<State, Event> {
   const entries = new LRUCache<string, Entry<State>>({ max: ENTRIES_MAX });
 
   const read = (id: string, known: Loaded<State> | undefined): Entry<State> => {
@@ -72,14 +83,22 @@ export function aggregateCache<State, Event extends DomainEvent>(
     return entry.loaded ?? null;
   };
 
+  const loaded = (id: string) => known(id) ?? fresh(id).loading;
+  const forget = (id: string): void => {
+    const last = entries.peek(id)?.loaded;
+    if (last === undefined) entries.delete(id);
+    else entries.set(id, { loading: Promise.resolve(last), freshUntil: 0, loaded: last, isLoaded: false });
+  };
   return {
     known,
     get: async (id) => (await fresh(id).loading).state,
-    loaded: (id) => known(id) ?? fresh(id).loading,
-    forget(id) {
-      const loaded = entries.peek(id)?.loaded;
-      if (loaded === undefined) entries.delete(id);
-      else entries.set(id, { loading: Promise.resolve(loaded), freshUntil: 0, loaded, isLoaded: false });
+    loaded,
+    forget,
+    async transact(id, decide, context, changesPerDayMax) {
+      const aggregate = { ...kind.of(id), since: () => loaded(id), changesPerDayMax };
+      const outcome = await transact(store, aggregate, decide, context);
+      forget(id);
+      return outcome;
     },
   };
 }

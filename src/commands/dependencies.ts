@@ -1,7 +1,12 @@
+import type { ApiKeyEvent } from "../domain/apiKey/events.ts";
 import type { ApiKeyState } from "../domain/apiKey/state.ts";
+import type { SenderEvent } from "../domain/sender/events.ts";
 import type { SenderState } from "../domain/sender/state.ts";
+import type { TemplateEvent } from "../domain/template/events.ts";
 import type { TemplateState } from "../domain/template/state.ts";
+import type { WebhookEvent } from "../domain/webhook/events.ts";
 import type { WebhooksState } from "../domain/webhook/state.ts";
+import type { WorkspaceEvent } from "../domain/workspace/events.ts";
 import type { WorkspaceLimits } from "../domain/workspace/limits.ts";
 import type { WorkspaceState } from "../domain/workspace/state.ts";
 import type { InstanceKeys } from "../kernel/crypto/instanceKeys.ts";
@@ -45,13 +50,13 @@ export interface Dependencies {
   readonly recent: RecentEmailCache | null;
   /** The mail that this instance has written to files; null where there is none to look after. */
   readonly outbox: OutboxCleanup | null;
-  readonly apiKeys: AggregateCache<ApiKeyState>;
+  readonly apiKeys: AggregateCache<ApiKeyState, ApiKeyEvent>;
   readonly apiKeyLastUse: ApiKeyLastUse;
-  readonly senders: AggregateCache<SenderState>;
-  readonly workspaces: AggregateCache<WorkspaceState>;
+  readonly senders: AggregateCache<SenderState, SenderEvent>;
+  readonly workspaces: AggregateCache<WorkspaceState, WorkspaceEvent>;
   /** The endpoints of each workspace. */
-  readonly webhooks: AggregateCache<WebhooksState>;
-  readonly templates: AggregateCache<TemplateState>;
+  readonly webhooks: AggregateCache<WebhooksState, WebhookEvent>;
+  readonly templates: AggregateCache<TemplateState, TemplateEvent>;
   readonly compiled: CompiledVersions;
   readonly quota: DailyQuota;
   readonly storage: FileStorageQuota;

@@ -78,7 +78,7 @@ export function toNewEvents(events: readonly DomainEvent[], context: CommandCont
 interface Written<State, Event extends DomainEvent> extends Aggregate<State, Event> {
   readonly since?: () => Loaded<State> | Promise<Loaded<State>>;
   /** How often callers may change it in a day, where they may go on doing so. */
-  readonly changesPerDayMax?: number;
+  readonly changesPerDayMax?: number | undefined;
 }
 
 /**

@@ -1,13 +1,13 @@
 import { rotateApiKey } from "../../domain/apiKey/decisions.ts";
 import { apiKeyStream } from "../../domain/apiKey/events.ts";
 import { isScope } from "../../domain/apiKey/scopes.ts";
-import { type ApiKey, isUsable } from "../../domain/apiKey/state.ts";
+import { type ApiKey, type ApiKeyState, isUsable } from "../../domain/apiKey/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { apiKeyAggregate } from "../aggregateDefinitions.ts";
 import { dailyChangeLimit } from "../dailyChangeLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { load, transact } from "../transact.ts";
+import { load } from "../transact.ts";
 import type { Principal } from "./authenticate.ts";
 import { type IssueOutcome, issueFurtherKey, issueKey } from "./issueApiKey.ts";
 import { readApiKey } from "./readApiKey.ts";
@@ -77,11 +77,6 @@ async function endRotated(
   { id, newKeyId, overlapMs }: Rotation,
   context: CommandContext,
 ): Promise<void> {
-  await transact(
-    deps.store,
-    { ...apiKeyAggregate.of(id), changesPerDayMax: ROTATIONS_PER_DAY_MAX },
-    (state) => rotateApiKey(state, newKeyId, { now: context.at, overlapMs }),
-    context,
-  );
-  deps.apiKeys.forget(id);
+  const decide = (state: ApiKeyState) => rotateApiKey(state, newKeyId, { now: context.at, overlapMs });
+  await deps.apiKeys.transact(id, decide, context, ROTATIONS_PER_DAY_MAX);
 }

@@ -3,10 +3,8 @@ import type { SenderEvent, VerificationMethod } from "../../domain/sender/events
 import type { SenderState } from "../../domain/sender/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
-import { senderAggregate } from "../aggregateDefinitions.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../dailyChangeLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { transact } from "../transact.ts";
 import { type SenderName, senderIdOf } from "./senderId.ts";
 
 /** How often callers may change one sender in a day. */
@@ -14,34 +12,12 @@ const CHANGES_PER_DAY_MAX = 200;
 
 /** load -> decide -> append on one sender, which shows at once on this instance. */
 export function transactSender<Outcome>(
-  deps: Dependencies,
+  { senders }: Dependencies,
   id: string,
-  decide: SenderChange<Outcome>["decide"],
+  decide: (state: SenderState) => Decision<Outcome, SenderEvent>,
   context: CommandContext,
 ): Promise<Outcome> {
-  return changeSender(deps, id, { decide, changesPerDayMax: CHANGES_PER_DAY_MAX }, context);
-}
-
-/** What is decided of a sender, and how many changes in a day it must not be beyond. */
-interface SenderChange<Outcome> {
-  readonly decide: (state: SenderState) => Decision<Outcome, SenderEvent>;
-  readonly changesPerDayMax: number;
-}
-
-async function changeSender<Outcome>(
-  deps: Dependencies,
-  id: string,
-  { decide, changesPerDayMax }: SenderChange<Outcome>,
-  context: CommandContext,
-): Promise<Outcome> {
-  const aggregate = {
-    ...senderAggregate.of(id),
-    since: () => deps.senders.loaded(id),
-    changesPerDayMax,
-  };
-  const outcome = await transact(deps.store, aggregate, decide, context);
-  deps.senders.forget(id);
-  return outcome;
+  return senders.transact(id, decide, context, CHANGES_PER_DAY_MAX);
 }
 
 export interface NewSender {
@@ -100,9 +76,6 @@ export function switchExistingSender(
   to: "disabled" | "enabled",
   context: CommandContext,
 ): Promise<"switched" | "notFound"> {
-  const change = {
-    decide: (state: SenderState) => switchSender(state, to),
-    changesPerDayMax: CHANGES_PER_DAY_MAX - (to === "enabled" ? CHANGES_KEPT_FOR_STOPPING : 0),
-  };
-  return changeSender(deps, id, change, context);
+  const changesPerDayMax = CHANGES_PER_DAY_MAX - (to === "enabled" ? CHANGES_KEPT_FOR_STOPPING : 0);
+  return deps.senders.transact(id, (state) => switchSender(state, to), context, changesPerDayMax);
 }

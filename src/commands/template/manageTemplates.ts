@@ -5,33 +5,15 @@ import {
   publishVersion,
   type TemplateRefusal,
 } from "../../domain/template/decisions.ts";
-import type { TemplateEvent } from "../../domain/template/events.ts";
 import type { VariableDefinition } from "../../domain/template/variables.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
-import type { Decision } from "../../kernel/event/decider.ts";
 import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { templateAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { transact } from "../transact.ts";
 import { readWorkspaceLimits } from "../workspace/readWorkspaceLimits.ts";
 import type { TemplateLocation } from "./readTemplate.ts";
 
 type State = Parameters<typeof createTemplate>[0];
-
-async function change<Outcome>(
-  deps: Dependencies,
-  templateId: string,
-  decide: (state: State) => Decision<Outcome, TemplateEvent>,
-  context: CommandContext,
-): Promise<Outcome> {
-  // A template may be megabytes long: what is known of it is not read again.
-  const since = () => deps.templates.loaded(templateId);
-  const aggregate = { ...templateAggregate.of(templateId), since };
-  const outcome = await transact(deps.store, aggregate, decide, context);
-  deps.templates.forget(templateId);
-  return outcome;
-}
 
 /** Creates a template without versions and answers its id. */
 export async function newTemplate(
@@ -41,7 +23,7 @@ export async function newTemplate(
 ): Promise<string> {
   const id = newId();
   const data = { workspaceId: context.workspaceId, name, at: rfc3339(context.at) };
-  await change(deps, id, (state) => createTemplate(state, data), context);
+  await deps.templates.transact(id, (state) => createTemplate(state, data), context);
   return id;
 }
 
@@ -74,7 +56,7 @@ export async function draftTemplateVersion(
   if (deps.contentQuota.isUsedUp(workspaceId, contentBytes)) return { outcome: "quotaExceeded", versionId };
   const draft = { versionId, ...parts, variables: [...variables], at: rfc3339(context.at) };
   const decide = (state: State) => draftVersion(state, workspaceId, draft);
-  const outcome = await change(deps, templateId, decide, context);
+  const outcome = await deps.templates.transact(templateId, decide, context);
   if (outcome === "drafted") deps.contentQuota.add(workspaceId, parts.bytes);
   return { outcome, versionId };
 }
@@ -87,7 +69,7 @@ export function publishTemplateVersion(
   context: CommandContext,
 ): Promise<"published" | "limitReached" | TemplateRefusal> {
   const data = { versionId, at: rfc3339(context.at) };
-  return change(deps, templateId, (state) => publishVersion(state, workspaceId, data), context);
+  return deps.templates.transact(templateId, (state) => publishVersion(state, workspaceId, data), context);
 }
 
 /** Ends a template for good. What was accepted with it is delivered all the same. */
@@ -97,5 +79,5 @@ export function archiveExistingTemplate(
   context: CommandContext,
 ): Promise<"archived" | "notFound"> {
   const at = rfc3339(context.at);
-  return change(deps, templateId, (state) => archiveTemplate(state, workspaceId, at), context);
+  return deps.templates.transact(templateId, (state) => archiveTemplate(state, workspaceId, at), context);
 }

@@ -4,12 +4,8 @@ import {
   pauseSending,
   resumeSending,
 } from "../../domain/workspace/decisions.ts";
-import type { WorkspaceEvent } from "../../domain/workspace/events.ts";
-import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
-import type { Decision } from "../../kernel/event/decider.ts";
 import { newId } from "../../kernel/ids.ts";
-import type { EpochMs } from "../../kernel/time.ts";
 import { workspaceAggregate } from "../aggregateDefinitions.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../dailyChangeLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -33,42 +29,17 @@ export async function newWorkspace(
   return id;
 }
 
-/** How a decision about a workspace is taken at a time, and how many changes in a day it must not be beyond. */
-interface WorkspaceChange<Outcome> {
-  readonly decide: (state: WorkspaceState, now: EpochMs) => Decision<Outcome, WorkspaceEvent>;
-  readonly changesPerDayMax: number;
-}
-
-async function changeWorkspace<Outcome>(
-  deps: Dependencies,
-  id: string,
-  { decide, changesPerDayMax }: WorkspaceChange<Outcome>,
-  context: CommandContext,
-): Promise<Outcome> {
-  const outcome = await transact(
-    deps.store,
-    {
-      ...workspaceAggregate.of(id),
-      since: () => deps.workspaces.loaded(id),
-      changesPerDayMax,
-    },
-    (state) => decide(state, context.at),
-    { ...context, workspaceId: id },
-  );
-  deps.workspaces.forget(id);
-  return outcome;
-}
-
 /** Stops sending: at once here, within a second everywhere. What is queued waits. A repeat is no error. */
 export function pauseWorkspace(deps: Dependencies, id: string, context: CommandContext) {
-  const change = { decide: pauseSending, changesPerDayMax: CHANGES_PER_DAY_MAX };
-  return changeWorkspace(deps, id, change, context);
+  const on = { ...context, workspaceId: id };
+  return deps.workspaces.transact(id, (state) => pauseSending(state, on.at), on, CHANGES_PER_DAY_MAX);
 }
 
 /** Lets sending go on, what waited as well. A repeat is no error. */
 export function resumeWorkspace(deps: Dependencies, id: string, context: CommandContext) {
   const changesPerDayMax = CHANGES_PER_DAY_MAX - CHANGES_KEPT_FOR_STOPPING;
-  return changeWorkspace(deps, id, { decide: resumeSending, changesPerDayMax }, context);
+  const on = { ...context, workspaceId: id };
+  return deps.workspaces.transact(id, (state) => resumeSending(state, on.at), on, changesPerDayMax);
 }
 
 /** Sets what the workspace may use; within a second it holds everywhere. */
@@ -78,6 +49,6 @@ export function limitWorkspace(
   changes: Parameters<typeof changeLimits>[1],
   context: CommandContext,
 ) {
-  const decide = (state: WorkspaceState) => changeLimits(state, changes);
-  return changeWorkspace(deps, id, { decide, changesPerDayMax: CHANGES_PER_DAY_MAX }, context);
+  const on = { ...context, workspaceId: id };
+  return deps.workspaces.transact(id, (state) => changeLimits(state, changes), on, CHANGES_PER_DAY_MAX);
 }
