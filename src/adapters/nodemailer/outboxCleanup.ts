@@ -23,12 +23,12 @@ export function outboxCleanup(directories: readonly string[]): OutboxCleanup {
     return names;
   };
   const removeFrom = async (directory: string, emailId: string): Promise<boolean> => {
-    if (!(await isThere(directory))) return false;
+    if (!(await hasFound(stat(directory)))) return false;
     // A process that died while it wrote has left a file that nobody renames any more.
     for (const name of await halfWritten(directory)) {
       if (name.startsWith(`${emailId}.eml.`)) await rm(join(directory, name), { force: true });
     }
-    return isRemoved(join(directory, `${emailId}.eml`));
+    return hasFound(unlink(join(directory, `${emailId}.eml`)));
   };
   return {
     async remove(emailId) {
@@ -44,18 +44,9 @@ export function outboxCleanup(directories: readonly string[]): OutboxCleanup {
   };
 }
 
-function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    (error: { code?: string }) => {
-      if (error.code === "ENOENT") return false;
-      throw error;
-    },
-  );
-}
-
-function isRemoved(path: string): Promise<boolean> {
-  return unlink(path).then(
+/** Whether what is done to a file or directory has found it there. */
+function hasFound(work: Promise<unknown>): Promise<boolean> {
+  return work.then(
     () => true,
     (error: { code?: string }) => {
       if (error.code === "ENOENT") return false;

@@ -68,20 +68,10 @@ async function readAsItComes(
     else whole.set(part, bytes);
     bytes += part.byteLength;
     if (whole === null && length !== null && bytes >= PROBED_BYTES) {
-      whole = joined(parts.splice(0), length);
+      whole = Buffer.concat(parts.splice(0), length);
     }
   }
-  return whole ?? joined(parts, bytes);
-}
-
-function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.byteLength;
-  }
-  return whole;
+  return whole ?? Buffer.concat(parts, bytes);
 }
 
 /** The parts of a body as they come. Throws when the connection ends early, and when the body is cut off. */
