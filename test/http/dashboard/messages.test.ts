@@ -254,6 +254,34 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(wrong.status).toBe(422);
   });
 
+  test("one whose recipient is suppressed since says so, before it is sent again as well", async () => {
+    const own = await service.tenant();
+    const person = await logIn(service.url, own.apiKey);
+    const { json } = await own.send(newKey(), message());
+    await service.addEmailEvents(
+      json.id,
+      { type: "EmailDeliveryStarted", data: { attempt: 1, worker: "w", leaseMs: 60_000, transport: "smtp" } },
+      {
+        type: "EmailBounced",
+        data: { attempt: 1, reason: "recipient_address_rejected", reply: "550 5.1.1" },
+      },
+    );
+    const pages = async () => {
+      const told = [`/messages/${json.id}`, `/messages/${json.id}/send-again`].map((path) =>
+        person.get(path),
+      );
+      return (await Promise.all(told)).map(({ html }) => /suppressed since/.test(html));
+    };
+    expect(await pages()).toEqual([false, false]);
+    await own.call("POST", "/api/v1/suppressions", { body: { address: "ana@example.com" } });
+    expect(await pages()).toEqual([true, true]);
+    expect((await person.get(`/messages/${json.id}`)).html).toContain(
+      "/suppressions?address=ana%40example.com",
+    );
+    await own.call("DELETE", "/api/v1/suppressions/ana%40example.com");
+    expect(await pages()).toEqual([false, false]);
+  });
+
   test("all that match are sent again, once, and not what came of it", async () => {
     const own = await service.tenant();
     const person = await logIn(service.url, own.apiKey);

@@ -10,8 +10,10 @@ import { requireSender } from "../../server/authorization.ts";
 import { Problem } from "../../server/problem.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import { Field } from "../components/form.tsx";
+import { Time } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
+import { recipientSuppression } from "../suppression/recipientSuppression.ts";
 import { messageOf } from "./emailRoutes.tsx";
 import { sendAgain } from "./sendAgain.ts";
 import { refusalText } from "./sendAgainRefusal.ts";
@@ -20,10 +22,13 @@ type Options = Pick<DashboardOptions, "deps">;
 
 /** What can be done with one message. What cannot be undone asks once. */
 export function emailActionRoutes(options: Options): readonly DashboardRoute[] {
-  const ask = (path: string, page: (context: PageContext, view: EmailView) => Page): DashboardRoute =>
+  const ask = (
+    path: string,
+    page: (context: PageContext, view: EmailView) => Page | Promise<Page>,
+  ): DashboardRoute =>
     get(path, "email:send", async (context) => page(context, await reachable(options, context)));
   return [
-    ask("/messages/:id/send-again", (context, view) => askSendAgain(context, view, {})),
+    ask("/messages/:id/send-again", (context, view) => askSendAgain(options, context, view, {})),
     post("/messages/:id/send-again", "email:send", (context) => doSendAgain(options, context)),
     ask("/messages/:id/cancel", askCancel),
     post("/messages/:id/cancel", "email:send", (context) => doCancel(options, context)),
@@ -55,14 +60,16 @@ interface SendAgainAnswers {
   readonly fault?: string;
 }
 
-function askSendAgain(
+async function askSendAgain(
+  { deps }: Options,
   context: PageContext,
   view: EmailView,
   { to, nonce, toFault, fault }: SendAgainAnswers,
-): Page {
+): Promise<Page> {
   if (view.content === null)
     throw new Problem("NOT_FOUND", { detail: "the content of the message was erased" });
   const status = toFault === undefined && fault === undefined ? 200 : 422;
+  const suppression = await recipientSuppression(deps, context, view);
   const page = confirmationPage(context, {
     title: "Send again",
     question: "Send this message again?",
@@ -74,6 +81,12 @@ function askSendAgain(
           Its content goes out as a new message with its own timeline, whose Idempotency-Key names this one.
           Whoever has got it already gets it again.
         </p>
+        {suppression === null ? null : (
+          <p>
+            Mail to {view.content.to} is suppressed since <Time at={suppression.createdAt} />: to that address
+            it is accepted, and not delivered.
+          </p>
+        )}
         {fault === undefined ? null : (
           <p class="fault" role="alert">
             {fault}
@@ -103,12 +116,12 @@ async function doSendAgain({ deps }: Options, context: PageContext): Promise<Pag
     throw new Problem("INVALID_REQUEST", { detail: "the form is not whole: load the page again" });
   const parsed = parseAddress(to);
   if ("invalid" in parsed)
-    return askSendAgain(context, view, { to, nonce, toFault: `It ${parsed.invalid}.` });
+    return askSendAgain({ deps }, context, view, { to, nonce, toFault: `It ${parsed.invalid}.` });
   const outcome = await sendAgain(deps, { view, to, nonce }, context);
   if (outcome.kind !== "accepted") {
     // Another nonce where this one was used for another recipient.
     const fresh = outcome.kind === "conflict" ? {} : { nonce };
-    return askSendAgain(context, view, { to, ...fresh, fault: refusalText(outcome) });
+    return askSendAgain({ deps }, context, view, { to, ...fresh, fault: refusalText(outcome) });
   }
   const { id } = outcome.receipt;
   return context.seeOther(`/messages/${id}`, "This is the new message: the content was sent again.");

@@ -34,6 +34,8 @@ export interface EmailPageProps {
   readonly context: PageContext;
   readonly view: EmailView;
   readonly waiting: Waiting | null;
+  /** Since when mail to its recipient is suppressed; null where it is not, or that does not matter here. */
+  readonly suppressedSince: string | null;
   readonly now: EpochMs;
   readonly part: Part;
   readonly isPhoneWide: boolean;
@@ -138,7 +140,7 @@ const UNTIL_WORDS: Readonly<Partial<Record<Waiting["reason"], string>>> = {
 /** Why it waits, until when, and what can be done; or what became of it, in words. */
 const Standing: FC<EmailPageProps> = (props) => {
   const { waiting, view, context, now } = props;
-  if (waiting === null) return <Ended view={view} context={context} />;
+  if (waiting === null) return <Ended {...props} />;
   const isDueLater = view.email.status === "deferred" && view.email.nextAttemptAt > now;
   const isTryable = context.may("email:send") && (isDueLater || view.email.isDeliveryUnknown);
   return (
@@ -177,14 +179,22 @@ function waitingDetail({ reason, detail }: Waiting): string {
 /** What went wrong with a message, at the last. */
 const ENDS_BADLY: readonly string[] = ["EmailBounced", "EmailFailed", "EmailSuppressed", "EmailComplained"];
 
-const Ended: FC<Pick<EmailPageProps, "view" | "context">> = ({
-  view: { email, events, content },
-  context,
-}) => {
+function badEnd({ events }: EmailView) {
+  return events.findLast(({ event }) => ENDS_BADLY.includes(event.type))?.event;
+}
+
+/** Whether a message has ended in a way that its page gives a reason for. */
+export function endsBadly(view: EmailView): boolean {
+  return isTerminal(view.email.status) && badEnd(view) !== undefined;
+}
+
+const Ended: FC<EmailPageProps> = ({ view, context, suppressedSince }) => {
+  const { email, content } = view;
   if (!isTerminal(email.status)) return null;
-  const last = events.findLast(({ event }) => ENDS_BADLY.includes(event.type))?.event;
+  const last = badEnd(view);
   if (last === undefined || !("reason" in last.data || last.type === "EmailComplained")) return null;
   const said = "reply" in last.data ? last.data.reply : undefined;
+  const isLookedUp = email.status === "suppressed" || suppressedSince !== null;
   // What was reported after the relay had accepted it: a returned mail, a complaint.
   const source = "source" in last.data ? last.data.source : undefined;
   return (
@@ -196,8 +206,13 @@ const Ended: FC<Pick<EmailPageProps, "view" | "context">> = ({
         <h2>{"reason" in last.data ? reasonText(last.data.reason) : COMPLAINED}</h2>
         {source === undefined ? null : <p>{sourceText(source)}</p>}
         {said ? <pre class="said">{said}</pre> : null}
+        {suppressedSince === null || email.status === "suppressed" ? null : (
+          <p>
+            The address is suppressed since <Time at={suppressedSince} />: no further mail to it is delivered.
+          </p>
+        )}
       </div>
-      {email.status === "suppressed" && content !== null && context.may("suppression:manage") ? (
+      {isLookedUp && content !== null && context.may("suppression:manage") ? (
         <LinkButton
           href={context.to(`/suppressions?${new URLSearchParams({ address: content.to })}`)}
           label="Look it up"

@@ -9,8 +9,9 @@ import { Problem } from "../../server/problem.ts";
 import { withRoomFor } from "../../server/requestContext.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
+import { recipientSuppression } from "../suppression/recipientSuppression.ts";
 import { bodyResponse, downloadResponse, fileAt } from "./emailFileResponses.ts";
-import { EmailPage, PARTS, type Part } from "./emailPage.tsx";
+import { EmailPage, endsBadly, PARTS, type Part } from "./emailPage.tsx";
 import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./emailTabs.tsx";
 import { type InlineImage, referredImages, withInlineImages } from "./inlineImages.ts";
 import { fileBytesOf } from "./sendAgain.ts";
@@ -59,6 +60,8 @@ export async function messageOf({ deps }: Pick<Options, "deps">, context: PageCo
 async function showMessage(options: Options, context: PageContext): Promise<Page> {
   const view = await messageOf(options, context);
   const waiting = await options.readWaitingReason(view);
+  const suppression =
+    waiting === null && endsBadly(view) ? await recipientSuppression(options.deps, context, view) : null;
   const part = partOf(context.query.get("show"));
   const isPhoneWide = context.query.get("width") === "phone";
   return {
@@ -69,6 +72,7 @@ async function showMessage(options: Options, context: PageContext): Promise<Page
         context={context}
         view={view}
         waiting={waiting}
+        suppressedSince={suppression?.createdAt ?? null}
         now={options.deps.clock.now()}
         part={part}
         isPhoneWide={isPhoneWide}
