@@ -79,7 +79,9 @@ describe.each(await testStores())("messages on $name", (store) => {
     ["to:ana", "a whole address"],
     ["after:yesterday", "a day in UTC or a time"],
     ["template:welcome", "the id of a template"],
-    ["hello", "says not what to look for: give a whole address"],
+    ["hello", "does not say what to look for: give a whole address"],
+    ["bounced", "did you mean status:bounced?"],
+    ["Supressed", "did you mean status:suppressed?"],
   ])("a search for %s is told what is wrong", async (text, told) => {
     const { status, html } = await search(text);
     expect(status).toBe(422);
@@ -280,6 +282,17 @@ describe.each(await testStores())("messages on $name", (store) => {
     );
     await own.call("DELETE", "/api/v1/suppressions/ana%40example.com");
     expect(await pages()).toEqual([false, false]);
+  });
+
+  test("to send all again without a search is asked about in a sentence", async () => {
+    const words = async (path: string) =>
+      (await visitor.get(path)).html.replace(/<[^>]*>/g, "").replace(/\s+/g, " ");
+    expect(await words("/messages/send-again")).toContain(
+      "Every message of the workspace that was accepted before now is sent once more",
+    );
+    expect(await words("/messages/send-again?q=status%3Asent")).toContain(
+      "Every message that matches status:sent and was accepted before now is sent once more",
+    );
   });
 
   test("all that match are sent again, once, and not what came of it", async () => {

@@ -173,14 +173,14 @@ function confirmSendAgain(source: ListSource, context: PageContext): Page {
         <p>
           Every message{" "}
           {text === "" ? (
-            "of the workspace"
+            "of the workspace that"
           ) : (
             <>
-              that matches <code>{text}</code>
+              that matches <code>{text}</code> and
             </>
           )}{" "}
-          and was accepted before now is sent once more, whatever became of it, as a new message that names
-          the old one. At most {BATCH_MAX} go at once. Who has got one already gets it again: mail that has
+          was accepted before now is sent once more, whatever became of it, as a new message that names the
+          old one. At most {BATCH_MAX} go at once. Whoever has got one already gets it again: mail that has
           left cannot be taken back.
         </p>
         <input type="hidden" name="q" value={text} />

@@ -59,7 +59,9 @@ function isSearchWord(name: string): name is SearchWord {
 
 /** Addresses are kept as hashes, so a name or a part of one finds nobody: it is not to be led to `to:`. */
 function aloneFault(text: string): string {
-  return `“${text}” says not what to look for: give a whole address, the id of a message, or a word with a value, such as tag:${text}.`;
+  const status = nearestName(text.toLowerCase(), EMAIL_STATUSES);
+  if (status !== null) return `“${text}” alone does not say what to look for: did you mean status:${status}?`;
+  return `“${text}” alone does not say what to look for: give a whole address, the id of a message, or a word with a value, such as tag:${text}.`;
 }
 
 function unknownWord(name: string): string {
