@@ -4,7 +4,6 @@ import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabases.ts";
 import { contentCleanupCheckpointFile } from "../adapters/system/contentCleanupCheckpointFile.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import { CONTENT_SWEEP_AGE_MS } from "../commands/email/content/contentLifetimes.ts";
 import type { ServiceMembership } from "../commands/instance/serviceRegister.ts";
 import { privateHostOf } from "../domain/webhook/webhookUrl.ts";
 import { newId } from "../kernel/ids.ts";
@@ -227,7 +226,6 @@ function contentSweeperOf(config: Config, logger: Logger, { store, content }: De
   return orphanedContentSweeper({
     store,
     content,
-    ageMs: CONTENT_SWEEP_AGE_MS,
     intervalMs: config.contentSweepIntervalMs,
     random: Math.random,
     onSwept: ({ removed }) => {
@@ -285,7 +283,7 @@ function workOnAttachments(logger: Logger, { deps, readers }: JobParts): readonl
     onTrouble: warningOf(logger, "work on an attachment was interrupted", "id"),
   };
   const attachmentUse = readers.reader("attachment-use");
-  return [attachmentChecks(shared), attachmentRetention({ ...shared, attachmentUse })];
+  return [attachmentChecks(shared), ...attachmentRetention({ ...shared, attachmentUse })];
 }
 
 /** Null where there is no address to mail links from. */

@@ -21,11 +21,11 @@ const REMOVALS_MAX = 2;
  * Expires uploads whose time is over, and deletes the bytes of those that nothing is sent from any more, and the
  * files of messages that have ended and are past their retention.
  */
-export function attachmentRetention(options: AttachmentRetentionOptions): PollingWorker {
+export function attachmentRetention(options: AttachmentRetentionOptions): readonly PollingWorker[] {
   const { deps, attachments, attachmentUse, ...rest } = options;
   const clock = { now: jumpProofTime(deps.clock), monotonicMs: () => deps.clock.monotonicMs() };
   const shared = { ...rest, clock, concurrencyMax: REMOVALS_MAX };
-  const workers = [
+  return [
     pollingWorker({
       ...shared,
       find: (now, without, limit) => endedUploads(attachments, now, without, limit),
@@ -37,15 +37,4 @@ export function attachmentRetention(options: AttachmentRetentionOptions): Pollin
       act: (id, context) => expireEmailFiles(deps, id, context),
     }),
   ];
-  return {
-    start() {
-      for (const worker of workers) worker.start();
-    },
-    wake() {
-      for (const worker of workers) worker.wake();
-    },
-    async stop(graceMs) {
-      await Promise.all(workers.map((worker) => worker.stop(graceMs)));
-    },
-  };
 }

@@ -1,4 +1,5 @@
 import { isContentReferenced } from "../../commands/attachment/isContentReferenced.ts";
+import { CONTENT_SWEEP_AGE_MS } from "../../commands/email/content/contentLifetimes.ts";
 import type { ContentFolder, ContentStore, FoundFolder } from "../../ports/contentStore.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
@@ -6,8 +7,8 @@ import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts
 export interface OrphanedContentSweeperOptions {
   readonly store: EventStore;
   readonly content: ContentStore;
-  /** Younger folders are left alone. */
-  readonly ageMs: number;
+  /** Younger folders are left alone; without it, those younger than {@link CONTENT_SWEEP_AGE_MS}. */
+  readonly ageMs?: number;
   readonly intervalMs: number;
   /** In [0, 1). */
   readonly random: () => number;
@@ -44,7 +45,7 @@ const CHECKED_MAX = 5_000;
  * until it is erased, for good. Ages go by the content store's own clock, not by ours.
  */
 export function orphanedContentSweeper(options: OrphanedContentSweeperOptions): OrphanedContentSweeper {
-  const { store, content, ageMs, intervalMs, random, onSwept, onTrouble } = options;
+  const { store, content, ageMs = CONTENT_SWEEP_AGE_MS, intervalMs, random, onSwept, onTrouble } = options;
   let walk: AsyncIterator<FoundFolder> | null = null;
 
   const nextFolder = async (): Promise<FoundFolder | null> => {

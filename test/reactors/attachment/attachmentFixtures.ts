@@ -200,7 +200,7 @@ async function startInstance(deps: Dependencies): Promise<AttachmentInstance & T
       };
       return [
         attachmentChecks(shared),
-        attachmentRetention({ ...shared, attachmentUse: readers.reader("attachment-use") }),
+        ...attachmentRetention({ ...shared, attachmentUse: readers.reader("attachment-use") }),
       ];
     },
   });
