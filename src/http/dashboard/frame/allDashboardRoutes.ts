@@ -20,14 +20,17 @@ import { draftRoutes } from "../template/draftRoutes.tsx";
 import { templateRoutes } from "../template/templateRoutes.tsx";
 import { testSendRoutes } from "../template/testSendRoutes.tsx";
 import { versionRoutes } from "../template/versionRoutes.tsx";
-import { webhookRoutes } from "../webhook/webhookRoutes.ts";
+import { deliveryRoutes } from "../webhook/deliveryRoutes.tsx";
+import { endpointActionRoutes } from "../webhook/endpointActionRoutes.tsx";
+import { endpointListRoutes } from "../webhook/endpointListRoutes.tsx";
+import { endpointRoutes } from "../webhook/endpointRoutes.tsx";
 import { workspaceRoutes } from "../workspace/workspaceRoutes.tsx";
 import type { DashboardOptions } from "./dashboardOptions.ts";
 import type { DashboardRoute } from "./dashboardRoute.ts";
 
 /**
  * Every page and every action of the dashboard. What is not here does not exist. Of two that match a path the first
- * counts: `/messages/send-again` comes before `/messages/:id`.
+ * counts: `/messages/send-again` comes before `/messages/:id`, and `/webhooks/new` before `/webhooks/:id`.
  */
 export function allDashboardRoutes(
   options: DashboardOptions,
@@ -49,7 +52,10 @@ export function allDashboardRoutes(
     ...senderRoutes(options),
     ...apiKeyRoutes(options),
     ...workspaceRoutes(options),
-    ...webhookRoutes(options),
+    ...endpointListRoutes(options),
+    ...endpointRoutes(options),
+    ...endpointActionRoutes(options),
+    ...deliveryRoutes(options),
     ...auditLogRoutes(options),
     ...maintenanceRoutes(options),
     ...logCopyListRoutes(options),
