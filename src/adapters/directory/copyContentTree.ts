@@ -1,8 +1,9 @@
+import type { Dirent } from "node:fs";
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isFolderName } from "../../kernel/contentPath.ts";
 import { type CopiedFile, copyBelow } from "./copyFile.ts";
-import { isMissing, syncFolder } from "./durableFile.ts";
+import { nullIfMissing, syncFolder } from "./durableFile.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_NAME = /^[0-9a-f]{64}$/;
@@ -11,20 +12,13 @@ const OWN_FILES = ["identity", "log"];
 /** Files that are copied at once: most of the time of each is waiting for the disk. */
 const COPIES_MAX = 16;
 
-async function namesIn(path: string): Promise<readonly string[]> {
-  return readdir(path).catch((error: unknown) => {
-    if (isMissing(error)) return [];
-    throw error;
-  });
+async function entriesIn(path: string): Promise<readonly Dirent[]> {
+  return (await readdir(path, { withFileTypes: true }).catch(nullIfMissing)) ?? [];
 }
 
 /** Folders of content below a path; links are none. */
 async function folderNamesIn(path: string): Promise<readonly string[]> {
-  const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
-    if (isMissing(error)) return [];
-    throw error;
-  });
-  return entries
+  return (await entriesIn(path))
     .filter((entry) => isFolderName(entry.name) && !entry.isSymbolicLink())
     .map(({ name }) => name);
 }
@@ -49,7 +43,8 @@ async function* contentFolders(root: string, below = "", depth = 3): AsyncGenera
 async function* contentFiles(root: string): AsyncGenerator<string> {
   for (const name of OWN_FILES) yield name;
   for await (const folder of contentFolders(root)) {
-    for (const name of await namesIn(join(root, folder))) if (FILE_NAME.test(name)) yield join(folder, name);
+    for (const { name } of await entriesIn(join(root, folder)))
+      if (FILE_NAME.test(name)) yield join(folder, name);
   }
 }
 

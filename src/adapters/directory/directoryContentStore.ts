@@ -16,7 +16,14 @@ import {
   type FoundFolder,
   orStoreError,
 } from "../../ports/contentStore.ts";
-import { isMissing, openRegular, readOrCreate, syncFolder, writeDurably } from "./durableFile.ts";
+import {
+  isMissing,
+  nullIfMissing,
+  openRegular,
+  readOrCreate,
+  syncFolder,
+  writeDurably,
+} from "./durableFile.ts";
 
 const IDENTITY_FILE = "identity";
 const LOG_FILE = "log";
@@ -244,9 +251,4 @@ async function inspect(path: string): Promise<Pick<FoundFolder, "modifiedAt" | "
 async function foldersOf(path: string): Promise<readonly string[]> {
   const names = await orStoreError(() => readdir(path).catch(nullIfMissing));
   return (names ?? []).filter(isFolderName);
-}
-
-function nullIfMissing(error: unknown): null {
-  if (isMissing(error)) return null;
-  throw error;
 }

@@ -8,6 +8,12 @@ export function isMissing(error: unknown): boolean {
   return (error as { code?: string }).code === "ENOENT";
 }
 
+/** What is read of a file or folder that is not there. Throws every other error. */
+export function nullIfMissing(error: unknown): null {
+  if (isMissing(error)) return null;
+  throw error;
+}
+
 /**
  * Opens a file to read it, if it is one: whoever can write to a directory of ours may have put a link to another file
  * there, or a pipe that nothing ever comes out of. Throws for those.

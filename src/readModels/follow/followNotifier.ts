@@ -16,12 +16,8 @@ export class FollowNotifier {
 
   /** Tells of the event; `dealtWith` is called once the listener's promise has been fulfilled. */
   tell(event: FollowEvent, dealtWith: () => void = () => {}): void {
-    this.#settles(event).then(dealtWith, (cause: unknown) =>
+    Promise.try(this.#onEvent, event).then(dealtWith, (cause: unknown) =>
       this.#failure.abort(new Error("the listener to the follower's events failed", { cause })),
     );
-  }
-
-  async #settles(event: FollowEvent): Promise<void> {
-    await this.#onEvent(event);
   }
 }
