@@ -11,11 +11,20 @@ export function diskSpaceOf(directory: string): DiskSpace {
     freeBytes() {
       const now = performance.now();
       if (now - measuredAt >= MEASURE_EVERY_MS) {
-        const { bavail, bsize } = statfsSync(directory);
-        free = bavail * bsize;
+        free = freeBytesOf(directory);
         measuredAt = now;
       }
       return free;
     },
   };
+}
+
+function freeBytesOf(directory: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(directory);
+    return bavail * bsize;
+  } catch {
+    // It was unmounted or taken away, or its server does not answer: nothing can be written there now.
+    return 0;
+  }
 }

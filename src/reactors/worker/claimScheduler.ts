@@ -57,6 +57,7 @@ export interface ClaimSchedulerOptions<Item extends ClaimableItem, Permit extend
    * item due again. Null when it did not act.
    */
   readonly handle: (item: Item, permit: Permit) => Promise<number | null>;
+  /** `id`: the item that met a fault; empty where it was none's. */
   readonly onTrouble: (error: unknown, id: string) => void;
 }
 
@@ -66,7 +67,7 @@ const CANDIDATES_MAX = 512;
 const POLL_INTERVAL_MS = 250;
 /** Between two looks of which the first showed nothing new, and the second goes on where it ended. */
 const NEXT_LOOK_MS = 15;
-/** How long nothing more is begun instead of an item that met a fault of the store. */
+/** How long nothing more is begun after a fault, or instead of an item that met one of the store. */
 const FAULT_BACKOFF_MS = 250;
 /** How long an item is left alone whose work failed, when the store was not at fault: twice as long every time. */
 const ITEM_BACKOFF_MS_FIRST = 500;
@@ -114,10 +115,18 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
 
   /** Works until it is stopped, then waits for what is in flight. */
   async run(): Promise<void> {
-    while (!this.options.stopping.aborted) {
-      if (!this.begin()) await this.untilWork();
-    }
+    while (!this.options.stopping.aborted) await this.step();
     await Promise.all(this.working);
+  }
+
+  /** Begins with something or rests. What failed may be well at the next try, and nothing else would make one. */
+  private async step(): Promise<void> {
+    try {
+      if (!this.begin()) await this.untilWork();
+    } catch (error) {
+      this.options.onTrouble(error, "");
+      await this.sleep.sleep(FAULT_BACKOFF_MS);
+    }
   }
 
   /** The read model has moved. */
@@ -171,11 +180,13 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
     if (this.inFlight.size >= this.options.inFlightMax) return false;
     const permit = this.options.acquire();
     if (permit === null) return false;
-    const item = this.take();
-    if (item === null) {
-      permit.release();
-      return false;
+    let item: Item | null = null;
+    try {
+      item = this.take();
+    } finally {
+      if (item === null) permit.release();
     }
+    if (item === null) return false;
     this.inFlight.add(item.id);
     const work = this.workOn(item, permit).finally(() => {
       this.working.delete(work);

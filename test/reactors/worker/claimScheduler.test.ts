@@ -1,0 +1,54 @@
+import { expect, test } from "bun:test";
+import { systemClock } from "../../../src/adapters/system/systemClock.ts";
+import { ClaimScheduler } from "../../../src/reactors/worker/claimScheduler.ts";
+import { until } from "../../support/until.ts";
+
+/** Fails the first time, and answers from then on. */
+function failingOnce<Result>(answer: () => Result): () => Result {
+  let hasFailed = false;
+  return () => {
+    if (hasFailed) return answer();
+    hasFailed = true;
+    throw new Error("the disk is away");
+  };
+}
+
+test("a fault of what is asked, not of an item, is told of and ends nothing", async () => {
+  const stopping = new AbortController();
+  const done: string[] = [];
+  const troubles: unknown[] = [];
+  let permits = 1;
+  const ready = failingOnce(() => ({ items: [{ id: "one", revision: 1 }], more: "none" as const }));
+  const acquire = failingOnce(() => {
+    if (permits === 0) return null;
+    permits -= 1;
+    let isHeld = true;
+    const release = () => {
+      if (isHeld) permits += 1;
+      isHeld = false;
+    };
+    return { release };
+  });
+  const scheduler = new ClaimScheduler({
+    clock: systemClock,
+    random: () => 0,
+    inFlightMax: 1,
+    stopping: stopping.signal,
+    ready,
+    nextReadyAt: () => null,
+    acquire,
+    ownersOf: () => [],
+    handle: async ({ id, revision }) => {
+      done.push(id);
+      return revision;
+    },
+    onTrouble: (error, id) => troubles.push([(error as Error).message, id]),
+  });
+  const running = scheduler.run();
+  await until(() => done.length === 1, "the item to be worked on");
+  stopping.abort();
+  await running;
+  const told = ["the disk is away", ""];
+  expect(troubles).toEqual([told, told]);
+  expect(permits).toBe(1);
+});
