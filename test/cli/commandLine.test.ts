@@ -328,12 +328,13 @@ describe("keys and senders on the command line", () => {
         ["sender", "list"],
         ["sender", "verify", billing],
       ]) {
-        for (const wrong of ["Acme", crypto.randomUUID()]) {
+        for (const [wrong, hint] of [
+          ["Acme", `its id is wanted: Acme is the name of ${of[1]}`],
+          [crypto.randomUUID(), "`bun run postledger workspace list`"],
+        ] as const) {
           const { exitCode, out, err } = await run(...words, "--workspace", wrong);
           expect({ exitCode, out }).toEqual({ exitCode: 1, out: "" });
-          expect(err).toStartWith(
-            `postledger: there is no workspace ${wrong}\n\`bun run postledger workspace list\``,
-          );
+          expect(err).toStartWith(`postledger: there is no workspace ${wrong}\n${hint}`);
         }
       }
     },

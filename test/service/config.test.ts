@@ -306,6 +306,15 @@ describe("settings", () => {
     expect(names.sort()).toEqual(["BASE_URL", "DELIVERY", "LOG_LEVEL", "MASTER_KEY", "PORT"]);
   });
 
+  test("and of a master key that is wrong it is not said that it is missing", () => {
+    expect(errorsOf({ STORE_URL: "esdb://localhost:2113?tls=false", MASTER_KEY: "x" })).toEqual([
+      expect.stringMatching(/^MASTER_KEY must be 32 bytes in base64/),
+    ]);
+    expect(errorsOf({ STORE_URL: "esdb://localhost:2113?tls=false" })).toEqual([
+      expect.stringMatching(/^MASTER_KEY \(or MASTER_KEY_FILE\) must be set/),
+    ]);
+  });
+
   test("are refused without telling the value of a secret", () => {
     const errors = errorsOf({
       MASTER_KEY: "hunter2",

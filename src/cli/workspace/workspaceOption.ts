@@ -36,11 +36,12 @@ export function inWorkspace<Result>(
 /** The id of a workspace that a command was given. Throws {@link CommandFailure} where there is none. */
 export async function existingWorkspace(store: EventStore, id: string): Promise<string> {
   if (isUuid(id) && (await store.lastRevision(workspaceStream(id))) !== null) return id;
-  throw new CommandFailure(
-    "not_found",
-    `there is no workspace ${id}`,
-    `\`${POSTLEDGER} workspace list\` lists them with their ids`,
-  );
+  const called = (await workspacesNamed(store)).filter(({ name }) => name === id);
+  const hint =
+    called.length === 0
+      ? `\`${POSTLEDGER} workspace list\` lists them with their ids`
+      : `its id is wanted: ${id} is the name of ${called.map((one) => one.id).join(", ")}`;
+  throw new CommandFailure("not_found", `there is no workspace ${id}`, hint);
 }
 
 /** The workspace of a log that has one alone. Throws {@link CommandFailure}, with `hint` where there are several. */

@@ -62,15 +62,19 @@ export function readConfig(env: Environment): Config {
     limitsDefault: readWorkspaceLimitsDefault(reader),
     misspelt: reader.misspelt(),
   };
-  const errors = [...reader.errors, ...contradictions(config)];
+  const errors = [...reader.errors, ...contradictions(config, reader.errors)];
   if (errors.length > 0) throw new ConfigError(errors);
   return config;
 }
 
-/** Settings that do not go with one another. */
-function contradictions({ storeUrl, masterKey, webhooks, baseUrl }: Config): readonly string[] {
+/** Settings that do not go with one another, where nothing was said of them for themselves. */
+function contradictions(
+  { storeUrl, masterKey, webhooks, baseUrl }: Config,
+  said: readonly string[],
+): readonly string[] {
   const found: string[] = [];
-  if (storeUrl.startsWith("esdb") && masterKey === null) {
+  const isKeyWrong = said.some((error) => /^MASTER_KEY(_FILE)? /.test(error));
+  if (storeUrl.startsWith("esdb") && masterKey === null && !isKeyWrong) {
     found.push(
       "MASTER_KEY (or MASTER_KEY_FILE) must be set with an esdb:// STORE_URL: all instances share it",
     );
