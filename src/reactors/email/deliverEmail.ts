@@ -221,6 +221,8 @@ function relayFaultOf({ transport }: DeliveryContext, result: AttemptResult): Re
   if (result.kind !== "deferred" || !result.relayFault) return null;
   const { reason, code, reply } = result;
   if (transport === "outbox") return { trouble: "outbox_unwritable", reason: reply ?? reason };
+  // It was reached, and has read the message: only its answer is missing.
+  if (reason === "no_answer_to_final_dot") return { trouble: "unavailable", reason };
   if (code === undefined) return { trouble: "unreachable", reason };
   return { trouble: TROUBLE_OF_REASON[reason] ?? "unavailable", reason: `${reason}: ${code}` };
 }

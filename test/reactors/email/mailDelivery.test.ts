@@ -195,6 +195,15 @@ describe("what the relay says", () => {
     expect(reports).toMatchObject([{ kind: "began", fault: { trouble: "throttled" } }]);
   });
 
+  test("a relay that does not answer the final dot was reached, and takes no mail", async () => {
+    world.relay.answer = () => ({ kind: "unknown", reason: "timeout" });
+    const ids = await Promise.all(["order-1001", "order-1002", "order-1003"].map((key) => world.accept(key)));
+    const { delivery } = await world.start();
+    for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    await until(() => delivery.relayFault !== null, "the trouble to be known");
+    expect(delivery.relayFault).toEqual({ trouble: "unavailable", reason: "no_answer_to_final_dot" });
+  });
+
   test("a refusal of our sender fails", async () => {
     world.relay.answer = () => refused("mail", "550 5.7.1 not you");
     const id = await world.accept("order-1001");
