@@ -26,7 +26,7 @@ describeInBrowser("senders", (browser) => {
       await page.getByText("_postledger.shop.example.com").waitFor();
       expect(errors).toEqual([]);
       await page.getByRole("button", { name: "Verify now" }).click();
-      await page.getByRole("alert").getByText("there is no TXT record of this name").waitFor();
+      await page.getByRole("alert").getByText("There is no TXT record of").waitFor();
       await page.getByRole("link", { name: "Disable" }).click();
       await page.getByText("Disable shop.example.com?").waitFor();
       await page.getByRole("button", { name: "Disable" }).click();

@@ -28,6 +28,19 @@ export function addressFaults(pointer: string, text: unknown): readonly ProblemD
   return "invalid" in parsed ? fault(pointer, parsed.invalid) : NO_FAULTS;
 }
 
+/** As {@link addressFaults}, and which member takes the name that others take beside the address. */
+export function mailboxFaults(
+  pointer: string,
+  address: unknown,
+  nameMember: string,
+): readonly ProblemDetail[] {
+  const isNamed = typeof address === "string" && /<[^<>]+>\s*$/.test(address);
+  return addressFaults(pointer, address).map(({ message }) => ({
+    pointer,
+    message: isNamed ? `${message}: the name goes into ${nameMember}` : message,
+  }));
+}
+
 /** What is wrong with a name that people are shown. */
 export function shownNameFaults(
   pointer: string,

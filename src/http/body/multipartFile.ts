@@ -102,7 +102,8 @@ function newParser(headers: Headers): busboy.Busboy {
 
 /** What is wrong with the headers of a file's part. The types of the parser promise names that may be missing. */
 function partFault(name: string | undefined, filename: string | undefined, encoding: string): Problem | null {
-  if (name !== "file") return invalid(`/${name ?? ""}`, "is not the one part that is taken: file");
+  if (name !== "file")
+    return invalid(`/${name ?? ""}`, "is not known here: the file goes into a part named file");
   if (!filename) return invalid("/file", "has no file name");
   if (filename.includes("\ufffd")) return invalid("/file", "has a file name that is not UTF-8");
   if (codePoints(filename) > FILENAME_CHARACTERS_MAX) {

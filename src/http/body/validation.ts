@@ -29,7 +29,8 @@ export function withRules<Schema extends TSchema>(schema: Schema, rules: Further
 
 /**
  * The schema of a body, with advice by member: it follows what is said of the member where the schema does not know it,
- * and where a list is given that it takes one value of. Advice on `name[]` follows where an item of the list is an object.
+ * and where a list is given that it takes one value of. Advice on `name[]` follows where an item of the list is an object,
+ * and advice on the empty name where the whole body is no object.
  */
 export function withAdvice<Schema extends TSchema>(
   advice: Readonly<Record<string, string>>,
@@ -133,6 +134,7 @@ function adviceOn(pointer: string, value: unknown, schema: Rule | undefined): st
   const [, name = "", index] = /^\/([^/]+)(?:\/(\d+))?$/.exec(pointer) ?? [];
   const key = index === undefined ? name : `${name}[]`;
   if (advice === undefined || !Object.hasOwn(advice, key)) return "";
+  if (name === "") return pointer === "" ? `: ${advice[key]}` : "";
   const given = (value as Record<string, unknown>)[name];
   const isMeant =
     index === undefined

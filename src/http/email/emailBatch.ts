@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Closed } from "../body/commonSchemas.ts";
-import { checkBy, checkedLater } from "../body/validation.ts";
+import { checkBy, checkedLater, withAdvice } from "../body/validation.ts";
 import { ProblemBody, problemBody } from "../server/problem.ts";
 import { problemOf } from "../server/problemOfError.ts";
 import type { RefusedPart } from "../server/requestContext.ts";
@@ -10,27 +10,31 @@ import { BatchedEmail, type SendEmailBody } from "./sendEmailRequest.ts";
 
 export const BATCH_EMAILS_MAX = 100;
 
-export const EmailBatchBody = Closed(
-  {
-    emails: Type.Array(checkedLater(BatchedEmail), {
-      minItems: 1,
-      maxItems: BATCH_EMAILS_MAX,
-      description: "Each is a send of its own.",
-    }),
-  },
-  {
-    examples: [
-      {
-        emails: ["ana", "bo"].map((name) => ({
-          idempotency_key: `week-47-${name}`,
-          from: "hello@example.com",
-          to: `${name}@example.com`,
-          subject: "What is new this week",
-          text: "Have a look.",
-        })),
-      },
-    ],
-  },
+export const EmailBatchBody = withAdvice(
+  // Elsewhere a batch is the list itself.
+  { "": '{ "emails": [ … ] }' },
+  Closed(
+    {
+      emails: Type.Array(checkedLater(BatchedEmail), {
+        minItems: 1,
+        maxItems: BATCH_EMAILS_MAX,
+        description: "Each is a send of its own.",
+      }),
+    },
+    {
+      examples: [
+        {
+          emails: ["ana", "bo"].map((name) => ({
+            idempotency_key: `week-47-${name}`,
+            from: "hello@example.com",
+            to: `${name}@example.com`,
+            subject: "What is new this week",
+            text: "Have a look.",
+          })),
+        },
+      ],
+    },
+  ),
 );
 
 export const EmailBatch = Closed(

@@ -11,22 +11,13 @@ import { codePoints } from "../../kernel/text/textLength.ts";
 import { parseDateTime } from "../../kernel/time.ts";
 import { NO_DATE_TIME } from "../body/dateTimeText.ts";
 import {
-  addressFaults,
   fault,
+  mailboxFaults,
   NO_FAULTS,
   shownNameFaults,
   type UncheckedMembers,
 } from "../body/memberFaults.ts";
 import type { ProblemDetail } from "../server/problem.ts";
-
-/** As {@link addressFaults}, and which member takes the name that others take beside the address. */
-function mailboxFaults(member: "from" | "to" | "reply_to", address: unknown): readonly ProblemDetail[] {
-  const isNamed = typeof address === "string" && /<[^<>]+>\s*$/.test(address);
-  return addressFaults(`/${member}`, address).map(({ pointer, message }) => ({
-    pointer,
-    message: isNamed ? `${message}: the name goes into ${member}_name` : message,
-  }));
-}
 
 function nameFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   const faults = ["from_name", "to_name", "reply_to_name"].flatMap((member) =>
@@ -98,9 +89,9 @@ function attachmentFaults(attachments: unknown): readonly ProblemDetail[] {
 /** The checks of a send that the schema cannot express: addresses, rules that span members, and sizes. */
 export function sendFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   return [
-    ...mailboxFaults("from", body.from),
-    ...mailboxFaults("to", body.to),
-    ...mailboxFaults("reply_to", body.reply_to),
+    ...mailboxFaults("/from", body.from, "from_name"),
+    ...mailboxFaults("/to", body.to, "to_name"),
+    ...mailboxFaults("/reply_to", body.reply_to, "reply_to_name"),
     ...memberFaults(body),
   ];
 }

@@ -3,8 +3,8 @@ import type { NewSender } from "../../commands/sender/manageSender.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { Closed, Nullable, ShownName, Text } from "../body/commonSchemas.ts";
 import {
-  addressFaults,
   fault,
+  mailboxFaults,
   memberRules,
   NO_FAULTS,
   shownNameFaults,
@@ -56,7 +56,7 @@ function senderFaults(body: UncheckedMembers): readonly ProblemDetail[] {
     ...((address === undefined) === (domain === undefined)
       ? fault("", "must have exactly one of address and domain")
       : NO_FAULTS),
-    ...addressFaults("/address", address),
+    ...mailboxFaults("/address", address, "display_name"),
     ...domainFaults(domain),
     ...shownNameFaults("/display_name", body.display_name),
   ];
@@ -68,7 +68,7 @@ function domainFaults(domain: unknown): readonly ProblemDetail[] {
   if (length <= RECORD_DOMAIN_CHARACTERS_MAX) return NO_FAULTS;
   return fault(
     "/domain",
-    `must be a fully qualified name of at most ${RECORD_DOMAIN_CHARACTERS_MAX} characters`,
+    `must be a fully qualified name such as example.com, of at most ${RECORD_DOMAIN_CHARACTERS_MAX} characters`,
   );
 }
 

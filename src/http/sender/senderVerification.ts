@@ -71,7 +71,10 @@ async function verifyByDns(
   }
   if (outcome.kind === "recordMissing") {
     const { name, value } = outcome.expected;
-    const detail = `no TXT record of ${name} is "${value}": ${foundText(outcome.found)}`;
+    const detail =
+      outcome.found.length === 0
+        ? `there is no TXT record of ${name}: publish one that is "${value}"`
+        : `no TXT record of ${name} is "${value}": found ${foundText(outcome.found)}`;
     throw new Problem("SENDER_VERIFICATION_FAILED", { detail });
   }
 }
@@ -82,13 +85,12 @@ const FOUND_CHARACTERS_MAX = 100;
 
 /** What was found instead of a record. Anybody may have written it, so only what can be seen is repeated. */
 function foundText(found: readonly string[]): string {
-  if (found.length === 0) return "there is no TXT record of this name";
   const shown = found.slice(0, FOUND_STRINGS_MAX).map((text) => {
     const cut = [...text.slice(0, 2 * FOUND_CHARACTERS_MAX)].slice(0, FOUND_CHARACTERS_MAX).join("");
     return `"${cut.replace(/[^\x20-\x7e]/g, "?")}"${cut.length < text.length ? " and more" : ""}`;
   });
   const others = found.length - shown.length;
-  return `found ${shown.join(", ")}${others > 0 ? ` and ${others} other strings` : ""}`;
+  return `${shown.join(", ")}${others > 0 ? ` and ${others} other strings` : ""}`;
 }
 
 function tooMany(what: string, againAt: EpochMs, now: EpochMs): Problem {

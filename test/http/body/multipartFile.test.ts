@@ -160,6 +160,7 @@ describe("the file of a multipart body", () => {
   test.each([
     ["two files", form(part(HEAD, "a"), part(HEAD, "b")), "more than one"],
     ["no part", form(), "no file"],
+    ["another name", form(part(HEAD.replace("file", "upload"), "a")), "the file goes into a part named file"],
     ["a part that says nothing of itself", form(part("X-A: b", "a")), "no file"],
     ["a header that is none", form(part("no header", "a")), "malformed"],
     ["no body", new Uint8Array(), "malformed"],

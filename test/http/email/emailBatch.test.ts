@@ -167,4 +167,10 @@ describe.each(await testStores())("a batch on $name", (store) => {
       expect({ status, code: json.code }).toEqual({ status: 400, code: "INVALID_REQUEST" });
     });
   }
+
+  test("of a list alone is told where the list goes, and null is no object either", async () => {
+    const detailOf = async (body: unknown) => (await tenant.call("POST", PATH, { body })).json.detail;
+    expect(await detailOf([message()])).toBe('the body must be an object: { "emails": [ … ] }');
+    expect(await detailOf(null)).toStartWith("the body must be an object");
+  });
 });

@@ -105,6 +105,14 @@ describe.each(await testStores())("senders on $name", (store) => {
       expect((await tenant.call("GET", location ?? "")).json).toEqual(answer.json);
     });
 
+    test("what holds more than an address or a domain is told where the rest goes, or what is wanted", async () => {
+      const detailOf = async (body: object) => (await tenant.call("POST", PATH, { body })).json.detail;
+      expect(await detailOf({ address: "Shop <shop@example.com>" })).toBe(
+        "/address: must be one bare address such as ana@example.com: the name goes into display_name",
+      );
+      expect(await detailOf({ domain: "https://shop.example.com" })).toContain("such as example.com");
+    });
+
     test("a domain answers the record that it is to publish", async () => {
       const { id, created_at, ...sender } = await add({ domain: "BÜCHER.example" });
       expect(id).toMatch(SENDER_ID);
@@ -451,7 +459,9 @@ describe.each(await testStores())("senders on $name", (store) => {
     test("says what was found in place of the record, as much as can be shown", async () => {
       const { id, dns_record } = await add({ domain: "found.example" });
       const detail = async () => (await verifyByDns(id)).json.detail;
-      expect(await detail()).toEndWith(": there is no TXT record of this name");
+      expect(await detail()).toBe(
+        `there is no TXT record of ${dns_record.name}: publish one that is "${dns_record.value}"`,
+      );
       zone.set(dns_record.name, [["v=spf1 -all"]]);
       expect(await detail()).toEndWith(`is "${dns_record.value}": found "v=spf1 -all"`);
       const strange = ["a\u001b[2J\r\nb\u202ec", "x".repeat(200), "two", "three", "four"];
