@@ -33,6 +33,8 @@ export interface AuditSealerOptions {
   readonly actor: string;
 }
 
+type OnBatch = (position: Position, lastEvent: RecordedEvent | undefined) => Promise<void>;
+
 /** Where reading goes on after a seal: `named` are events that lie behind it and are sealed already. */
 interface Resumption {
   readonly end: ChainEnd;
@@ -75,9 +77,10 @@ export class AuditSealer {
 
   /**
    * Reads on to where the head of the log is now, and seals whenever there is enough for a full seal. `onBatch` is
-   * awaited after each batch: who waits there gives others their turn. Throws `StoreError`.
+   * awaited after each batch, with its position and its last event: who waits there gives others their turn. Throws
+   * `StoreError`.
    */
-  async readOn(onBatch: (position: Position) => Promise<void>): Promise<void> {
+  async readOn(onBatch: OnBatch): Promise<void> {
     while (!(await this.readToHead(onBatch))) this.isResumed = false;
   }
 
@@ -122,7 +125,7 @@ export class AuditSealer {
   }
 
   /** False when another instance has sealed what we were reading. */
-  private async readToHead(onBatch: (position: Position) => Promise<void>): Promise<boolean> {
+  private async readToHead(onBatch: OnBatch): Promise<boolean> {
     if (!this.isResumed) await this.resume();
     for await (const { events, position } of this.options.store.readAll(this.position, {})) {
       if (events.some((event) => this.isNewSeal(event))) return false;
@@ -131,7 +134,7 @@ export class AuditSealer {
       });
       this.position = position;
       while (this.unsealed.length >= SEAL_EVENTS_MAX) if (!(await this.seal())) return false;
-      await onBatch(position);
+      await onBatch(position, events.at(-1));
     }
     return true;
   }
