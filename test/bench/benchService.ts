@@ -5,7 +5,8 @@ import type { BenchStore, FreshStore } from "./benchStores.ts";
 /** What tests do without and a service as it is delivered has. */
 const MEASURED_TOO = {
   AUDIT_SEAL_INTERVAL_MS: "600000",
-  BUN_JSC_forceRAMSize: String(256 * 1_024 * 1_024),
+  BUN_JSC_forceRAMSize: String(320 * 1_024 * 1_024),
+  BUN_JSC_largeHeapGrowthFactor: "1.55",
   BUN_JSC_useFTLJIT: "0",
 };
 

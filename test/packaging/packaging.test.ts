@@ -47,7 +47,8 @@ interface ComposeService {
 
 test("every way to start the service sets how much the heap may grow, and leaves out the last compiler", async () => {
   const settings = [
-    /BUN_JSC_forceRAMSize=(?:\$\{BUN_JSC_forceRAMSize:-)?268435456\b/,
+    /BUN_JSC_forceRAMSize=(?:\$\{BUN_JSC_forceRAMSize:-)?335544320\b/,
+    /BUN_JSC_largeHeapGrowthFactor=(?:\$\{BUN_JSC_largeHeapGrowthFactor:-)?1\.55\b/,
     /BUN_JSC_useFTLJIT=(?:\$\{BUN_JSC_useFTLJIT:-)?0\b/,
   ];
   for (const setting of settings) {

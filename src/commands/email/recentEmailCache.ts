@@ -1,8 +1,12 @@
 import { LRUCache } from "lru-cache";
 import type { EmailHistory } from "./emailHistory.ts";
 
-/** Content that is kept in memory at most, in bytes of its JSON, and for how long. */
-const BYTES_MAX = 16_000_000;
+/**
+ * Content that is kept in memory at most, in bytes of its JSON, and for how long. Where delivery keeps up, this is more
+ * than what waits for it; where it does not, what is kept is let go before its turn, and each full collection of garbage
+ * goes over it.
+ */
+const BYTES_MAX = 4_000_000;
 const AGE_MS_MAX = 60_000;
 
 /**
