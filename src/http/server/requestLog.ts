@@ -1,6 +1,7 @@
 import type { RequestContext } from "./requestContext.ts";
 import { pathOf } from "./requestTarget.ts";
 import { loggedPath } from "./routeMatching.ts";
+import { routes } from "./routes.ts";
 
 /** Where lines are written. */
 interface Lines {
@@ -79,7 +80,13 @@ export function requestLog({ isWhole, lines, after }: RequestLogOptions): Reques
   const failures = bounded("further failed requests were not logged one by one");
   const reasons = bounded("further reasons of failed requests were not logged one by one");
   const writers = {
-    failure: (line: RequestEnd["line"]) => failures() && lines.error(line(), "failed"),
+    failure(line: RequestEnd["line"]) {
+      if (!failures()) return;
+      const fields = line();
+      // Who asks whether the service is ready was answered; what keeps it from that has lines of its own.
+      if (fields.path === routes.ready.path) lines.info(fields, "not ready");
+      else lines.error(fields, "failed");
+    },
     refusal: (line: RequestEnd["line"]) => refusals() && lines.info(line(), "refused"),
     answer: (line: RequestEnd["line"]) => isWhole && lines.info(line(), "answered"),
     // Nobody got the answer, so what it would have been says nothing.

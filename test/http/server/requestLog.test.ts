@@ -8,10 +8,10 @@ import { until } from "../../support/until.ts";
 
 const START_MS = 60_000;
 
-const line = (status: number) => ({
+const line = (status: number, path = "/") => ({
   requestId: "r",
   method: "GET",
-  path: "/",
+  path,
   status,
   code: null,
   workspaceId: null,
@@ -34,6 +34,8 @@ function world(isWhole = false) {
       for (let count = 0; count < times; count += 1)
         log.answered({ status, hasHungUp, line: () => line(status) });
     },
+    endOf: (path: string, status: number) =>
+      log.answered({ status, hasHungUp: false, line: () => line(status, path) }),
     endWindow() {
       const acts = endWindows;
       endWindows = [];
@@ -47,6 +49,12 @@ describe("lines of requests", () => {
     const { written, end } = world();
     for (const status of [200, 202, 304, 404, 503]) end(status);
     expect(written).toEqual(["info 404 refused", "error 503 failed"]);
+  });
+
+  test("are no errors for a service that says that it is not ready yet, as it does at each start", () => {
+    const { written, endOf } = world();
+    endOf("/health/ready", 503);
+    expect(written).toEqual(["info 503 not ready"]);
   });
 
   test("come up to a rate; then they are counted in one, and it begins anew", () => {

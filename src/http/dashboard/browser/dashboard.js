@@ -239,5 +239,5 @@ for (const nav of document.querySelectorAll(".side nav, .tabs")) {
 // Nobody points at something with a finger.
 const forUtc = matchMedia("(hover: hover)").matches ? "; point at one for UTC" : "";
 for (const element of document.querySelectorAll("[data-time-zone]")) {
-  element.textContent = `Times are in your zone, ${zone}${forUtc}.`;
+  element.textContent = zone === "UTC" ? "Times are in UTC." : `Times are in your zone, ${zone}${forUtc}.`;
 }

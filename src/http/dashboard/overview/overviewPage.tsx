@@ -159,10 +159,11 @@ const Messages: FC<OverviewProps & { readonly messages: NonNullable<OverviewProp
   );
 };
 
-/** Of those that have ended with a word from the other side, or of all that were accepted. */
+/** Of all that were accepted. That nobody reports what was delivered does not mean that nothing was. */
 function shareOf(buckets: readonly Bucket[], name: Counted): string {
   const accepted = sumOf(buckets, "accepted");
   if (name === "accepted" || accepted === 0) return "";
+  if (name === "delivered" && sumOf(buckets, name) === 0) return "none reported";
   return `${((sumOf(buckets, name) / accepted) * 100).toFixed(1)}%`;
 }
 
