@@ -24,3 +24,19 @@ test("a writer that throws holds up nobody: the transaction counts as one that m
   expect(commits).toBe(2);
   await group.close();
 });
+
+test("an append that could not be written by its deadline says why: what SQLite said last", async () => {
+  const full: TransactionOutcome = {
+    kind: "failed",
+    isUncertain: false,
+    reason: "database or disk is full",
+  };
+  const group = new GroupCommit({ commit: async () => full, close: async () => {} }, () => {});
+  const { promise, resolve, reject } = Promise.withResolvers<AppendResult>();
+  const deadline = performance.now() + 20;
+  const append = { stream: "one", events: [], expected: "noStream", bytes: 0, deadline } as const;
+  group.add({ ...append, resolve, reject, uncertain: false });
+  expect(promise).rejects.toThrow("the log was failing (database or disk is full) past the deadline");
+  await promise.catch(() => {});
+  await group.close();
+});

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { messageOf } from "../../../kernel/text/errorReason.ts";
 import type { AppendResult, ExpectedRevision } from "../../../ports/eventStore.ts";
 import { positionText } from "../logPosition.ts";
 
@@ -17,13 +18,24 @@ export interface PreparedAppend {
   readonly expected: ExpectedRevision;
 }
 
-/** How a transaction ended. One that failed in its COMMIT may be in the log all the same. */
+/** How a transaction ended. One that failed in its COMMIT may be in the log all the same; `reason` is SQLite's own. */
 export type TransactionOutcome =
   | { readonly kind: "committed"; readonly results: readonly AppendResult[]; readonly hasWritten: boolean }
-  | { readonly kind: "failed"; readonly isUncertain: boolean };
+  | { readonly kind: "failed"; readonly isUncertain: boolean; readonly reason: string };
 
 /** Of a transaction whose writer was lost: it may be in the log all the same. */
-export const OUTCOME_UNKNOWN: TransactionOutcome = { kind: "failed", isUncertain: true };
+export const OUTCOME_UNKNOWN: TransactionOutcome = {
+  kind: "failed",
+  isUncertain: true,
+  reason: "its writer was lost, or the disk has failed",
+};
+
+/** Of a transaction that was not begun, because what was written before it could not be made durable. */
+export const NOT_WRITTEN: TransactionOutcome = {
+  kind: "failed",
+  isUncertain: false,
+  reason: "the disk has failed",
+};
 
 /** The answer to an append of no events, which only waits until what is there is on disk. */
 const NOTHING_APPENDED: AppendResult = { outcome: "wrongExpectedRevision", actual: null };
@@ -70,9 +82,9 @@ export class AppendTransaction {
       isUncertain = true;
       this.db.exec("COMMIT");
       return { kind: "committed", results, hasWritten };
-    } catch {
+    } catch (error) {
       this.rollback();
-      return { kind: "failed", isUncertain };
+      return { kind: "failed", isUncertain, reason: messageOf(error) };
     } finally {
       // Whatever else is written on this connection waits for the disk.
       if (this.synchronous !== "FULL") this.db.exec("PRAGMA synchronous = FULL");

@@ -1,8 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
-import { AppendTransaction, type PreparedAppend, type TransactionOutcome } from "./appendTransaction.ts";
+import {
+  AppendTransaction,
+  NOT_WRITTEN,
+  type PreparedAppend,
+  type TransactionOutcome,
+} from "./appendTransaction.ts";
 import { WriteAheadLog } from "./writeAheadLog.ts";
-
-const NOT_ON_DISK: TransactionOutcome = { kind: "failed", isUncertain: false };
 
 /** Writes appends to the log on one connection, and waits for the disk on its thread. */
 export class DurableTransaction {
@@ -20,11 +23,11 @@ export class DurableTransaction {
    * to may be another process's, whose flush is still to come.
    */
   run(batch: readonly PreparedAppend[]): TransactionOutcome {
-    if (!this.writeAheadLog.makeUpForFailedFlush()) return NOT_ON_DISK;
+    if (!this.writeAheadLog.makeUpForFailedFlush()) return NOT_WRITTEN;
     const outcome = this.transaction.run(batch);
     // Of a COMMIT whose flush has failed the next one writes the pages again.
     const isFlushed = outcome.kind === "failed" || outcome.hasWritten || this.writeAheadLog.makeDurable();
-    return isFlushed ? outcome : NOT_ON_DISK;
+    return isFlushed ? outcome : NOT_WRITTEN;
   }
 
   close(): void {

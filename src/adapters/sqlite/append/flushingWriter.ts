@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import {
   AppendTransaction,
+  NOT_WRITTEN,
   OUTCOME_UNKNOWN,
   type PreparedAppend,
   type TransactionOutcome,
@@ -8,8 +9,6 @@ import {
 import type { LogWriter } from "./groupCommit.ts";
 import type { FlushTask, IsFlushed } from "./logFlushThread.ts";
 import { LogThreadSupervisor } from "./logThreadSupervisor.ts";
-
-const NOT_WRITTEN: TransactionOutcome = { kind: "failed", isUncertain: false };
 
 /**
  * Writes on the connection of whoever reads, but has another thread wait for the disk: a transaction counts as committed

@@ -40,6 +40,8 @@ export class GroupCommit {
   private writing: Promise<boolean> | null = null;
   /** How many of those that wait, from the first, are in it. */
   private inFlight = 0;
+  /** Why the last transaction failed; null when it did not. */
+  private lastFault: string | null = null;
 
   constructor(
     private readonly writer: LogWriter,
@@ -99,8 +101,9 @@ export class GroupCommit {
     const rest = this.waiting.slice(this.inFlight);
     for (const append of written.filter(isLate))
       append.reject(new StoreError("outcomeUnknown", "the log was written past the deadline"));
+    const fault = this.lastFault === null ? "busy" : `failing (${this.lastFault})`;
     for (const append of rest.filter(isLate))
-      append.reject(failure(append, "the log was busy or failing past the deadline"));
+      append.reject(failure(append, `the log was ${fault} past the deadline`));
     this.waiting = [...written, ...rest.filter((append) => !isLate(append))];
   }
 
@@ -111,6 +114,7 @@ export class GroupCommit {
     // After a writer that throws, the next transaction is tried all the same.
     const outcome = await this.writer.commit(batch).catch(() => OUTCOME_UNKNOWN);
     this.inFlight = 0;
+    this.lastFault = outcome.kind === "failed" ? outcome.reason : null;
     if (outcome.kind === "failed") {
       if (outcome.isUncertain) for (const append of batch) append.uncertain = true;
       return false;

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { openLogDatabase } from "../openLogDatabase.ts";
-import type { PreparedAppend, TransactionOutcome } from "./appendTransaction.ts";
+import { NOT_WRITTEN, type PreparedAppend, type TransactionOutcome } from "./appendTransaction.ts";
 import { DurableTransaction } from "./durableTransaction.ts";
 import type { ToThread } from "./logThreadSupervisor.ts";
 
@@ -20,7 +20,7 @@ self.onmessage = ({ data }: MessageEvent<ToThread<WriteTask>>) => {
     db = openLogDatabase(data.path, { cacheKib: data.cacheKib, evenIfFaulty: true });
     transaction = new DurableTransaction(db, data.path, true);
   } else if ("batch" in data) {
-    const outcome = transaction?.run(data.batch) ?? { kind: "failed" as const, isUncertain: false };
+    const outcome = transaction?.run(data.batch) ?? NOT_WRITTEN;
     self.postMessage(outcome satisfies TransactionOutcome);
   } else {
     transaction?.close();
