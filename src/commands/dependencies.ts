@@ -16,7 +16,7 @@ import type { ContentStore } from "../ports/contentStore.ts";
 import type { DiskSpace } from "../ports/diskSpace.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import type { HtmlToText } from "../ports/mail/htmlToText.ts";
-import type { OutboxCleanup } from "../ports/mail/outboxCleanup.ts";
+import type { OutboxErasure } from "../ports/mail/outboxErasure.ts";
 import type { SuppressionList } from "../ports/suppressionList.ts";
 import type { TemplateEngine } from "../ports/templateEngine.ts";
 import type { AggregateCache } from "./aggregateCache.ts";
@@ -49,7 +49,7 @@ export interface Dependencies {
   /** Null where nothing is delivered. */
   readonly recent: RecentEmailCache | null;
   /** The mail that this instance has written to files; null where there is none to look after. */
-  readonly outbox: OutboxCleanup | null;
+  readonly outbox: OutboxErasure | null;
   readonly apiKeys: AggregateCache<ApiKeyState, ApiKeyEvent>;
   readonly apiKeyLastUse: ApiKeyLastUse;
   readonly senders: AggregateCache<SenderState, SenderEvent>;

@@ -1,6 +1,6 @@
 import { InFlightMap } from "../kernel/inFlightCollections.ts";
 import type { ContentBytesUsed } from "../ports/contentBytesUsed.ts";
-import type { OutboxCleanup } from "../ports/mail/outboxCleanup.ts";
+import type { OutboxErasure } from "../ports/mail/outboxErasure.ts";
 import { aggregateCache } from "./aggregateCache.ts";
 import {
   apiKeyAggregate,
@@ -33,7 +33,7 @@ type Made =
   | "acceptances"
   | "instanceStatus";
 type Given = Omit<Dependencies, Made | "outbox" | "acceptanceList"> & {
-  readonly outbox?: OutboxCleanup | null;
+  readonly outbox?: OutboxErasure | null;
   /** Left out where the log itself is asked. */
   readonly acceptanceList?: AcceptanceList;
   /** Left out where nothing is stored. */

@@ -5,6 +5,7 @@ import { contentBytesOf, findAcceptance } from "../../projections/emails/queries
 import { projections } from "../../projections/index.ts";
 import { isSuppressed } from "../../projections/suppressions.ts";
 import { sourceBytesOf } from "../../projections/templates.ts";
+import { writingThreadsFor } from "../adapters/sqlite/append/openLogWriter.ts";
 import { type DirectoryLock, lockDirectory, lockPathOf } from "../adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabases.ts";
 import { serviceIdFile } from "../adapters/system/serviceIdFile.ts";
@@ -27,7 +28,7 @@ import { watchFreeze } from "../reactors/instance/freezeWatch.ts";
 import { openReaders, type Readers } from "../readModels/readModelReaders.ts";
 import { dependenciesFromConfig } from "./adapters/dependenciesFromConfig.ts";
 import { openContentStore } from "./adapters/openContentStore.ts";
-import { openOutboxCleanup } from "./adapters/openMailTransport.ts";
+import { openOutboxErasure } from "./adapters/openMailTransport.ts";
 import { isEmbedded, openStore } from "./adapters/openStore.ts";
 import { type BackgroundJobs, makeBackgroundJobs } from "./backgroundJobs.ts";
 import { baseUrlWithPort } from "./baseUrlWithPort.ts";
@@ -49,7 +50,6 @@ import { systemCommandContext } from "./systemCommandContext.ts";
 import { dashboardMaintenance } from "./threads/dashboardMaintenance.ts";
 import { superviseReadModels } from "./threads/readModelSupervisor.ts";
 import { verifyOnSchedule } from "./threads/readModelVerifySchedule.ts";
-import { writingThreadsFor } from "./threads/writingThreads.ts";
 
 /** A service that runs. */
 export interface RunningApp {
@@ -300,7 +300,7 @@ function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
     },
     contentUsage: { bytesOf: (workspaceId) => storedContentBytes(readers, workspaceId) },
     recent: config.deliveryEnabled ? recentEmailCache() : null,
-    outbox: openOutboxCleanup(config),
+    outbox: openOutboxErasure(config),
   });
 }
 

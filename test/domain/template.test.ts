@@ -7,11 +7,9 @@ import {
   deleteTemplate,
   draftVersion,
   publishVersion,
-  TEMPLATE_BYTES_MAX,
-  VERSION_BYTES_MAX,
-  VERSIONS_MAX,
 } from "../../src/domain/template/decisions.ts";
 import type { TemplateEvent } from "../../src/domain/template/events.ts";
+import { TEMPLATE_BYTES_MAX, VERSION_BYTES_MAX, VERSIONS_MAX } from "../../src/domain/template/limits.ts";
 import {
   findVersion,
   type Template,

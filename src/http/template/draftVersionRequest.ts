@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type CompiledVersion, compileVersion } from "../../commands/template/compiledTemplateCache.ts";
 import type { NewVersion } from "../../commands/template/manageTemplates.ts";
-import { VERSION_BYTES_MAX } from "../../domain/template/decisions.ts";
+import { VERSION_BYTES_MAX } from "../../domain/template/limits.ts";
 import {
   typeFault,
   VARIABLE_TYPES,

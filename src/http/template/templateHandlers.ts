@@ -15,7 +15,7 @@ import {
   type TemplateLocation,
   type VersionView,
 } from "../../commands/template/readTemplate.ts";
-import { TEMPLATES_MAX } from "../../domain/template/decisions.ts";
+import { TEMPLATES_MAX } from "../../domain/template/limits.ts";
 import type { Template, TemplateVersion } from "../../domain/template/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { isUuid } from "../../kernel/ids.ts";

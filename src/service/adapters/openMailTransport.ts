@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { dkimSigner } from "../../adapters/mailauth/dkimSigner.ts";
 import { createEmlFileTransport } from "../../adapters/nodemailer/emlFileTransport.ts";
-import { outboxCleanup } from "../../adapters/nodemailer/outboxCleanup.ts";
+import { outboxErasure } from "../../adapters/nodemailer/outboxErasure.ts";
 import {
   type FailoverRelay,
   type RelayChange,
@@ -11,7 +11,7 @@ import { relayName, smtpRelaysFromUrls } from "../../adapters/nodemailer/smtpOpt
 import { createSmtpTransport } from "../../adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import type { MailTransport } from "../../ports/mail/mailTransport.ts";
-import type { OutboxCleanup } from "../../ports/mail/outboxCleanup.ts";
+import type { OutboxErasure } from "../../ports/mail/outboxErasure.ts";
 import type { Config } from "../config/config.ts";
 
 /** Whether mail goes to files and not to a relay. */
@@ -63,7 +63,7 @@ export function mailDestination({ smtpUrl, dataDir }: Pick<Config, "smtpUrl" | "
 }
 
 /** The mail that outbox transports of this instance have written, also those of settings before. */
-export function openOutboxCleanup({ dataDir, smtpUrl }: Config): OutboxCleanup {
+export function openOutboxErasure({ dataDir, smtpUrl }: Config): OutboxErasure {
   const named = isOutbox({ smtpUrl }) ? smtpUrl.slice("outbox:".length) : "";
-  return outboxCleanup([join(dataDir, "outbox"), ...(named === "" ? [] : [named])]);
+  return outboxErasure([join(dataDir, "outbox"), ...(named === "" ? [] : [named])]);
 }

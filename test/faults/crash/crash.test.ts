@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { availableParallelism } from "node:os";
-import { writingThreadsFor } from "../../../src/service/threads/writingThreads.ts";
+import { writingThreadsFor } from "../../../src/adapters/sqlite/append/openLogWriter.ts";
 import { canStartEventStoreDb } from "../../support/stores/eventstoredb.ts";
 import { type CrashOptions, runCrash } from "./crashRun.ts";
 import { UNFLUSHED } from "./plants.ts";

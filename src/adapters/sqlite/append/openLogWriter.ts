@@ -9,6 +9,14 @@ import type { WriteTask } from "./logWriterThread.ts";
 /** Which threads write the log: the caller's; the caller's, but another one waits for the disk; one of its own. */
 export type WritingThreads = "caller" | "flushedAside" | "own";
 
+/** The read models' thread and whoever calls us take the second core: docs/performance.md, "Which threads write". */
+const WRITER_THREAD_CORES_MIN = 3;
+
+/** Which threads write an embedded log for a process that takes requests meanwhile, on a machine with so many cores. */
+export function writingThreadsFor(cores: number): Exclude<WritingThreads, "caller"> {
+  return cores >= WRITER_THREAD_CORES_MIN ? "own" : "flushedAside";
+}
+
 /** The log as its writer finds it. */
 interface OpenLog {
   /** The connection of whoever reads. */

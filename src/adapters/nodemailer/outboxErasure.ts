@@ -2,7 +2,7 @@ import { readdir, rm, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { invariant } from "../../kernel/assert.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-import type { OutboxCleanup } from "../../ports/mail/outboxCleanup.ts";
+import type { OutboxErasure } from "../../ports/mail/outboxErasure.ts";
 
 /** A list of half-written files is good for so long: messages are erased one after another. */
 const LIST_AGE_MS_MAX = 1_000;
@@ -13,7 +13,7 @@ interface HalfWritten {
 }
 
 /** The files that outbox transports have written to these directories: `<message id>.eml`. */
-export function outboxCleanup(directories: readonly string[]): OutboxCleanup {
+export function outboxErasure(directories: readonly string[]): OutboxErasure {
   const known = new Map<string, HalfWritten>();
   const halfWritten = async (directory: string): Promise<readonly string[]> => {
     const before = known.get(directory);

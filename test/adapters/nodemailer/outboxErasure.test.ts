@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { outboxCleanup } from "../../../src/adapters/nodemailer/outboxCleanup.ts";
+import { outboxErasure } from "../../../src/adapters/nodemailer/outboxErasure.ts";
 import { refusal } from "../../contract/eventStore.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "outbox-files-"));
@@ -18,7 +18,7 @@ test("removes the file of a message and what a crash has left half-written of it
     writeFileSync(join(first, name), name);
   }
   writeFileSync(join(second, `${ana}.eml`), "");
-  const files = outboxCleanup([...outboxes, join(folder, "missing")]);
+  const files = outboxErasure([...outboxes, join(folder, "missing")]);
   expect(await files.remove(ana)).toBe(true);
   expect(readdirSync(first).sort()).toEqual([`${ben}.eml`, "notes.txt"].sort());
   expect(readdirSync(second)).toEqual([]);
@@ -28,6 +28,6 @@ test("removes the file of a message and what a crash has left half-written of it
 test("says that the outbox cannot be used, and takes no id for a path", async () => {
   const file = join(folder, "file");
   writeFileSync(file, "");
-  expect((await refusal(outboxCleanup([file]).remove(ana))).failure).toBe("unavailable");
-  await expect(outboxCleanup([folder]).remove("../a")).rejects.toThrow("invariant");
+  expect((await refusal(outboxErasure([file]).remove(ana))).failure).toBe("unavailable");
+  await expect(outboxErasure([folder]).remove("../a")).rejects.toThrow("invariant");
 });
