@@ -1,5 +1,6 @@
-import { existsSync, statfsSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { diskSpaceOf } from "../../adapters/system/diskSpace.ts";
 import { bytesText } from "../../kernel/text/readableNumbers.ts";
 import { BackupError } from "./backupManifest.ts";
 
@@ -16,8 +17,7 @@ interface FileSystem {
 }
 
 function fileSystemOf(directory: string): FileSystem {
-  const { bavail, bsize } = statfsSync(directory);
-  return { device: statSync(directory).dev, freeBytes: bavail * bsize };
+  return { device: statSync(directory).dev, freeBytes: diskSpaceOf(directory).freeBytes() };
 }
 
 /** The directory, or the first one above it that is there. */

@@ -8,6 +8,7 @@ import { readHead } from "./readHead.ts";
 
 /** Records that the server looks through at a time while we catch up: few notices, large pages. */
 const CATCH_UP_WINDOW = 512;
+
 /**
  * The log up to where its head was at first, so that it ends though others go on writing. A wait of
  * `timeoutMs` for the next batch throws `unavailable`.
