@@ -1,7 +1,7 @@
 import { apiKeyCodec } from "../src/domain/apiKey/events.ts";
 import { apiKeyUseCodec } from "../src/domain/apiKeyUse/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { newestRows, type WorkspacePageQuery } from "./keysetList.ts";
+import { newestRows, type WorkspacePageQuery } from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO api_keys (id, workspace_id, name, scopes, expires_at, issuer_id, rotated_from, senders,

@@ -2,7 +2,7 @@ import { type EmailEvent, emailCodec } from "../src/domain/email/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
 import type { WorkRow } from "./attachments.ts";
-import { cursorOf, type KeysetCursor, newestRows, type PageQuery } from "./keysetList.ts";
+import { cursorOf, type KeysetCursor, newestRows, type PageQuery } from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = "INSERT INTO message_files (id, workspace_id, until, has_ended) VALUES (?, ?, ?, ?)";

@@ -5,7 +5,14 @@ import {
 } from "../src/domain/attachment/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { cursorOf, equals, findRows, type KeysetCursor, type PageQuery, type RowPage } from "./keysetList.ts";
+import {
+  cursorOf,
+  equals,
+  findRows,
+  type KeysetCursor,
+  type PageQuery,
+  type RowPage,
+} from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes)

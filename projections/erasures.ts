@@ -1,7 +1,7 @@
 import { erasureCodec, erasureId } from "../src/domain/erasure/events.ts";
 import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
 import type { WorkRow } from "./attachments.ts";
-import { cursorOf, type KeysetCursor, newestRows, type WorkspacePageQuery } from "./keysetList.ts";
+import { cursorOf, type KeysetCursor, newestRows, type WorkspacePageQuery } from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = "INSERT INTO erasures (id, workspace_id, status, created_at) VALUES (?, ?, 'requested', ?)";

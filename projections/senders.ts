@@ -3,7 +3,7 @@ import { senderCodec } from "../src/domain/sender/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 import { claimOfRow, type OpenClaim } from "./claimOfRow.ts";
-import { cursorOf, type KeysetCursor, newestRows, type WorkspacePageQuery } from "./keysetList.ts";
+import { cursorOf, type KeysetCursor, newestRows, type WorkspacePageQuery } from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";

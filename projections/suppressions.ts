@@ -7,7 +7,7 @@ import {
   findRows,
   type PageQuery,
   type RowPage,
-} from "./keysetList.ts";
+} from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO suppressions

@@ -1,6 +1,6 @@
 import { templateCodec } from "../src/domain/template/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { newestRows, type PageQuery } from "./keysetList.ts";
+import { newestRows, type PageQuery } from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO templates

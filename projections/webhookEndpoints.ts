@@ -1,7 +1,7 @@
 import { type WebhookEvent, webhookCodec } from "../src/domain/webhook/events.ts";
 import { never } from "../src/kernel/assert.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
-import { newestRows, type PageQuery } from "./keysetList.ts";
+import { newestRows, type PageQuery } from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO webhook_endpoints

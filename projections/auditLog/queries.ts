@@ -6,7 +6,7 @@ import {
   findRows,
   type PageQuery,
   type RowPage,
-} from "../keysetList.ts";
+} from "../keysetPagination.ts";
 import { isKey, NO_WORKSPACE } from "./actors.ts";
 import type { AuditDetails, AuditTarget } from "./auditActions.ts";
 

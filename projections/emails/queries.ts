@@ -14,7 +14,7 @@ import {
   OLDEST_FIRST,
   type PageQuery,
   type RowPage,
-} from "../keysetList.ts";
+} from "../keysetPagination.ts";
 import { fingerprintKey, IS_RARE, RARE_STATUSES, RECIPIENT_KEY, recipientKey } from "./tables.ts";
 
 /** How a message was accepted. */

@@ -12,7 +12,7 @@ import {
   OLDEST_FIRST,
   type PageQuery,
   type RowPage,
-} from "../keysetList.ts";
+} from "../keysetPagination.ts";
 import { FAILED_STATUSES, IS_FAILED } from "./tables.ts";
 
 /** A delivery, and the position of its event in the log. */

@@ -7,7 +7,7 @@ import type { ErasureCounts, ErasureEvent } from "../../src/domain/erasure/event
 import { suppress } from "../../src/domain/suppression/decisions.ts";
 import type { SuppressionEvent } from "../../src/domain/suppression/events.ts";
 import { suppressionDecider } from "../../src/domain/suppression/state.ts";
-import { toErasedEvents } from "../../src/kernel/event/erasedEvents.ts";
+import { toErasedEvents } from "../../src/kernel/event/erasedEventHashes.ts";
 import { erasedEventHashes, eventHash } from "../../src/kernel/event/eventHash.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 

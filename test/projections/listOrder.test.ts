@@ -5,7 +5,7 @@ import { attachments, listAttachments } from "../../projections/attachments.ts";
 import { emails } from "../../projections/emails/emails.ts";
 import { emailsToRecipient, listEmails } from "../../projections/emails/queries.ts";
 import { erasures, listErasures } from "../../projections/erasures.ts";
-import type { KeysetCursor } from "../../projections/keysetList.ts";
+import type { KeysetCursor } from "../../projections/keysetPagination.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSenders, senders } from "../../projections/senders.ts";
 import { listSuppressions, suppressions } from "../../projections/suppressions.ts";

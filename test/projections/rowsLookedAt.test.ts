@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { attachments, listAttachments } from "../../projections/attachments.ts";
 import { emails } from "../../projections/emails/emails.ts";
 import { emailsToRecipient, listEmails } from "../../projections/emails/queries.ts";
-import { type KeysetCursor, ROWS_SCANNED_MAX, type RowPage } from "../../projections/keysetList.ts";
+import { type KeysetCursor, ROWS_SCANNED_MAX, type RowPage } from "../../projections/keysetPagination.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, suppressions } from "../../projections/suppressions.ts";
 import { failedWebhooks, listWebhookDeliveries } from "../../projections/webhookDeliveries/queries.ts";

@@ -8,7 +8,7 @@ import {
   listEmails,
   workspacesRetaining,
 } from "../../projections/emails/queries.ts";
-import type { KeysetCursor } from "../../projections/keysetList.ts";
+import type { KeysetCursor } from "../../projections/keysetPagination.ts";
 import { emailsOfDay } from "../../projections/usage/queries.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabaseFile } from "../../src/ports/readDatabase.ts";

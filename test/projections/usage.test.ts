@@ -2,7 +2,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { emails } from "../../projections/emails/emails.ts";
 import { contentBytesOf } from "../../projections/emails/queries.ts";
-import { ROWS_SCANNED_MAX } from "../../projections/keysetList.ts";
+import { ROWS_SCANNED_MAX } from "../../projections/keysetPagination.ts";
 import { countAccepted } from "../../projections/usage/apply.ts";
 import {
   type BouncesQuery,

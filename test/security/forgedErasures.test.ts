@@ -8,7 +8,7 @@ import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore
 import { verifyLog } from "../../src/commands/audit/verify/verifyLog.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
 import { erasureStream } from "../../src/domain/erasure/events.ts";
-import { toErasedEvents } from "../../src/kernel/event/erasedEvents.ts";
+import { toErasedEvents } from "../../src/kernel/event/erasedEventHashes.ts";
 import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type EventStore, locationOfFault } from "../../src/ports/eventStore.ts";

@@ -11,7 +11,7 @@ import { INSTANCE_STREAM } from "../../src/domain/instance/events.ts";
 import { suppressionStream } from "../../src/domain/suppression/events.ts";
 import type { SigningKey } from "../../src/kernel/crypto/auditSigningKey.ts";
 import { encodeData } from "../../src/kernel/event/codec.ts";
-import { toErasedEvents } from "../../src/kernel/event/erasedEvents.ts";
+import { toErasedEvents } from "../../src/kernel/event/erasedEventHashes.ts";
 import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { DAY_MS, rfc3339 } from "../../src/kernel/time.ts";

@@ -12,7 +12,7 @@ import type {
   ParsedMail,
   ParsedMailbox,
 } from "../../ports/submission/mailParser.ts";
-import { hasMoreBoundaries } from "./hasMoreBoundaries.ts";
+import { hasMoreBoundaries } from "./parseLimits.ts";
 
 /** Multiparts within multiparts: a mail of a program has three at most. */
 const NESTING_MAX = 20;

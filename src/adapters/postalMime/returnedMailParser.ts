@@ -1,7 +1,7 @@
 import PostalMime, { type Email } from "postal-mime";
 import type { MailPart, ReturnedMailParts } from "../../kernel/mail/returnedMailParts.ts";
 import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
-import { hasMoreBoundaries } from "./hasMoreBoundaries.ts";
+import { hasMoreBoundaries } from "./parseLimits.ts";
 
 /** A report and the headers of what it returns fit many times over. */
 const PARSED_BYTES_MAX = 256 * 1_024;

@@ -2,8 +2,8 @@ import { systemClock } from "../../adapters/system/systemClock.ts";
 import { apiKeyAggregate } from "../../commands/aggregateDefinitions.ts";
 import { type ApiKey, keyStatus } from "../../domain/apiKey/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { aggregatesInLog } from "../program/aggregatesInLog.ts";
 import type { Command } from "../program/command.ts";
+import { aggregatesInLog } from "../program/loadAllAggregates.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 

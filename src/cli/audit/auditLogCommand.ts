@@ -1,6 +1,6 @@
 import { auditLog } from "../../../projections/auditLog/auditLog.ts";
 import { type AuditRow, listAuditLog } from "../../../projections/auditLog/queries.ts";
-import type { KeysetCursor } from "../../../projections/keysetList.ts";
+import type { KeysetCursor } from "../../../projections/keysetPagination.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { withSenderName } from "../../http/audit/auditLogController.ts";
 import { rfc3339 } from "../../kernel/time.ts";

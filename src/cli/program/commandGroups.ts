@@ -1,6 +1,6 @@
+import { apiKeyRevoke } from "../apiKey/apiKeyChanges.ts";
 import { apiKeyCreate } from "../apiKey/apiKeyCreate.ts";
 import { apiKeyList } from "../apiKey/apiKeyList.ts";
-import { apiKeyRevoke } from "../apiKey/apiKeyRevoke.ts";
 import { apiKeyRotate } from "../apiKey/apiKeyRotate.ts";
 import { auditKeygen } from "../audit/auditKeygen.ts";
 import { auditLogCommand } from "../audit/auditLogCommand.ts";

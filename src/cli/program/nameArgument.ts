@@ -1,4 +1,4 @@
-import { shownNameFault } from "../../kernel/text/shownNameFault.ts";
+import { shownNameFault } from "../../kernel/text/displayNameFault.ts";
 import { UsageError } from "./command.ts";
 
 /** A name as it was given. Throws a {@link UsageError} for what people could not read; `what` begins its sentence. */

@@ -1,5 +1,5 @@
 import { switchExistingSender } from "../../commands/sender/manageSender.ts";
-import { changeSenderCommand } from "./changeSenderCommand.ts";
+import { changeSenderCommand } from "./senderChanges.ts";
 
 export const senderEnable = changeSenderCommand(
   "enable",

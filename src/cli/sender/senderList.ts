@@ -1,7 +1,7 @@
 import { senderAggregate } from "../../commands/aggregateDefinitions.ts";
 import { type Sender, senderStatus } from "../../domain/sender/state.ts";
-import { aggregatesInLog } from "../program/aggregatesInLog.ts";
 import type { Command } from "../program/command.ts";
+import { aggregatesInLog } from "../program/loadAllAggregates.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 

@@ -1,5 +1,5 @@
 import { markVerified } from "../../commands/sender/manageSender.ts";
-import { changeSenderCommand } from "./changeSenderCommand.ts";
+import { changeSenderCommand } from "./senderChanges.ts";
 
 export const senderVerify = changeSenderCommand(
   "verify",

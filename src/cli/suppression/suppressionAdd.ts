@@ -2,7 +2,7 @@ import { addSuppression } from "../../commands/suppression/addOrRemoveSuppressio
 import type { Command } from "../program/command.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { ADDRESS_OPERAND, addressOf } from "./addressOperand.ts";
-import { NOTE_OPTION, noteOf } from "./noteOption.ts";
+import { NOTE_OPTION, noteOf } from "./suppressionArguments.ts";
 
 export const suppressionAdd: Command = {
   name: "suppression add",

@@ -6,7 +6,7 @@ import { type Command, CommandFailure, type Option, refuse } from "../program/co
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 import { type ImportedAddress, type ImportedAddresses, importedAddresses } from "./importedAddresses.ts";
-import { NOTE_OPTION, noteOf } from "./noteOption.ts";
+import { NOTE_OPTION, noteOf } from "./suppressionArguments.ts";
 
 const STDIN = "-";
 /** Some millions of addresses. The file is held in memory. */

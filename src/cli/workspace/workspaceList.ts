@@ -1,6 +1,6 @@
 import { workspaceAggregate } from "../../commands/aggregateDefinitions.ts";
-import { aggregatesInLog } from "../program/aggregatesInLog.ts";
 import type { Command } from "../program/command.ts";
+import { aggregatesInLog } from "../program/loadAllAggregates.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
 export const workspaceList: Command = {

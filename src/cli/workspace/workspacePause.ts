@@ -1,5 +1,5 @@
 import { pauseWorkspace } from "../../commands/workspace/manageWorkspace.ts";
-import { switchSendingCommand } from "./switchSendingCommand.ts";
+import { switchSendingCommand } from "./workspaceSending.ts";
 
 export const workspacePause = switchSendingCommand(
   "pause",

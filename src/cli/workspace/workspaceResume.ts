@@ -1,5 +1,5 @@
 import { resumeWorkspace } from "../../commands/workspace/manageWorkspace.ts";
-import { switchSendingCommand } from "./switchSendingCommand.ts";
+import { switchSendingCommand } from "./workspaceSending.ts";
 
 export const workspaceResume = switchSendingCommand(
   "resume",

@@ -9,7 +9,7 @@ import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import type { ContentFolder, ContentStore } from "../../ports/contentStore.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { contentDeadline } from "../email/content/contentLifetimes.ts";
+import { contentDeadline } from "../storage/contentGracePeriod.ts";
 import { DiskFullError, hasDiskSpace } from "../storage/diskFullError.ts";
 import { toNewEvents } from "../transact.ts";
 import { readWorkspaceLimits } from "../workspace/readWorkspaceLimits.ts";

@@ -4,7 +4,7 @@ import {
   suppressionStream,
 } from "../../domain/suppression/events.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
-import { toErasedEvents } from "../../kernel/event/erasedEvents.ts";
+import { toErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
 import type { EventStore, RecordedEvent } from "../../ports/eventStore.ts";
 import { toNewEvents } from "../transact.ts";
 import { cutInRounds } from "./cutInRounds.ts";

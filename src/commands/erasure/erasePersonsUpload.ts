@@ -2,7 +2,7 @@ import { eraseUpload } from "../../domain/attachment/decisions.ts";
 import { type AttachmentEvent, attachmentCodec, attachmentStream } from "../../domain/attachment/events.ts";
 import { type AttachmentState, attachmentDecider } from "../../domain/attachment/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
-import { toErasedEvents } from "../../kernel/event/erasedEvents.ts";
+import { toErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
 import { deleteAttachment } from "../attachment/deleteAttachment.ts";
 import { deleteUploadFiles } from "../attachment/deleteUploadFiles.ts";
 import type { Dependencies } from "../dependencies.ts";

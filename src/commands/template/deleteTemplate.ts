@@ -2,7 +2,7 @@ import { deleteTemplate as decideDeletion } from "../../domain/template/decision
 import { templateCodec, templateStream } from "../../domain/template/events.ts";
 import { type TemplateState, templateDecider } from "../../domain/template/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
-import { type ErasedEvents, toErasedEvents } from "../../kernel/event/erasedEvents.ts";
+import { type ErasedEvents, toErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";

@@ -1,5 +1,5 @@
 import type { Decision } from "../../kernel/event/decider.ts";
-import type { ErasedEvents } from "../../kernel/event/erasedEvents.ts";
+import type { ErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { AttachmentEvent } from "./events.ts";
 import { type AttachmentState, isRejectedOrExpired } from "./state.ts";

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
-import { ErasedEvents } from "../../kernel/event/erasedEvents.ts";
+import { ErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
 
 const schemas = {
   AttachmentUploaded: Type.Object({

@@ -1,7 +1,7 @@
 import { never } from "../../kernel/assert.ts";
 import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
 import { suppressesRecipient } from "./feedback/suppressionRule.ts";
-import { enhancedCode, RELAY_REPLY_READINGS, type RefusalReason, reasonOfReply } from "./relayReplyRules.ts";
+import { enhancedCode, RELAY_REPLY_READINGS, type RefusalReason, reasonOfReply } from "./smtpReplyRules.ts";
 
 /** What an outcome means for the message, the recipient and the relay. */
 export type AttemptResult =

@@ -1,6 +1,6 @@
 import type { AttemptResult } from "./classifyMailOutcome.ts";
 import { relayIdOf } from "./relayMessageId.ts";
-import { enhancedCode } from "./relayReplyRules.ts";
+import { enhancedCode } from "./smtpReplyRules.ts";
 
 /** What stays of a reply in the log: its codes, and its words under a key that goes with the message's content. */
 export interface RecordedReply {

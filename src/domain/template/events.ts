@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
-import { ErasedEvents } from "../../kernel/event/erasedEvents.ts";
+import { ErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
 import { VariableDefinition } from "./variables.ts";
 
 const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);

@@ -13,8 +13,8 @@ import {
 } from "@sinclair/typebox";
 import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import { isUuid } from "../../kernel/ids.ts";
+import { SHOWN_NAME_CHARACTERS_MAX } from "../../kernel/text/displayNameFault.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
-import { SHOWN_NAME_CHARACTERS_MAX } from "../../kernel/text/shownNameFault.ts";
 import { codePoints } from "../../kernel/text/textLength.ts";
 
 interface TextOptions {

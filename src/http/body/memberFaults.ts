@@ -1,5 +1,5 @@
+import { shownNameFault } from "../../kernel/text/displayNameFault.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
-import { shownNameFault } from "../../kernel/text/shownNameFault.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 import type { FurtherRules } from "./validation.ts";
 

@@ -2,7 +2,7 @@ import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type EmailQuery, type EmailRow, listEmails } from "../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { cancelEmail, rescheduleEmail } from "../../commands/email/cancelOrReschedule.ts";
+import { cancelEmail, rescheduleEmail } from "../../commands/email/emailChanges.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";
 import { sendEmail } from "../../commands/email/send/sendEmail.ts";
 import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";

@@ -1,5 +1,5 @@
 import { listErasures } from "../../../projections/erasures.ts";
-import type { PageQuery } from "../../../projections/keysetList.ts";
+import type { PageQuery } from "../../../projections/keysetPagination.ts";
 import { type ErasureView, readErasure } from "../../commands/erasure/erasureRequests.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";

@@ -1,4 +1,4 @@
-import type { KeysetCursor, PageQuery, RowPage } from "../../../projections/keysetList.ts";
+import type { KeysetCursor, PageQuery, RowPage } from "../../../projections/keysetPagination.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type Problem, unavailable } from "../server/problem.ts";

@@ -1,4 +1,4 @@
-import type { KeysetCursor, PageQuery } from "../../../projections/keysetList.ts";
+import type { KeysetCursor, PageQuery } from "../../../projections/keysetPagination.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";

@@ -1,4 +1,4 @@
-import type { PageQuery } from "../../../projections/keysetList.ts";
+import type { PageQuery } from "../../../projections/keysetPagination.ts";
 import { countSenders, listSenders } from "../../../projections/senders.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { type NewSender, newSender, switchExistingSender } from "../../commands/sender/manageSender.ts";

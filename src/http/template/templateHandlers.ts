@@ -1,4 +1,4 @@
-import type { PageQuery } from "../../../projections/keysetList.ts";
+import type { PageQuery } from "../../../projections/keysetPagination.ts";
 import { countTemplates } from "../../../projections/templates.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { CONTENT_QUOTA_USED_UP } from "../../commands/storage/contentQuota.ts";

@@ -1,7 +1,7 @@
 import { uploadsSentTo } from "../../../projections/attachmentUse.ts";
 import { emailsToRecipient } from "../../../projections/emails/queries.ts";
 import { areOthersWaiting, openErasures } from "../../../projections/erasures.ts";
-import type { KeysetCursor } from "../../../projections/keysetList.ts";
+import type { KeysetCursor } from "../../../projections/keysetPagination.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailState } from "../../commands/email/readEmail.ts";
 import { clearErasedEmail, eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";

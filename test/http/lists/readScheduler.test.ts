@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { RowPage } from "../../../projections/keysetList.ts";
+import type { RowPage } from "../../../projections/keysetPagination.ts";
 import { findPage, type ReadModel, readInSteps } from "../../../src/http/lists/caughtUpReads.ts";
 import { decodeCursor } from "../../../src/http/lists/cursorPaging.ts";
 import { ReadScheduler } from "../../../src/http/lists/readScheduler.ts";

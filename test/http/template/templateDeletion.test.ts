@@ -9,7 +9,7 @@ import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
 import { newTemplate } from "../../../src/commands/template/manageTemplates.ts";
 import { toNewEvents, transact } from "../../../src/commands/transact.ts";
 import { type TemplateEvent, templateStream } from "../../../src/domain/template/events.ts";
-import { toErasedEvents } from "../../../src/kernel/event/erasedEvents.ts";
+import { toErasedEvents } from "../../../src/kernel/event/erasedEventHashes.ts";
 import { rfc3339 } from "../../../src/kernel/time.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import type { Answer } from "../../support/service.ts";

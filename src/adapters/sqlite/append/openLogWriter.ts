@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { OUTCOME_UNKNOWN, type TransactionOutcome } from "./appendTransaction.ts";
 import { DurableTransaction } from "./durableTransaction.ts";
-import { FlushingWriter } from "./flushingWriter.ts";
+import { FlushingWriter } from "./flushThreadWriter.ts";
 import type { LogWriter } from "./groupCommit.ts";
 import { LogThreadSupervisor } from "./logThreadSupervisor.ts";
 import type { WriteTask } from "./logWriterThread.ts";

@@ -1,4 +1,4 @@
-import { RELAY_REPLY_READINGS, type RefusalReason, reasonOfReply } from "../relayReplyRules.ts";
+import { RELAY_REPLY_READINGS, type RefusalReason, reasonOfReply } from "../smtpReplyRules.ts";
 
 /**
  * Whose fault a bounce is. `hard`: the address takes no mail, now or later. `policy`: we, what we sent, or the way that

@@ -1,4 +1,4 @@
-import { reasonOfReply } from "../relayReplyRules.ts";
+import { reasonOfReply } from "../smtpReplyRules.ts";
 import type { RecipientStatus } from "./deliveryStatus.ts";
 
 /** Where the report ends and what it returns begins. */

@@ -1,5 +1,5 @@
 import type { MailStage } from "../../../kernel/outcome/mailOutcome.ts";
-import { RELAY_REPLY_READINGS, type RefusalReason } from "../relayReplyRules.ts";
+import { RELAY_REPLY_READINGS, type RefusalReason } from "../smtpReplyRules.ts";
 import type { BounceKind } from "./bounceReason.ts";
 
 /** What is reported of a message after a relay has taken it, as far as it matters here. */

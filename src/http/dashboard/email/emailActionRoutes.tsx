@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { cancelEmail } from "../../../commands/email/cancelOrReschedule.ts";
+import { cancelEmail } from "../../../commands/email/emailChanges.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { resumeEmail } from "../../../commands/email/resumeEmail.ts";
 import { eraseEmail } from "../../../commands/erasure/eraseEmailContent.ts";

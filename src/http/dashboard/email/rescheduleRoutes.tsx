@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { rescheduleEmail } from "../../../commands/email/cancelOrReschedule.ts";
+import { rescheduleEmail } from "../../../commands/email/emailChanges.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { SCHEDULE_AHEAD_MS_MAX, scheduleFault } from "../../../domain/email/schedule.ts";
 import { DAY_MS, type EpochMs, parseDateTime, rfc3339 } from "../../../kernel/time.ts";

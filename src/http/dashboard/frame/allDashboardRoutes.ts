@@ -10,7 +10,7 @@ import { erasureRoutes } from "../erasure/erasureRoutes.tsx";
 import { inboxRoutes } from "../inbox/inboxRoutes.tsx";
 import { liveRoutes } from "../live/liveRoutes.ts";
 import type { LiveStreams } from "../live/liveStreams.ts";
-import { readModelBuildRoutes } from "../live/readModelBuildRoutes.tsx";
+import { readModelBuildRoutes } from "../live/pollingRoutes.tsx";
 import { sessionCheckRoutes } from "../live/sessionCheckRoutes.ts";
 import { maintenanceRoutes } from "../maintenance/maintenanceRoutes.tsx";
 import { overviewRoutes } from "../overview/overviewRoutes.tsx";

@@ -1,4 +1,4 @@
-import type { PageQuery } from "../../../../projections/keysetList.ts";
+import type { PageQuery } from "../../../../projections/keysetPagination.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "./dashboardRoute.ts";

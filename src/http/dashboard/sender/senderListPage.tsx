@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
+import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/displayNameFault.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
-import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/shownNameFault.ts";
 import type { senderJson } from "../../sender/senderResource.ts";
 import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field } from "../components/form.tsx";

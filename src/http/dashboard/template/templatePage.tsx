@@ -3,7 +3,7 @@
 import type { FC } from "hono/jsx";
 import type { TemplateRow } from "../../../../projections/templates.ts";
 import { type Template, type TemplateVersion, templateStatus } from "../../../domain/template/state.ts";
-import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/shownNameFault.ts";
+import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/displayNameFault.ts";
 import type { Page } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Bytes } from "../components/bytes.tsx";

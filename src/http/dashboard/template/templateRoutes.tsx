@@ -3,7 +3,7 @@
 import { listTemplates } from "../../../../projections/templates.ts";
 import { deleteTemplate } from "../../../commands/template/deleteTemplate.ts";
 import type { TemplateLocation } from "../../../commands/template/readTemplate.ts";
-import { shownNameFault } from "../../../kernel/text/shownNameFault.ts";
+import { shownNameFault } from "../../../kernel/text/displayNameFault.ts";
 import { caughtUpPage } from "../../lists/caughtUpReads.ts";
 import { PAGE_ITEMS_DEFAULT } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";

@@ -3,8 +3,8 @@ import { revokeKey } from "../../commands/apiKey/revokeApiKey.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { ApiKey } from "../../domain/apiKey/state.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { aggregatesInLog } from "../program/aggregatesInLog.ts";
 import { type Command, notFound } from "../program/command.ts";
+import { aggregatesInLog } from "../program/loadAllAggregates.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
 /** Answers which ones. What a key has issued may issue more meanwhile, so it is looked for until there is none. */

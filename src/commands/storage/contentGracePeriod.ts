@@ -1,5 +1,5 @@
-import type { Clock } from "../../../ports/clock.ts";
-import { StoreError } from "../../../ports/eventStore.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { StoreError } from "../../ports/eventStore.ts";
 
 const MINUTE_MS = 60_000;
 
