@@ -1,7 +1,7 @@
 import { apiKeyCodec } from "../src/domain/apiKey/events.ts";
 import { apiKeyUseCodec } from "../src/domain/apiKeyUse/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { newestRows, type WorkspacePageQuery } from "./keysetPagination.ts";
+import { newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO api_keys (id, workspace_id, name, scopes, expires_at, issuer_id, rotated_from, senders,
@@ -99,12 +99,8 @@ export function apiKeyDescendants(db: ReadDatabase, id: string): readonly string
 }
 
 /** Keys of one workspace, newest first, expired and revoked ones as well. */
-export function listApiKeys(
-  db: ReadDatabase,
-  { workspaceId: owner, ...page }: WorkspacePageQuery,
-): readonly ApiKeyRow[] {
-  const list = { table: "api_keys", of: "workspace_id", owner, columns: COLUMNS };
-  return newestRows(db, list, page).map(apiKeyRow);
+export function listApiKeys(db: ReadDatabase, query: WorkspacePageQuery): readonly ApiKeyRow[] {
+  return newestOfWorkspace(db, "api_keys", COLUMNS, query).map(apiKeyRow);
 }
 
 /** How many keys of the workspace open something at `now` (RFC 3339). */

@@ -1,7 +1,7 @@
 import { type EmailEvent, emailCodec } from "../src/domain/email/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
-import type { WorkRow } from "./attachments.ts";
+import { type WorkRow, workRow } from "./attachments.ts";
 import { cursorOf, type KeysetCursor, newestRows, type PageQuery } from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
 
@@ -98,9 +98,7 @@ export function messagesWithOldFiles(
 ): readonly WorkRow[] {
   const sql = `SELECT id, workspace_id FROM message_files WHERE has_ended = 1 AND until <= ?
     AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY until LIMIT ? + 0`;
-  return db
-    .all(sql, rfc3339(now), JSON.stringify(without), limit)
-    .map((row) => ({ id: String(row.id), workspaceId: String(row.workspace_id) }));
+  return db.all(sql, rfc3339(now), JSON.stringify(without), limit).map(workRow);
 }
 
 /** Uploads that a recipient was sent, in the order of their ids after `after`, and whether others were sent them too. */

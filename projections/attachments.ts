@@ -1,8 +1,4 @@
-import {
-  type AttachmentEvent,
-  type AttachmentStatus,
-  attachmentCodec,
-} from "../src/domain/attachment/events.ts";
+import { type AttachmentStatus, attachmentCodec } from "../src/domain/attachment/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 import {
@@ -51,20 +47,11 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   }
 }
 
-const EVENTS = [
-  "AttachmentUploaded",
-  "AttachmentValidated",
-  "AttachmentRejected",
-  "AttachmentExpired",
-  "AttachmentBytesRemoved",
-  "AttachmentErased",
-] as const satisfies readonly AttachmentEvent["type"][];
-
 /** One row an upload: what lists go by, and what is left to do with it. Its name is in its own stream only. */
 export const attachments: Projection = {
   name: "attachments",
   version: 3,
-  events: EVENTS,
+  events: attachmentCodec.types,
   tables: [
     {
       name: "attachments",
@@ -111,7 +98,8 @@ export interface WorkRow {
   readonly workspaceId: string;
 }
 
-function workRow(row: SqlRow): WorkRow {
+/** The work of a row with `id` and `workspace_id`. */
+export function workRow(row: SqlRow): WorkRow {
   return { id: String(row.id), workspaceId: String(row.workspace_id) };
 }
 

@@ -1,7 +1,12 @@
 import { erasureCodec, erasureId } from "../src/domain/erasure/events.ts";
 import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
 import type { WorkRow } from "./attachments.ts";
-import { cursorOf, type KeysetCursor, newestRows, type WorkspacePageQuery } from "./keysetPagination.ts";
+import {
+  cursorOf,
+  type KeysetCursor,
+  newestOfWorkspace,
+  type WorkspacePageQuery,
+} from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = "INSERT INTO erasures (id, workspace_id, status, created_at) VALUES (?, ?, 'requested', ?)";
@@ -96,10 +101,6 @@ export function areOthersWaiting(db: ReadDatabase, id: string): boolean {
 }
 
 /** Requests of one workspace, newest first. */
-export function listErasures(
-  db: ReadDatabase,
-  { workspaceId: owner, ...page }: WorkspacePageQuery,
-): readonly KeysetCursor[] {
-  const list = { table: "erasures", of: "workspace_id", owner, columns: "id, created_at" };
-  return newestRows(db, list, page).map(cursorOf);
+export function listErasures(db: ReadDatabase, query: WorkspacePageQuery): readonly KeysetCursor[] {
+  return newestOfWorkspace(db, "erasures", "id, created_at", query).map(cursorOf);
 }

@@ -83,6 +83,16 @@ export function newestRows(
   return db.all(sql, list.owner, ...(page?.values ?? []), limit);
 }
 
+/** A page of all that a workspace has in a table, newest first. */
+export function newestOfWorkspace(
+  db: ReadDatabase,
+  table: string,
+  columns: string,
+  { workspaceId: owner, ...page }: WorkspacePageQuery,
+): readonly SqlRow[] {
+  return newestRows(db, { table, of: "workspace_id", owner, columns }, page);
+}
+
 /**
  * Rows that one query looks at. A filter that hardly matches would else look at all of a workspace's, and nobody
  * else is answered meanwhile.

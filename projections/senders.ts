@@ -3,7 +3,12 @@ import { senderCodec } from "../src/domain/sender/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 import { claimOfRow, type OpenClaim } from "./claimOfRow.ts";
-import { cursorOf, type KeysetCursor, newestRows, type WorkspacePageQuery } from "./keysetPagination.ts";
+import {
+  cursorOf,
+  type KeysetCursor,
+  newestOfWorkspace,
+  type WorkspacePageQuery,
+} from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
@@ -98,12 +103,8 @@ export const senders: Projection = {
 };
 
 /** Senders of one workspace, newest first. */
-export function listSenders(
-  db: ReadDatabase,
-  { workspaceId: owner, ...page }: WorkspacePageQuery,
-): readonly KeysetCursor[] {
-  const list = { table: "senders", of: "workspace_id", owner, columns: "id, created_at" };
-  return newestRows(db, list, page).map(cursorOf);
+export function listSenders(db: ReadDatabase, query: WorkspacePageQuery): readonly KeysetCursor[] {
+  return newestOfWorkspace(db, "senders", "id, created_at", query).map(cursorOf);
 }
 
 /** How many senders the workspace has, counted up to `max`. */

@@ -58,7 +58,7 @@ export function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
   return { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType };
 }
 
-/** Whether its endpoint was disabled at the time/** Whether its endpoint was disabled at the time of the event, and nobody has asked for a delivery since. */
+/** Whether its endpoint was disabled at the time of the event, and nobody has asked for a delivery since. */
 export function isMissed({ status, revision }: WebhookDeliveryRow): boolean {
   return status === "skipped" && revision === 0;
 }

@@ -25,14 +25,6 @@ interface Window {
 
 const windowsByStore = new WeakMap<EventStore, LRUCache<string, Window>>();
 
-function windowsOf(store: EventStore): LRUCache<string, Window> {
-  const known = windowsByStore.get(store);
-  if (known !== undefined) return known;
-  const windows = new LRUCache<string, Window>({ max: STREAMS_MAX });
-  windowsByStore.set(store, windows);
-  return windows;
-}
-
 /**
  * Counts what callers change of streams that are there for good. Each change stays, and whoever reads the stream reads all
  * of them: without a bound one caller who switches something on and off makes it dear for everybody, for ever. Each
@@ -45,7 +37,7 @@ export function dailyChangeLimit(
   changesPerDayMax: number | undefined,
 ): { check(): void; count(): void } {
   if (changesPerDayMax === undefined || !actor.startsWith("api-key:")) return { check() {}, count() {} };
-  const windows = windowsOf(store);
+  const windows = windowsByStore.getOrInsertComputed(store, () => new LRUCache({ max: STREAMS_MAX }));
   const current = () => {
     const known = windows.get(stream);
     return known !== undefined && at < known.since + DAY_MS ? known : { since: at, changes: 0 };

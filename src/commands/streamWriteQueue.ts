@@ -4,11 +4,6 @@ import { type EventStore, StoreError } from "../ports/eventStore.ts";
 const WRITERS_WAITING_MAX = 1_000;
 /** Who has waited longer for a turn has been answered already, or is about to be. */
 const TURN_WAIT_MS_MAX = 8_000;
-/** How long a decision is taken anew because another instance was first. */
-const CONTENTION_MS_MAX = 8_000;
-/** Between two tries: up to this long, twice as long every time. */
-const BACKOFF_MS_FIRST = 2;
-const BACKOFF_MS_MAX = 250;
 
 /** Too many want to write one stream. Nothing was written: the same a little later may succeed. */
 export class StreamBusyError extends StoreError {
@@ -22,12 +17,6 @@ type Queues = Map<string, (() => void)[]>;
 
 const queuesByStore = new WeakMap<EventStore, Queues>();
 
-function queuesOf(store: EventStore): Queues {
-  const queues = queuesByStore.get(store) ?? new Map();
-  queuesByStore.set(store, queues);
-  return queues;
-}
-
 /**
  * Does `work` when nobody else of this instance is at the stream, in the order of the calls: writers of one stream
  * would only make one another begin anew. Throws {@link StreamBusyError}, having done nothing.
@@ -37,7 +26,7 @@ export async function queueStreamWrite<Result>(
   stream: string,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const queues = queuesOf(store);
+  const queues = queuesByStore.getOrInsertComputed(store, () => new Map());
   const queue = queues.get(stream);
   if (queue === undefined) queues.set(stream, []);
   const since = performance.now();
@@ -52,20 +41,5 @@ export async function queueStreamWrite<Result>(
     const next = queues.get(stream)?.shift();
     if (next === undefined) queues.delete(stream);
     else next();
-  }
-}
-
-/** The tries of one writer at a stream that other instances write as well. */
-export class Contention {
-  private readonly since = performance.now();
-  private backoffMs = BACKOFF_MS_FIRST;
-
-  constructor(private readonly stream: string) {}
-
-  /** Somebody was first: waits a random time. Throws {@link StreamBusyError} in the end. */
-  async lost(): Promise<void> {
-    if (performance.now() - this.since > CONTENTION_MS_MAX) throw new StreamBusyError(this.stream);
-    await Bun.sleep(Math.random() * this.backoffMs);
-    this.backoffMs = Math.min(BACKOFF_MS_MAX, 2 * this.backoffMs);
   }
 }

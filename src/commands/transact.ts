@@ -5,9 +5,10 @@ import type { CommandContext } from "../kernel/event/commandContext.ts";
 import type { Decider, Decision, DomainEvent } from "../kernel/event/decider.ts";
 import { metadataOf } from "../kernel/event/eventMetadata.ts";
 import { newId } from "../kernel/ids.ts";
-import type { EventStore, NewEvent } from "../ports/eventStore.ts";
+import type { EventStore, NewEvent, RecordedEvent } from "../ports/eventStore.ts";
+import { ConflictRetry } from "./conflictRetry.ts";
 import { dailyChangeLimit } from "./dailyChangeLimit.ts";
-import { Contention, queueStreamWrite } from "./streamWriteQueue.ts";
+import { queueStreamWrite } from "./streamWriteQueue.ts";
 
 /** Events of one stream that are read at once. */
 const PAGE_EVENTS = 500;
@@ -53,6 +54,21 @@ export async function load<State, Event extends DomainEvent>(
   }
 }
 
+/** The pages of a stream from a revision on, in its order. Throws `StoreError`. */
+export async function* streamPages(
+  store: EventStore,
+  stream: string,
+  from = 0,
+  pageEvents = PAGE_EVENTS,
+): AsyncGenerator<readonly RecordedEvent[]> {
+  for (let next = from; ; ) {
+    const page = await store.read(stream, next, pageEvents);
+    yield page;
+    if (page.length < pageEvents) return;
+    next = (page.at(-1)?.revision ?? next) + 1;
+  }
+}
+
 /** When a stream was begun (RFC 3339). For streams that are there and are never truncated. */
 export async function writtenFirstAt(store: EventStore, stream: string): Promise<string> {
   const [first] = await store.read(stream, 0, 1);
@@ -94,7 +110,7 @@ export async function transact<State, Event extends DomainEvent, Outcome>(
 ): Promise<Outcome> {
   const { stream } = aggregate;
   return queueStreamWrite(store, stream, async () => {
-    const contention = new Contention(stream);
+    const retry = new ConflictRetry(stream);
     const rate = dailyChangeLimit(store, stream, context, aggregate.changesPerDayMax);
     for (;;) {
       const { state, revision } = await load(store, aggregate, await aggregate.since?.());
@@ -111,7 +127,21 @@ export async function transact<State, Event extends DomainEvent, Outcome>(
         rate.count();
         return outcome;
       }
-      await contention.lost();
+      await retry.lost();
     }
   });
+}
+
+/** As {@link transact} from what is known of the noun: it is read only where somebody else has written it since. */
+export async function transactFrom<State, Event extends DomainEvent>(
+  store: EventStore,
+  known: Aggregate<State, Event> & Loaded<State>,
+  decide: (state: State) => Decision<unknown, Event>,
+  context: CommandContext,
+): Promise<void> {
+  const { events } = decide(known.state);
+  if (events.length === 0) return;
+  const revision = known.revision ?? "noStream";
+  const result = await store.append(known.stream, toNewEvents(events, context), revision);
+  if (result.outcome !== "appended") await transact(store, known, decide, context);
 }

@@ -8,7 +8,8 @@ type SourceType = (EmailEvent | SuppressionEvent | WebhookEvent)["type"];
 /**
  * The webhook event of each event in the log; null: endpoints do not receive it. The compiler asks for every event of a
  * message, a suppression and an endpoint. To add a webhook event, name it here: the payload (`webhookPayload`) and its
- * schema (`webhookEventSchemas`) then do not compile until they describe it.
+ * schema (`webhookEventSchemas`) then do not compile until they describe it. What a release had as null stays null: a
+ * rebuild would deliver all that logs hold of it, however old. A new type of event beside it tells endpoints from then on.
  */
 const TYPES = {
   EmailContentStored: null,

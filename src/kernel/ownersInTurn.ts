@@ -3,9 +3,7 @@ export class OwnersInTurn<Job> {
   private readonly waiting = new Map<string, Job[]>();
 
   add(owner: string, job: Job): void {
-    const jobs = this.waiting.get(owner);
-    if (jobs === undefined) this.waiting.set(owner, [job]);
-    else jobs.push(job);
+    this.waiting.getOrInsertComputed(owner, () => []).push(job);
   }
 
   /** Takes out the first job of the owner whose turn it is; undefined when none waits. */

@@ -4,6 +4,6 @@ import type { EpochMs } from "../kernel/time.ts";
 export interface Clock {
   /** The time of day. */
   now(): EpochMs;
-  /** Milliseconds that only ever grow, whatever happens to the time of day: for measuring how long. */
+  /** Milliseconds that only grow, whatever happens to the time of day: for measuring durations. */
   monotonicMs(): number;
 }

@@ -80,21 +80,26 @@ export class StoreError extends Error {
   }
 }
 
-/** What the store keeps the log in is damaged: no other try will go better. The message says what and where. */
+/** Throws whatever is no {@link StoreError}: for work that is done again later where the store cannot be had. */
+export function requireStoreError(error: unknown): void {
+  if (!(error instanceof StoreError)) throw error;
+}
+
+/** What the store keeps the log in is damaged: another try would not help. The message says what and where. */
 export class DamagedLogError extends StoreError {
   constructor(message: string, options?: ErrorOptions) {
     super("unavailable", message, options);
   }
 }
 
-/** A stream of which something is not read any more. */
+/** A stream whose first events are read no longer. */
 export interface Truncation {
   readonly stream: string;
   /** The first revision that is read; Infinity when nothing is. */
   readonly before: number;
 }
 
-/** Something wrong with how a store keeps the log, which who only reads the log would not see. */
+/** Something wrong with how a store keeps the log, which a reader of the log would not see. */
 export interface StoreFault {
   /** Hidden: it is there, and some of those who read the log do not see it. */
   readonly kind: "changed" | "removed" | "inserted" | "hidden";
@@ -154,7 +159,7 @@ export interface EventStore {
   head(options?: CallOptions): Promise<Position>;
   /** Events of `stream` below `revision` are no longer read; revisions and `noStream` answers stay as they are. */
   truncateBefore(stream: string, revision: number, options?: CallOptions): Promise<void>;
-  /** Every stream of which something is not read any more, at least once and at last as it is, in pages of bounded size. */
+  /** Every truncated stream at least once, its last mention as it is now, in pages of bounded size. */
   truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]>;
   /**
    * What is wrong with how the store keeps the log; a bounded number of each kind. `quick` looks at what costs no

@@ -52,8 +52,18 @@ export class ReadDatabaseError extends Error {
   }
 }
 
+/** What a query says; null where its read model cannot be asked, as while it is being made anew. */
+export function unlessUnavailable<Value>(query: () => Value): Value | null {
+  try {
+    return query();
+  } catch (error) {
+    if (!(error instanceof ReadDatabaseError)) throw error;
+    return null;
+  }
+}
+
 /** A read model's database as the runners see it: one connection, which is theirs alone. */
-export interface ReadDatabaseFile extends ProjectedRows {
+export interface ReadDatabaseFile extends ProjectedRows, Disposable {
   /** The rows one by one, for walks that memory could not hold. */
   rows(sql: string, ...values: readonly SqlValue[]): Iterable<SqlRow>;
   /** Starts a transaction that writes; waits a bounded time for another one's end. */

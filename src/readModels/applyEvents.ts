@@ -4,7 +4,7 @@ import { nextTurn } from "../kernel/sleep.ts";
 import type { EventStore, LogBatch, Position, RecordedEvent } from "../ports/eventStore.ts";
 import { type ProjectedRows, ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { BufferedIncrements } from "./bufferedIncrements.ts";
-import { writeCheckpoint } from "./generations/checkpoint.ts";
+import { type EventReference, writeCheckpoint } from "./generations/checkpoint.ts";
 
 /** So many events may share one transaction: more gains no speed and only makes a crash dearer. */
 export const TRANSACTION_EVENTS_MAX = 2_000;
@@ -40,6 +40,8 @@ export interface Applier {
   /** What the file says. */
   checkpoint: Position;
   checkpointAt: number;
+  /** The last event that was handed over since the checkpoint, whatever its type; null when there was none. */
+  lastEvent: EventReference | null;
   eventsSinceCheckpoint: number;
   isWriting: boolean;
   failure: ApplyFailure | undefined;
@@ -76,6 +78,7 @@ export function makeApplier(
     position: checkpoint,
     checkpoint,
     checkpointAt: performance.now(),
+    lastEvent: null,
     eventsSinceCheckpoint: 0,
     isWriting: false,
     failure: undefined,
@@ -123,6 +126,7 @@ export function stop(applier: Applier, failure: ApplyFailure): void {
     // What isn't committed is undone when the file is closed, whatever the rollback said.
   }
   applier.position = applier.checkpoint;
+  applier.lastEvent = null;
 }
 
 function applyOne(applier: Applier, event: RecordedEvent): void {
@@ -151,19 +155,24 @@ export type Feed = (batch: LogBatch) => void;
 export function makeFeed(appliers: readonly Applier[]): Feed {
   const takers = new Map<string, Applier[]>();
   for (const applier of appliers) {
-    for (const type of applier.projection.events) {
-      const list = takers.get(type);
-      if (list) list.push(applier);
-      else takers.set(type, [applier]);
-    }
+    for (const type of applier.projection.events) takers.getOrInsertComputed(type, () => []).push(applier);
   }
   return ({ events, position }) => {
     for (const event of events) {
       const list = takers.get(event.type);
       if (list) for (const applier of list) applyOne(applier, event);
     }
-    for (const applier of appliers) moveTo(applier, position, events.length);
+    for (const applier of appliers) {
+      noteLast(applier, events.at(-1));
+      moveTo(applier, position, events.length);
+    }
   };
+}
+
+function noteLast(applier: Applier, event: RecordedEvent | undefined): void {
+  if (event === undefined || event.position <= applier.position || event.position > applier.limit) return;
+  const { stream, revision, id } = event;
+  applier.lastEvent = { stream, revision, id };
 }
 
 function isDone({ failure, position, limit }: Applier): boolean {
@@ -185,11 +194,12 @@ export function commit(applier: Applier): void {
   try {
     beginWriting(applier);
     applier.sums.writeTo(applier.db);
-    writeCheckpoint(applier.db, applier.position);
+    writeCheckpoint(applier.db, applier.position, applier.lastEvent);
     applier.db.commit();
     applier.isWriting = false;
     applier.checkpoint = applier.position;
     applier.checkpointAt = performance.now();
+    applier.lastEvent = null;
     applier.eventsSinceCheckpoint = 0;
   } catch (error) {
     stop(applier, failureOf(error, `projection ${applier.projection.name} stopped at a commit`));

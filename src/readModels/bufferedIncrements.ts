@@ -16,11 +16,7 @@ export class BufferedIncrements {
   readonly #sums = new Map<string, Map<string, Sum>>();
 
   add(sql: string, key: readonly SqlValue[], amounts: readonly number[]): void {
-    let sums = this.#sums.get(sql);
-    if (sums === undefined) {
-      sums = new Map();
-      this.#sums.set(sql, sums);
-    }
+    const sums = this.#sums.getOrInsertComputed(sql, () => new Map());
     const name = key.join(SEPARATOR);
     const sum = sums.get(name);
     if (sum === undefined) sums.set(name, { key, amounts: [...amounts] });

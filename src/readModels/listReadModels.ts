@@ -4,7 +4,6 @@ import type { EventStore, Position } from "../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError, type ReadDatabases } from "../ports/readDatabase.ts";
 import { readMeta } from "./generations/checkpoint.ts";
 import {
-  type Catalog,
   type GenerationEntry,
   type GenerationStatus,
   hasCatalog,
@@ -57,14 +56,10 @@ function listingOf(
   // Its builder has the file locked, and what it will hold is of no interest before it is ready.
   if (status === "building") return { ...listing, checkpoint: null, isAtHead: false, rows: null };
   try {
-    const db = options.databases.open(join(options.directory, file), "read");
-    try {
-      const { checkpoint } = readMeta(db);
-      const rows = version === projection.version ? countRows(db, projection) : null;
-      return { ...listing, checkpoint, isAtHead: checkpoint >= head, rows };
-    } finally {
-      db.close();
-    }
+    using db = options.databases.open(join(options.directory, file), "read");
+    const { checkpoint } = readMeta(db);
+    const rows = version === projection.version ? countRows(db, projection) : null;
+    return { ...listing, checkpoint, isAtHead: checkpoint >= head, rows };
   } catch (error) {
     if (!(error instanceof ReadDatabaseError)) throw error;
     return { ...listing, checkpoint: null, isAtHead: false, rows: null };
@@ -80,17 +75,13 @@ function absent({ name, version }: Projection): ReadModelListing {
 export async function listReadModels(options: ListOptions): Promise<readonly ReadModelListing[]> {
   if (!hasCatalog(options.directory)) return options.projections.map(absent);
   const head = await options.store.head();
-  const catalog = openCatalog(options.databases, options.directory);
-  try {
-    const entries = catalog.generations();
-    return options.projections.flatMap((projection) => {
-      const own = entries.filter(({ name }) => name === projection.name);
-      const listings = own.map((entry) => listingOf(entry, projection, options, head));
-      return own.some(({ status }) => status === "current") ? listings : [absent(projection), ...listings];
-    });
-  } finally {
-    catalog.close();
-  }
+  using catalog = openCatalog(options.databases, options.directory);
+  const entries = catalog.generations();
+  return options.projections.flatMap((projection) => {
+    const own = entries.filter(({ name }) => name === projection.name);
+    const listings = own.map((entry) => listingOf(entry, projection, options, head));
+    return own.some(({ status }) => status === "current") ? listings : [absent(projection), ...listings];
+  });
 }
 
 /**
@@ -99,14 +90,11 @@ export async function listReadModels(options: ListOptions): Promise<readonly Rea
  */
 export function lastVerifications(databases: ReadDatabases, directory: string): readonly Verification[] {
   if (!hasCatalog(directory)) return [];
-  let catalog: Catalog | undefined;
   try {
-    catalog = openCatalog(databases, directory);
+    using catalog = openCatalog(databases, directory);
     return catalog.verifications();
   } catch (error) {
     if (!(error instanceof ReadDatabaseError) || error.failure !== "damaged") throw error;
     return [];
-  } finally {
-    catalog?.close();
   }
 }

@@ -137,6 +137,11 @@ function moveTo(slot: Slot, position: Position): void {
   if (position > slot.position) slot.position = position;
 }
 
+function fail(slot: Slot, reason: string): void {
+  slot.state = "failed";
+  slot.failure = reason;
+}
+
 function wake(slot: Slot): void {
   for (const waiter of slot.waiters) {
     try {
@@ -145,6 +150,11 @@ function wake(slot: Slot): void {
       waiter.fail(error);
     }
   }
+}
+
+function moveOn(slot: Slot, position: Position): void {
+  moveTo(slot, position);
+  wake(slot);
 }
 
 function wait(slot: Slot, isSatisfied: () => boolean, timeoutMs: number): Promise<boolean> {
@@ -182,8 +192,7 @@ function receiveOne(slot: Slot, event: FollowEvent, options: ReadersOptions): vo
       moveTo(slot, event.position);
       break;
     case "failed":
-      slot.state = "failed";
-      slot.failure = event.reason;
+      fail(slot, event.reason);
       break;
     default:
       return;
@@ -218,17 +227,22 @@ export function openReaders(options: ReadersOptions): Readers {
       return waitIn(slot, () => slot.position >= position, timeoutMs);
     },
     receive(event) {
-      if (event.type === "renewed" || event.type === "logCutShort") return;
-      if (event.type !== "progress") {
-        const slot = slots.get(event.name);
-        if (slot) receiveOne(slot, event, options);
-        return;
-      }
-      isCaughtUp = event.caughtUp;
-      for (const slot of slots.values()) {
-        if (slot.state !== "live") continue;
-        moveTo(slot, event.position);
-        wake(slot);
+      switch (event.type) {
+        case "renewed":
+        case "logCutShort":
+          return;
+        case "interrupted":
+          isCaughtUp = false;
+          for (const slot of slots.values()) fail(slot, event.reason);
+          return;
+        case "progress":
+          isCaughtUp = event.caughtUp;
+          for (const slot of slots.values()) if (slot.state === "live") moveOn(slot, event.position);
+          return;
+        default: {
+          const slot = slots.get(event.name);
+          if (slot) receiveOne(slot, event, options);
+        }
       }
     },
     close() {

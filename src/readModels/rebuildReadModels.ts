@@ -21,7 +21,7 @@ import { leastPosition, type ReadingProgress, readingMeter } from "./readingMete
 /** How long a rebuild beside a running service waits for it to switch. */
 const SWITCH_WAIT_MS_MAX = 60_000;
 const SWITCH_POLL_MS = 50;
-/** What is built is saved so often, though no more than a twentieth of the time goes into that. */
+/** How often what is built is saved. No more than a twentieth of the time goes into that. */
 const SAVE_EVERY_MS = 10_000;
 const SAVE_SHARE_MAX = 1 / 20;
 
@@ -29,7 +29,7 @@ export interface RebuildOptions extends ReadModelStorage {
   readonly store: EventStore;
   /** Those to be rebuilt. */
   readonly projections: readonly Projection[];
-  /** Whether this process owns the directory. Else a running service is waited for to switch. */
+  /** Whether this process owns the directory. If not, the running service switches, and the rebuild waits for that. */
   readonly owner: boolean;
   readonly onProgress?: (progress: ReadingProgress) => void;
   /** Ends the work; what was built is saved, and the next rebuild of the same read models goes on from there. */
@@ -105,7 +105,7 @@ function saving({ saveEveryMs = SAVE_EVERY_MS }: RebuildOptions, builds: readonl
   };
 }
 
-/** Saves all that can still be finished. What can't be saved, for want of room say, is only not gone on with. */
+/** Saves all that can still be finished. What cannot be saved, for want of room say, is begun anew the next time. */
 async function saveAll(builds: readonly Build[]): Promise<void> {
   for (const { applier, result } of builds) {
     if (result) continue;
@@ -140,7 +140,7 @@ function abandon({ databases, directory }: RebuildOptions, catalog: Catalog, bui
   }
 }
 
-/** Whether the service has decided on this generation; it removes the entry of one that it refuses. */
+/** What the service has made of this generation. It removes the entry of one that it refuses. */
 function outcomeOf(catalog: Catalog, build: Build): RebuildResult {
   const entry = catalog.generations().find(({ number }) => number === build.entry.number);
   if (entry?.status === "current") return resultOf(build, "current");
@@ -175,8 +175,8 @@ function switchNow(catalog: Catalog, ready: readonly Build[]): void {
 
 /**
  * Builds the read models anew from one reading of the log, aside from what readers see, and then puts them in
- * place: by itself as the owner, else by waiting for the service, which follows them to the live position and
- * switches. One that fails doesn't hold up the others. Rejects when the store does, or with the signal's reason;
+ * place: itself as the owner, else by waiting for the service, which follows them to the live position and
+ * switches. One that fails does not hold up the others. Rejects when the store does, or with the signal's reason;
  * what was built by then is saved, and the next call goes on from there. A process that is killed, or loses its
  * power, loses what it built since it last saved.
  */

@@ -50,7 +50,8 @@ export function watchRows(
   const watches = rows.map((row): Watch => {
     const table = projection.tables.find(({ name }) => name === row.table);
     if (!table) throw new Error(`${projection.name} has no table ${row.table}`);
-    return { ...row, select: selectOf(table), row: undefined, cause: null };
+    const key = table.key.map((column) => `${column} IS ?`).join(" AND ");
+    return { ...row, select: `SELECT * FROM ${row.table} WHERE ${key}`, row: undefined, cause: null };
   });
   db.begin();
   db.run(`CREATE TABLE ${HITS} (number INTEGER)`);
@@ -60,7 +61,7 @@ export function watchRows(
     projection: {
       ...projection,
       apply(event, rowsOf) {
-        // Sums that were written later would be put down to another event.
+        // Written at once: a sum that is written later would seem to come of another event.
         const add = (sql: string, key: readonly SqlValue[], amounts: readonly number[]) =>
           rowsOf.run(sql, ...key, ...amounts);
         projection.apply(event, { ...rowsOf, add });
@@ -69,10 +70,6 @@ export function watchRows(
     },
     cause: (index) => watches[index]?.cause ?? null,
   };
-}
-
-function selectOf({ name, key }: ProjectionTable): string {
-  return `SELECT * FROM ${name} WHERE ${key.map((column) => `${column} IS ?`).join(" AND ")}`;
 }
 
 function createTriggers(

@@ -244,8 +244,9 @@ async function confirm(
 
 async function compare(options: VerifyOptions, catalog: Catalog, check: Check): Promise<VerifyResult> {
   if (check.failure) return resultOf(check, check.failure);
-  const live = openLive(options, catalog, check.projection);
-  if (typeof live === "string") return resultOf(check, live);
+  const opened = openLive(options, catalog, check.projection);
+  if (typeof opened === "string") return resultOf(check, opened);
+  using live = opened;
   try {
     const found = collectDifferences(check.scratch.db);
     const result = await firstLook(options, check, live, found);
@@ -253,8 +254,6 @@ async function compare(options: VerifyOptions, catalog: Catalog, check: Check): 
   } catch (error) {
     if (!(error instanceof ReadDatabaseError)) throw error;
     return resultOf(check, `its rows could not be read: ${error.message}`);
-  } finally {
-    live.close();
   }
 }
 
@@ -272,7 +271,7 @@ export async function verifyReadModels(options: VerifyOptions): Promise<readonly
       return { name, version, position: LOG_START, rows: 0, differences: 0, failure };
     });
   }
-  const catalog = openCatalog(options.databases, options.directory);
+  using catalog = openCatalog(options.databases, options.directory);
   const checks: Check[] = [];
   try {
     for (const projection of options.projections) checks.push(startCheck(options, projection));
@@ -286,6 +285,5 @@ export async function verifyReadModels(options: VerifyOptions): Promise<readonly
     return results;
   } finally {
     for (const { scratch } of checks) removeTemporaryDatabase(options, scratch);
-    catalog.close();
   }
 }

@@ -1,8 +1,7 @@
 import { LOG_IN_LINK_MS, newLogInToken } from "../commands/apiKey/redeemLogInLink.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import { workspaceCodec } from "../domain/workspace/events.ts";
+import { type NamedWorkspace, workspacesNamed } from "../commands/workspace/readWorkspace.ts";
 import { type EpochMs, rfc3339 } from "../kernel/time.ts";
-import { type EventStore, LOG_START } from "../ports/eventStore.ts";
 import type { Config } from "./config/config.ts";
 
 /** What a service answers to whoever asks for a link that logs in to the dashboard. */
@@ -18,15 +17,6 @@ export type DashboardLinkAnswer =
   | { readonly kind: "several"; readonly workspaces: readonly NamedWorkspace[] }
   | { readonly kind: "unknownWorkspace" }
   | { readonly kind: "noWorkspace" };
-
-/** A workspace that somebody may have to choose from among others. */
-export interface NamedWorkspace {
-  readonly id: string;
-  readonly name: string;
-}
-
-/** Workspaces that are named to somebody who has to choose; of more, only these are. */
-const NAMED_MAX = 50;
 
 /** Makes a link that logs in once, to the named workspace or to the only one there is. */
 export async function dashboardLink(
@@ -59,18 +49,4 @@ export function dashboardUrl({ baseUrl }: Pick<Config, "baseUrl">): string {
 async function named(deps: Dependencies, id: string): Promise<readonly NamedWorkspace[]> {
   const workspace = await deps.workspaces.get(id);
   return workspace === null ? [] : [{ id, name: workspace.name }];
-}
-
-/** The workspaces of a log by id and name, for somebody who has to choose: {@link NAMED_MAX} at most. */
-export async function workspacesNamed(store: EventStore): Promise<readonly NamedWorkspace[]> {
-  const found: NamedWorkspace[] = [];
-  for await (const { events } of store.readAll(LOG_START, { types: ["WorkspaceCreated"] })) {
-    for (const recorded of events) {
-      const event = workspaceCodec.decode(recorded);
-      if (event.type !== "WorkspaceCreated") continue;
-      found.push({ id: recorded.stream.slice("workspace-".length), name: event.data.name });
-      if (found.length === NAMED_MAX) return found;
-    }
-  }
-  return found;
 }

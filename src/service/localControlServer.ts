@@ -1,7 +1,7 @@
-import { timingSafeEqual } from "node:crypto";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { writeDurably } from "../adapters/directory/durableFile.ts";
+import { equalInConstantTime } from "../kernel/crypto/equalInConstantTime.ts";
 
 /** Where a command finds the service that runs on a data directory. Only the owner of the directory can read it. */
 const FILE = "service.json";
@@ -34,12 +34,6 @@ export interface LocalControl {
   close(): Promise<void>;
 }
 
-function isToken(request: Request, token: string): boolean {
-  const given = Buffer.from(request.headers.get("authorization") ?? "");
-  const wanted = Buffer.from(`Bearer ${token}`);
-  return given.length === wanted.length && timingSafeEqual(given, wanted);
-}
-
 /**
  * Answers commands that run on this machine and can read the data directory: on a loopback port of its own, so that
  * no caller of the API comes near it, and no setting of the API's own port matters.
@@ -52,7 +46,8 @@ export async function openLocalControl(dataDir: string, answers: LocalAnswers): 
     development: false,
     idleTimeout: ANSWER_SECONDS_MAX,
     async fetch(request) {
-      if (!isToken(request, token)) return new Response(null, { status: 401 });
+      const authorization = request.headers.get("authorization") ?? "";
+      if (!equalInConstantTime(authorization, `Bearer ${token}`)) return new Response(null, { status: 401 });
       const { pathname, searchParams } = new URL(request.url);
       switch (pathname) {
         case "/status":

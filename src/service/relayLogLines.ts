@@ -4,7 +4,7 @@ import type { RelayChange } from "../adapters/nodemailer/relayFailover.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
 import type { RelayTrouble } from "../kernel/outcome/mailOutcome.ts";
 import { SECOND_MS } from "../kernel/time.ts";
-import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
+import { type ReadDatabase, unlessUnavailable } from "../ports/readDatabase.ts";
 import type { RelayReport } from "../reactors/email/relayOutageReports.ts";
 import type {
   CorrectableReason,
@@ -87,7 +87,8 @@ export function relayLog(
 ): (report: RelayReport) => void {
   const relay = mailDestination(config);
   return (report) => {
-    const waiting = waitingNow(emails);
+    // Null while the read model cannot be asked.
+    const waiting = unlessUnavailable(() => countReady(emails, systemClock.now(), WAITING_MAX));
     if (report.kind === "began") {
       const { trouble, reason } = report.fault;
       logger.warn(
@@ -105,14 +106,4 @@ export function relayLog(
         `still: ${TROUBLES[report.fault.trouble].join(": ")}`,
       );
   };
-}
-
-/** Null while the read model cannot be asked. */
-function waitingNow(emails: ReadDatabase): number | null {
-  try {
-    return countReady(emails, systemClock.now(), WAITING_MAX);
-  } catch (error) {
-    if (error instanceof ReadDatabaseError) return null;
-    throw error;
-  }
 }

@@ -23,7 +23,7 @@ import { lazy } from "../kernel/lazy.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
-import { ReadDatabaseError } from "../ports/readDatabase.ts";
+import { unlessUnavailable } from "../ports/readDatabase.ts";
 import { watchFreeze } from "../reactors/instance/freezeWatch.ts";
 import { openReaders, type Readers } from "../readModels/readModelReaders.ts";
 import { dependenciesFromConfig } from "./adapters/dependenciesFromConfig.ts";
@@ -48,6 +48,7 @@ import { heldDetail } from "./status/readiness.ts";
 import { serviceStatus } from "./status/serviceStatus.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
 import { dashboardMaintenance } from "./threads/dashboardMaintenance.ts";
+import { readModelLog } from "./threads/readModelLogLines.ts";
 import { superviseReadModels } from "./threads/readModelSupervisor.ts";
 import { verifyOnSchedule } from "./threads/readModelVerifySchedule.ts";
 
@@ -258,23 +259,17 @@ function readersOf({ dataDir }: Config, onDamage: (file: string) => void): Reade
   return openReaders({ databases: sqliteReadDatabases, directory, projections, onDamage });
 }
 
-const LOG_CUT_SHORT =
-  "the newest events of the log are gone, by what the read models held of it: what was accepted last is lost, and mail that was sent last may be sent again. Was an older copy of the log put in its place, or the file events.db-wal taken away?";
-
 /** Keeps the read models level with the log, on a thread of their own. */
 function followLog(config: Config, logger: Logger, { incarnation, readers, workers }: Following) {
   const { auditSealIntervalMs, auditSigningKey } = config;
+  const tell = readModelLog(logger);
   return superviseReadModels({
     start: { ...logCopyOf(config, incarnation), auditSealIntervalMs, auditSigningKey },
     onEvent(event) {
       readers.receive(event);
-      if (event.type === "failed")
-        logger.error({ readModel: event.name, reason: event.reason }, "read model stopped");
-      if (event.type === "renewed") logger.warn({ reason: event.reason }, "the read models are built anew");
-      if (event.type === "logCutShort") logger.error(LOG_CUT_SHORT);
+      tell(event);
       workers.wake();
     },
-    onFailure: (reason) => logger.error({ reason }, "the read models' thread failed; it begins again"),
     onSealTrouble: (reason) => logger.warn({ reason }, "the log could not be sealed"),
   });
 }
@@ -310,16 +305,6 @@ function storedContentBytes(readers: Readers, workspaceId: string): number | nul
     const ofMessages = contentBytesOf(readers.reader("emails"), workspaceId);
     return ofMessages + sourceBytesOf(readers.reader("templates"), workspaceId);
   });
-}
-
-/** What `query` says; null where its read model cannot be asked, as while it is being made anew. */
-function unlessUnavailable<Value>(query: () => Value): Value | null {
-  try {
-    return query();
-  } catch (error) {
-    if (!(error instanceof ReadDatabaseError)) throw error;
-    return null;
-  }
 }
 
 /** Waits until every read model can be asked, so that the first request finds them; a slow one does not hold us up. */

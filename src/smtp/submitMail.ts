@@ -1,9 +1,11 @@
+import { createHash } from "node:crypto";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import type { SendCommand } from "../commands/email/send/sendCommand.ts";
 import { sendEmail } from "../commands/email/send/sendEmail.ts";
 import { limitsOf } from "../domain/workspace/limits.ts";
 import { checkBy } from "../http/body/validation.ts";
+import { checkedIdempotencyKey } from "../http/email/idempotencyKey.ts";
 import { SendEmailBody, sendRequest } from "../http/email/sendEmailRequest.ts";
 import { sendProblem } from "../http/email/sendProblem.ts";
 import type { RateLimits } from "../http/limits/rateLimits.ts";
@@ -11,10 +13,10 @@ import { requireSender } from "../http/server/authorization.ts";
 import { invalid, Problem } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
 import type { WorkspaceCommandContext } from "../kernel/event/commandContext.ts";
+import type { Address } from "../kernel/text/emailAddress.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
 import { hasPlainLines } from "./readMailBytes.ts";
-import { recipientIdempotencyKeys } from "./recipientIdempotencyKeys.ts";
-import { nameOf, sendBody } from "./sendBody.ts";
+import { fieldOf, nameOf, sendBody } from "./sendBody.ts";
 
 interface Submitting {
   readonly deps: Dependencies;
@@ -105,4 +107,26 @@ function partly(error: unknown, accepted: number, all: number): unknown {
   if (problem === null) return error;
   const detail = `${problem.message}; ${accepted} of ${all} recipients were accepted before`;
   return new Problem(problem.code, { ...problem.options, detail });
+}
+
+/**
+ * The Idempotency-Key of each recipient's message. A key that the mail names is used as it is where there is one
+ * recipient, so that it can be looked up; else the key, or the Message-ID, and the recipient make one together. A mail
+ * with neither is another one each time. Throws when the key that it names is none.
+ */
+function recipientIdempotencyKeys(mail: ParsedMail, recipients: readonly Address[]): readonly string[] {
+  const given = fieldOf(mail, "x-idempotency-key");
+  if (given !== null) {
+    const key = checkedIdempotencyKey(given);
+    return recipients.length === 1 ? [key] : recipients.map(keyFrom("key", key));
+  }
+  const messageId = fieldOf(mail, "message-id")?.trim() ?? "";
+  return recipients.map(messageId === "" ? () => `smtp-${crypto.randomUUID()}` : keyFrom("id", messageId));
+}
+
+function keyFrom(kind: "key" | "id", value: string) {
+  return ({ canonical }: Address) => {
+    const digest = createHash("sha256").update(`${kind}\0${value}\0${canonical}`).digest("hex");
+    return `smtp-${digest}`;
+  };
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { startupWarnings } from "../../src/cli/service/startupWarnings.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { directoryError } from "../../src/service/startupErrors.ts";
@@ -25,8 +25,28 @@ interface Case {
   readonly status?: number;
 }
 
-/** Files of the data directory that a start reads or writes, each of which may turn out to be a directory. */
-const OWN_FILES = ["master.key", "service.id", "service.json"];
+/** Files of the data directory that a start reads or writes, each of which may turn out to be something else. */
+const OWN_FILES = [
+  "events.db",
+  "events.db-wal",
+  "lock.db",
+  "master.key",
+  "bootstrap.key",
+  "service.id",
+  "service.json",
+  "erased-content.json",
+  "content/identity",
+  "content/log",
+  "projections/catalog.db",
+];
+const KINDS = ["directory", "named pipe"] as const;
+
+/** A data directory in which `name` is of that kind. */
+async function makeDataDirectory(parent: string, name: string, kind: (typeof KINDS)[number]): Promise<void> {
+  const path = join(parent, kind, name.replace("/", "-"), name);
+  await mkdir(kind === "directory" ? path : dirname(path), { recursive: true });
+  if (kind === "named pipe") expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0);
+}
 
 /** Takes the lock as somebody whom the rights of a directory bind, and prints the error. */
 const LOCK_AS_ORDINARY_USER = `
@@ -41,9 +61,7 @@ describe("a service that cannot start", () => {
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), "postledger-test-"));
     await writeFile(join(directory, "file"), "");
-    await mkdir(join(directory, "torn", "lock.db"), { recursive: true });
-    for (const name of OWN_FILES) await mkdir(join(directory, `dir-${name}`, name), { recursive: true });
-    await mkdir(join(directory, "dir-log", "content", "log"), { recursive: true });
+    for (const kind of KINDS) for (const name of OWN_FILES) await makeDataDirectory(directory, name, kind);
   });
   afterAll(() => rm(directory, { recursive: true }));
 
@@ -56,24 +74,17 @@ describe("a service that cannot start", () => {
       env: { DATA_DIR: join(directory, "file") },
       says: [/DATA_DIR \S+\/file /, /a file of that name/],
     }),
-    "DATA_DIR in which no file can be opened": () => ({
-      env: { DATA_DIR: join(directory, "torn") },
-      says: [/DATA_DIR \S+\/torn /, /unable to open/],
-    }),
     ...Object.fromEntries(
-      OWN_FILES.map((name) => [
-        `DATA_DIR whose ${name} is a directory`,
-        (): Case => ({
-          status: name === "master.key" ? 2 : 1,
-          env: { DATA_DIR: join(directory, `dir-${name}`) },
-          says: [new RegExp(`/dir-${name}/${name} cannot be used: there is a directory of that name`)],
-        }),
-      ]),
+      KINDS.flatMap((kind) =>
+        OWN_FILES.map((name) => [
+          `DATA_DIR whose ${name} is a ${kind}`,
+          (): Case => ({
+            env: { DATA_DIR: join(directory, kind, name.replace("/", "-")) },
+            says: [new RegExp(`/${name} cannot be used: there is a ${kind} of that name`)],
+          }),
+        ]),
+      ),
     ),
-    "CONTENT_URL in which a file is a directory": () => ({
-      env: { DATA_DIR: join(directory, "dir-log") },
-      says: [/CONTENT_URL \S+\/dir-log\/content cannot be used: there is a directory of that name/],
-    }),
     "HOST of another machine": () => ({
       env: { HOST: "192.0.2.1", SMTP_URL: "outbox:" },
       says: [/HOST 192\.0\.2\.1 is no address of this machine/],
@@ -185,6 +196,22 @@ describe("a service that cannot start", () => {
       const { exitCode, out, err } = await runCommand(["serve"], join(directory, "data"), { PORT: "http" });
       expect({ exitCode, out }).toEqual({ exitCode: 2, out: "" });
       expect(err).toMatch(/^postledger: PORT must be a whole number[^\n]*\n$/);
+    },
+    START_MS,
+  );
+
+  test.each([[["doctor"]], [["dashboard", "link"]], [["api-key", "list"]]])(
+    "%p says of a named pipe what a start says",
+    async (words) => {
+      const call = (name: string) => {
+        const env = { DATA_DIR: join(directory, "named pipe", name), HOST: "127.0.0.1" };
+        return { words, env };
+      };
+      const names = ["master.key", "service.json"];
+      for (const [index, end] of (await endsOfCalls(names.map(call))).entries()) {
+        expect(end.err).toContain(`${names[index]} cannot be used: there is a named pipe of that name`);
+        expect(end.status).toBe(2);
+      }
     },
     START_MS,
   );

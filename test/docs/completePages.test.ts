@@ -1,8 +1,13 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { Value } from "@sinclair/typebox/value";
 import manifest from "../../package.json";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";
+import { WEBHOOK_EVENT_TYPES } from "../../src/domain/webhookEventTypes.ts";
+import { SendEmailBody } from "../../src/http/email/sendEmailRequest.ts";
+import { webhookEvents } from "../../src/http/webhook/webhookEventSchemas.ts";
+import { document } from "../gate/documentedAnswers.ts";
 import { ROOT } from "../support/root.ts";
 import { PAGES } from "./pages.ts";
 
@@ -22,13 +27,6 @@ function codeInColumn(text: string, column: number): readonly string[] {
 function section(text: string, heading: string): string {
   return text.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? "";
 }
-
-test("the code map has a line for every folder that holds files of src and projections", () => {
-  const files = [...new Bun.Glob("{src,projections}/**/*").scanSync({ cwd: ROOT })];
-  const folders = new Set(files.map((file) => dirname(file)).filter((folder) => folder !== "src"));
-  const described = new Set(codeInColumn(section(textOf("docs/architecture.md"), "Code map"), 0));
-  expect([...folders].filter((folder) => !described.has(folder))).toEqual([]);
-});
 
 test("every dependency has a line that says what it is needed for, and no other has one", () => {
   const described = codeInColumn(section(textOf("docs/architecture.md"), "Dependencies"), 0);
@@ -52,4 +50,36 @@ test("every error code has its line", () => {
   const named = new Set(described.filter((code) => /^[A-Z]+(_[A-Z]+)*$/.test(code)));
   expect(codes.length).toBeGreaterThan(30);
   expect([...named].toSorted()).toEqual(codes.toSorted());
+});
+
+/** The code in the first column of the tables of a page's part, of any depth. */
+function firstColumnOf(path: string, heading: RegExp): readonly string[] {
+  const part = textOf(path)
+    .split(/^#+ /m)
+    .find((one) => heading.test(one));
+  return codeInColumn(part ?? "", 0);
+}
+
+test("every field of a send has its row, and no other has one", () => {
+  const described = firstColumnOf("docs/sending.md", /^The request/);
+  expect(described.toSorted()).toEqual(Object.keys(SendEmailBody.properties).toSorted());
+});
+
+test("every type of webhook event has its row, and no other has one", () => {
+  const described = firstColumnOf("docs/receiving-webhooks.md", /^Event types/);
+  expect(described.toSorted()).toEqual([...WEBHOOK_EVENT_TYPES].toSorted());
+});
+
+test("every header of a webhook has its row, and no other has one", () => {
+  const headers = document.webhooks["webhook.test"]?.post.parameters.map(({ name }) => name) ?? [];
+  const described = firstColumnOf("docs/receiving-webhooks.md", /^What arrives/);
+  expect(described.toSorted()).toEqual(headers.toSorted());
+});
+
+test("the payload that is shown to receivers is one", () => {
+  const page = PAGES.find(({ path }) => path === "docs/receiving-webhooks.md");
+  const example = JSON.parse(page?.blocks.find(({ language }) => language === "json")?.text ?? "");
+  const schema = webhookEvents.find(({ type }) => type === example.type)?.schema;
+  expect(schema).toBeDefined();
+  expect([...(schema ? Value.Errors(schema, example) : [])].map(({ path }) => path)).toEqual([]);
 });

@@ -4,6 +4,12 @@ import { type Definition, isDefinition } from "./additive.ts";
 /** Names the file that events are written to as JSON lines. */
 export const RECORDED_VARIABLE = "RECORDED_EVENTS";
 
+/** What a process needs of the environment to write down its events too; nothing while none are recorded. */
+export function recordingEnv(): Readonly<Record<string, string | undefined>> {
+  const file = process.env[RECORDED_VARIABLE];
+  return file === undefined ? {} : { [RECORDED_VARIABLE]: file, BUN_OPTIONS: process.env.BUN_OPTIONS };
+}
+
 /** An event as it was appended. */
 export interface Recorded {
   readonly type: string;

@@ -1,11 +1,13 @@
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ROOT } from "../support/root.ts";
 import { RECORDED_VARIABLE, shapeOf } from "./recorded.ts";
 
-/** What opens a log, and where: each is to tell what is appended. */
-const OPENERS: readonly (readonly [path: RegExp, name: string])[] = [
-  [/\/src\/adapters\/sqlite\/sqliteEventStore\.ts$/, "openSqliteEventStore"],
-  [/\/test\/support\/memoryEventStore\.ts$/, "memoryEventStore"],
+/** What opens a log, and in which file: each is to tell what is appended. */
+const OPENERS: readonly (readonly [file: string, name: string])[] = [
+  ["src/adapters/sqlite/sqliteEventStore.ts", "openSqliteEventStore"],
+  ["test/support/stores/memoryEventStore.ts", "memoryEventStore"],
 ];
 
 interface Appended {
@@ -58,7 +60,9 @@ Object.assign(globalThis, { recordedLog: recorded });
 Bun.plugin({
   name: "events that are written",
   setup(build) {
-    for (const [filter, name] of OPENERS) {
+    for (const [file, name] of OPENERS) {
+      if (!existsSync(join(ROOT, file))) throw new Error(`${file}, which opens a log, is not there`);
+      const filter = new RegExp(`/${RegExp.escape(file)}$`);
       build.onLoad({ filter }, async ({ path }) => {
         const source = await readFile(path, "utf8");
         const declared = `export function ${name}(`;

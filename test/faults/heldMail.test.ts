@@ -173,6 +173,8 @@ describe.each([
       const copiesOf = (id: string) => sink.copiesById.get(id) ?? [];
       const copiesBefore = copiesOf(canceled).length;
       expect((await callerAgain.call("POST", `/api/v1/emails/${canceled}/cancel`)).status).toBe(200);
+      // A list waits until its read model has what was in the log when it was asked for.
+      expect((await callerAgain.call("GET", "/api/v1/emails?limit=1")).status).toBe(200);
       const resume = () => runJsonCommand({ ...settings, ...env }, "delivery", "resume");
       let resumed = await resume();
       // The read models may be on their way still: nothing is released before it is known what.

@@ -6,6 +6,8 @@ interface Step {
   readonly name: string;
   /** What Bun is given to run. Tools are run by Bun itself, so that neither Node nor a `bun` on the PATH is needed. */
   readonly args: readonly string[];
+  /** What mends most of what it finds. */
+  readonly remedy?: string;
 }
 
 const tool = (name: string) => join("node_modules/.bin", name);
@@ -14,10 +16,10 @@ const tool = (name: string) => join("node_modules/.bin", name);
 const COLOURS = process.stdout.isTTY ? [] : ["--colors=off"];
 
 const STEPS: readonly Step[] = [
-  { name: "biome", args: [tool("biome"), "ci", ...COLOURS, "."] },
+  { name: "biome", args: [tool("biome"), "ci", ...COLOURS, "."], remedy: "bunx biome check --write" },
   { name: "types", args: [tool("tsc"), "-p", "."] },
   { name: "dead code", args: [tool("knip"), "--config", "test/gate/knip.json", "--no-progress"] },
-  { name: "layers", args: ["test", "./test/tidy.test.ts"] },
+  { name: "layers", args: ["test", "--only-failures", "./test/tidy.test.ts"] },
 ];
 
 /** How one step ended. */
@@ -26,7 +28,7 @@ export interface StepResult {
   readonly passed: boolean;
 }
 
-async function runStep({ name, args }: Step): Promise<StepResult> {
+async function runStep({ name, args, remedy }: Step): Promise<StepResult> {
   console.log(`check: ${name} …`);
   const startedAt = performance.now();
   const child = Bun.spawn([process.execPath, ...args], {
@@ -38,6 +40,7 @@ async function runStep({ name, args }: Step): Promise<StepResult> {
   const passed = (await child.exited) === 0;
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
   console.log(`check: ${name} ${passed ? "passed" : "FAILED"} in ${seconds} s`);
+  if (!passed && remedy !== undefined) console.log(`check: \`${remedy}\` mends what can be mended by itself`);
   return { name, passed };
 }
 

@@ -1,4 +1,6 @@
-import { dirname, join, normalize } from "node:path";
+import { readFileSync } from "node:fs";
+import { basename, dirname, join, normalize } from "node:path";
+import { ROOT } from "../support/root.ts";
 import { hasDefaultExport, type ModuleReference, moduleReferences } from "./sourceText.ts";
 
 /** A source file: its path from the root of the repository, and its text. */
@@ -99,80 +101,33 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
 /** What puts the parts together: it may reach for everything, and nothing below reaches for it. */
 const COMPOSITION = /^src\/(main|service\/.+|cli\/\w+\/\w+)\.ts$/;
 
-/** What Postledger is about. A noun has a folder of the same name in every layer that deals with it. */
-const NOUNS = [
-  "apiKey",
-  "attachment",
-  "audit",
-  "email",
-  "erasure",
-  "instance",
-  "log",
-  "quota",
-  "sender",
-  "storage",
-  "suppression",
-  "template",
-  "webhook",
-  "webhookDelivery",
-  "workspace",
-];
-
-const HTTP_FOLDERS = [
-  ...NOUNS,
-  "feedback",
-  "usage",
-  "health",
-  "home",
-  "dashboard",
-  "server",
-  "body",
-  "limits",
-  "lists",
-  "reference",
-];
-
-/** The folders of a layer, and the files that stand beside them. */
-interface Rooms {
-  readonly layer: string;
-  readonly folders: readonly string[];
-  readonly beside: readonly string[];
-}
-
-const ROOMS: readonly Rooms[] = [
-  {
-    layer: "src/http",
-    folders: HTTP_FOLDERS,
-    beside: [],
-  },
-  {
-    layer: "src/commands",
-    folders: NOUNS,
-    beside: [
-      "aggregateCache.ts",
-      "aggregateDefinitions.ts",
-      "dailyChangeLimit.ts",
-      "dependencies.ts",
-      "makeDependencies.ts",
-      "streamWriteQueue.ts",
-      "transact.ts",
-    ],
-  },
-  { layer: "src/reactors", folders: [...NOUNS, "content", "worker"], beside: [] },
-  {
-    layer: "src/domain",
-    folders: [...NOUNS, "apiKeyUse", "logImport", "serviceRegister", "verificationAllowance"],
-    beside: ["eventCodecs.ts", "webhookEventTypes.ts"],
-  },
-  {
-    layer: "test/http",
-    folders: HTTP_FOLDERS,
-    beside: [],
-  },
-  { layer: "test/reactors", folders: [...NOUNS, "content", "worker"], beside: [] },
-];
-
 const TESTS = /^test\//;
+const CODE_MAP = "docs/architecture.md";
+
+/** The folders that the code map describes: there is no other in `src` and `projections`. */
+const MAPPED: readonly string[] = [
+  ...readFileSync(join(ROOT, CODE_MAP), "utf8").matchAll(/^\| `((?:src|projections)[^`]*)` \|/gm),
+].map(([, folder = ""]) => folder);
+
+/** Layers that consist of folders, and the files that stand beside those. Tests of a layer have the same folders. */
+const FILES_BESIDE: Readonly<Record<string, readonly string[]>> = {
+  "src/http": [],
+  "src/commands": [
+    "aggregateCache.ts",
+    "aggregateDefinitions.ts",
+    "conflictRetry.ts",
+    "dailyChangeLimit.ts",
+    "dependencies.ts",
+    "makeDependencies.ts",
+    "streamWriteQueue.ts",
+    "transact.ts",
+  ],
+  "src/reactors": [],
+  "src/domain": ["eventCodecs.ts", "webhookEventTypes.ts"],
+  "test/http": [],
+  "test/reactors": [],
+};
+
 const SQLITE = "node:sqlite";
 const FILE_NAME = /^[a-z][A-Za-z0-9]*(\.test)?\.ts$/;
 /** Templates, which are nowhere else, and the scripts that browsers get as they are. */
@@ -238,12 +193,19 @@ function nameFaults(path: string): readonly string[] {
   return [...faults, "it belongs to no layer"];
 }
 
-function roomFaults(path: string): readonly string[] {
-  const rooms = ROOMS.find(({ layer }) => path.startsWith(`${layer}/`));
-  if (rooms === undefined) return [];
-  const [folder = "", file] = path.slice(rooms.layer.length + 1).split("/");
-  const isKnown = file === undefined ? rooms.beside.includes(folder) : rooms.folders.includes(folder);
-  return isKnown ? [] : [`${rooms.layer} has no room for ${folder}`];
+function folderFaults(path: string): readonly string[] {
+  const folder = dirname(path);
+  const beside = FILES_BESIDE[folder];
+  if (beside !== undefined) {
+    const isKnown = beside.includes(basename(path));
+    return isKnown ? [] : [`${folder} holds folders: put it into one, or name it in test/gate/layers.ts`];
+  }
+  const isTest = TESTS.test(path);
+  const [layer, noun] = path.split("/").slice(1);
+  if (folder === "src" || (isTest && FILES_BESIDE[`test/${layer}`] === undefined)) return [];
+  const described = isTest ? `src/${layer}/${noun}` : folder;
+  const isMapped = MAPPED.some((one) => one === described || (isTest && one.startsWith(`${described}/`)));
+  return isMapped ? [] : [`${described} has no line in the code map of ${CODE_MAP}`];
 }
 
 /** Bun takes no notice of tsconfig.json where a service is started from another folder. */
@@ -259,7 +221,7 @@ const REPLANNED = /\bLIMIT \?(?!\d* \+ 0)/;
 export function houseFaults({ path, text }: SourceFile): readonly string[] {
   const faults = [
     ...nameFaults(path),
-    ...roomFaults(path),
+    ...folderFaults(path),
     ...moduleReferences(text).flatMap((reference) => referenceFault(path, reference) ?? []),
     ...(hasDefaultExport(text) ? ["it has a default export"] : []),
     ...(UNFINISHED.test(text) ? ["it marks something as unfinished"] : []),

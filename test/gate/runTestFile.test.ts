@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +7,8 @@ import { runTestFile, runTestFilesTogether } from "./runTestFile.ts";
 import { sumUp } from "./testReport.ts";
 
 const HANGING_MS_MAX = 1_500;
+/** Each starts several processes, one after the other, on cores that are shared. */
+setDefaultTimeout(60_000);
 
 let root: string;
 beforeAll(async () => {

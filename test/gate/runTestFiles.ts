@@ -43,7 +43,6 @@ const SLOW: readonly string[] = [
   "revocation",
   "rebuildBeside",
   "live",
-  "scheduledMail",
   "senderVerification",
   "templateDeletion",
   "portableStores",

@@ -11,6 +11,7 @@ import {
 } from "../../src/domain/webhook/decisions.ts";
 import { type WebhookEvent, webhooksStream } from "../../src/domain/webhook/events.ts";
 import { type WebhooksState, webhookDecider } from "../../src/domain/webhook/state.ts";
+import { WEBHOOK_EVENT_TYPES } from "../../src/domain/webhookEventTypes.ts";
 import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { DAY_MS, rfc3339 } from "../../src/kernel/time.ts";
@@ -25,6 +26,7 @@ const ENDPOINTS = 4;
 /** What becomes of a message, and what its subscribers know that as; null where they are not told. */
 const NEWS = [
   ["EmailQueued", {}, "email.queued"],
+  ["EmailScheduled", { scheduledAt: rfc3339(START) }, "email.scheduled"],
   ["EmailSent", {}, "email.sent"],
   ["EmailDelivered", {}, "email.delivered"],
   ["EmailBounced", {}, "email.bounced"],
@@ -39,6 +41,11 @@ const NEWS = [
   ["RecipientUnsuppressed", {}, "suppression.deleted"],
 ] as const;
 const TYPES = NEWS.flatMap(([, , type]) => type ?? []);
+
+test("every type of news is on trial here, but those that endpoints themselves make", () => {
+  const others = WEBHOOK_EVENT_TYPES.filter((type) => !type.startsWith("webhook."));
+  expect(TYPES.toSorted() as string[]).toEqual(others.toSorted());
+});
 
 /** The data that the codec asks of an event, whatever its type. */
 const DATA = {

@@ -31,6 +31,7 @@ import {
   other,
   rowsOf,
   tally,
+  unsynced,
 } from "./followFixtures.ts";
 
 let place: ReturnType<typeof newPlace>;
@@ -183,6 +184,56 @@ describe("a file that can't be gone on with is replaced and removed", () => {
     expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 7 }] });
     expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
     expect(await followOnce(place, restored, [counter])).not.toContainEqual({ type: "logCutShort" });
+  });
+
+  test("whose last event is gone from a log that has grown past its checkpoint", async () => {
+    const [lost, restored] = [memoryEventStore(), memoryEventStore()];
+    const shared = Array.from({ length: 7 }, (_, index) => added(index));
+    for (const store of [lost, restored]) await append(store, "s-1", ...shared);
+    await append(lost, "s-1", other());
+    await followOnce(place, lost, [counter, tally]);
+    await append(restored, "s-1", added(1));
+    await append(restored, "s-2", added(2), added(3));
+    expect(await followOnce(place, restored, [counter, tally])).toContainEqual({ type: "logCutShort" });
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 10 }] });
+    expect(rowsOf(place, tally).tally).toHaveLength(2);
+    expect(await followOnce(place, restored, [counter])).not.toContainEqual({ type: "logCutShort" });
+  });
+
+  test("but not one whose last event was erased", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 9);
+    await append(store, "s-9", added(1), erased());
+    await followOnce(place, store, [tally]);
+    await store.truncateBefore("s-9", 2);
+    expect(await followOnce(place, store, [tally])).not.toContainEqual({ type: "logCutShort" });
+    expect(databaseFiles(place)).toEqual(["tally.1.1.db"]);
+  });
+
+  test("nor one that was made before files said which event was the last", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 9);
+    await followOnce(place, store, [tally]);
+    const db = unsynced.open(join(place.directory, "tally.1.1.db"), "write");
+    db.run("ALTER TABLE meta DROP COLUMN last_event");
+    db.close();
+    await appendMany(store, 9);
+    await followOnce(place, store, [tally]);
+    expect(await followOnce(place, store, [tally])).not.toContainEqual({ type: "logCutShort" });
+    expect(rowsOf(place, tally).notes).toHaveLength(18);
+    expect(databaseFiles(place)).toEqual(["tally.1.1.db"]);
+  });
+
+  test.each(["{", "7", '{"stream":"s-1"}'])("whose last event cannot be read: %s", async (text) => {
+    const store = memoryEventStore();
+    await appendMany(store, 9);
+    await followOnce(place, store, [tally]);
+    const db = unsynced.open(join(place.directory, "tally.1.1.db"), "write");
+    db.run("UPDATE meta SET last_event = ?", text);
+    db.close();
+    await followOnce(place, store, [tally]);
+    expect(rowsOf(place, tally).notes).toHaveLength(9);
+    expect(databaseFiles(place)).toEqual(["tally.1.2.db"]);
   });
 
   test("of another version, while the others stay as they are", async () => {

@@ -132,17 +132,17 @@ function plantsOn(projection: Projection, table: ProjectionTable, row: SqlRow): 
 
 /** Plants on the first and the last row of every table. */
 function allPlants(): readonly Plant[] {
-  const empty: string[] = [];
+  const leftEmptyByFillWorkspace: string[] = [];
   const plants = projections.flatMap((projection) =>
     projection.tables.flatMap((table) => {
       const rows = live(projection.name, (db) =>
         db.all(`SELECT * FROM ${table.name} ORDER BY ${table.key.join()}`),
       );
-      if (rows.length === 0) empty.push(table.name);
+      if (rows.length === 0) leftEmptyByFillWorkspace.push(table.name);
       return [rows[0], rows.at(-1)].flatMap((row) => (row ? plantsOn(projection, table, row) : []));
     }),
   );
-  expect(empty).toEqual([]);
+  expect({ leftEmptyByFillWorkspace }).toEqual({ leftEmptyByFillWorkspace: [] });
   return plants;
 }
 

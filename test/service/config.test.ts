@@ -43,7 +43,8 @@ function withFile<Result>(text: string, work: (path: string) => Result): Result 
 describe("settings", () => {
   test("are all optional", () => {
     const config = readConfig({});
-    expect(config).toMatchObject({ host: "127.0.0.1", port: 3000, bootstrap: true, smtpUrl: "outbox:" });
+    const mailRoute = { kind: "outbox", directory: null };
+    expect(config).toMatchObject({ host: "127.0.0.1", port: 3000, bootstrap: true, mailRoute });
     expect(config.storeUrl).toBe(`file:${config.dataDir}`);
     expect(config.masterKey).toBeNull();
   });
@@ -440,7 +441,16 @@ describe("settings", () => {
         KEY,
         (env) => Buffer.from(readConfig(env).masterKeyPrevious ?? []).toString("base64"),
       ],
-      ["SMTP_URL", "smtp://user:password@relay.example:587", (env) => readConfig(env).smtpUrl],
+      [
+        "SMTP_URL",
+        "smtp://user:password@relay.example:587",
+        (env) => {
+          const { mailRoute } = readConfig(env);
+          const [relay] = mailRoute.kind === "smtp" ? mailRoute.relays : [];
+          const { user, password } = relay?.credentials ?? {};
+          return `smtp://${user}:${password}@${relay?.host}:${relay?.port}`;
+        },
+      ],
       ["STORE_URL", "file:/var/lib/postledger", (env) => readConfig(env).storeUrl],
     ];
     for (const [name, value, read] of secrets) {

@@ -56,16 +56,12 @@ export async function* readLines(path: string): AsyncGenerator<readonly string[]
 }
 
 async function isCompressed(path: string): Promise<boolean> {
-  const file = await open(path, "r").catch((error: unknown) => {
+  await using file = await open(path, "r").catch((error: unknown) => {
     if (isMissing(error)) throw new StoreError("unavailable", `there is no file ${path}`);
     throw error;
   });
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(ZSTD_MAGIC.length), 0, ZSTD_MAGIC.length, 0);
-    return bytesRead === ZSTD_MAGIC.length && buffer.equals(ZSTD_MAGIC);
-  } finally {
-    await file.close();
-  }
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(ZSTD_MAGIC.length), 0, ZSTD_MAGIC.length, 0);
+  return bytesRead === ZSTD_MAGIC.length && buffer.equals(ZSTD_MAGIC);
 }
 
 /** A line at the end that has no line feed is part of a file that was cut off: it is left out. */

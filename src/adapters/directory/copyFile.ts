@@ -18,20 +18,16 @@ type Digest = Pick<CopiedFile, "bytes" | "sha256">;
 /** The lower-case hex SHA-256 of a regular file and its length, read piece by piece; `copy` gets each of them. */
 export async function digestFile(path: string, copy?: FileHandle): Promise<Digest> {
   const hasher = new Bun.CryptoHasher("sha256");
-  const file = await openRegular(path);
+  await using file = await openRegular(path);
   let bytes = 0;
-  try {
-    const chunk = Buffer.alloc(Math.min(CHUNK_BYTES, (await file.stat()).size + 1));
-    for (;;) {
-      const { bytesRead } = await file.read(chunk, 0, chunk.length, null);
-      if (bytesRead === 0) return { bytes, sha256: hasher.digest("hex") };
-      const piece = chunk.subarray(0, bytesRead);
-      hasher.update(piece);
-      await copy?.writeFile(piece);
-      bytes += bytesRead;
-    }
-  } finally {
-    await file.close();
+  const chunk = Buffer.alloc(Math.min(CHUNK_BYTES, (await file.stat()).size + 1));
+  for (;;) {
+    const { bytesRead } = await file.read(chunk, 0, chunk.length, null);
+    if (bytesRead === 0) return { bytes, sha256: hasher.digest("hex") };
+    const piece = chunk.subarray(0, bytesRead);
+    hasher.update(piece);
+    await copy?.writeFile(piece);
+    bytes += bytesRead;
   }
 }
 

@@ -32,12 +32,8 @@ export async function openRegular(path: string): Promise<FileHandle> {
 
 /** Makes the names in a folder durable (fsync). */
 export async function syncFolder(path: string): Promise<void> {
-  const handle = await open(path, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(path, "r");
+  await handle.sync();
 }
 
 /** Writes a temporary file durably beside where it is wanted, and takes it away again after `place`. */

@@ -14,9 +14,9 @@ const STREAM_DELETED = "$streamDeleted";
 export const METADATA_STREAM = metadataStream("");
 
 /**
- * Every change of what is read of a stream, in the order of the log. A stream whose metadata bound it in another way
- * than by `$tb`, as we never do, counts as one of which nothing is read. The server takes metadata from an event of any
- * type in the stream of metadata. Throws `unavailable`.
+ * Every truncation of a stream, in the order of the log. Metadata that bounds a stream in another way than by `$tb`,
+ * which we never do, counts as a truncation of all its events. The server takes metadata from an event of any type in
+ * the stream of metadata. Throws `unavailable`.
  */
 export async function* readTruncations(
   client: EventStoreDBClient,
@@ -66,7 +66,7 @@ export async function truncate(
   deadline: Deadline,
 ): Promise<void> {
   const bound = Math.min(revision, last + 1);
-  // Hardly a stream has metadata before it is truncated: only where that is not so is it read.
+  // Few streams have metadata before they are truncated, so it is read only once the append says that there is some.
   let metadata: Awaited<ReturnType<typeof readMetadata>> = { values: {}, revision: null };
   while (leftMs(deadline) > 0) {
     if (truncatedBefore(metadata.values) >= bound) return;

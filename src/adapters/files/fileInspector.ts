@@ -87,7 +87,7 @@ async function contentFault(
 async function plainFault(bytes: Uint8Array, format: FileFormat): Promise<string | null> {
   const text = textOf(bytes);
   if (text === null) return "is not UTF-8 text without control characters";
-  const fault = inspectText(text, format.check);
+  const fault = await inspectText(text, format.check);
   if (fault !== null) return fault;
   const found = await find(bytes);
   const isFine = found === null || format.found.includes(found) || !FORMATS_OF_TEXT.has(found);

@@ -1,8 +1,5 @@
-import { parseJson } from "../../kernel/text/json.ts";
 import type { ContentCheck } from "./allowedFormats.ts";
-
-/** Deeper nesting serves nobody and costs the parser, ours and the recipient's. */
-const JSON_DEPTH_MAX = 1_000;
+import { jsonFault } from "./jsonScan.ts";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what text must not hold.
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
@@ -23,7 +20,7 @@ export function textOf(bytes: Uint8Array): string | null {
 }
 
 /** What is wrong with a text for its format, as the end of a sentence; null when nothing is. */
-export function inspectText(text: string, check: ContentCheck): string | null {
+export async function inspectText(text: string, check: ContentCheck): Promise<string | null> {
   switch (check) {
     case "json":
       return jsonFault(text);
@@ -47,30 +44,6 @@ function envelopeFault(text: string, component: string): string | null {
     .toUpperCase();
   const isWhole = new RegExp(`^BEGIN:${component}\\s`).test(begins) && ends === `\nEND:${component}`;
   return isWhole ? null : `must go from BEGIN:${component} to END:${component}`;
-}
-
-function jsonFault(text: string): string | null {
-  if (jsonDepth(text) > JSON_DEPTH_MAX) return `is nested more than ${JSON_DEPTH_MAX} levels deep`;
-  return parseJson(text) === undefined ? "is not valid JSON" : null;
-}
-
-/**
- * The deepest nesting of a text that may be JSON, without parsing it. Walked by hand: a pattern for strings
- * takes quadratic time on quotes that never close.
- */
-function jsonDepth(text: string): number {
-  let depth = 0;
-  let deepest = 0;
-  let inString = false;
-  for (let index = 0; index < text.length; index += 1) {
-    const character = text[index];
-    if (character === "\\") index += 1;
-    else if (character === '"') inString = !inString;
-    else if (inString) continue;
-    else if (character === "[" || character === "{") deepest = Math.max(deepest, ++depth);
-    else if (character === "]" || character === "}") depth -= 1;
-  }
-  return deepest;
 }
 
 /** The name of the first element, after white space, comments and processing instructions; null without one. */

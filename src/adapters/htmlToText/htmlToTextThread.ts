@@ -1,14 +1,5 @@
 import { compile } from "html-to-text";
-
-/** To the thread: html to read. */
-export interface ConversionRequest {
-  readonly html: string;
-}
-
-/** From the thread: its text, or null where it cannot be read. */
-export interface ConversionAnswer {
-  readonly text: string | null;
-}
+import type { HtmlToTextResult } from "../../ports/mail/htmlToText.ts";
 
 /** Deeper elements are left out: each level is a call within a call. */
 const DEPTH_MAX = 128;
@@ -28,13 +19,12 @@ const convert = compile({
   ],
 });
 
-function textOf(html: string): string | null {
+function read(html: string): HtmlToTextResult {
   try {
-    return convert(html).trim();
+    return { kind: "text", text: convert(html).trim() };
   } catch {
-    return null;
+    return { kind: "unreadable" };
   }
 }
 
-self.onmessage = ({ data }: MessageEvent<ConversionRequest>) =>
-  self.postMessage({ text: textOf(data.html) } satisfies ConversionAnswer);
+self.onmessage = ({ data }: MessageEvent<string>) => self.postMessage(read(data));

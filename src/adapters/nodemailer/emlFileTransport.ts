@@ -89,12 +89,10 @@ async function makeDirectory(directory: string): Promise<void> {
 async function replaceFile(path: string, bytes: Buffer): Promise<void> {
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
-    const file = await open(temporary, "wx", FILE_MODE);
-    try {
+    {
+      await using file = await open(temporary, "wx", FILE_MODE);
       await file.writeFile(bytes);
       await file.sync();
-    } finally {
-      await file.close();
     }
     await rename(temporary, path);
   } catch (error) {
@@ -105,10 +103,6 @@ async function replaceFile(path: string, bytes: Buffer): Promise<void> {
 }
 
 async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(directory, "r");
+  await handle.sync();
 }

@@ -1,4 +1,4 @@
-import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
+import { LOG_IN_CODES, type MailOutcome, RELAY_TROUBLE_CODES } from "../../kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type {
@@ -38,10 +38,8 @@ interface FailoverContext {
 const REST_MS_MIN = 1_000;
 const REST_MS_MAX = 60_000;
 const DOUBLINGS_MAX = Math.ceil(Math.log2(REST_MS_MAX / REST_MS_MIN));
-/**
- * Replies of a relay that accepts no mail, or none of ours: 421 closes the connection, the others are about the log-in.
- */
-const RELAY_FAULT_CODES: readonly number[] = [421, 454, 530, 535];
+/** Replies of a relay that accepts no mail, or none of ours. */
+const RELAY_FAULT_CODES: readonly number[] = [...RELAY_TROUBLE_CODES, ...LOG_IN_CODES];
 
 /** A relay and its circuit breaker. */
 class GuardedRelay {

@@ -213,14 +213,6 @@ function starttlsOf(url: URL, loopback: boolean, implicitTls: boolean): SmtpRela
   return tls ?? (loopback ? "opportunistic" : "required");
 }
 
-/** Reads relays as {@link smtpOptionsFromUrl} does, separated by white space, which no URL holds. */
-export function smtpRelaysFromUrls(text: string): readonly SmtpRelay[] {
-  return text
-    .split(/\s+/)
-    .filter((url) => url !== "")
-    .map(smtpOptionsFromUrl);
-}
-
 /** What a relay is called: its host and port, and nothing secret. */
 export function relayName({ host, port }: Pick<SmtpRelay, "host" | "port">): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;

@@ -9,3 +9,6 @@ export function hasMoreBoundaries(bytes: Buffer, linesMax: number): boolean {
   }
   return true;
 }
+
+/** How long the reading of one mail may take, in ms; one of 16 MB as programs write them takes a tenth of that. */
+export const PARSE_MS_MAX = 5_000;

@@ -1,6 +1,7 @@
+import { jobThread } from "../../kernel/jobThread.ts";
 import type { MailParseResult, MailParser } from "../../ports/submission/mailParser.ts";
+import { PARSE_MS_MAX } from "./parseLimits.ts";
 import { parseMail } from "./parseMail.ts";
-import { parserThreadSupervisor } from "./parserThreadSupervisor.ts";
 
 /** Up to this size a mail is read where it is needed: a hostile one takes some ms, others less than 1 ms. */
 const AT_ONCE_BYTES_MAX = 16_384;
@@ -8,10 +9,11 @@ const TOO_LONG: MailParseResult = { kind: "refused", reason: "takes too long to 
 
 /** Reads mails with postal-mime, large ones on a thread of their own. */
 export function threadedMailParser(): MailParser {
-  const thread = parserThreadSupervisor(new URL("./mailParserThread.ts", import.meta.url).href, TOO_LONG);
+  const script = new URL("./mailParserThread.ts", import.meta.url).href;
+  const thread = jobThread<Uint8Array, MailParseResult>(script, { msMax: PARSE_MS_MAX, tooLong: TOO_LONG });
   return {
     parse: (bytes, owner) =>
-      bytes.byteLength <= AT_ONCE_BYTES_MAX ? parseMail(bytes) : thread.parse(bytes, owner),
+      bytes.byteLength <= AT_ONCE_BYTES_MAX ? parseMail(bytes) : thread.run(bytes, owner),
     close: () => thread.close(),
   };
 }

@@ -1,6 +1,7 @@
+import { jobThread } from "../../kernel/jobThread.ts";
 import type { ReturnedMailParts } from "../../kernel/mail/returnedMailParts.ts";
 import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
-import { parserThreadSupervisor } from "./parserThreadSupervisor.ts";
+import { PARSE_MS_MAX } from "./parseLimits.ts";
 
 /** Nobody has logged in: all of them are one. */
 const OWNER = "strangers";
@@ -11,9 +12,10 @@ const OWNER = "strangers";
  */
 export function threadedReturnedMailParser(): ReturnedMailParser & { close(): void } {
   const script = new URL("./returnedMailThread.ts", import.meta.url).href;
-  const thread = parserThreadSupervisor<ReturnedMailParts | null>(script, null);
+  const limits = { msMax: PARSE_MS_MAX, tooLong: null };
+  const thread = jobThread<Uint8Array, ReturnedMailParts | null>(script, limits);
   return {
-    parse: (bytes) => thread.parse(bytes, OWNER).catch(() => null),
+    parse: (bytes) => thread.run(bytes, OWNER).catch(() => null),
     close: () => thread.close(),
   };
 }

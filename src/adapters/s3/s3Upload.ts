@@ -1,6 +1,6 @@
 import type { S3Requests } from "./s3Requests.ts";
 
-/** S3 takes no smaller part, but for the last. */
+/** The least that S3 takes as a part; the last one may be smaller. */
 export const PART_BYTES = 5 * 1_024 * 1_024;
 
 /** An object on its way, part by part. */
@@ -12,8 +12,8 @@ export interface S3Upload {
 
 /**
  * A multipart upload by Bun's client, which holds one part in memory at a time. Its writer reports a failure
- * once and answers as if nothing were wrong from then on, so the first failure is remembered here; and it knows
- * no way to give up an upload: whoever wants to, ends it and removes the object.
+ * once and answers as if nothing were wrong from then on, so the first failure is remembered here. It cannot abort an
+ * upload: to give one up, end it and remove the object.
  */
 export function s3Upload({ client, within }: S3Requests, key: string, stepDeadline: () => number): S3Upload {
   const sink = client.file(key).writer({ partSize: PART_BYTES, queueSize: 1, retry: 3 });

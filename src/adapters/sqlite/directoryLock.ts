@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 /** Held by the one process that owns a data directory. */
-export interface DirectoryLock {
+export interface DirectoryLock extends Disposable {
   release(): void;
 }
 
@@ -30,7 +30,8 @@ export function lockDirectory(directory: string): DirectoryLock | null {
     db.close();
     return null;
   }
-  return { release: () => db.close() };
+  const release = () => db.close();
+  return { release, [Symbol.dispose]: release };
 }
 
 /** Whether a process has the lock of a data directory. Makes nothing where there is none; several may look at once. */

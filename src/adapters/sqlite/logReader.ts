@@ -75,12 +75,7 @@ export class LogReader {
   constructor(private readonly db: DatabaseSync) {}
 
   private prepare(sql: string): StatementSync {
-    let statement = this.statements.get(sql);
-    if (!statement) {
-      statement = this.db.prepare(sql);
-      this.statements.set(sql, statement);
-    }
-    return statement;
+    return this.statements.getOrInsertComputed(sql, () => this.db.prepare(sql));
   }
 
   stream(name: string, from: number, max: number): readonly RecordedEvent[] {

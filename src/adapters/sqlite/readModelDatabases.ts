@@ -65,19 +65,12 @@ function guarded<Result>(work: () => Result): Result {
 /** Statements prepared once for each text, the oldest dropped past the bound. */
 function statementCache(db: DatabaseSync): (sql: string) => StatementSync {
   const statements = new Map<string, StatementSync>();
-  return (sql) => {
-    const known = statements.get(sql);
-    if (known) return known;
-    const statement = db.prepare(sql);
-    if (statements.size >= STATEMENTS_MAX) {
-      for (const oldest of statements.keys()) {
-        statements.delete(oldest);
-        break;
-      }
-    }
-    statements.set(sql, statement);
-    return statement;
-  };
+  return (sql) =>
+    statements.getOrInsertComputed(sql, () => {
+      const [oldest = ""] = statements.keys();
+      if (statements.size >= STATEMENTS_MAX) statements.delete(oldest);
+      return db.prepare(sql);
+    });
 }
 
 function connect(path: string, mode: ReadDatabaseMode): DatabaseSync {
@@ -143,6 +136,10 @@ function flush(path: string): void {
 function open(path: string, mode: ReadDatabaseMode): ReadDatabaseFile {
   const db = guarded(() => connect(path, mode));
   const prepare = statementCache(db);
+  const close = () =>
+    guarded(() => {
+      if (db.isOpen) db.close();
+    });
   return {
     run: (sql, ...values) => guarded(() => void prepare(sql).run(...values)),
     get: (sql, ...values) => guarded(() => prepare(sql).get(...values) as SqlRow | undefined),
@@ -163,10 +160,8 @@ function open(path: string, mode: ReadDatabaseMode): ReadDatabaseFile {
         if (db.isTransaction) prepare("ROLLBACK").run();
       }),
     dataVersion: () => guarded(() => Number(prepare("PRAGMA data_version").get()?.data_version)),
-    close: () =>
-      guarded(() => {
-        if (db.isOpen) db.close();
-      }),
+    close,
+    [Symbol.dispose]: close,
     save: () => saveBuilt(db, path),
     publish: () =>
       guarded(() => {
@@ -187,17 +182,14 @@ function* iterate(statement: StatementSync, values: readonly SqlValue[]): Iterab
 
 /** Whether `path` is open elsewhere. Leaving the write-ahead log needs the file for oneself. */
 function isInUse(path: string): boolean {
-  let db: DatabaseSync | undefined;
   try {
-    db = new DatabaseSync(path, { timeout: 0 });
+    using db = new DatabaseSync(path, { timeout: 0 });
     db.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE; ROLLBACK");
     return false;
   } catch (error) {
     const failure = readDatabaseError(error);
     // A damaged file is nobody's.
     return !(failure instanceof ReadDatabaseError && failure.failure === "damaged");
-  } finally {
-    db?.close();
   }
 }
 
@@ -209,15 +201,13 @@ const DATABASE_ENDINGS = ["", "-wal", "-shm", "-journal"];
 
 function truncateWriteAheadLog(path: string): boolean {
   return guarded(() => {
-    const db = new DatabaseSync(path, { timeout: 0 });
+    using db = new DatabaseSync(path, { timeout: 0 });
     try {
       return Number(db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy) === 0;
     } catch (error) {
       const failure = readDatabaseError(error);
       if (failure instanceof ReadDatabaseError && failure.failure === "unavailable") return false;
       throw error;
-    } finally {
-      db.close();
     }
   });
 }

@@ -7,14 +7,12 @@ const BUSY_TIMEOUT_MS = 10_000;
 
 /** `failing` says what cannot be done where `work` throws. */
 function withDatabase<Result>(path: string, work: (db: DatabaseSync) => Result, failing: string): Result {
-  const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+  using db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   try {
     return work(db);
   } catch (error) {
     // SQLite's own words: a full disk is one of many reasons.
     throw new StoreError("unavailable", `the log ${path} ${failing}: ${messageOf(error)}`, { cause: error });
-  } finally {
-    db.close();
   }
 }
 

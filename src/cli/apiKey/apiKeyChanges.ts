@@ -1,17 +1,21 @@
 import { apiKeyAggregate } from "../../commands/aggregateDefinitions.ts";
 import { revokeKey } from "../../commands/apiKey/revokeApiKey.ts";
+import { rotateKeyForOperator } from "../../commands/apiKey/rotateApiKey.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX } from "../../domain/apiKey/decisions.ts";
 import type { ApiKey } from "../../domain/apiKey/state.ts";
+import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type Command, notFound } from "../program/command.ts";
-import { aggregatesInLog } from "../program/loadAllAggregates.ts";
+import { type Command, notFound, refuse, UsageError } from "../program/command.ts";
+import { loadAllAggregates } from "../program/loadAllAggregates.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
 /** Answers which ones. What a key has issued may issue more meanwhile, so it is looked for until there is none. */
 async function revokeChildren(deps: Dependencies, id: string): Promise<readonly string[]> {
   const revoked: string[] = [];
   for (;;) {
-    const children = apiKeysBelow(await aggregatesInLog(deps.store, apiKeyAggregate), id);
+    const children = apiKeysBelow(await loadAllAggregates(deps.store, apiKeyAggregate), id);
     if (children.length === 0) return revoked;
     for (const child of children) await revokeKey(deps, child, systemCommandContext("cli"));
     revoked.push(...children);
@@ -50,6 +54,44 @@ export const apiKeyRevoke: Command = {
     if (outcome === "notFound") notFound(`there is no key ${id}`);
     const lines = [id, ...children].map((one) => `${one} revoked`);
     invocation.print({ id, revoked: true, ...(isWithChildren ? { children } : {}) }, lines);
-    return 0;
+  },
+};
+
+function overlapMsOf(text: string | undefined): number {
+  const seconds =
+    text === undefined ? OVERLAP_SECONDS_DEFAULT : wholeNumber(text, { max: OVERLAP_SECONDS_MAX });
+  if (seconds !== null) return seconds * SECOND_MS;
+  throw new UsageError(`--overlap-seconds takes a whole number from 0 to ${OVERLAP_SECONDS_MAX}`);
+}
+
+export const apiKeyRotate: Command = {
+  name: "api-key rotate",
+  operands: [{ name: "id", help: "id of the key: see `api-key list`" }],
+  summary: "Issue a key that replaces another one, and print it, once",
+  description:
+    "The new key may do what the old one may. Both are accepted during the overlap; then the old one ends.",
+  options: [
+    {
+      name: "overlap-seconds",
+      value: "<n>",
+      help: `how long the old key is still accepted, 0 to ${OVERLAP_SECONDS_MAX} (default: ${OVERLAP_SECONDS_DEFAULT}, a day)`,
+    },
+  ],
+  examples: [
+    "postledger api-key rotate <id>",
+    "postledger api-key rotate <id> --overlap-seconds 0 # It was leaked",
+  ],
+  async run(invocation) {
+    const rotation = {
+      id: invocation.operand("id"),
+      overlapMs: overlapMsOf(invocation.option("overlap-seconds")),
+    };
+    const outcome = await withLog(invocation.config, ({ deps }) =>
+      rotateKeyForOperator(deps, rotation, systemCommandContext("cli")),
+    );
+    if (outcome.kind === "notFound") notFound(`there is no key ${rotation.id}`);
+    if (outcome.kind === "notActive") refuse(`the key ${rotation.id} is revoked or has expired`);
+    const { id, key } = outcome;
+    invocation.print({ id, key, rotated_from: rotation.id }, [key]);
   },
 };

@@ -113,6 +113,5 @@ export const apiKeyCreate: Command = {
         `it has ${isTest ? "every scope that a test key can hold" : "every scope"}, since --scopes was not given: ${issue.scopes.join(", ")}\n`,
       );
     }
-    return 0;
   },
 };

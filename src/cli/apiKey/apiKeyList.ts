@@ -3,7 +3,7 @@ import { apiKeyAggregate } from "../../commands/aggregateDefinitions.ts";
 import { type ApiKey, keyStatus } from "../../domain/apiKey/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { Command } from "../program/command.ts";
-import { aggregatesInLog } from "../program/loadAllAggregates.ts";
+import { loadAllAggregates } from "../program/loadAllAggregates.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 
@@ -34,10 +34,9 @@ export const apiKeyList: Command = {
   async run(invocation) {
     const { workspaceId, keys } = await withLog(invocation.config, async ({ deps: { store } }) => ({
       workspaceId: await workspaceOf(store, invocation),
-      keys: await aggregatesInLog(store, apiKeyAggregate),
+      keys: await loadAllAggregates(store, apiKeyAggregate),
     }));
     const list = [...keys].flatMap(([id, key]) => (key.workspaceId === workspaceId ? [listed(id, key)] : []));
     invocation.print(list, list.map(keyLine));
-    return 0;
   },
 };

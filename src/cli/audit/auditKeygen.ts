@@ -29,6 +29,5 @@ export const auditKeygen: Command = {
       `private key in ${file}: set AUDIT_SIGNING_KEY_FILE to it`,
       `public key in ${file}.pub: keep it where nobody who can write the log can change it`,
     ]);
-    return 0;
   },
 };

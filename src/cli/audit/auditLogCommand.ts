@@ -55,18 +55,14 @@ async function withRows<Result>(
   store: EventStore,
   work: (db: ReadDatabase) => Promise<Result>,
 ): Promise<Result> {
-  const db = sqliteReadDatabases.open(":memory:", "build");
-  try {
-    createTables(db, auditLog, "");
-    db.begin();
-    for await (const { events } of store.readAll(LOG_START, { types: auditLog.events })) {
-      for (const event of events) auditLog.apply(event, db);
-    }
-    db.commit();
-    return await work(db);
-  } finally {
-    db.close();
+  using db = sqliteReadDatabases.open(":memory:", "build");
+  createTables(db, auditLog, "");
+  db.begin();
+  for await (const { events } of store.readAll(LOG_START, { types: auditLog.events })) {
+    for (const event of events) auditLog.apply(event, db);
   }
+  db.commit();
+  return await work(db);
 }
 
 function entriesOf(db: ReadDatabase, { entries: wanted, ...asked }: AuditLogArguments): readonly AuditRow[] {
@@ -88,9 +84,7 @@ async function entries(config: Config, asked: AuditLogArguments): Promise<readon
     return withRows(store, async (db) => {
       const rows = entriesOf(db, asked);
       if (workspaceId === null) return rows;
-      const named: AuditRow[] = [];
-      for (const row of rows) named.push(await withSenderName({ store }, workspaceId, row));
-      return named;
+      return Array.fromAsync(rows, (row) => withSenderName({ store }, workspaceId, row));
     });
   });
 }
@@ -130,6 +124,5 @@ export const auditLogCommand: Command = {
     const { config, print } = invocation;
     const found = await entries(config, argumentsOf(invocation));
     print(found, found.length === 0 ? ["no entries"] : found.map(lineOf));
-    return 0;
   },
 };

@@ -31,6 +31,5 @@ export const auditSeal: Command = {
       revision === null ? "the log is empty" : `seal ${revision}: ${covered} events are sealed`,
       ...(leaf === null ? [] : [`its digest, to be kept elsewhere: ${leaf}`]),
     ]);
-    return 0;
   },
 };

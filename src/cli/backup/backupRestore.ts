@@ -185,24 +185,19 @@ export const backupRestore: Command = {
     requireEmbedded(config);
     const from = invocation.operand("dir");
     mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
-    const lock = lockDirectory(config.dataDir);
+    using lock = lockDirectory(config.dataDir);
     if (lock === null) throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);
-    try {
-      const { facts, files, bytes, hasKey } = await restore(config, from);
-      const { backupId, createdAt, logId } = facts;
-      const content = facts.content === "s3" ? openContentStore(config) : null;
-      const isContentThere = content === null || (await content.claimedBy()) === logId;
-      invocation.print({ backupId, createdAt, logId, files, bytes, hasKey, isContentThere }, [
-        `restored as of ${createdAt}: ${filesText({ files, bytes })}`,
-        ...(hasKey
-          ? []
-          : ["set MASTER_KEY to the log's, or put its master.key into DATA_DIR: without it nothing opens"]),
-        ...(isContentThere ? [] : ["the content was on S3: set CONTENT_URL to that bucket"]),
-        `start the service; what was not done is held until \`${POSTLEDGER} delivery resume\``,
-      ]);
-      return 0;
-    } finally {
-      lock.release();
-    }
+    const { facts, files, bytes, hasKey } = await restore(config, from);
+    const { backupId, createdAt, logId } = facts;
+    const content = facts.content === "s3" ? openContentStore(config) : null;
+    const isContentThere = content === null || (await content.claimedBy()) === logId;
+    invocation.print({ backupId, createdAt, logId, files, bytes, hasKey, isContentThere }, [
+      `restored as of ${createdAt}: ${filesText({ files, bytes })}`,
+      ...(hasKey
+        ? []
+        : ["set MASTER_KEY to the log's, or put its master.key into DATA_DIR: without it nothing opens"]),
+      ...(isContentThere ? [] : ["the content was on S3: set CONTENT_URL to that bucket"]),
+      `start the service; what was not done is held until \`${POSTLEDGER} delivery resume\``,
+    ]);
   },
 };

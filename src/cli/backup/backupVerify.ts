@@ -15,15 +15,11 @@ export const backupVerify: Command = {
   async run(invocation) {
     const from = invocation.operand("dir");
     const bar = progressBar("checking");
-    try {
-      const { facts, files, bytes } = await checkBackup(from, (checked) => bar.show(0, filesText(checked)));
-      const { backupId, createdAt, logId } = facts;
-      invocation.print({ backupId, createdAt, logId, files, bytes }, [
-        `intact: ${filesText({ files, bytes })}, as of ${createdAt}`,
-      ]);
-      return 0;
-    } finally {
-      bar.end();
-    }
+    const checking = checkBackup(from, (checked) => bar.show(0, filesText(checked)));
+    const { facts, files, bytes } = await checking.finally(bar.end);
+    const { backupId, createdAt, logId } = facts;
+    invocation.print({ backupId, createdAt, logId, files, bytes }, [
+      `intact: ${filesText({ files, bytes })}, as of ${createdAt}`,
+    ]);
   },
 };

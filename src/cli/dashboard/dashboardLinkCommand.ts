@@ -1,6 +1,7 @@
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { DashboardLinkAnswer } from "../../service/dashboardLink.ts";
 import { type Command, CommandFailure, notFound } from "../program/command.ts";
+import { requireRegularFiles } from "../program/requireRegularFiles.ts";
 import { askRunningService } from "../service/askRunningService.ts";
 import { noWorkspace, severalWorkspaces } from "../workspace/workspaceOption.ts";
 
@@ -23,6 +24,7 @@ export const dashboardLinkCommand: Command = {
   dataDirectory: "unused",
   examples: ["postledger dashboard link", "postledger dashboard link --workspace <id>"],
   async run({ config, option, print }) {
+    requireRegularFiles(config);
     const answer = await ask(config.dataDir, option("workspace"));
     if (answer.kind === "unknownWorkspace") notFound(`there is no workspace ${option("workspace")}`);
     if (answer.kind === "noWorkspace") throw noWorkspace();
@@ -30,7 +32,6 @@ export const dashboardLinkCommand: Command = {
     const { url, workspaceName, workspaceId, expiresAt } = answer;
     const value = { url, workspace_id: workspaceId, expires_at: expiresAt };
     print(value, [url, "", `It opens the workspace ${workspaceName}, once, until ${expiresAt}.`]);
-    return 0;
   },
 };
 

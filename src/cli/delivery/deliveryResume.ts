@@ -3,8 +3,8 @@ import { allDueAt, heldEmails, waitingEmails } from "../../../projections/emails
 import { projections } from "../../../projections/index.ts";
 import { heldVerificationMails } from "../../../projections/senders.ts";
 import { heldWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
-import { resumeEmail } from "../../commands/email/resumeEmail.ts";
-import { resumeDelivery } from "../../commands/instance/resumeDelivery.ts";
+import { resumeEmail } from "../../commands/email/emailChanges.ts";
+import { resumeDelivery } from "../../commands/instance/instanceChanges.ts";
 import type { Restoration } from "../../domain/instance/state.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
@@ -136,6 +136,5 @@ export const deliveryResume: Command = {
     const done = await withLog(invocation.config, resumeAll);
     if (done === "notYetKnown") refuse(NOT_YET_KNOWN);
     invocation.print(done, linesOf(done));
-    return 0;
   },
 };

@@ -1,11 +1,13 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { writeCompressed, writeCompressedFile } from "../../adapters/directory/compressedLineFile.ts";
+import { copyContentTree } from "../../adapters/directory/copyContentTree.ts";
+import { syncFolder } from "../../adapters/directory/durableFile.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
-import { recordLogCopy } from "../../commands/instance/recordLogCopy.ts";
+import { recordLogCopy } from "../../commands/instance/instanceChanges.ts";
 import type { ExportEnd } from "../../commands/log/exportFormat.ts";
 import { exportLog } from "../../commands/log/exportLog.ts";
 import { load } from "../../commands/transact.ts";
@@ -14,6 +16,7 @@ import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { Position } from "../../ports/eventStore.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
+import type { Config } from "../../service/config/config.ts";
 import { logReadFraction } from "../../service/logReadFraction.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { filesText } from "../output/filesText.ts";
@@ -21,7 +24,6 @@ import { progressBar } from "../output/progressBar.ts";
 import { requireDirectoryOf } from "../output/requireDirectoryOf.ts";
 import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
-import { type ExportedContent, exportContent } from "./exportContent.ts";
 import { freezeAndSettle } from "./freezeAndSettle.ts";
 
 const STDOUT = "-";
@@ -135,19 +137,36 @@ export const logExport: Command = {
       refuse("the content is on S3, where every instance finds it: keep CONTENT_URL as it is");
     }
     // Held to the end, so that no service begins on a log that is on its way out.
-    const lock =
-      invocation.option("freeze") !== undefined && isEmbedded(config) ? lockDirectory(config.dataDir) : null;
-    try {
-      return await withLog(config, async (open) => {
-        const isFreezing = invocation.option("freeze") !== undefined;
-        const silent = isFreezing ? await freezeAndSettle(open, config, lock !== null) : [];
-        const written = await writeOut(open, out);
-        const content = contentDir === undefined ? null : await exportContent(config, contentDir);
-        report(invocation, out, { ...written, content, silent });
-        return 0;
-      });
-    } finally {
-      lock?.release();
-    }
+    const isFreezing = invocation.option("freeze") !== undefined;
+    using lock = isFreezing && isEmbedded(config) ? lockDirectory(config.dataDir) : null;
+    await withLog(config, async (open) => {
+      const silent = isFreezing ? await freezeAndSettle(open, config, lock !== null) : [];
+      const written = await writeOut(open, out);
+      const content = contentDir === undefined ? null : await exportContent(config, contentDir);
+      report(invocation, out, { ...written, content, silent });
+    });
   },
 };
+
+/** What was copied. */
+interface ExportedContent {
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/** Copies the content directory to one that is not there yet: it has its name once all is in it. */
+async function exportContent({ contentUrl }: Config, target: string): Promise<ExportedContent> {
+  const partial = `${target}.partial`;
+  const bar = progressBar("content");
+  let [files, bytes] = [0, 0];
+  await rm(partial, { recursive: true, force: true });
+  for await (const file of copyContentTree(contentUrl.slice("file:".length), partial)) {
+    files += 1;
+    bytes += file.bytes;
+    bar.show(0, filesText({ files, bytes }));
+  }
+  await rename(partial, target);
+  await syncFolder(dirname(target));
+  bar.end();
+  return { files, bytes };
+}

@@ -72,18 +72,14 @@ async function requireExport(file: string): Promise<void> {
 /** Imports into the store of DATA_DIR or STORE_URL, which nobody else uses meanwhile. */
 async function importAlone(config: Config, file: string): Promise<Imported & { readonly logId: string }> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-  const lock = lockDirectory(config.dataDir);
+  using lock = lockDirectory(config.dataDir);
   if (lock === null && isEmbedded(config)) {
     throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);
   }
-  try {
-    const checked = await checkExport(() => readLines(file));
-    const trouble = await importObstacle(config, checked.header);
-    if (trouble !== null) refuse(trouble);
-    return { ...(await runImport(config, file, checked)), logId: checked.header.logId };
-  } finally {
-    lock?.release();
-  }
+  const checked = await checkExport(() => readLines(file));
+  const trouble = await importObstacle(config, checked.header);
+  if (trouble !== null) refuse(trouble);
+  return { ...(await runImport(config, file, checked)), logId: checked.header.logId };
 }
 
 export const logImport: Command = {
@@ -102,7 +98,6 @@ export const logImport: Command = {
       await requireExport(file);
       const imported = await importAlone(invocation.config, file);
       invocation.print(imported, linesOf(imported));
-      return 0;
     } catch (error) {
       if (error instanceof ExportError) refuse(error.message);
       throw error;

@@ -37,7 +37,7 @@ function buffered(
 }
 
 /** Standard output. Rejects when nobody reads it any more. */
-export function standardOutput(): RowOutput {
+function standardOutput(): RowOutput {
   const put = (text: string) =>
     new Promise<void>((resolve, reject) => {
       process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
@@ -46,7 +46,7 @@ export function standardOutput(): RowOutput {
 }
 
 /** A file that appears under its name only when all of it is there. */
-export async function fileOutput(path: string): Promise<RowOutput> {
+async function fileOutput(path: string): Promise<RowOutput> {
   const partial = `${path}.partial`;
   const file: FileHandle = await open(partial, "w", 0o600);
   return buffered(async (text) => void (await file.write(text)), {
@@ -86,4 +86,20 @@ function csvField(value: SqlValue): string {
   if (value === null) return "";
   const text = String(jsonValue(value));
   return text === "" || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** Opens an output, does the work, and leaves either all of it or nothing. */
+export async function writeAllOrNothing<Result>(
+  path: string | undefined,
+  work: (output: RowOutput) => Promise<Result>,
+): Promise<Result> {
+  const output = path === undefined ? standardOutput() : await fileOutput(path);
+  try {
+    const result = await work(output);
+    await output.end();
+    return result;
+  } catch (error) {
+    await output.abandon();
+    throw error;
+  }
 }

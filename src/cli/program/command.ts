@@ -52,8 +52,8 @@ export interface Command {
    * or `unused`: it does without, or looks for it by itself.
    */
   readonly dataDirectory?: "needed" | "made" | "unused";
-  /** Answers the exit status: 0 well, 1 something was found. */
-  run(invocation: Invocation): Promise<number>;
+  /** Answers the exit status where it is not 0: 1 when something was found. */
+  run(invocation: Invocation): Promise<number | undefined>;
 }
 
 /** The call's words are off. Exit status 2. */

@@ -2,8 +2,8 @@ import type { AggregateKind } from "../../commands/transact.ts";
 import type { DomainEvent } from "../../kernel/event/decider.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 
-/** Every noun of a kind by its id, folded while the log is read once. Throws `StoreError`. */
-export async function aggregatesInLog<State, Event extends DomainEvent>(
+/** The aggregates of a kind by their ids, folded while the log is read once. Throws `StoreError`. */
+export async function loadAllAggregates<State, Event extends DomainEvent>(
   store: EventStore,
   { decider, codec, of }: AggregateKind<State, Event>,
 ): Promise<ReadonlyMap<string, NonNullable<State>>> {

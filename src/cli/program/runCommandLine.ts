@@ -15,14 +15,15 @@ import { type Command, CommandFailure, UsageError } from "./command.ts";
 import { invocationOf, makeProgram, ParseError, showHelp, usageLine } from "./commanderProgram.ts";
 import { commandGroups } from "./commandGroups.ts";
 import { requireDataDirectory } from "./dataDirectory.ts";
+import { requireRegularFiles } from "./requireRegularFiles.ts";
 
 /** A failure as it is reported: to people in lines, to programs as one object. */
 interface ReportedFailure {
   readonly status: 1 | 2;
   readonly code: string;
   readonly message: string;
-  /** What to do, or how the command is called; null where the message says all. */
-  readonly hint: string | null;
+  /** What to do, or how the command is called; none where the message says all. */
+  readonly hint?: string | null;
 }
 
 /** Runs one call of the command line and answers its exit status. */
@@ -33,8 +34,10 @@ export async function runCommandLine(words: readonly string[]): Promise<number> 
   const act = async (command: Command, parser: Parser) => {
     called = parser;
     const invocation = invocationOf(command, parser, () => readConfig(process.env));
-    if ((command.dataDirectory ?? "needed") === "needed") requireDataDirectory(invocation.config);
-    status = await command.run(invocation);
+    const { dataDirectory = "needed" } = command;
+    if (dataDirectory !== "unused") requireRegularFiles(invocation.config);
+    if (dataDirectory === "needed") requireDataDirectory(invocation.config);
+    status = (await command.run(invocation)) ?? 0;
   };
   const program = makeProgram(commandGroups, act);
   try {
@@ -69,15 +72,12 @@ interface Call {
 /** Reports what went wrong on standard error: standard output holds results alone. */
 function report(error: unknown, { parser, isJson }: Call): number {
   if (error instanceof ParseError && error.failure.exitCode === 0) return 0;
-  const { status, code, message, hint } = failureOf(error, parser);
-  if (isJson) {
-    process.stderr.write(
-      `${JSON.stringify({ error: { code, message, ...(hint === null ? {} : { hint }) } })}\n`,
-    );
-    return status;
-  }
+  const { status, code, message, hint = null } = failureOf(error, parser);
   const lines = message.split("\n").map((line) => `postledger: ${terminalText(line)}`);
-  process.stderr.write(`${[...lines, ...(hint === null ? [] : [hint])].join("\n")}\n`);
+  const told = isJson
+    ? JSON.stringify({ error: { code, message, ...(hint === null ? {} : { hint }) } })
+    : [...lines, ...(hint === null ? [] : [hint])].join("\n");
+  process.stderr.write(`${told}\n`);
   return status;
 }
 
@@ -85,21 +85,16 @@ function report(error: unknown, { parser, isJson }: Call): number {
 function failureOf(error: unknown, parser: Parser | null): ReportedFailure {
   if (error instanceof ParseError) return ofWords(error);
   const { message } = error as Error;
-  if (error instanceof UsageError) {
+  if (error instanceof UsageError)
     return { status: 2, code: "wrong_usage", message, hint: parser && usageLine(parser) };
-  }
   if (error instanceof CommandFailure) return { status: 1, code: error.code, message, hint: error.hint };
-  if (error instanceof ConfigError || error instanceof InstanceMismatchError) {
-    return { status: 2, code: "settings", message, hint: null };
-  }
-  if ((error as { code?: string }).code === "EADDRINUSE") {
-    return { status: 2, code: "settings", message, hint: null };
-  }
+  const isInUse = (error as { code?: string }).code === "EADDRINUSE";
+  if (isInUse || error instanceof ConfigError || error instanceof InstanceMismatchError)
+    return { status: 2, code: "settings", message };
   const ofFiles = failureOfFiles(error);
   if (ofFiles !== null) return ofFiles;
-  if (error instanceof UnreadableEventError)
-    return { status: 1, code: "unreadable_event", message, hint: null };
-  return { status: 1, code: "unexpected", message: (error as Error).stack ?? String(error), hint: null };
+  if (error instanceof UnreadableEventError) return { status: 1, code: "unreadable_event", message };
+  return { status: 1, code: "unexpected", message: (error as Error).stack ?? String(error) };
 }
 
 /** A failure of files, or of what the log or the read models are kept in; null for every other error. */
@@ -114,7 +109,7 @@ function failureOfFiles(error: unknown): ReportedFailure | null {
     return { status: 1, code: "read_models", message, hint };
   }
   const fault = placeFault(error);
-  return fault === null ? null : { status: 1, code: "refused", message: fault, hint: null };
+  return fault === null ? null : { status: 1, code: "refused", message: fault };
 }
 
 /** The failure of a call that names no command, or not what it takes. */

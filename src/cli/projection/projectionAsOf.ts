@@ -4,7 +4,7 @@ import { rfc3339 } from "../../kernel/time.ts";
 import type { SqlRow, SqlValue } from "../../ports/readDatabase.ts";
 import type { PastReadModel } from "../../readModels/asOf.ts";
 import { rowsByKey } from "../../readModels/compareTables.ts";
-import { csvRecord, jsonRow, type RowOutput } from "../output/jsonAndCsvRows.ts";
+import { csvRecord, jsonRow, type RowOutput, writeAllOrNothing } from "../output/jsonAndCsvRows.ts";
 import { type Command, type Invocation, type Option, UsageError } from "../program/command.ts";
 import {
   FORMAT,
@@ -15,10 +15,9 @@ import {
   outOf,
   parseTimeOperand,
   TIME_FORMS,
-  withReadModelsAsOf,
-  writeAllOrNothing,
 } from "./asOfOptions.ts";
 import { projectionNamed } from "./projectionNames.ts";
+import { withReadModelsAsOf } from "./withReadModelsAsOf.ts";
 
 const TABLE: Option = {
   name: "table",

@@ -1,20 +1,11 @@
 import { rfc3339 } from "../../kernel/time.ts";
 import type { SqlRow } from "../../ports/readDatabase.ts";
 import { type Change, changesBetween } from "../../readModels/asOf.ts";
-import { csvRecord, jsonKey, jsonRow } from "../output/jsonAndCsvRows.ts";
+import { csvRecord, jsonKey, jsonRow, writeAllOrNothing } from "../output/jsonAndCsvRows.ts";
 import type { Command } from "../program/command.ts";
-import {
-  FORMAT,
-  formatOf,
-  NAME,
-  OUT,
-  outOf,
-  parseTimeOperand,
-  TIME_FORMS,
-  withReadModelsAsOf,
-  writeAllOrNothing,
-} from "./asOfOptions.ts";
+import { FORMAT, formatOf, NAME, OUT, outOf, parseTimeOperand, TIME_FORMS } from "./asOfOptions.ts";
 import { projectionNamed } from "./projectionNames.ts";
+import { withReadModelsAsOf } from "./withReadModelsAsOf.ts";
 
 const CHANGE_HEAD = ["table", "key", "change", "column", "before", "after"];
 

@@ -1,7 +1,6 @@
 import { projections } from "../../../projections/index.ts";
 import type { Projection } from "../../../projections/projection.ts";
-import type { Invocation, Operand } from "../program/command.ts";
-import { UsageError } from "../program/command.ts";
+import { type Invocation, type Operand, UsageError } from "../program/command.ts";
 
 export function projectionsNamed({ args }: Invocation): readonly Projection[] {
   return args.length === 0 ? projections : [...new Set(args)].map(projectionNamed);

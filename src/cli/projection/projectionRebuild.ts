@@ -13,19 +13,14 @@ async function rebuildNamed(
   signal: AbortSignal,
   onProgress: (progress: ReadingProgress) => void,
 ): Promise<readonly RebuildResult[]> {
-  const lock = lockDirectory(invocation.config.dataDir);
-  try {
-    const fresh = invocation.option("fresh") !== undefined;
-    const wanted = { projections: projectionsNamed(invocation), owner: lock !== null, fresh };
-    return await withLog(
-      invocation.config,
-      ({ deps: { store }, storage }) =>
-        rebuildReadModels({ ...storage, ...wanted, store, onProgress, signal }),
-      { readOnly: true },
-    );
-  } finally {
-    lock?.release();
-  }
+  using lock = lockDirectory(invocation.config.dataDir);
+  const fresh = invocation.option("fresh") !== undefined;
+  const wanted = { projections: projectionsNamed(invocation), owner: lock !== null, fresh };
+  return await withLog(
+    invocation.config,
+    ({ deps: { store }, storage }) => rebuildReadModels({ ...storage, ...wanted, store, onProgress, signal }),
+    { readOnly: true },
+  );
 }
 
 export const projectionRebuild: Command = {

@@ -49,7 +49,6 @@ export const senderAdd: Command = {
         ? ["was there already, and has the new name"]
         : [...addedLines(outcome === "added", record, verify), ...recordLines(shown)],
     );
-    return 0;
   },
 };
 

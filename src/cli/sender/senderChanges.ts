@@ -1,4 +1,5 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { markVerified, switchExistingSender } from "../../commands/sender/manageSender.ts";
 import { senderIdOf } from "../../commands/sender/senderId.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { type Command, notFound } from "../program/command.ts";
@@ -8,12 +9,7 @@ import { SENDER_OPERAND, senderNameOf } from "./senderOperand.ts";
 type SenderChange = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
 
 /** A command that changes a sender that is there. */
-export function changeSenderCommand(
-  verb: string,
-  summary: string,
-  done: string,
-  change: SenderChange,
-): Command {
+function changeSenderCommand(verb: string, summary: string, done: string, change: SenderChange): Command {
   return {
     name: `sender ${verb}`,
     operands: [SENDER_OPERAND],
@@ -27,7 +23,27 @@ export function changeSenderCommand(
       );
       if (outcome === "notFound") notFound("there is no such sender; add it first");
       invocation.print({ outcome: done }, [done]);
-      return 0;
     },
   };
 }
+
+export const senderVerify = changeSenderCommand(
+  "verify",
+  "Mark a sender as verified, on your word",
+  "verified",
+  (deps, id, context) => markVerified(deps, id, "operator", context),
+);
+
+export const senderDisable = changeSenderCommand(
+  "disable",
+  "Let a sender send no more; its mail waits",
+  "disabled",
+  (deps, id, context) => switchExistingSender(deps, id, "disabled", context),
+);
+
+export const senderEnable = changeSenderCommand(
+  "enable",
+  "Let a sender that was disabled send again",
+  "enabled",
+  (deps, id, context) => switchExistingSender(deps, id, "enabled", context),
+);

@@ -1,7 +1,7 @@
 import { senderAggregate } from "../../commands/aggregateDefinitions.ts";
 import { type Sender, senderStatus } from "../../domain/sender/state.ts";
 import type { Command } from "../program/command.ts";
-import { aggregatesInLog } from "../program/loadAllAggregates.ts";
+import { loadAllAggregates } from "../program/loadAllAggregates.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 
@@ -23,11 +23,10 @@ export const senderList: Command = {
   async run(invocation) {
     const { workspaceId, senders } = await withLog(invocation.config, async ({ deps: { store } }) => ({
       workspaceId: await workspaceOf(store, invocation),
-      senders: await aggregatesInLog(store, senderAggregate),
+      senders: await loadAllAggregates(store, senderAggregate),
     }));
     const own = [...senders].filter(([, sender]) => sender.workspaceId === workspaceId);
     const rows = own.map(([id, sender]) => listed(id, sender));
     invocation.print(rows, rows.map(senderLine));
-    return 0;
   },
 };

@@ -33,6 +33,5 @@ export const senderRename: Command = {
     );
     if (outcome === "notFound") notFound("there is no such sender; add it first");
     invocation.print({ outcome, display_name: displayName }, [outcome]);
-    return 0;
   },
 };

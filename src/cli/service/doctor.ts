@@ -18,6 +18,7 @@ import type { ColouredLine } from "../output/terminalText.ts";
 import { type Command, CommandFailure } from "../program/command.ts";
 import { requireDataDirectory } from "../program/dataDirectory.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
+import { requireRegularFiles } from "../program/requireRegularFiles.ts";
 import { projectionNamed } from "../projection/projectionNames.ts";
 import { askRunningService } from "./askRunningService.ts";
 
@@ -119,6 +120,7 @@ export const doctor: Command = {
   dataDirectory: "unused",
   examples: ["postledger doctor", "DATA_DIR=/srv/mail postledger doctor --json"],
   async run({ config, print }) {
+    requireRegularFiles(config);
     const checks = await checksOf(config);
     print(checks, [...checks.map(checkLine), summaryLine(checks)]);
     return checks.some(({ status }) => status === "failed") ? 1 : 0;

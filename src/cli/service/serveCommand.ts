@@ -15,6 +15,5 @@ export const serveCommand: Command = {
     // Only this command pays for loading the service.
     const { runService } = await import("./runService.ts");
     await runService(config);
-    return 0;
   },
 };

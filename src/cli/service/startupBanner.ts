@@ -1,7 +1,8 @@
 import { join, resolve } from "node:path";
 import { version } from "../../../package.json";
+import { never } from "../../kernel/assert.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
-import { isOutbox, mailDestination } from "../../service/adapters/openMailTransport.ts";
+import { mailDestination } from "../../service/adapters/openMailTransport.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import { baseUrlWithPort } from "../../service/baseUrlWithPort.ts";
 import type { Config } from "../../service/config/config.ts";
@@ -105,6 +106,12 @@ function dataLocation(config: Config): string {
 function mailDestinationText(config: Config): string {
   if (!config.deliveryEnabled) return "is accepted and not delivered here (DELIVERY=off)";
   const place = mailDestination(config);
-  if (!isOutbox(config)) return `goes to the relay ${place}`;
-  return `is written to ${join(place, "*.eml")} and goes nowhere else; SMTP_URL names a relay`;
+  switch (config.mailRoute.kind) {
+    case "outbox":
+      return `is written to ${join(place, "*.eml")} and goes nowhere else; SMTP_URL names a relay`;
+    case "smtp":
+      return `goes to the relay ${place}`;
+    default:
+      return never(config.mailRoute);
+  }
 }

@@ -1,6 +1,16 @@
 import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/addOrRemoveSuppression.ts";
+import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
 import { codePoints } from "../../kernel/text/textLength.ts";
-import { type Invocation, type Option, UsageError } from "../program/command.ts";
+import { type Invocation, type Operand, type Option, UsageError } from "../program/command.ts";
+
+export const ADDRESS_OPERAND: Operand = { name: "address", help: "the recipient's address" };
+
+/** The address that a call is about. Throws a {@link UsageError} for what is none. */
+export function addressOf({ operand }: Invocation): Address {
+  const address = parseAddress(operand(ADDRESS_OPERAND.name));
+  if ("invalid" in address) throw new UsageError(`the address ${address.invalid}`);
+  return address;
+}
 
 export const NOTE_OPTION: Option = {
   name: "note",

@@ -59,7 +59,6 @@ export const suppressionImport: Command = {
       `${counted(added, "address", "addresses")} added, ${alreadySuppressed} suppressed already`,
       ...(skipped === 0 ? [] : [`${counted(skipped, "entry", "entries")} without an address skipped`]),
     ]);
-    return 0;
   },
 };
 

@@ -2,7 +2,7 @@ import { limitWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import { LIMIT_RANGES, limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type Command, type Invocation, notFound, type Option, UsageError } from "../program/command.ts";
+import { type Command, type Invocation, notFound, UsageError } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { onlyWorkspace } from "./workspaceOption.ts";
 
@@ -46,10 +46,6 @@ const NUMBERS: readonly LimitOption[] = [
     "CONTENT_RETENTION_DAYS",
   ],
 ];
-
-function numberOption([name, , help, variable]: LimitOption): Option {
-  return { name, value: "<n>", help: `${help} (default: ${variable})` };
-}
 
 const ARCHIVES = "archive-attachments";
 
@@ -97,7 +93,9 @@ export const workspaceLimits: Command = {
   description:
     "Limits that are not given stay as they are. The value `default` goes back to the setting of the installation.",
   options: [
-    ...NUMBERS.map(numberOption),
+    ...NUMBERS.map(([name, , help, variable]) => {
+      return { name, value: "<n>", help: `${help} (default: ${variable})` };
+    }),
     {
       name: ARCHIVES,
       value: "<on|off>",
@@ -119,6 +117,5 @@ export const workspaceLimits: Command = {
       return { id, name: workspace.name, limits: limitsOf(workspace, deps.limitsDefault) };
     });
     invocation.print({ id, ...limits }, [`${id}  ${name}`, ...linesOf(limits)]);
-    return 0;
   },
 };

@@ -1,10 +1,10 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { type NamedWorkspace, workspacesNamed } from "../../commands/workspace/readWorkspace.ts";
 import { workspaceStream } from "../../domain/workspace/events.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { type NamedWorkspace, workspacesNamed } from "../../service/dashboardLink.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { CommandFailure, type Invocation, type Option } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";

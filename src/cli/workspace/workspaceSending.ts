@@ -1,4 +1,5 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { pauseWorkspace, resumeWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound, type Operand } from "../program/command.ts";
@@ -9,7 +10,7 @@ const WORKSPACE_ID: Operand = { name: "id", help: "id of the workspace: see `wor
 type Change = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
 
 /** A command that changes whether a workspace sends. */
-export function switchSendingCommand(verb: string, summary: string, change: Change): Command {
+function switchSendingCommand(verb: string, summary: string, change: Change): Command {
   return {
     name: `workspace ${verb}`,
     operands: [WORKSPACE_ID],
@@ -22,7 +23,18 @@ export function switchSendingCommand(verb: string, summary: string, change: Chan
       );
       if (outcome === "notFound") notFound(`there is no workspace ${id}`);
       invocation.print({ id, outcome }, [`${id} ${outcome}`]);
-      return 0;
     },
   };
 }
+
+export const workspacePause = switchSendingCommand(
+  "pause",
+  "Pause sending: new sends are refused, queued mail waits",
+  pauseWorkspace,
+);
+
+export const workspaceResume = switchSendingCommand(
+  "resume",
+  "Let a paused workspace send again",
+  resumeWorkspace,
+);

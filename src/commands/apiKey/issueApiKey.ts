@@ -8,6 +8,7 @@ import type { Scope } from "../../domain/apiKey/scopes.ts";
 import { isUsable } from "../../domain/apiKey/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newApiKey } from "../../kernel/crypto/apiKeyFormat.ts";
+import { definedMembers } from "../../kernel/definedMembers.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { apiKeyAggregate } from "../aggregateDefinitions.ts";
@@ -34,7 +35,6 @@ export async function issueKey(
   const {
     workspaceId,
     name,
-    scopes,
     expiresAt,
     issuerId,
     rotatedFrom,
@@ -44,22 +44,19 @@ export async function issueKey(
   } = issue;
   if ((await deps.workspaces.get(workspaceId)) === null) return null;
   const { id, key } = newApiKey(isTest);
-  const expiry = expiresAt === null ? {} : { expiresAt: rfc3339(expiresAt) };
-  const origin = { ...(issuerId ? { issuerId } : {}), ...(rotatedFrom ? { rotatedFrom } : {}) };
-  const bound = {
-    ...(senders ? { senders: [...senders] } : {}),
-    ...(clientRanges ? { clientRanges: [...clientRanges] } : {}),
-  };
-  const hash = deps.keys.hashApiKey(key);
   const data = {
     workspaceId,
     name,
-    hash,
-    scopes: [...scopes],
-    ...expiry,
-    ...origin,
-    ...bound,
-    ...(isTest ? { test: true as const } : {}),
+    hash: deps.keys.hashApiKey(key),
+    scopes: [...issue.scopes],
+    ...definedMembers({
+      expiresAt: expiresAt === null ? undefined : rfc3339(expiresAt),
+      issuerId,
+      rotatedFrom,
+      senders: senders ? [...senders] : undefined,
+      clientRanges: clientRanges ? [...clientRanges] : undefined,
+      test: isTest ? (true as const) : undefined,
+    }),
   };
   await transact(deps.store, apiKeyAggregate.of(id), (state) => issueApiKey(state, data), {
     ...context,

@@ -6,7 +6,7 @@ import { attachmentAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 import { readWorkspaceLimits } from "../workspace/readWorkspaceLimits.ts";
-import { deleteUploadFiles } from "./deleteUploadFiles.ts";
+import { deleteUploadFiles } from "./deleteAttachment.ts";
 import { fileFaultOf } from "./fileFaults.ts";
 import { uploadFolder } from "./readAttachment.ts";
 

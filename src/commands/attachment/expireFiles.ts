@@ -8,7 +8,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { type EmailHistory, readEmailHistory } from "../email/emailHistory.ts";
 import { contentOf, folderOf } from "../email/readEmail.ts";
 import { transact } from "../transact.ts";
-import { deleteUploadFiles } from "./deleteUploadFiles.ts";
+import { deleteUploadFiles } from "./deleteAttachment.ts";
 
 /** Expires an upload whose time is over, and deletes the bytes of one that nothing is sent from any more. */
 export async function expireUpload(deps: Dependencies, id: string, context: CommandContext): Promise<void> {

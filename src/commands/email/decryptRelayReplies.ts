@@ -1,15 +1,7 @@
 import type { EmailEvent } from "../../domain/email/events.ts";
 import { replyCodes } from "../../domain/email/recordedAttemptResult.ts";
 import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
-import type { EmailHistory, HistoryEvent } from "./emailHistory.ts";
-
-/** The salt that texts about a message are encrypted with; null once its content was erased. */
-export function contentSaltOf({ state, events }: Pick<EmailHistory, "state" | "events">): string | null {
-  const first = events[0]?.event;
-  // Erased is erased, also while the log still holds it.
-  if (state === null || state.contentErased || first?.type !== "EmailContentStored") return null;
-  return first.data.salt;
-}
+import type { HistoryEvent } from "./emailHistory.ts";
 
 type Opener = Pick<InstanceKeys, "decryptWithSalt">;
 type Outcome = Extract<EmailEvent, { type: "EmailSent" | "EmailDeferred" | "EmailBounced" | "EmailFailed" }>;

@@ -1,10 +1,11 @@
-import { cancel } from "../../domain/email/decisions.ts";
+import { cancel, resumeHeld } from "../../domain/email/decisions.ts";
 import type { EmailEvent } from "../../domain/email/events.ts";
 import { reschedule } from "../../domain/email/schedule.ts";
 import type { EmailState } from "../../domain/email/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { EpochMs } from "../../kernel/time.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
@@ -47,4 +48,16 @@ function changeOwn<Outcome extends string>(
   const aggregate = { ...emailAggregate.of(id), ...bound };
   const own = (state: EmailState) => (state !== null && isReachedBy(state, context) ? state : null);
   return transact(deps.store, aggregate, (state) => decide(own(state)), context);
+}
+
+/** How often callers may let one message go on at once: else they could try a server without end. */
+const RESUMES_PER_DAY_MAX = 100;
+
+/** Lets a held message go on. Throws `ChangeRateError` when a caller has done so too often. */
+export function resumeEmail(store: EventStore, id: string, context: WorkspaceCommandContext) {
+  const aggregate = {
+    ...emailAggregate.of(id),
+    changesPerDayMax: RESUMES_PER_DAY_MAX,
+  };
+  return transact(store, aggregate, (state) => resumeHeld(state, context.at), context);
 }

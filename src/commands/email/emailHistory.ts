@@ -2,8 +2,7 @@ import { type EmailEvent, emailCodec, emailStream } from "../../domain/email/eve
 import { type EmailState, emailDecider } from "../../domain/email/state.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-
-const PAGE_EVENTS = 500;
+import { streamPages } from "../transact.ts";
 
 /** One event of a message's history. `sequence` is its revision in the message's stream. */
 export interface HistoryEvent {
@@ -25,16 +24,15 @@ export async function readEmailHistory(store: EventStore, id: string): Promise<E
   const events: HistoryEvent[] = [];
   let state: EmailState = emailDecider.initialState;
   let revision = -1;
-  for (;;) {
-    const page = await store.read(emailStream(id), revision + 1, PAGE_EVENTS);
+  for await (const page of streamPages(store, emailStream(id))) {
     for (const recorded of page) {
       const event = emailCodec.decode(recorded);
       state = emailDecider.evolve(state, event);
       revision = recorded.revision;
       events.push({ sequence: revision, at: String(recorded.metadata.at), event });
     }
-    if (page.length < PAGE_EVENTS) return { state, events, revision };
   }
+  return { state, events, revision };
 }
 
 /** A history up to a point in time: to the first event that is later by its own time. */
@@ -46,4 +44,12 @@ export function emailHistoryUntil({ events }: EmailHistory, at: EpochMs): EmailH
     emailDecider.initialState,
   );
   return { state, events: visible, revision: visible.at(-1)?.sequence ?? -1 };
+}
+
+/** The salt that texts about a message are encrypted with; null once its content was erased. */
+export function contentSaltOf({ state, events }: Pick<EmailHistory, "state" | "events">): string | null {
+  const first = events[0]?.event;
+  // Erased is erased, also while the log still holds it.
+  if (state === null || state.contentErased || first?.type !== "EmailContentStored") return null;
+  return first.data.salt;
 }

@@ -15,7 +15,7 @@ import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregateDefinitions.ts";
-import { toNewEvents, transact } from "../transact.ts";
+import { toNewEvents, transact, transactFrom } from "../transact.ts";
 
 /** A message at a known revision. */
 export interface EmailAtRevision {
@@ -46,24 +46,14 @@ export async function claimEmail(
   return { id: email.id, state, revision: result.revision, position: result.position, attempt };
 }
 
-type Decide = (state: EmailState) => Decision<unknown, EmailEvent>;
-
-/**
- * Appends what `decide` says of a claimed message: at the claim's revision, which holds unless somebody took
- * over, and otherwise at whatever the stream has become.
- */
-async function record(
+/** What `decide` says of a claimed message: the claim's revision holds unless somebody took over. */
+function record(
   store: EventStore,
   email: EmailAtRevision,
-  decide: Decide,
+  decide: (state: EmailState) => Decision<unknown, EmailEvent>,
   context: WorkspaceCommandContext,
 ): Promise<void> {
-  const { events } = decide(email.state);
-  if (events.length === 0) return;
-  const stream = emailStream(email.id);
-  const result = await store.append(stream, toNewEvents(events, context), email.revision);
-  if (result.outcome === "appended") return;
-  await transact(store, { ...emailAggregate, stream }, decide, context);
+  return transactFrom(store, { ...emailAggregate.of(email.id), ...email }, decide, context);
 }
 
 interface Recording {

@@ -10,8 +10,14 @@ import { emailAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
 import { openContent } from "./content/storedContent.ts";
-import { contentSaltOf, withReplyTexts } from "./decryptRelayReplies.ts";
-import { type EmailHistory, emailHistoryUntil, type HistoryEvent, readEmailHistory } from "./emailHistory.ts";
+import { withReplyTexts } from "./decryptRelayReplies.ts";
+import {
+  contentSaltOf,
+  type EmailHistory,
+  emailHistoryUntil,
+  type HistoryEvent,
+  readEmailHistory,
+} from "./emailHistory.ts";
 
 /**
  * Where the fold of a message begins for those who need no content: after it, since it may be large, and may be gone.

@@ -1,18 +1,15 @@
 import { eraseContent, expireContent } from "../../domain/email/contentRemoval.ts";
-import { ACCEPTANCE_REVISION, emailStream } from "../../domain/email/events.ts";
-import type { ErasureReason } from "../../domain/email/state.ts";
+import { ACCEPTANCE_REVISION, type EmailEvent, emailStream } from "../../domain/email/events.ts";
+import type { EmailState, ErasureReason } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
 import type { EpochMs } from "../../kernel/time.ts";
-import { StoreError } from "../../ports/eventStore.ts";
+import { requireStoreError } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregateDefinitions.ts";
 import { expireEmailFiles } from "../attachment/expireFiles.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { isReachedBy, readEmailState, WITHOUT_CONTENT } from "../email/readEmail.ts";
 import { transact } from "../transact.ts";
-
-function aggregateOf(id: string) {
-  return { ...emailAggregate.of(id), since: () => WITHOUT_CONTENT };
-}
 
 /**
  * Erases the content of a message of the context's workspace: nothing shows it from the append on, and what holds it
@@ -24,14 +21,8 @@ export async function eraseEmail(
   why: ErasureReason,
   context: CommandContext,
 ): Promise<"erased" | "alreadyErased" | "afterClaim" | "notFound"> {
-  const outcome = await transact(
-    deps.store,
-    aggregateOf(id),
-    (state) => eraseContent(state !== null && isReachedBy(state, context) ? state : null, why),
-    context,
-  );
-  if (outcome === "erased") await tryToClear(deps, id, context);
-  return outcome;
+  const own = (state: EmailState) => (state !== null && isReachedBy(state, context) ? state : null);
+  return eraseAndClear(deps, id, (state) => eraseContent(own(state), why), context);
 }
 
 /** Erases the content of a message that has ended, if it was accepted at `acceptedBefore` or earlier. */
@@ -41,19 +32,19 @@ export async function expireEmailContent(
   acceptedBefore: EpochMs,
   context: CommandContext,
 ): Promise<void> {
-  const outcome = await transact(
-    deps.store,
-    aggregateOf(id),
-    (state) => expireContent(state, acceptedBefore),
-    context,
-  );
-  if (outcome === "erased") await tryToClear(deps, id, context);
+  await eraseAndClear(deps, id, (state) => expireContent(state, acceptedBefore), context);
 }
 
-async function tryToClear(deps: Dependencies, id: string, context: CommandContext): Promise<void> {
-  await clearErasedEmail(deps, id, context).catch((error: unknown) => {
-    if (!(error instanceof StoreError)) throw error;
-  });
+async function eraseAndClear<Outcome>(
+  deps: Dependencies,
+  id: string,
+  decide: (state: EmailState) => Decision<Outcome, EmailEvent>,
+  context: CommandContext,
+): Promise<Outcome> {
+  const aggregate = { ...emailAggregate.of(id), since: () => WITHOUT_CONTENT };
+  const outcome = await transact(deps.store, aggregate, decide, context);
+  if (outcome === "erased") await clearErasedEmail(deps, id, context).catch(requireStoreError);
+  return outcome;
 }
 
 /**

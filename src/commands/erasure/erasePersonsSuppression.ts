@@ -7,7 +7,7 @@ import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.
 import { toErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
 import type { EventStore, RecordedEvent } from "../../ports/eventStore.ts";
 import { toNewEvents } from "../transact.ts";
-import { cutInRounds } from "./cutInRounds.ts";
+import { truncateInBatches } from "./truncateInBatches.ts";
 
 /**
  * Erases the address and the note of a recipient's suppressions; whether the recipient is suppressed stays as it
@@ -20,7 +20,7 @@ export async function erasePersonsSuppression(
   context: WorkspaceCommandContext,
 ): Promise<boolean> {
   const stream = suppressionStream(recipientHash);
-  return cutInRounds(store, stream, async (events) => {
+  return truncateInBatches(store, stream, async (events) => {
     const last = events.findLast(({ type }) => type === "SuppressionAddressStored")?.revision;
     if (last === undefined) return events.some((event) => isOf(event, erasureId));
     const cut = events.filter(({ revision }) => revision <= last);

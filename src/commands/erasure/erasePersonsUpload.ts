@@ -3,11 +3,10 @@ import { type AttachmentEvent, attachmentCodec, attachmentStream } from "../../d
 import { type AttachmentState, attachmentDecider } from "../../domain/attachment/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { toErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
-import { deleteAttachment } from "../attachment/deleteAttachment.ts";
-import { deleteUploadFiles } from "../attachment/deleteUploadFiles.ts";
+import { deleteAttachment, deleteUploadFiles } from "../attachment/deleteAttachment.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { toNewEvents } from "../transact.ts";
-import { cutInRounds } from "./cutInRounds.ts";
+import { truncateInBatches } from "./truncateInBatches.ts";
 
 /**
  * Deletes an upload, and releases its name and all else that earlier events say of it. False when it was another
@@ -23,7 +22,7 @@ export async function erasePersonsUpload(
   const stream = attachmentStream(id);
   if ((await deleteAttachment(deps, id, context)) === "notFound") return false;
   await deleteUploadFiles(deps, id, context);
-  return cutInRounds(store, stream, async (events) => {
+  return truncateInBatches(store, stream, async (events) => {
     const state = events.reduce<AttachmentState>(
       (known, event) => attachmentDecider.evolve(known, attachmentCodec.decode(event)),
       attachmentDecider.initialState,

@@ -1,16 +1,17 @@
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
+import type { Instance } from "../../domain/instance/state.ts";
 import { invariant } from "../../kernel/assert.ts";
-import { encrypt } from "../../kernel/crypto/encryption.ts";
+import { decrypt, encrypt } from "../../kernel/crypto/encryption.ts";
 import { type InstanceKeys, instanceKeys, newDataKey } from "../../kernel/crypto/instanceKeys.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
+import { decided } from "../../kernel/event/decider.ts";
 import { newId } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { instanceAggregate, logImportAggregate } from "../aggregateDefinitions.ts";
-import { load, toNewEvents } from "../transact.ts";
+import { load, toNewEvents, transact } from "../transact.ts";
 import { InstanceMismatchError } from "./instanceMismatchError.ts";
-import { type MasterKeys, openDataKey } from "./masterKeyRotation.ts";
 
 /** What an instance needs to prove that it belongs to its log. */
 export interface InstanceCredentials extends MasterKeys {
@@ -28,8 +29,6 @@ export interface OpenInstance {
   readonly keys: InstanceKeys;
   /** The newest format of the log's events. */
   readonly format: number;
-  /** True when this start was the log's first. */
-  readonly isNew: boolean;
   /**
    * Identifies this incarnation of the log. After a restoration the same positions hold other events than in the log
    * that was copied, so read models of one incarnation are of no use to another.
@@ -50,7 +49,7 @@ export async function openInstance(
   context: CommandContext,
 ): Promise<OpenInstance> {
   await requireWhole(store);
-  const isNew = (await store.lastRevision(INSTANCE_STREAM)) === null && (await begin(store, claims, context));
+  if ((await store.lastRevision(INSTANCE_STREAM)) === null) await begin(store, claims, context);
   const { state } = await load(store, instanceAggregate);
   invariant(state, "the instance stream begins with InstanceCreated");
   if (state.contentStoreId !== claims.contentStoreId) {
@@ -61,7 +60,7 @@ export async function openInstance(
   const dataKey = await openDataKey(store, state, claims, context);
   const { logId, frozenAt, restored, format } = state;
   const incarnation = restored === null ? logId : `${logId}/${restored.copyId}`;
-  return { logId, keys: instanceKeys(dataKey), format, isNew, incarnation, frozenAt };
+  return { logId, keys: instanceKeys(dataKey), format, incarnation, frozenAt };
 }
 
 /** Refuses a log of which a part is still in a file. */
@@ -83,11 +82,45 @@ export function requireNotFrozen({ frozenAt }: Pick<OpenInstance, "frozenAt">): 
 
 async function begin(
   store: EventStore,
-  claims: InstanceCredentials,
+  { masterKey, contentStoreId }: InstanceCredentials,
   context: CommandContext,
-): Promise<boolean> {
-  const { masterKey, contentStoreId } = claims;
+): Promise<void> {
   const data = { logId: newId(), sealedDataKey: encrypt(masterKey, newDataKey()), contentStoreId };
   const events = toNewEvents([{ type: "InstanceCreated", data }], context);
-  return (await store.append(INSTANCE_STREAM, events, "noStream")).outcome === "appended";
+  await store.append(INSTANCE_STREAM, events, "noStream");
+}
+
+/** The master key, and the one before it while a rotation is under way. */
+interface MasterKeys {
+  readonly masterKey: Uint8Array;
+  /** The key before a rotation; null when there was none. */
+  readonly masterKeyPrevious: Uint8Array | null;
+}
+
+/**
+ * Decrypts the data key of the log. Where only the previous master key opens it, rotates: records the same data key
+ * under the new one, so nothing that is derived from it changes. Throws {@link InstanceMismatchError}.
+ */
+async function openDataKey(
+  store: EventStore,
+  { sealedDataKey: recorded }: Instance,
+  { masterKey, masterKeyPrevious }: MasterKeys,
+  context: CommandContext,
+): Promise<Uint8Array> {
+  const dataKey = decrypt(masterKey, recorded);
+  if (dataKey !== null) return dataKey;
+  const previous = masterKeyPrevious && decrypt(masterKeyPrevious, recorded);
+  if (!previous) {
+    throw new InstanceMismatchError(
+      "MASTER_KEY is not the one that this log was begun with: set the right one, or set MASTER_KEY_PREVIOUS to it to rotate",
+    );
+  }
+  const sealedDataKey = encrypt(masterKey, previous);
+  await transact(
+    store,
+    instanceAggregate,
+    () => decided(null, { type: "MasterKeyRotated" as const, data: { sealedDataKey } }),
+    context,
+  );
+  return previous;
 }

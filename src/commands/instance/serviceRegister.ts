@@ -5,6 +5,7 @@ import {
   serviceRegisterDecider,
 } from "../../domain/serviceRegister/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
+import { decided } from "../../kernel/event/decider.ts";
 import { SERVICES_STREAM } from "../../kernel/event/storeLocalEvents.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
@@ -32,7 +33,7 @@ async function note(store: EventStore, event: ServiceRegisterEvent, context: Com
     revision: await store.lastRevision(SERVICES_STREAM),
   });
   const written = { ...register, since };
-  await transact(store, written, () => ({ outcome: null, events: [event] }), context);
+  await transact(store, written, () => decided(null, event), context);
 }
 
 /** Where a service joins from. */

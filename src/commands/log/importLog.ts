@@ -1,6 +1,7 @@
 import { restoreInstance } from "../../domain/instance/decisions.ts";
 import type { LogImportEvent } from "../../domain/logImport/events.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
+import { decided } from "../../kernel/event/decider.ts";
 import { isLogEvent } from "../../kernel/event/storeLocalEvents.ts";
 import { newId } from "../../kernel/ids.ts";
 import { epochMs } from "../../kernel/time.ts";
@@ -52,10 +53,9 @@ class MissingCount {
 
   take(text: string, line: number): void {
     if (isEventLine(text)) this.events += 1;
-    if (isEventLine(text) || !text.startsWith('{"missing"')) return;
-    const parsed = parseLine(text);
-    if (parsed.kind !== "missing") return;
-    const { stream, from, through } = parsed.missing;
+    const missing = text.startsWith('{"missing"') ? missingIn(text) : null;
+    if (missing === null) return;
+    const { stream, from, through } = missing;
     const revisions = through - from + 1;
     if (revisions < 1)
       throw new ExportError(`line ${line} of the export says that less than nothing is missing`);
@@ -110,20 +110,14 @@ export async function importLog(options: ImportOptions): Promise<Imported> {
   const { store, header, end, context } = options;
   const copyId = await begin(options);
   const writer = new ImportAppender(store, header);
-  const instance = instanceAggregate;
   const { state } = await load(store, instanceAggregate);
   // An earlier run may have been interrupted after it had compared everything.
   const isCompared = state?.restored?.copyId === copyId;
   const found = isCompared ? end.events : await bring(options, writer);
   const { sealed, exportedAt } = header;
-  const restoration = {
-    copyId,
-    from: "import",
-    takenAt: epochMs(exportedAt),
-    sealed,
-    at: context.at,
-  } as const;
-  await transact(store, instance, (now) => restoreInstance(now, restoration), context);
+  const taken = { from: "import" as const, takenAt: epochMs(exportedAt), sealed };
+  const restoration = { copyId, ...taken, at: context.at };
+  await transact(store, instanceAggregate, (now) => restoreInstance(now, restoration), context);
   for await (const missing of missingOf(options.lines)) if (missing.from > 0) await writer.cutOff(missing);
   await writer.finish();
   await note(store, { type: "LogImportFinished", data: { events: end.events } }, context);
@@ -137,7 +131,8 @@ async function bring(options: ImportOptions, writer: ImportAppender): Promise<nu
   for await (const page of linesOf(options.lines)) {
     for (const line of page) {
       if (isEventLine(line)) events += 1;
-      if (!isEventLine(line)) await writeMissing(writer, line, events < found);
+      const missing = missingIn(line);
+      if (missing !== null) await writer.addMissing(missing, events < found);
       else if (events > found) await writeEvent(writer, line);
     }
     options.onProgress("import", events);
@@ -145,11 +140,6 @@ async function bring(options: ImportOptions, writer: ImportAppender): Promise<nu
   await writer.finish();
   await compareLog(options, { isWhole: true });
   return found;
-}
-
-async function writeMissing(writer: ImportAppender, line: string, areThere: boolean): Promise<void> {
-  const parsed = parseLine(line);
-  if (parsed.kind === "missing") await writer.addMissing(parsed.missing, areThere);
 }
 
 async function writeEvent(writer: ImportAppender, line: string): Promise<void> {
@@ -176,8 +166,7 @@ async function begin({ store, header, context }: ImportOptions): Promise<string>
 }
 
 function note(store: EventStore, event: LogImportEvent, context: CommandContext): Promise<null> {
-  const aggregate = logImportAggregate;
-  return transact(store, aggregate, () => ({ outcome: null, events: [event] }), context);
+  return transact(store, logImportAggregate, () => decided(null, event), context);
 }
 
 /** The lines between the first and the last, as they are. */
@@ -194,16 +183,19 @@ function isEventLine(line: string): boolean {
   return line.startsWith('{"stream":');
 }
 
+/** What a line says is missing; null for an event's, and for the last. */
+function missingIn(line: string): MissingRevisions | null {
+  const parsed = isEventLine(line) ? null : parseLine(line);
+  return parsed?.kind === "missing" ? parsed.missing : null;
+}
+
 async function* eventLinesOf(lines: ExportLines): AsyncGenerator<string> {
   for await (const page of linesOf(lines)) for (const line of page) if (isEventLine(line)) yield line;
 }
 
 async function* missingOf(lines: ExportLines): AsyncGenerator<MissingRevisions> {
   for await (const page of linesOf(lines)) {
-    for (const line of page.filter((one) => !isEventLine(one))) {
-      const parsed = parseLine(line);
-      if (parsed.kind === "missing") yield parsed.missing;
-    }
+    yield* page.map(missingIn).filter((missing) => missing !== null);
   }
 }
 

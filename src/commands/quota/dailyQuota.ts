@@ -55,8 +55,7 @@ export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
   };
   const keptBlockOf = (workspaceId: string, at: EpochMs): ReservedQuotaBlock => {
     const name = `${workspaceId}/${quotaDay(at)}`;
-    const block = blocks.get(name) ?? blockOf(workspaceId, at);
-    blocks.set(name, block);
+    const block = blocks.getOrInsertComputed(name, () => blockOf(workspaceId, at));
     sweeps ??= setInterval(() => void returnIdle(), idleMs / SWEEPS_PER_IDLE_TIME).unref();
     return block;
   };

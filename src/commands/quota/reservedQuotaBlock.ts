@@ -5,7 +5,7 @@ import { HELD_FOR_MAX, type Quota, quotaDecider } from "../../domain/quota/state
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
-import { Contention } from "../streamWriteQueue.ts";
+import { ConflictRetry } from "../conflictRetry.ts";
 import { type Loaded, toNewEvents } from "../transact.ts";
 
 /** How long "none left" is believed without a look at the log: a workspace at its limit must not read it each time. */
@@ -185,7 +185,7 @@ export class ReservedQuotaBlock {
   private async decide<Outcome>(decision: (quota: Quota) => Decision<Outcome, QuotaEvent>): Promise<Outcome> {
     const { store, clock, stream, workspaceId, instance } = this.options;
     let isFresh = this.known === null;
-    const contention = new Contention(stream);
+    const retry = new ConflictRetry(stream);
     for (;;) {
       const known = this.known ?? (await this.load());
       const { outcome, events } = decision(known.state);
@@ -203,7 +203,7 @@ export class ReservedQuotaBlock {
         this.known = { state, revision: result.revision };
         return outcome;
       }
-      await contention.lost();
+      await retry.lost();
       this.known = null;
       isFresh = true;
     }

@@ -1,8 +1,7 @@
 import { type SenderEvent, senderCodec, senderStream } from "../../domain/sender/events.ts";
 import { type Sender, type SenderState, senderDecider } from "../../domain/sender/state.ts";
 import type { Dependencies } from "../dependencies.ts";
-
-const PAGE_EVENTS = 500;
+import { streamPages } from "../transact.ts";
 
 /** The events after which a sender reads otherwise. */
 const CHANGES: ReadonlySet<SenderEvent["type"]> = new Set<SenderEvent["type"]>([
@@ -31,15 +30,13 @@ export async function readSender(
   let sender: SenderState = senderDecider.initialState;
   let createdAt = "";
   let updatedAt = "";
-  for (let from = 0; ; from += PAGE_EVENTS) {
-    const page = await store.read(senderStream(id), from, PAGE_EVENTS);
+  for await (const page of streamPages(store, senderStream(id))) {
     for (const recorded of page) {
       const event = senderCodec.decode(recorded);
       sender = senderDecider.evolve(sender, event);
       if (CHANGES.has(event.type)) updatedAt = String(recorded.metadata.at);
       createdAt ||= updatedAt;
     }
-    if (page.length < PAGE_EVENTS) break;
   }
   return sender?.workspaceId === workspaceId ? { id, sender, createdAt, updatedAt } : null;
 }

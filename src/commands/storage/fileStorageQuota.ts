@@ -4,6 +4,7 @@ import { storageStream } from "../../domain/storage/events.ts";
 import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
+import { decided } from "../../kernel/event/decider.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { AggregateCache } from "../aggregateCache.ts";
@@ -69,7 +70,7 @@ export function fileStorageQuota({
     },
     async used(workspaceId) {
       const context = { at: 0, correlationId: "", actor: "system", workspaceId };
-      return accountOf(workspaceId).decide((state) => ({ outcome: state.used, events: [] }), context);
+      return accountOf(workspaceId).decide((state) => decided(state.used), context);
     },
   };
 }

@@ -5,7 +5,7 @@ import { openReservations, reservationOf, type Storage, storageDecider } from ".
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import { type EventStore, type NewEvent, StoreError } from "../../ports/eventStore.ts";
-import { Contention } from "../streamWriteQueue.ts";
+import { ConflictRetry } from "../conflictRetry.ts";
 import { toNewEvents } from "../transact.ts";
 import { messageOf } from "./reservationOwner.ts";
 
@@ -101,7 +101,7 @@ export class StorageReservationQueue {
   /** One outcome for each of the batch, of which the later ones have seen what the earlier ones decided. */
   private async decideAll(batch: readonly QueuedDecision[]): Promise<readonly unknown[]> {
     let isFresh = false;
-    const contention = new Contention(this.stream);
+    const retry = new ConflictRetry(this.stream);
     for (;;) {
       const known = this.known ?? (await this.readOn(NOTHING));
       const { outcomes, decided, events, state } = decisionsOn(known.state, batch);
@@ -113,9 +113,9 @@ export class StorageReservationQueue {
           this.countWhenLong(batch[0]?.context);
           return outcomes;
         }
-        await contention.lost();
+        await retry.lost();
       } else if (isFresh) return outcomes;
-      // An append proves that nothing was missed; what writes nothing needs a look.
+      // An append proves that nothing was missed; a batch without events is decided again after a look at the stream.
       this.known = await this.readOn(known);
       isFresh = true;
     }
@@ -192,7 +192,7 @@ export class StorageReservationQueue {
       await this.store.truncateBefore(this.stream, revision + 1);
       if (this.known !== null) this.known = { ...this.known, first: revision + 1 };
     } catch (error) {
-      // Then the stream stays as long as it is until the next time.
+      // The stream stays long until it is counted the next time.
       if (!(error instanceof StoreError)) throw error;
     }
   }

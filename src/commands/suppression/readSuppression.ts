@@ -1,10 +1,9 @@
 import { suppressionCodec, suppressionStream } from "../../domain/suppression/events.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
-import type { EventStore, RecordedEvent } from "../../ports/eventStore.ts";
+import { type EventStore, LOG_START, type RecordedEvent } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
-
-const PAGE_EVENTS = 500;
+import { streamPages } from "../transact.ts";
 
 /** A recipient who must not get mail. */
 export interface Suppression {
@@ -60,12 +59,9 @@ export function followSuppression(last: LastSuppression, recorded: RecordedEvent
 
 export async function readLast(store: EventStore, recipientHash: string): Promise<LastSuppression> {
   let last = NOT_SUPPRESSED;
-  for (let from = 0; ; ) {
-    const page = await store.read(suppressionStream(recipientHash), from, PAGE_EVENTS);
+  for await (const page of streamPages(store, suppressionStream(recipientHash)))
     last = page.reduce(followSuppression, last);
-    from = (page.at(-1)?.revision ?? -1) + 1;
-    if (page.length < PAGE_EVENTS) return last;
-  }
+  return last;
 }
 
 /** The suppression of an address in a workspace; null while mail to it is allowed. Throws `StoreError`. */
@@ -90,4 +86,28 @@ export async function readSuppressionAt(
     .reduce(followSuppression, NOT_SUPPRESSED);
   invariant(suppression, "a suppression that was listed is in its stream");
   return suppression;
+}
+
+/**
+ * Who of a workspace must not get mail now, in the order in which they were suppressed first. Reads the log from its
+ * start, and holds the list in memory. Throws `StoreError`.
+ */
+export async function listSuppressions(
+  store: EventStore,
+  workspaceId: string,
+): Promise<readonly Suppression[]> {
+  const streams = new Map<string, LastSuppression>();
+  const ofWorkspace = new Set<string>();
+  for await (const { events } of store.readAll(LOG_START, { types: suppressionCodec.types })) {
+    for (const recorded of events) {
+      const { stream } = recorded;
+      const { type, data } = suppressionCodec.decode(recorded);
+      // What stores the address alone does not say whose it is; what suppresses follows it in the same append.
+      if (type !== "SuppressionAddressStored" && data.workspaceId === workspaceId) ofWorkspace.add(stream);
+      streams.set(stream, followSuppression(streams.get(stream) ?? NOT_SUPPRESSED, recorded));
+    }
+  }
+  return [...streams].flatMap(([stream, { suppression, isLifted }]) =>
+    suppression !== null && !isLifted && ofWorkspace.has(stream) ? [suppression] : [],
+  );
 }

@@ -4,10 +4,11 @@ import { type TemplateState, templateDecider } from "../../domain/template/state
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { type ErasedEvents, toErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { type EventStore, StoreError } from "../../ports/eventStore.ts";
+import { type EventStore, requireStoreError } from "../../ports/eventStore.ts";
+import { ConflictRetry } from "../conflictRetry.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { Contention, queueStreamWrite } from "../streamWriteQueue.ts";
-import { toNewEvents } from "../transact.ts";
+import { queueStreamWrite } from "../streamWriteQueue.ts";
+import { streamPages, toNewEvents } from "../transact.ts";
 
 /** Events that are read at once: one may be a quarter of a megabyte long. */
 const PAGE_EVENTS = 50;
@@ -25,7 +26,7 @@ export function deleteTemplate(
   const { workspaceId } = context;
   const stream = templateStream(id);
   return queueStreamWrite(store, stream, async () => {
-    const contention = new Contention(stream);
+    const retry = new ConflictRetry(stream);
     for (;;) {
       const { state, revision, leaves } = await readWhole(store, stream);
       const data = { workspaceId, at: rfc3339(context.at), erased: leaves };
@@ -37,10 +38,11 @@ export function deleteTemplate(
       const result = await store.append(stream, toNewEvents(events, context), revision);
       if (result.outcome === "appended") {
         deps.templates.forget(id);
-        await tryToClear(store, stream, result.revision);
+        // What fails here a reactor does later: the template is gone from the append on.
+        await clearDeletedTemplate(store, stream, result.revision).catch(requireStoreError);
         return outcome;
       }
-      await contention.lost();
+      await retry.lost();
     }
   });
 }
@@ -50,22 +52,14 @@ export function clearDeletedTemplate(store: EventStore, stream: string, deletion
   return store.truncateBefore(stream, deletion);
 }
 
-/** What fails here a reactor does later: the template is gone from the append on. */
-async function tryToClear(store: EventStore, stream: string, deletion: number): Promise<void> {
-  await clearDeletedTemplate(store, stream, deletion).catch((error: unknown) => {
-    if (!(error instanceof StoreError)) throw error;
-  });
-}
-
 async function readWhole(store: EventStore, stream: string) {
   let state: TemplateState = templateDecider.initialState;
   let revision = -1;
   const leaves: ErasedEvents = [];
-  for (;;) {
-    const page = await store.read(stream, revision + 1, PAGE_EVENTS);
+  for await (const page of streamPages(store, stream, 0, PAGE_EVENTS)) {
     for (const event of page) state = templateDecider.evolve(state, templateCodec.decode(event));
     leaves.push(...toErasedEvents(page));
     revision = page.at(-1)?.revision ?? revision;
-    if (page.length < PAGE_EVENTS) return { state, revision, leaves };
   }
+  return { state, revision, leaves };
 }

@@ -5,26 +5,37 @@ import {
   publishVersion,
   type TemplateRefusal,
 } from "../../domain/template/decisions.ts";
+import { TEMPLATES_MAX } from "../../domain/template/limits.ts";
 import type { VariableDefinition } from "../../domain/template/variables.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { queueStreamWrite } from "../streamWriteQueue.ts";
 import { readWorkspaceLimits } from "../workspace/readWorkspaceLimits.ts";
 import type { TemplateLocation } from "./readTemplate.ts";
 
 type State = Parameters<typeof createTemplate>[0];
 
-/** Creates a template without versions and answers its id. */
-export async function newTemplate(
+/**
+ * Creates a template without versions and answers its id; null where the workspace has as many as it may. `count` says how
+ * many those are by now.
+ */
+export function newTemplate(
   deps: Dependencies,
   name: string,
+  count: () => Promise<number>,
   context: WorkspaceCommandContext,
-): Promise<string> {
-  const id = newId();
-  const data = { workspaceId: context.workspaceId, name, at: rfc3339(context.at) };
-  await deps.templates.transact(id, (state) => createTemplate(state, data), context);
-  return id;
+): Promise<string | null> {
+  const { workspaceId } = context;
+  // One after the other, so that each is counted before the next one is made.
+  return queueStreamWrite(deps.store, `templates of ${workspaceId}`, async () => {
+    if ((await count()) >= TEMPLATES_MAX) return null;
+    const id = newId();
+    const data = { workspaceId, name, at: rfc3339(context.at) };
+    await deps.templates.transact(id, (state) => createTemplate(state, data), context);
+    return id;
+  });
 }
 
 /** A version's parts as their author gives them, checked and compiled without a fault. */

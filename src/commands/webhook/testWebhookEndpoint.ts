@@ -3,8 +3,9 @@ import { webhooksStream } from "../../domain/webhook/events.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { webhookDeliveryId } from "../../kernel/ids.ts";
+import { ConflictRetry } from "../conflictRetry.ts";
 import { dailyChangeLimit } from "../dailyChangeLimit.ts";
-import { Contention, queueStreamWrite } from "../streamWriteQueue.ts";
+import { queueStreamWrite } from "../streamWriteQueue.ts";
 import { toNewEvents } from "../transact.ts";
 import type { EndpointDependencies } from "./transactEndpoints.ts";
 
@@ -35,7 +36,7 @@ export async function testWebhookEndpoint(
   return queueStreamWrite(deps.store, stream, async () => {
     rate.check();
     // Each test is news, whatever else happens to the endpoint meanwhile: only the place in the stream is contended.
-    const contention = new Contention(stream);
+    const retry = new ConflictRetry(stream);
     for (;;) {
       const [event] = toNewEvents(events, context);
       invariant(event, "one event in, one event out");
@@ -45,7 +46,7 @@ export async function testWebhookEndpoint(
         rate.count();
         return { kind: "requested", deliveryId: webhookDeliveryId(event.id, endpointId) };
       }
-      await contention.lost();
+      await retry.lost();
     }
   });
 }

@@ -7,6 +7,7 @@ import type { WebhookDeliveryState } from "../../domain/webhookDelivery/state.ts
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { webhookDeliveryAggregate } from "../aggregateDefinitions.ts";
+import { ChangeRateError } from "../dailyChangeLimit.ts";
 import { transact } from "../transact.ts";
 
 /** How often callers may ask for one delivery again in a day: all of its attempts are read for each. */
@@ -39,4 +40,46 @@ function redeliveryAggregate(id: string) {
     ...webhookDeliveryAggregate.of(id),
     changesPerDayMax: REDELIVERIES_PER_DAY_MAX,
   };
+}
+
+/** Deliveries that are asked for again at once. */
+const PARALLEL_MAX = 16;
+
+/** A delivery that failed, was skipped or was missed. */
+interface FailedWebhook extends RedeliveryRequest {
+  readonly id: string;
+}
+
+/** As {@link recoverDelivery}; false where it is left alone, as one is that was asked for too often. */
+async function recover(
+  store: EventStore,
+  { id, ...request }: FailedWebhook,
+  context: WorkspaceCommandContext,
+): Promise<boolean> {
+  try {
+    return (await recoverDelivery(store, id, request, context)) === "requested";
+  } catch (error) {
+    if (error instanceof ChangeRateError) return false;
+    throw error;
+  }
+}
+
+/**
+ * Asks for each of these deliveries once more. What was delivered, waits or is under way meanwhile is left alone, also
+ * where two ask at once. Answers how many.
+ */
+export async function recoverFailedDeliveries(
+  store: EventStore,
+  failed: Iterable<FailedWebhook>,
+  context: WorkspaceCommandContext,
+): Promise<number> {
+  const remaining = failed[Symbol.iterator]();
+  let requested = 0;
+  const work = async () => {
+    for (let next = remaining.next(); !next.done; next = remaining.next()) {
+      if (await recover(store, next.value, context)) requested += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: PARALLEL_MAX }, work));
+  return requested;
 }

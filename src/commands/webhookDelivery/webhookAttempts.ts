@@ -7,18 +7,13 @@ import {
   skipDelivery,
   startAttempt,
 } from "../../domain/webhookDelivery/decisions.ts";
-import {
-  type DeliveryOrigin,
-  type WebhookDeliveryEvent,
-  webhookDeliveryStream,
-} from "../../domain/webhookDelivery/events.ts";
+import { type DeliveryOrigin, webhookDeliveryStream } from "../../domain/webhookDelivery/events.ts";
 import type { DecisionInput, WebhookPolicy } from "../../domain/webhookDelivery/retrySchedule.ts";
 import { type WebhookDeliveryState, webhookDeliveryDecider } from "../../domain/webhookDelivery/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
-import type { Decision } from "../../kernel/event/decider.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { webhookDeliveryAggregate } from "../aggregateDefinitions.ts";
-import { toNewEvents, transact } from "../transact.ts";
+import { toNewEvents, transact, transactFrom } from "../transact.ts";
 import type { WebhookDeliveryAtRevision } from "./readWebhookDelivery.ts";
 
 /** A delivery that this worker alone may attempt, for as long as its lease lasts. */
@@ -43,23 +38,6 @@ export async function claimWebhook(
   return { id: delivery.id, state, revision: result.revision, attempt };
 }
 
-type Decide = (state: WebhookDeliveryState) => Decision<unknown, WebhookDeliveryEvent>;
-
-/** Appends what `decide` says at the known revision, and otherwise at whatever the stream has become. */
-async function record(
-  store: EventStore,
-  at: WebhookDeliveryAtRevision,
-  decide: Decide,
-  context: WorkspaceCommandContext,
-): Promise<void> {
-  const { events } = decide(at.state);
-  if (events.length === 0) return;
-  const stream = webhookDeliveryStream(at.id);
-  const result = await store.append(stream, toNewEvents(events, context), at.revision ?? "noStream");
-  if (result.outcome === "appended") return;
-  await transact(store, { ...webhookDeliveryAggregate, stream }, decide, context);
-}
-
 /** How outcomes are recorded. */
 export interface WebhookRecording {
   readonly policy: WebhookPolicy;
@@ -74,8 +52,9 @@ export function recordWebhookAttempt(
   { result, facts }: { readonly result: WebhookAttemptResult; readonly facts: AttemptFacts },
   on: WebhookRecording,
 ): Promise<void> {
-  const decide: Decide = (state) => recordAttempt(state, claimed.attempt, result, { ...on, facts });
-  return record(store, claimed, decide, on.context);
+  const decide = (state: WebhookDeliveryState) =>
+    recordAttempt(state, claimed.attempt, result, { ...on, facts });
+  return transactFrom(store, { ...webhookDeliveryAggregate.of(claimed.id), ...claimed }, decide, on.context);
 }
 
 /** Ends a delivery whose endpoint is no longer there to take it. */
@@ -88,7 +67,8 @@ export function skipWebhook(
   }: { readonly origin: DeliveryOrigin; readonly reason: Parameters<typeof skipDelivery>[2] },
   context: WorkspaceCommandContext,
 ): Promise<void> {
-  return record(store, delivery, (state) => skipDelivery(state, origin, reason), context);
+  const decide = (state: WebhookDeliveryState) => skipDelivery(state, origin, reason);
+  return transactFrom(store, { ...webhookDeliveryAggregate.of(delivery.id), ...delivery }, decide, context);
 }
 
 /** Ends a claim whose lease ran out with no outcome. */

@@ -8,8 +8,13 @@ import { never } from "../../kernel/assert.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { contentSaltOf, withReplyTexts } from "../email/decryptRelayReplies.ts";
-import { type EmailHistory, type HistoryEvent, readEmailHistory } from "../email/emailHistory.ts";
+import { withReplyTexts } from "../email/decryptRelayReplies.ts";
+import {
+  contentSaltOf,
+  type EmailHistory,
+  type HistoryEvent,
+  readEmailHistory,
+} from "../email/emailHistory.ts";
 import { contentOf } from "../email/readEmail.ts";
 
 /** The version of all payloads. `http/webhook/webhookEventSchemas` describes them. */

@@ -1,4 +1,5 @@
-import { workspaceStream } from "../../domain/workspace/events.ts";
+import { workspaceCodec, workspaceStream } from "../../domain/workspace/events.ts";
+import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import { workspaceAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, writtenFirstAt } from "../transact.ts";
@@ -9,4 +10,27 @@ export async function readWorkspace(deps: Dependencies, id: string) {
   const { state } = await load(deps.store, workspaceAggregate.of(id), known);
   if (state === null) return null;
   return { workspace: state, createdAt: await writtenFirstAt(deps.store, workspaceStream(id)) };
+}
+
+/** A workspace, for somebody who has to choose one. */
+export interface NamedWorkspace {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** How many workspaces are named to somebody who has to choose; the others are left out. */
+const NAMED_MAX = 50;
+
+/** The workspaces of a log by id and name, for somebody who has to choose: {@link NAMED_MAX} at most. */
+export async function workspacesNamed(store: EventStore): Promise<readonly NamedWorkspace[]> {
+  const found: NamedWorkspace[] = [];
+  for await (const { events } of store.readAll(LOG_START, { types: ["WorkspaceCreated"] })) {
+    for (const recorded of events) {
+      const event = workspaceCodec.decode(recorded);
+      if (event.type !== "WorkspaceCreated") continue;
+      found.push({ id: recorded.stream.slice("workspace-".length), name: event.data.name });
+      if (found.length === NAMED_MAX) return found;
+    }
+  }
+  return found;
 }

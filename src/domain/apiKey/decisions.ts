@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { isWithin, parseAddressRange } from "../../kernel/network/clientIp.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { ApiKeyEvent } from "./events.ts";
@@ -10,14 +10,14 @@ export function issueApiKey(
   state: ApiKeyState,
   key: Issued,
 ): Decision<"issued" | "alreadyExists", ApiKeyEvent> {
-  if (state !== null) return { outcome: "alreadyExists", events: [] };
-  return { outcome: "issued", events: [{ type: "ApiKeyIssued", data: key }] };
+  if (state !== null) return decided("alreadyExists");
+  return decided("issued", { type: "ApiKeyIssued", data: key });
 }
 
 /** A repeat gives no events. */
 export function revokeApiKey(state: ApiKeyState): Decision<"revoked" | "notFound", ApiKeyEvent> {
-  if (state === null) return { outcome: "notFound", events: [] };
-  return { outcome: "revoked", events: state.revoked ? [] : [{ type: "ApiKeyRevoked", data: {} }] };
+  if (state === null) return decided("notFound");
+  return state.revoked ? decided("revoked") : decided("revoked", { type: "ApiKeyRevoked", data: {} });
 }
 
 /** How long a key that was rotated is accepted beside the new one, unless it is said. */
@@ -30,9 +30,9 @@ export function rotateApiKey(
   newKeyId: string,
   { now, overlapMs }: { readonly now: EpochMs; readonly overlapMs: number },
 ): Decision<"rotated" | "notActive", ApiKeyEvent> {
-  if (!isUsable(state, now)) return { outcome: "notActive", events: [] };
+  if (!isUsable(state, now)) return decided("notActive");
   const expiresAt = rfc3339(Math.min(now + overlapMs, state.expiresAt ?? Number.POSITIVE_INFINITY));
-  return { outcome: "rotated", events: [{ type: "ApiKeyRotated", data: { newKeyId, expiresAt } }] };
+  return decided("rotated", { type: "ApiKeyRotated", data: { newKeyId, expiresAt } });
 }
 
 /** What a key is to be good for. */

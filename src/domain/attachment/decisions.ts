@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import type { ErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { AttachmentEvent } from "./events.ts";
@@ -14,20 +14,19 @@ export function settleCheck(
   state: AttachmentState,
   result: CheckResult,
 ): Decision<"settled" | "notPending", AttachmentEvent> {
-  if (state?.status !== "pending") return { outcome: "notPending", events: [] };
-  if (result.kind === "clean")
-    return { outcome: "settled", events: [{ type: "AttachmentValidated", data: {} }] };
+  if (state?.status !== "pending") return decided("notPending");
+  if (result.kind === "clean") return decided("settled", { type: "AttachmentValidated", data: {} });
   const { code, reason } = result;
-  return { outcome: "settled", events: [{ type: "AttachmentRejected", data: { code, reason } }] };
+  return decided("settled", { type: "AttachmentRejected", data: { code, reason } });
 }
 
 type DeleteOutcome = "deleted" | "alreadyExpired" | "notFound";
 
 /** Deletes an upload before it expires. Messages that were accepted with it have bytes of their own. */
 export function deleteUpload(state: AttachmentState): Decision<DeleteOutcome, AttachmentEvent> {
-  if (state === null) return { outcome: "notFound", events: [] };
-  if (state.status === "expired") return { outcome: "alreadyExpired", events: [] };
-  return { outcome: "deleted", events: [{ type: "AttachmentExpired", data: { reason: "deleted" } }] };
+  if (state === null) return decided("notFound");
+  if (state.status === "expired") return decided("alreadyExpired");
+  return decided("deleted", { type: "AttachmentExpired", data: { reason: "deleted" } });
 }
 
 /** Expires an upload whose time is over. */
@@ -35,9 +34,8 @@ export function expire(
   state: AttachmentState,
   now: EpochMs,
 ): Decision<"expired" | "notDue", AttachmentEvent> {
-  if (state === null || state.status === "expired" || now < state.expiresAt)
-    return { outcome: "notDue", events: [] };
-  return { outcome: "expired", events: [{ type: "AttachmentExpired", data: { reason: "retention" } }] };
+  if (state === null || state.status === "expired" || now < state.expiresAt) return decided("notDue");
+  return decided("expired", { type: "AttachmentExpired", data: { reason: "retention" } });
 }
 
 /**
@@ -49,17 +47,15 @@ export function eraseUpload(
   erasureId: string,
   erased: ErasedEvents,
 ): Decision<"erased" | "notDue", AttachmentEvent> {
-  if (state === null || !state.bytesRemoved || state.erasureId !== null)
-    return { outcome: "notDue", events: [] };
+  if (state === null || !state.bytesRemoved || state.erasureId !== null) return decided("notDue");
   const { workspaceId, contentType, bytes } = state;
   const times = { uploadedAt: rfc3339(state.uploadedAt), expiresAt: rfc3339(state.expiresAt) };
   const data = { workspaceId, contentType, bytes, ...times, erasureId, erased: [...erased] };
-  return { outcome: "erased", events: [{ type: "AttachmentErased", data }] };
+  return decided("erased", { type: "AttachmentErased", data });
 }
 
 /** Notes that the bytes are gone. Comes after their removal, so that what a crash left undone is seen. */
 export function noteBytesRemoved(state: AttachmentState): Decision<"noted" | "notDue", AttachmentEvent> {
-  if (state === null || !isRejectedOrExpired(state) || state.bytesRemoved)
-    return { outcome: "notDue", events: [] };
-  return { outcome: "noted", events: [{ type: "AttachmentBytesRemoved", data: {} }] };
+  if (state === null || !isRejectedOrExpired(state) || state.bytesRemoved) return decided("notDue");
+  return decided("noted", { type: "AttachmentBytesRemoved", data: {} });
 }

@@ -1,5 +1,5 @@
 import { never } from "../../kernel/assert.ts";
-import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
+import { LOG_IN_CODES, type MailOutcome, RELAY_TROUBLE_CODES } from "../../kernel/outcome/mailOutcome.ts";
 import { suppressesRecipient } from "./feedback/suppressionRule.ts";
 import { enhancedCode, RELAY_REPLY_READINGS, type RefusalReason, reasonOfReply } from "./smtpReplyRules.ts";
 
@@ -27,12 +27,6 @@ export type AttemptResult =
     }
   | { readonly kind: "failed"; readonly reason: string; readonly code: number; readonly reply: string };
 
-/** Reply codes about the relay as a whole (RFC 5321 §4.2.2, RFC 4954 §6). */
-const RELAY_TROUBLE_CODES = new Set([421, 454]);
-
-/** Reply codes that ask for authentication, whatever the command (RFC 4954 §6). */
-const LOGIN_CODES = new Set([530, 535, 538]);
-
 type Refused = Extract<MailOutcome, { kind: "refused" }>;
 
 function deferred({ code, reply }: Refused, reason: RefusalReason, relayFault: boolean): AttemptResult {
@@ -47,7 +41,7 @@ function refusedForNow(refused: Refused): AttemptResult {
   const isRelays =
     stage === "connect" ||
     stage === "mail" ||
-    RELAY_TROUBLE_CODES.has(code) ||
+    RELAY_TROUBLE_CODES.includes(code) ||
     enhancedCode(reply).startsWith("4.3.");
   const isKnownRelays = known !== null && RELAY_REPLY_READINGS[known].transient === "relayFault";
   if (isRelays && !isKnownRelays) return deferred(refused, "relay_unavailable", true);
@@ -59,7 +53,7 @@ function refusedForNow(refused: Refused): AttemptResult {
  * that one: some groups take mail from their own people only.
  */
 function isLoginWanted({ stage, code }: Refused, reason: RefusalReason): boolean {
-  return reason === "authentication_required" && (stage === "mail" || LOGIN_CODES.has(code));
+  return reason === "authentication_required" && (stage === "mail" || LOG_IN_CODES.includes(code));
 }
 
 function refusedForGood(refused: Refused): AttemptResult {

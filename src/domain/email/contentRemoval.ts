@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { EmailEvent } from "./events.ts";
 import {
@@ -26,11 +26,11 @@ function erasure(email: Email, why: ErasureReason): readonly EmailEvent[] {
  * ended. A repeat gives no events.
  */
 export function eraseContent(state: EmailState, why: ErasureReason): Decision<EraseOutcome, EmailEvent> {
-  if (state === null) return { outcome: "notFound", events: [] };
-  if (state.contentErased) return { outcome: "alreadyErased", events: [] };
-  if (state.claim === null) return { outcome: "erased", events: erasure(state, why) };
-  if (state.erasureRequested !== null) return { outcome: "afterClaim", events: [] };
-  return { outcome: "afterClaim", events: [{ type: "EmailContentErasureRequested", data: why }] };
+  if (state === null) return decided("notFound");
+  if (state.contentErased) return decided("alreadyErased");
+  if (state.claim === null) return decided("erased", ...erasure(state, why));
+  if (state.erasureRequested !== null) return decided("afterClaim");
+  return decided("afterClaim", { type: "EmailContentErasureRequested", data: why });
 }
 
 /** The given events, and the requested erasure where they end the claim that it waits for. */
@@ -46,8 +46,8 @@ export function expireContent(
   acceptedBefore: EpochMs,
 ): Decision<"erased" | "notDue", EmailEvent> {
   if (state === null || state.contentErased || !isTerminal(state.status) || state.acceptedAt > acceptedBefore)
-    return { outcome: "notDue", events: [] };
-  return { outcome: "erased", events: erasure(state, { reason: "retention" }) };
+    return decided("notDue");
+  return decided("erased", ...erasure(state, { reason: "retention" }));
 }
 
 /**
@@ -64,6 +64,6 @@ export function expireAttachments(
   state: EmailState,
   now: EpochMs,
 ): Decision<"expired" | "notDue", EmailEvent> {
-  if (!canLoseAttachments(state, now)) return { outcome: "notDue", events: [] };
-  return { outcome: "expired", events: [{ type: "EmailAttachmentsExpired", data: {} }] };
+  if (!canLoseAttachments(state, now)) return decided("notDue");
+  return decided("expired", { type: "EmailAttachmentsExpired", data: {} });
 }

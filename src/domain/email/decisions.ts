@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { withErasure } from "./contentRemoval.ts";
 import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
@@ -11,10 +11,10 @@ type CancelOutcome = "canceled" | "alreadyCanceled" | "notCancelable" | "notFoun
 
 /** A message can be canceled until a worker claims it. */
 export function cancel(state: EmailState): Decision<CancelOutcome, EmailEvent> {
-  if (state === null) return { outcome: "notFound", events: [] };
-  if (state.status === "canceled") return { outcome: "alreadyCanceled", events: [] };
-  if (!isWaiting(state.status)) return { outcome: "notCancelable", events: [] };
-  return { outcome: "canceled", events: [{ type: "EmailCanceled", data: {} }] };
+  if (state === null) return decided("notFound");
+  if (state.status === "canceled") return decided("alreadyCanceled");
+  if (!isWaiting(state.status)) return decided("notCancelable");
+  return decided("canceled", { type: "EmailCanceled", data: {} });
 }
 
 export interface ClaimRequest {
@@ -25,9 +25,9 @@ export interface ClaimRequest {
 
 /** The claim. Only the worker that appends it at the expected revision may deliver. */
 export function startDelivery(state: EmailState, request: ClaimRequest): Decision<number | null, EmailEvent> {
-  if (state === null || !isWaiting(state.status)) return { outcome: null, events: [] };
+  if (state === null || !isWaiting(state.status)) return decided(null);
   const attempt = state.attempts + 1;
-  return { outcome: attempt, events: [{ type: "EmailDeliveryStarted", data: { attempt, ...request } }] };
+  return decided(attempt, { type: "EmailDeliveryStarted", data: { attempt, ...request } });
 }
 
 function outcomeEvent(
@@ -67,12 +67,8 @@ export function recordOutcome(
   result: RecordedAttemptResult,
   on: { policy: DeliveryPolicy; input: DecisionInput; transport: string },
 ): Decision<"recorded" | "alreadyRecorded", EmailEvent> {
-  if (state === null || state.settledAttempts.includes(attempt))
-    return { outcome: "alreadyRecorded", events: [] };
-  return {
-    outcome: "recorded",
-    events: withErasure(state, [outcomeEvent(state, attempt, result, on)]),
-  };
+  if (state === null || state.settledAttempts.includes(attempt)) return decided("alreadyRecorded");
+  return decided("recorded", ...withErasure(state, [outcomeEvent(state, attempt, result, on)]));
 }
 
 /** Ends a claim whose lease ran out without an outcome: it is not known whether the relay has the message. */
@@ -82,16 +78,14 @@ export function expireLease(
   policy: DeliveryPolicy,
   input: DecisionInput,
 ): Decision<"expired" | "notClaimed", EmailEvent> {
-  if (state === null || state.claim?.attempt !== attempt) return { outcome: "notClaimed", events: [] };
+  if (state === null || state.claim?.attempt !== attempt) return decided("notClaimed");
   const hold = policy.onAmbiguous === "hold";
   const at = hold ? expiresAt(state, policy, input.pausedMs) : retryAfter(state, policy, input, 0);
   const doubt = { attemptBurnt: true, ambiguous: true, nextAttemptAt: rfc3339(at) };
-  return {
-    outcome: "expired",
-    events: withErasure(state, [
-      { type: "EmailDeferred", data: { attempt, reason: LEASE_EXPIRED, ...doubt } },
-    ]),
-  };
+  return decided(
+    "expired",
+    ...withErasure(state, [{ type: "EmailDeferred", data: { attempt, reason: LEASE_EXPIRED, ...doubt } }]),
+  );
 }
 
 /** Reasons after which the message is due again at once: it is not tried while they last. */
@@ -104,38 +98,22 @@ export function releaseLease(
   why: Held | "content_unavailable" | "store_unavailable" | "suppressed",
   on: { policy: DeliveryPolicy; input: DecisionInput },
 ): Decision<"released" | "notClaimed", EmailEvent> {
-  if (state === null || state.claim?.attempt !== attempt) return { outcome: "notClaimed", events: [] };
-  if (why === "suppressed") {
-    return {
-      outcome: "released",
-      events: withErasure(state, [
-        { type: "EmailSuppressed", data: { attempt, reason: "suppressed_since" } },
-      ]),
-    };
-  }
-  if (why === "content_unavailable") {
-    // The content store does not have it: a retry would not help.
-    return {
-      outcome: "released",
-      events: withErasure(state, [{ type: "EmailFailed", data: { attempt, reason: why } }]),
-    };
-  }
+  if (state === null || state.claim?.attempt !== attempt) return decided("notClaimed");
+  const released = (event: EmailEvent) => decided("released", ...withErasure(state, [event]));
+  if (why === "suppressed")
+    return released({ type: "EmailSuppressed", data: { attempt, reason: "suppressed_since" } });
+  // The content store does not have it: a retry would not help.
+  if (why === "content_unavailable") return released({ type: "EmailFailed", data: { attempt, reason: why } });
   const delayMs = why === "store_unavailable" ? on.policy.relayRetryMs : 0;
   const at = retryAfter(state, on.policy, on.input, delayMs);
   const facts = { attemptBurnt: false, ambiguous: false, nextAttemptAt: rfc3339(at) };
-  return {
-    outcome: "released",
-    events: withErasure(state, [{ type: "EmailDeferred", data: { attempt, reason: why, ...facts } }]),
-  };
+  return released({ type: "EmailDeferred", data: { attempt, reason: why, ...facts } });
 }
 
 /** Ends a message whose lifetime is over. A claimed one first gets the outcome of its attempt. */
 export function expire(state: EmailState): Decision<"expired" | "notWaiting", EmailEvent> {
-  if (state === null || !isWaiting(state.status)) return { outcome: "notWaiting", events: [] };
-  return {
-    outcome: "expired",
-    events: [{ type: "EmailFailed", data: { attempt: state.attempts, reason: EXPIRED } }],
-  };
+  if (state === null || !isWaiting(state.status)) return decided("notWaiting");
+  return decided("expired", { type: "EmailFailed", data: { attempt: state.attempts, reason: EXPIRED } });
 }
 
 interface Resumed {
@@ -148,11 +126,11 @@ interface Resumed {
 export function resumeHeld(state: EmailState, now: EpochMs): Decision<Resumed, EmailEvent> {
   const isHeld = state?.status === "deferred" && (state.nextAttemptAt > now || state.isDeliveryUnknown);
   if (!isHeld) {
-    return { outcome: { outcome: "notHeld", ambiguous: false }, events: [] };
+    return decided({ outcome: "notHeld", ambiguous: false });
   }
   const facts = { attemptBurnt: false, ambiguous: false, nextAttemptAt: rfc3339(now) };
-  return {
-    outcome: { outcome: "resumed", ambiguous: state.ambiguous },
-    events: [{ type: "EmailDeferred", data: { attempt: state.attempts, reason: RESUMED, ...facts } }],
-  };
+  return decided(
+    { outcome: "resumed", ambiguous: state.ambiguous },
+    { type: "EmailDeferred", data: { attempt: state.attempts, reason: RESUMED, ...facts } },
+  );
 }

@@ -14,7 +14,7 @@ const EmailAttachment = Type.Object({
 });
 export type EmailAttachment = Static<typeof EmailAttachment>;
 
-/** What a person sent: the only event of the log, beside the sender's own stream, that holds an address. */
+/** What was sent, from whom and to whom: of a message's events the only one that holds an address. */
 export const EmailContent = Type.Object({
   from: Type.String(),
   /** The name that the send gave, or else the sender's display name as it was at acceptance. */

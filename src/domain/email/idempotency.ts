@@ -16,7 +16,10 @@ export function emailId({ workspaceId, isTest }: MailOwner, idempotencyKey: stri
   return derivedId(workspaceId, isTest ? TEST_KEY_PREFIX + idempotencyKey : idempotencyKey);
 }
 
-/** Equal for requests with the same content (canonical JSON, RFC 8785). Without the key it says nothing about them. */
+/**
+ * Equal for requests with the same content (canonical JSON, RFC 8785). Without the key it says nothing about them. Which
+ * members of a request are content `comparable` says, in `sendEmailRequest`.
+ */
 export function requestFingerprint(
   keys: Pick<InstanceKeys, "fingerprint">,
   workspaceId: string,

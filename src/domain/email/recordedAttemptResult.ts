@@ -39,7 +39,7 @@ export function toRecordedAttemptResult(
   addresses: readonly string[],
 ): RecordedAttemptResult {
   const { reply, ...facts } = result;
-  if (reply === undefined || reply === "") return withoutReply(result);
+  if (reply === undefined || reply === "") return facts.kind === "sent" ? { ...facts, codes: "" } : facts;
   const sealedReply = encrypt(reply);
   if (facts.kind === "sent") {
     const relayId = relayIdOf(reply, addresses);
@@ -47,8 +47,4 @@ export function toRecordedAttemptResult(
   }
   const enhanced = facts.code === undefined ? "" : enhancedCode(reply);
   return { ...facts, sealedReply, ...(enhanced === "" ? {} : { enhancedCode: enhanced }) };
-}
-
-function withoutReply({ reply: _, ...facts }: AttemptResult): RecordedAttemptResult {
-  return facts.kind === "sent" ? { ...facts, codes: "" } : facts;
 }

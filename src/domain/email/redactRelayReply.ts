@@ -5,8 +5,7 @@ import { excerpt } from "../../kernel/text/textLength.ts";
 const REPLY_CHARACTERS_MAX = 500;
 
 function replaceAllOf(text: string, address: string, name: string): string {
-  const escaped = address.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  return text.replace(new RegExp(`<?${escaped}>?`, "gi"), name);
+  return text.replace(new RegExp(`<?${RegExp.escape(address)}>?`, "gi"), name);
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import type { EmailEvent } from "./events.ts";
 import type { EmailState } from "./state.ts";
@@ -26,12 +26,9 @@ export function reschedule(
   scheduledAt: EpochMs,
   now: EpochMs,
 ): Decision<"rescheduled" | "notScheduled" | "notFound", EmailEvent> {
-  if (state === null) return { outcome: "notFound", events: [] };
-  if (state.status !== "scheduled") return { outcome: "notScheduled", events: [] };
+  if (state === null) return decided("notFound");
+  if (state.status !== "scheduled") return decided("notScheduled");
   const at = Math.max(scheduledAt, now);
-  if (at === state.scheduledAt) return { outcome: "rescheduled", events: [] };
-  return {
-    outcome: "rescheduled",
-    events: [{ type: "EmailRescheduled", data: { scheduledAt: rfc3339(at) } }],
-  };
+  if (at === state.scheduledAt) return decided("rescheduled");
+  return decided("rescheduled", { type: "EmailRescheduled", data: { scheduledAt: rfc3339(at) } });
 }

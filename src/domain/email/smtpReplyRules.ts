@@ -1,3 +1,5 @@
+import { LOG_IN_CODES } from "../../kernel/outcome/mailOutcome.ts";
+
 interface Reading {
   /**
    * What a 5xx for this reason means. `suppress`: bounced, and at RCPT the address gets no more mail. `byCode`: failed
@@ -68,7 +70,7 @@ export const REPLY_RULES: readonly ReplyRule[] = [
   },
   {
     reason: "authentication_required",
-    codes: [530, 535, 538],
+    codes: LOG_IN_CODES,
     enhanced: /^5\.7\.57$/,
     text: /authentication (?:is )?required|client (?:was|is) not authenticated|must authenticate/i,
     // Exchange Online, of groups that take mail from their own people only.

@@ -31,7 +31,7 @@ export interface WaitingFacts {
   /** Held since the log was restored. */
   readonly isHeld: boolean;
   readonly isPaused: boolean;
-  /** Whether the sender, or its domain, still speaks for the message. */
+  /** Whether the sender, or its domain, still authorizes the message. */
   readonly mayLeave: boolean;
   /** Whether this instance delivers at all. */
   readonly delivers: boolean;
@@ -75,7 +75,7 @@ export function waitingOf(email: Email, facts: WaitingFacts): Waiting | null {
   return heldBack(email, facts) ?? soonToGo(email, facts);
 }
 
-/** What no passing of time alone ends. */
+/** The reasons that do not end by waiting. */
 function heldBack(email: Email, facts: WaitingFacts): Waiting | null {
   const waits = (reason: Waiting["reason"], detail: string): Waiting => ({ reason, until: null, detail });
   if (facts.isHeld) return waits("held_after_restore", `The log was restored since; ${RESUME}`);

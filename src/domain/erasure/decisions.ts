@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import type { CopyTaken, ErasureCounts, ErasureEvent } from "./events.ts";
 import type { ErasureState } from "./state.ts";
 
@@ -11,8 +11,8 @@ export function requestErasure(
   state: ErasureState,
   person: Person,
 ): Decision<"requested" | "alreadyRequested", ErasureEvent> {
-  if (state !== null) return { outcome: "alreadyRequested", events: [] };
-  return { outcome: "requested", events: [{ type: "ErasureRequested", data: { ...person } }] };
+  if (state !== null) return decided("alreadyRequested");
+  return decided("requested", { type: "ErasureRequested", data: { ...person } });
 }
 
 /** Notes that everything is gone from what the service shows. Of instances at the same work the first one's word counts. */
@@ -20,8 +20,8 @@ export function noteApplied(
   state: ErasureState,
   counts: ErasureCounts,
 ): Decision<"applied" | "notDue", ErasureEvent> {
-  if (state?.status !== "requested") return { outcome: "notDue", events: [] };
-  return { outcome: "applied", events: [{ type: "ErasureApplied", data: counts }] };
+  if (state?.status !== "requested") return decided("notDue");
+  return decided("applied", { type: "ErasureApplied", data: counts });
 }
 
 /** What a request has not reached. */
@@ -37,7 +37,7 @@ export function completeErasure(
   state: ErasureState,
   { remains, copies }: ErasureResidue,
 ): Decision<"completed" | "notDue", ErasureEvent> {
-  if (state?.status !== "applied") return { outcome: "notDue", events: [] };
+  if (state?.status !== "applied") return decided("notDue");
   const data = { remains: [...remains], copies: [...copies] };
-  return { outcome: "completed", events: [{ type: "ErasureCompleted", data }] };
+  return decided("completed", { type: "ErasureCompleted", data });
 }

@@ -1,13 +1,13 @@
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { InstanceEvent } from "./events.ts";
 import type { Copy, InstanceState, Restoration } from "./state.ts";
 
 /** Freezes the log: every instance stops. A repeat gives no events. The outcome is when it was frozen. */
 export function freezeInstance(state: InstanceState, now: EpochMs): Decision<EpochMs | null, InstanceEvent> {
-  if (state === null) return { outcome: null, events: [] };
-  if (state.frozenAt !== null) return { outcome: state.frozenAt, events: [] };
-  return { outcome: now, events: [{ type: "InstanceSealed", data: { at: rfc3339(now) } }] };
+  if (state === null) return decided(null);
+  if (state.frozenAt !== null) return decided(state.frozenAt);
+  return decided(now, { type: "InstanceSealed", data: { at: rfc3339(now) } });
 }
 
 /** Ends the freeze. A repeat gives no events. */
@@ -15,8 +15,8 @@ export function unfreezeInstance(
   state: InstanceState,
   now: EpochMs,
 ): Decision<"unfrozen" | "notFrozen", InstanceEvent> {
-  if (state === null || state.frozenAt === null) return { outcome: "notFrozen", events: [] };
-  return { outcome: "unfrozen", events: [{ type: "InstanceUnsealed", data: { at: rfc3339(now) } }] };
+  if (state === null || state.frozenAt === null) return decided("notFrozen");
+  return decided("unfrozen", { type: "InstanceUnsealed", data: { at: rfc3339(now) } });
 }
 
 /** Records that a copy is about to be taken. A frozen log takes no more events. */
@@ -24,8 +24,8 @@ export function copyInstance(
   state: InstanceState,
   { kind, at, place }: Copy & { readonly place: string },
 ): Decision<"noted" | "notTaken", InstanceEvent> {
-  if (state === null || state.frozenAt !== null) return { outcome: "notTaken", events: [] };
-  return { outcome: "noted", events: [{ type: "InstanceCopied", data: { kind, place, at: rfc3339(at) } }] };
+  if (state === null || state.frozenAt !== null) return decided("notTaken");
+  return decided("noted", { type: "InstanceCopied", data: { kind, place, at: rfc3339(at) } });
 }
 
 /** Records that the log was restored here. A repeat with the same `copyId` gives no events. */
@@ -33,10 +33,10 @@ export function restoreInstance(
   state: InstanceState,
   { takenAt, at, ...facts }: Restoration,
 ): Decision<"restored" | "notFound", InstanceEvent> {
-  if (state === null) return { outcome: "notFound", events: [] };
-  if (state.restored?.copyId === facts.copyId) return { outcome: "restored", events: [] };
+  if (state === null) return decided("notFound");
+  if (state.restored?.copyId === facts.copyId) return decided("restored");
   const data = { ...facts, takenAt: rfc3339(takenAt), at: rfc3339(at) };
-  return { outcome: "restored", events: [{ type: "InstanceRestored", data }] };
+  return decided("restored", { type: "InstanceRestored", data });
 }
 
 /** Ends the hold that a restoration began. The outcome is that restoration; null when nothing is held. */
@@ -44,12 +44,12 @@ export function resumeInstance(
   state: InstanceState,
   now: EpochMs,
 ): Decision<Restoration | null, InstanceEvent> {
-  if (state === null || !state.isHeld) return { outcome: null, events: [] };
-  return { outcome: state.restored, events: [{ type: "InstanceResumed", data: { at: rfc3339(now) } }] };
+  if (state === null || !state.isHeld) return decided(null);
+  return decided(state.restored, { type: "InstanceResumed", data: { at: rfc3339(now) } });
 }
 
 /** Says that events of this format are about to be written. A log that is at it already, or past it, stays as it is. */
 export function raiseLogFormat(state: InstanceState, format: number): Decision<null, InstanceEvent> {
   const isRaised = state !== null && state.format < format;
-  return { outcome: null, events: isRaised ? [{ type: "LogFormatRaised", data: { format } }] : [] };
+  return isRaised ? decided(null, { type: "LogFormatRaised", data: { format } }) : decided(null);
 }

@@ -35,8 +35,6 @@ export interface Instance {
   readonly restored: Restoration | null;
   /** Whether work from before the restoration waits for the operator. */
   readonly isHeld: boolean;
-  /** When the operator last ended a hold. */
-  readonly resumedAt: EpochMs | null;
   /** Times in which nothing was delivered because the log was frozen, or held after a restoration. */
   readonly downtimes: readonly TimeSpan[];
   /** Copies that were taken, the oldest first. */
@@ -93,10 +91,8 @@ function evolveExisting(
       const { kind, place } = event.data;
       return withCopy(state, { kind, place, at: epochMs(event.data.at) });
     }
-    case "InstanceResumed": {
-      const resumedAt = epochMs(event.data.at);
-      return withDowntimeEnded({ ...state, isHeld: false, resumedAt }, resumedAt);
-    }
+    case "InstanceResumed":
+      return withDowntimeEnded({ ...state, isHeld: false }, epochMs(event.data.at));
     default:
       return never(event);
   }
@@ -104,7 +100,7 @@ function evolveExisting(
 
 function evolve(state: InstanceState, event: InstanceEvent): InstanceState {
   if (event.type === "InstanceCreated") {
-    const nothing = { frozenAt: null, restored: null, isHeld: false, resumedAt: null };
+    const nothing = { frozenAt: null, restored: null, isHeld: false };
     return { ...event.data, ...nothing, format: 1, downtimes: [], copies: [] };
   }
   return state === null ? null : evolveExisting(state, event);

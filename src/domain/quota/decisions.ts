@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import type { QuotaEvent } from "./events.ts";
 import type { Quota } from "./state.ts";
 
@@ -30,12 +30,11 @@ export function reserveBlock(
   { limit, instance, messageId }: BlockRequest,
 ): Decision<QuotaReservation, QuotaEvent> {
   const remaining = limit - reserved;
-  if (remaining <= 0 && !heldFor.includes(messageId)) return { outcome: { kind: "none" }, events: [] };
+  if (remaining <= 0 && !heldFor.includes(messageId)) return decided({ kind: "none" });
   const count = Math.min(BLOCK_MAX, Math.max(1, Math.floor(remaining / BLOCKS_OF_REST)));
   const taken = { count, instance, reserved: reserved + count };
-  if (count > 1)
-    return { outcome: { kind: "block", count }, events: [{ type: "QuotaReserved", data: taken }] };
-  return { outcome: { kind: "single" }, events: [{ type: "QuotaReserved", data: { ...taken, messageId } }] };
+  if (count > 1) return decided({ kind: "block", count }, { type: "QuotaReserved", data: taken });
+  return decided({ kind: "single" }, { type: "QuotaReserved", data: { ...taken, messageId } });
 }
 
 /** Returns what was in hand and not used, or what was taken for one message. Nothing is no event. */
@@ -44,9 +43,6 @@ export function returnUnused(
   returned: { readonly count: number; readonly instance: string; readonly messageId?: string },
 ): Decision<"returned", QuotaEvent> {
   const { count } = returned;
-  if (count === 0) return { outcome: "returned", events: [] };
-  return {
-    outcome: "returned",
-    events: [{ type: "QuotaReturned", data: { ...returned, reserved: reserved - count } }],
-  };
+  if (count === 0) return decided("returned");
+  return decided("returned", { type: "QuotaReturned", data: { ...returned, reserved: reserved - count } });
 }

@@ -1,5 +1,5 @@
 import { equalInConstantTime } from "../../kernel/crypto/equalInConstantTime.ts";
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import type { SenderEvent, VerificationMethod } from "./events.ts";
 import type { Sender, SenderState, VerificationRequest } from "./state.ts";
@@ -19,8 +19,8 @@ export function addSender(
   state: SenderState,
   sender: Beginning,
 ): Decision<"added" | "alreadyAdded", SenderEvent> {
-  if (state !== null) return { outcome: "alreadyAdded", events: [] };
-  return { outcome: "added", events: [sender] };
+  if (state !== null) return decided("alreadyAdded");
+  return decided("added", sender);
 }
 
 /** Gives a sender another display name; null: none. A repeat gives no events. */
@@ -28,10 +28,10 @@ export function renameSender(
   state: SenderState,
   displayName: string | null,
 ): Decision<"renamed" | "unchanged" | "notFound", SenderEvent> {
-  if (state === null) return { outcome: "notFound", events: [] };
-  if (state.displayName === displayName) return { outcome: "unchanged", events: [] };
+  if (state === null) return decided("notFound");
+  if (state.displayName === displayName) return decided("unchanged");
   const data = displayName === null ? {} : { displayName };
-  return { outcome: "renamed", events: [{ type: "SenderRenamed", data }] };
+  return decided("renamed", { type: "SenderRenamed", data });
 }
 
 /** A repeat gives no events. */
@@ -39,11 +39,9 @@ export function verifySender(
   state: SenderState,
   method: VerificationMethod,
 ): Decision<"verified" | "notFound", SenderEvent> {
-  if (state === null) return { outcome: "notFound", events: [] };
-  return {
-    outcome: "verified",
-    events: state.verifiedBy === null ? [{ type: "SenderVerified", data: { method } }] : [],
-  };
+  if (state === null) return decided("notFound");
+  if (state.verifiedBy !== null) return decided("verified");
+  return decided("verified", { type: "SenderVerified", data: { method } });
 }
 
 /** Notes whether the record of a domain that was verified by it is still there. Only what has changed gives events. */
@@ -53,10 +51,9 @@ export function noteRecord(
   now: EpochMs,
 ): Decision<"missing" | "found" | "unchanged", SenderEvent> {
   const isAsked = state?.kind === "domain" && state.verifiedBy === "dns";
-  if (!isAsked || isThere === (state.recordMissingSince === null))
-    return { outcome: "unchanged", events: [] };
-  if (isThere) return { outcome: "found", events: [{ type: "SenderRecordFound", data: {} }] };
-  return { outcome: "missing", events: [{ type: "SenderRecordMissing", data: { since: rfc3339(now) } }] };
+  if (!isAsked || isThere === (state.recordMissingSince === null)) return decided("unchanged");
+  if (isThere) return decided("found", { type: "SenderRecordFound", data: {} });
+  return decided("missing", { type: "SenderRecordMissing", data: { since: rfc3339(now) } });
 }
 
 /** Switches a sender off or on. A repeat gives no events, and on is not verified. */
@@ -64,12 +61,9 @@ export function switchSender(
   state: SenderState,
   to: "disabled" | "enabled",
 ): Decision<"switched" | "notFound", SenderEvent> {
-  if (state === null) return { outcome: "notFound", events: [] };
-  if (state.disabled === (to === "disabled")) return { outcome: "switched", events: [] };
-  return {
-    outcome: "switched",
-    events: [{ type: to === "disabled" ? "SenderDisabled" : "SenderEnabled", data: {} }],
-  };
+  if (state === null) return decided("notFound");
+  if (state.disabled === (to === "disabled")) return decided("switched");
+  return decided("switched", { type: to === "disabled" ? "SenderDisabled" : "SenderEnabled", data: {} });
 }
 
 /** A verification link: about to be mailed, or as somebody presents it. */
@@ -84,13 +78,13 @@ export function requestVerification(
   state: SenderState,
   { requestId, secretHash, now }: VerificationLink,
 ): Decision<"requested" | "alreadyVerified" | "notFound", SenderEvent> {
-  if (state === null) return { outcome: "notFound", events: [] };
-  if (state.verifiedBy !== null) return { outcome: "alreadyVerified", events: [] };
+  if (state === null) return decided("notFound");
+  if (state.verifiedBy !== null) return decided("alreadyVerified");
   const times = { requestedAt: rfc3339(now), expiresAt: rfc3339(now + LINK_LIFETIME_MS) };
-  return {
-    outcome: "requested",
-    events: [{ type: "SenderVerificationRequested", data: { requestId, secretHash, ...times } }],
-  };
+  return decided("requested", {
+    type: "SenderVerificationRequested",
+    data: { requestId, secretHash, ...times },
+  });
 }
 
 /** What a link is good for: `used` once its sender is verified, by whatever means. */
@@ -109,8 +103,8 @@ export function confirmLink(
   link: VerificationLink,
 ): Decision<"verified" | Exclude<LinkStatus, "open">, SenderEvent> {
   const status = linkStatus(state, link);
-  if (status !== "open") return { outcome: status, events: [] };
-  return { outcome: "verified", events: [{ type: "SenderVerified", data: { method: "email" } }] };
+  if (status !== "open") return decided(status);
+  return decided("verified", { type: "SenderVerified", data: { method: "email" } });
 }
 
 export interface MailClaim {
@@ -141,18 +135,18 @@ export function claimVerificationMail(
 ): Decision<ClaimedMail | null, SenderEvent> {
   const request = state?.requests.find(({ id }) => id === claim.requestId);
   if (!state || !request || state.verifiedBy !== null || !isClaimable(request, claim)) {
-    return { outcome: null, events: [] };
+    return decided(null);
   }
   const { requestId, worker, leaseMs, now } = claim;
   if (now >= request.expiresAt) {
     const end = { requestId, attempt: request.attempts, reason: "expired" };
-    return { outcome: null, events: [{ type: "SenderVerificationMailFailed", data: end }] };
+    return decided(null, { type: "SenderVerificationMailFailed", data: end });
   }
   const attempt = request.attempts + 1;
-  return {
-    outcome: { sender: state, request, attempt },
-    events: [{ type: "SenderVerificationMailStarted", data: { requestId, attempt, worker, leaseMs } }],
-  };
+  return decided(
+    { sender: state, request, attempt },
+    { type: "SenderVerificationMailStarted", data: { requestId, attempt, worker, leaseMs } },
+  );
 }
 
 /** What became of a mail. `isFinal`: trying again would bring nothing. */
@@ -177,20 +171,17 @@ export function settleVerificationMail(
   result: MailResult,
 ): Decision<null, SenderEvent> {
   const request = state?.requests.find(({ id }) => id === requestId);
-  if (!request || request.mail === "sent") return { outcome: null, events: [] };
+  if (!request || request.mail === "sent") return decided(null);
   if (result.kind === "sent") {
     const { transport } = result;
-    return {
-      outcome: null,
-      events: [{ type: "SenderVerificationMailSent", data: { requestId, attempt, transport } }],
-    };
+    return decided(null, { type: "SenderVerificationMailSent", data: { requestId, attempt, transport } });
   }
-  if (request.mail !== "claimed" || request.attempts !== attempt) return { outcome: null, events: [] };
+  if (request.mail !== "claimed" || request.attempts !== attempt) return decided(null);
   const { kind: _, isFinal, ...facts } = result;
   const at = now + Math.min(RETRY_MS_MAX, RETRY_MS_FIRST * 2 ** (attempt - 1));
   const again = isFinal || at >= request.expiresAt ? {} : { nextAttemptAt: rfc3339(at) };
-  return {
-    outcome: null,
-    events: [{ type: "SenderVerificationMailFailed", data: { requestId, attempt, ...facts, ...again } }],
-  };
+  return decided(null, {
+    type: "SenderVerificationMailFailed",
+    data: { requestId, attempt, ...facts, ...again },
+  });
 }

@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { StorageEvent } from "./events.ts";
 import { reservationOf, type Storage } from "./state.ts";
@@ -21,17 +21,16 @@ export function reserveStorage(
   { owner, bytes, until, limit, racingBytes = 0 }: ReserveRequest,
 ): Decision<"reserved" | "exceeded", StorageEvent> {
   const held = reservationOf(state, owner);
-  if (held?.bytes === bytes) return { outcome: "reserved", events: [] };
-  if (state.used - racingBytes - (held?.bytes ?? 0) + bytes > limit)
-    return { outcome: "exceeded", events: [] };
+  if (held?.bytes === bytes) return decided("reserved");
+  if (state.used - racingBytes - (held?.bytes ?? 0) + bytes > limit) return decided("exceeded");
   const data = { holder: owner, bytes, until: rfc3339(until) };
-  return { outcome: "reserved", events: [{ type: "StorageReserved", data }] };
+  return decided("reserved", { type: "StorageReserved", data });
 }
 
 /** Releases a reservation. Without one there are no events. */
 export function releaseStorage(state: Storage, owner: string): Decision<"released", StorageEvent> {
-  if (reservationOf(state, owner) === undefined) return { outcome: "released", events: [] };
-  return { outcome: "released", events: [{ type: "StorageReleased", data: { holder: owner } }] };
+  if (reservationOf(state, owner) === undefined) return decided("released");
+  return decided("released", { type: "StorageReleased", data: { holder: owner } });
 }
 
 /** Marks reservations as confirmed: their owners exist. Leaves out owners without a reservation and confirmed ones. */
@@ -40,8 +39,8 @@ export function confirmStorage(
   owners: readonly string[],
 ): Decision<"confirmed", StorageEvent> {
   const news = owners.filter((owner) => (reservationOf(state, owner)?.until ?? null) !== null);
-  if (news.length === 0) return { outcome: "confirmed", events: [] };
-  return { outcome: "confirmed", events: [{ type: "StorageConfirmed", data: { holders: news } }] };
+  if (news.length === 0) return decided("confirmed");
+  return decided("confirmed", { type: "StorageConfirmed", data: { holders: news } });
 }
 
 /**
@@ -57,8 +56,8 @@ export function countStorage(
     const held = reservationOf(state, owner);
     return held === undefined ? [] : [{ holder: owner, bytes: held.bytes, until: held.until }];
   });
-  return {
-    outcome: "counted",
-    events: [{ type: "StorageCounted", data: { open, ...(before === undefined ? {} : { before }) } }],
-  };
+  return decided("counted", {
+    type: "StorageCounted",
+    data: { open, ...(before === undefined ? {} : { before }) },
+  });
 }

@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import type { TemplateEvent } from "./events.ts";
 import { CHANGES_MAX, TEMPLATE_BYTES_MAX, VERSIONS_MAX } from "./limits.ts";
 import { findVersion, type Template, type TemplateState } from "./state.ts";
@@ -12,8 +12,8 @@ export function createTemplate(
   state: TemplateState,
   data: { readonly workspaceId: string; readonly name: string; readonly at: string },
 ): Decision<"created" | "alreadyExists", TemplateEvent> {
-  if (state !== null) return { outcome: "alreadyExists", events: [] };
-  return { outcome: "created", events: [{ type: "TemplateCreated", data }] };
+  if (state !== null) return decided("alreadyExists");
+  return decided("created", { type: "TemplateCreated", data });
 }
 
 function refusal(state: TemplateState, workspaceId: string): TemplateRefusal | null {
@@ -28,11 +28,11 @@ export function draftVersion(
   draft: Omit<Drafted, "number">,
 ): Decision<"drafted" | "limitReached" | TemplateRefusal, TemplateEvent> {
   const refused = refusal(state, workspaceId);
-  if (state === null || refused !== null) return { outcome: refused ?? "notFound", events: [] };
-  if (findVersion(state, draft.versionId) !== null) return { outcome: "drafted", events: [] };
-  if (!hasRoom(state, draft.bytes)) return { outcome: "limitReached", events: [] };
+  if (state === null || refused !== null) return decided(refused ?? "notFound");
+  if (findVersion(state, draft.versionId) !== null) return decided("drafted");
+  if (!hasRoom(state, draft.bytes)) return decided("limitReached");
   const number = state.versions.length + 1;
-  return { outcome: "drafted", events: [{ type: "TemplateVersionDrafted", data: { ...draft, number } }] };
+  return decided("drafted", { type: "TemplateVersionDrafted", data: { ...draft, number } });
 }
 
 function hasRoom({ versions, revisions }: Template, bytes: number): boolean {
@@ -47,11 +47,11 @@ export function publishVersion(
   data: { readonly versionId: string; readonly at: string },
 ): Decision<"published" | "limitReached" | TemplateRefusal, TemplateEvent> {
   const refused = refusal(state, workspaceId);
-  if (state === null || refused !== null) return { outcome: refused ?? "notFound", events: [] };
-  if (findVersion(state, data.versionId) === null) return { outcome: "notFound", events: [] };
-  if (state.currentVersionId === data.versionId) return { outcome: "published", events: [] };
-  if (state.revisions > CHANGES_MAX) return { outcome: "limitReached", events: [] };
-  return { outcome: "published", events: [{ type: "TemplateVersionPublished", data }] };
+  if (state === null || refused !== null) return decided(refused ?? "notFound");
+  if (findVersion(state, data.versionId) === null) return decided("notFound");
+  if (state.currentVersionId === data.versionId) return decided("published");
+  if (state.revisions > CHANGES_MAX) return decided("limitReached");
+  return decided("published", { type: "TemplateVersionPublished", data });
 }
 
 /** Ends a template: nothing is sent, drafted or published by it again. A repeat gives no events. */
@@ -61,8 +61,8 @@ export function archiveTemplate(
   at: string,
 ): Decision<"archived" | "notFound", TemplateEvent> {
   const refused = refusal(state, workspaceId);
-  if (refused !== null) return { outcome: refused, events: [] };
-  return { outcome: "archived", events: [{ type: "TemplateArchived", data: { at } }] };
+  if (refused !== null) return decided(refused);
+  return decided("archived", { type: "TemplateArchived", data: { at } });
 }
 
 /** Deletes a template, archived or not. `erased` are all of its events, which are cut off then. */
@@ -70,6 +70,6 @@ export function deleteTemplate(
   state: TemplateState,
   data: Extract<TemplateEvent, { type: "TemplateDeleted" }>["data"],
 ): Decision<"deleted" | "notFound", TemplateEvent> {
-  if (state === null || state.workspaceId !== data.workspaceId) return { outcome: "notFound", events: [] };
-  return { outcome: "deleted", events: [{ type: "TemplateDeleted", data }] };
+  if (state === null || state.workspaceId !== data.workspaceId) return decided("notFound");
+  return decided("deleted", { type: "TemplateDeleted", data });
 }

@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { DAY_MS, type EpochMs, MINUTE_MS, rfc3339, utcDay } from "../../kernel/time.ts";
 import type { VerificationAllowanceEvent } from "./events.ts";
 import type { VerificationAllowanceState } from "./state.ts";
@@ -49,6 +49,6 @@ export function countVerificationMail(
   now: EpochMs,
 ): Decision<EpochMs | null, VerificationAllowanceEvent> {
   const againAt = allowedAgainAt(state, rule, now);
-  if (againAt !== null) return { outcome: againAt, events: [] };
-  return { outcome: null, events: [{ type: "VerificationMailCounted", data: { at: rfc3339(now) } }] };
+  if (againAt !== null) return decided(againAt);
+  return decided(null, { type: "VerificationMailCounted", data: { at: rfc3339(now) } });
 }

@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { WebhookEvent } from "./events.ts";
 import type { DisabledReason, WebhookEndpoint, WebhooksState } from "./state.ts";
@@ -23,9 +23,9 @@ export function registerEndpoint(
   state: WebhooksState,
   endpoint: DataOf<"WebhookEndpointRegistered">,
 ): Decision<"registered" | "alreadyExists" | "limitReached", WebhookEvent> {
-  if (holderOf(state, endpoint.url)) return { outcome: "alreadyExists", events: [] };
-  if (state.endpoints.size >= ENDPOINTS_MAX) return { outcome: "limitReached", events: [] };
-  return { outcome: "registered", events: [{ type: "WebhookEndpointRegistered", data: endpoint }] };
+  if (holderOf(state, endpoint.url)) return decided("alreadyExists");
+  if (state.endpoints.size >= ENDPOINTS_MAX) return decided("limitReached");
+  return decided("registered", { type: "WebhookEndpointRegistered", data: endpoint });
 }
 
 /** Changes what is given. What is so already gives no events. */
@@ -34,16 +34,16 @@ export function updateEndpoint(
   change: DataOf<"WebhookEndpointUpdated">,
 ): Decision<"updated" | "alreadyExists" | EndpointRefusal, WebhookEvent> {
   const endpoint = state.endpoints.get(change.endpointId);
-  if (!endpoint) return { outcome: "notFound", events: [] };
+  if (!endpoint) return decided("notFound");
   const holder = change.url === undefined ? undefined : holderOf(state, change.url);
-  if (holder && holder.id !== endpoint.id) return { outcome: "alreadyExists", events: [] };
+  if (holder && holder.id !== endpoint.id) return decided("alreadyExists");
   const { endpointId, ...wanted } = change;
   const news = Object.entries(wanted).filter(
     ([name, value]) => JSON.stringify(endpoint[name as keyof typeof wanted]) !== JSON.stringify(value),
   );
-  if (news.length === 0) return { outcome: "updated", events: [] };
+  if (news.length === 0) return decided("updated");
   const data = { endpointId, ...Object.fromEntries(news) };
-  return { outcome: "updated", events: [{ type: "WebhookEndpointUpdated", data }] };
+  return decided("updated", { type: "WebhookEndpointUpdated", data });
 }
 
 /** A repeat gives no events: the first reason stays. */
@@ -53,12 +53,9 @@ export function disableEndpoint(
   reason: DisabledReason,
 ): Decision<"disabled" | EndpointRefusal, WebhookEvent> {
   const endpoint = state.endpoints.get(endpointId);
-  if (!endpoint) return { outcome: "notFound", events: [] };
-  if (endpoint.disabledReason !== null) return { outcome: "disabled", events: [] };
-  return {
-    outcome: "disabled",
-    events: [{ type: "WebhookEndpointDisabled", data: { endpointId, reason } }],
-  };
+  if (!endpoint) return decided("notFound");
+  if (endpoint.disabledReason !== null) return decided("disabled");
+  return decided("disabled", { type: "WebhookEndpointDisabled", data: { endpointId, reason } });
 }
 
 /** A repeat gives no events. */
@@ -67,9 +64,9 @@ export function enableEndpoint(
   endpointId: string,
 ): Decision<"enabled" | EndpointRefusal, WebhookEvent> {
   const endpoint = state.endpoints.get(endpointId);
-  if (!endpoint) return { outcome: "notFound", events: [] };
-  if (endpoint.disabledReason === null) return { outcome: "enabled", events: [] };
-  return { outcome: "enabled", events: [{ type: "WebhookEndpointEnabled", data: { endpointId } }] };
+  if (!endpoint) return decided("notFound");
+  if (endpoint.disabledReason === null) return decided("enabled");
+  return decided("enabled", { type: "WebhookEndpointEnabled", data: { endpointId } });
 }
 
 /** Signs with the new secret at once, and with the one before it for `overlapMs` more. */
@@ -79,17 +76,17 @@ export function rotateSecret(
   now: EpochMs,
   overlapMs: number,
 ): Decision<"rotated" | EndpointRefusal, WebhookEvent> {
-  if (!state.endpoints.has(endpointId)) return { outcome: "notFound", events: [] };
+  if (!state.endpoints.has(endpointId)) return decided("notFound");
   const data = { endpointId, sealedSecret, previousUntil: rfc3339(now + overlapMs) };
-  return { outcome: "rotated", events: [{ type: "WebhookEndpointSecretRotated", data }] };
+  return decided("rotated", { type: "WebhookEndpointSecretRotated", data });
 }
 
 export function deleteEndpoint(
   state: WebhooksState,
   endpointId: string,
 ): Decision<"deleted" | EndpointRefusal, WebhookEvent> {
-  if (!state.endpoints.has(endpointId)) return { outcome: "notFound", events: [] };
-  return { outcome: "deleted", events: [{ type: "WebhookEndpointDeleted", data: { endpointId } }] };
+  if (!state.endpoints.has(endpointId)) return decided("notFound");
+  return decided("deleted", { type: "WebhookEndpointDeleted", data: { endpointId } });
 }
 
 /** A test event for this endpoint alone. Nothing is sent to one that is disabled. */
@@ -98,7 +95,7 @@ export function requestTest(
   endpointId: string,
 ): Decision<"requested" | "disabled" | EndpointRefusal, WebhookEvent> {
   const endpoint = state.endpoints.get(endpointId);
-  if (!endpoint) return { outcome: "notFound", events: [] };
-  if (endpoint.disabledReason !== null) return { outcome: "disabled", events: [] };
-  return { outcome: "requested", events: [{ type: "WebhookTestRequested", data: { endpointId } }] };
+  if (!endpoint) return decided("notFound");
+  if (endpoint.disabledReason !== null) return decided("disabled");
+  return decided("requested", { type: "WebhookTestRequested", data: { endpointId } });
 }

@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { WebhookAttemptResult } from "./classifyWebhookOutcome.ts";
 import type { DeliveryOrigin, WebhookDeliveryEvent } from "./events.ts";
@@ -18,9 +18,9 @@ export function startAttempt(
   now: EpochMs,
 ): Decision<number | null, WebhookDeliveryEvent> {
   const isDue = state === null || (state.status === "pending" && state.nextAttemptAt <= now);
-  if (!isDue) return { outcome: null, events: [] };
+  if (!isDue) return decided(null);
   const attempt = (state?.attempts ?? 0) + 1;
-  return { outcome: attempt, events: [{ type: "WebhookAttemptStarted", data: { ...request, attempt } }] };
+  return decided(attempt, { type: "WebhookAttemptStarted", data: { ...request, attempt } });
 }
 
 /** What is recorded of an answer. */
@@ -69,7 +69,7 @@ export function recordAttempt(
   { policy, input, facts }: Recording,
 ): Decision<"recorded" | "notClaimed", WebhookDeliveryEvent> {
   if (state === null || attempt > state.attempts || state.settledAttempts.includes(attempt)) {
-    return { outcome: "notClaimed", events: [] };
+    return decided("notClaimed");
   }
   const recorded = (events: readonly WebhookDeliveryEvent[]) => ({ outcome: "recorded" as const, events });
   switch (result.kind) {
@@ -101,9 +101,9 @@ export function expireAttempt(
   attempt: number,
   on: Omit<Recording, "facts">,
 ): Decision<"expired" | "notClaimed", WebhookDeliveryEvent> {
-  if (state?.claim?.attempt !== attempt) return { outcome: "notClaimed", events: [] };
+  if (state?.claim?.attempt !== attempt) return decided("notClaimed");
   const facts = { attempt, durationMs: state.claim.leaseMs, reason: LEASE_EXPIRED };
-  return { outcome: "expired", events: failure(state, facts, { ...on, retryAfterMs: null }) };
+  return decided("expired", ...failure(state, facts, { ...on, retryAfterMs: null }));
 }
 
 /** Skips a delivery whose endpoint was deleted or disabled. */
@@ -112,11 +112,8 @@ export function skipDelivery(
   origin: DeliveryOrigin,
   reason: "endpoint_deleted" | "endpoint_disabled",
 ): Decision<"skipped" | "notPending", WebhookDeliveryEvent> {
-  if (state !== null && state.status !== "pending") return { outcome: "notPending", events: [] };
-  return {
-    outcome: "skipped",
-    events: [{ type: "WebhookDeliverySkipped", data: { origin, reason } }],
-  };
+  if (state !== null && state.status !== "pending") return decided("notPending");
+  return decided("skipped", { type: "WebhookDeliverySkipped", data: { origin, reason } });
 }
 
 /** A delivery that is requested again. */
@@ -136,9 +133,9 @@ export function requestRedelivery(
     state === null
       ? !isMissed
       : state.status === "attempting" || (state.status === "pending" && state.nextAttemptAt <= now);
-  if (isUnderWay) return { outcome: "underWay", events: [] };
+  if (isUnderWay) return decided("underWay");
   const data = { origin, at: rfc3339(now) };
-  return { outcome: "requested", events: [{ type: "WebhookRedeliveryRequested", data }] };
+  return decided("requested", { type: "WebhookRedeliveryRequested", data });
 }
 
 /** As {@link requestRedelivery}, for what failed or was missed: what has been delivered meanwhile stays as it is. */
@@ -147,6 +144,6 @@ export function requestRecovery(
   request: RedeliveryRequest,
   now: EpochMs,
 ): Decision<"requested" | "underWay" | "delivered", WebhookDeliveryEvent> {
-  if (state?.status === "delivered") return { outcome: "delivered", events: [] };
+  if (state?.status === "delivered") return decided("delivered");
   return requestRedelivery(state, request, now);
 }

@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { WorkspaceEvent } from "./events.ts";
 import type { WorkspaceLimits } from "./limits.ts";
@@ -8,8 +8,8 @@ export function createWorkspace(
   state: WorkspaceState,
   name: string,
 ): Decision<"created" | "alreadyExists", WorkspaceEvent> {
-  if (state !== null) return { outcome: "alreadyExists", events: [] };
-  return { outcome: "created", events: [{ type: "WorkspaceCreated", data: { name } }] };
+  if (state !== null) return decided("alreadyExists");
+  return decided("created", { type: "WorkspaceCreated", data: { name } });
 }
 
 /** Queued mail waits while sending is paused. A repeat gives no events. */
@@ -17,7 +17,7 @@ export function pauseSending(
   state: WorkspaceState,
   now: EpochMs,
 ): Decision<"paused" | "notFound", WorkspaceEvent> {
-  if (state === null) return { outcome: "notFound", events: [] };
+  if (state === null) return decided("notFound");
   const events = state.paused ? [] : [{ type: "SendingPaused" as const, data: { at: rfc3339(now) } }];
   return { outcome: "paused", events };
 }
@@ -26,7 +26,7 @@ export function resumeSending(
   state: WorkspaceState,
   now: EpochMs,
 ): Decision<"resumed" | "notFound", WorkspaceEvent> {
-  if (state === null) return { outcome: "notFound", events: [] };
+  if (state === null) return decided("notFound");
   const events = state.paused ? [{ type: "SendingResumed" as const, data: { at: rfc3339(now) } }] : [];
   return { outcome: "resumed", events };
 }
@@ -38,10 +38,10 @@ export function changeLimits(
   state: WorkspaceState,
   changes: Changes,
 ): Decision<"changed" | "notFound", WorkspaceEvent> {
-  if (state === null) return { outcome: "notFound", events: [] };
+  if (state === null) return decided("notFound");
   const news = Object.entries(changes).filter(
     ([name, value]) => (state.limits[name as keyof WorkspaceLimits] ?? null) !== value,
   );
-  if (news.length === 0) return { outcome: "changed", events: [] };
-  return { outcome: "changed", events: [{ type: "LimitsChanged", data: Object.fromEntries(news) }] };
+  if (news.length === 0) return decided("changed");
+  return decided("changed", { type: "LimitsChanged", data: Object.fromEntries(news) });
 }

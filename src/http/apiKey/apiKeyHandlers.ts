@@ -8,7 +8,7 @@ import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import { caughtUpRows, type ListSource } from "../lists/caughtUpReads.ts";
-import { invalid, Problem } from "../server/problem.ts";
+import { found, invalid, Problem } from "../server/problem.ts";
 import { apiKeyJson } from "./apiKeyResource.ts";
 import { type IssueApiKeyBody, wantedKey } from "./issueApiKeyRequest.ts";
 
@@ -84,9 +84,7 @@ async function revokeChildren(
 
 /** A key of the workspace as it is now, as answers show it. Throws NOT_FOUND. */
 export async function existingKey(source: ListSource, workspaceId: string, id: string) {
-  const found = isApiKeyId(id) ? await readApiKey(source.deps, workspaceId, id) : null;
-  if (found === null) throw new Problem("NOT_FOUND");
-  const { key, createdAt } = found;
+  const { key, createdAt } = found(isApiKeyId(id) ? await readApiKey(source.deps, workspaceId, id) : null);
   return apiKeyJson(source.deps, {
     ...key,
     id,

@@ -7,10 +7,10 @@ import { Closed, Nullable, ShownName, Text, Time } from "../body/commonSchemas.t
 import { dateTime } from "../body/dateTimeText.ts";
 import {
   addressFaults,
+  displayNameFaults,
   fault,
   memberRules,
   NO_FAULTS,
-  shownNameFaults,
   type UncheckedMembers,
 } from "../body/memberFaults.ts";
 import { checkRules, withRules } from "../body/validation.ts";
@@ -59,7 +59,7 @@ export const IssueApiKeyBody = withRules(
     { examples: [{ name: "Shop", scopes: ["email:send", "email:read"] }] },
   ),
   memberRules((members) => [
-    ...shownNameFaults("/name", members.name),
+    ...displayNameFaults("/name", members.name),
     ...testScopeFaults(members),
     ...boundFaults(members),
   ]),

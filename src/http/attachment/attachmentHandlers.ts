@@ -2,16 +2,9 @@ import { type AttachmentQuery, listAttachments } from "../../../projections/atta
 import { readAttachment } from "../../commands/attachment/readAttachment.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { Attachment } from "../../domain/attachment/state.ts";
-import { isUuid } from "../../kernel/ids.ts";
 import { findPage, type ListSource } from "../lists/caughtUpReads.ts";
-import { Problem } from "../server/problem.ts";
+import { found } from "../server/problem.ts";
 import { attachmentJson } from "./attachmentResource.ts";
-
-/** The id as streams know it; what is no uuid is nobody's upload. */
-export function uploadIdOf(text: string): string {
-  if (!isUuid(text)) throw new Problem("NOT_FOUND");
-  return text.toLowerCase();
-}
 
 /** An upload of the workspace. Throws NOT_FOUND. */
 export async function existingUpload(
@@ -19,9 +12,7 @@ export async function existingUpload(
   workspaceId: string,
   id: string,
 ): Promise<Attachment> {
-  const upload = await readAttachment(deps, workspaceId, id);
-  if (upload === null) throw new Problem("NOT_FOUND");
-  return upload;
+  return found(await readAttachment(deps, workspaceId, id));
 }
 
 /** A page of uploads, newest first. File names are in the uploads' own streams only. */

@@ -21,10 +21,10 @@ import { whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { pageRequest } from "../lists/cursorPaging.ts";
 import { authorize, authorizeThenRead } from "../server/authorization.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
-import { invalidHeader, Problem, refusedFor } from "../server/problem.ts";
+import { found, idOfPath, invalidHeader, Problem, refusedFor } from "../server/problem.ts";
 import { bodyOf, commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { existingUpload, pageOfUploads, uploadIdOf } from "./attachmentHandlers.ts";
+import { existingUpload, pageOfUploads } from "./attachmentHandlers.ts";
 import { attachmentOperations } from "./attachmentOperations.ts";
 import { attachmentJson } from "./attachmentResource.ts";
 
@@ -41,12 +41,11 @@ export function attachmentsController(options: ControllerOptions) {
       return { data, next_cursor: nextCursor };
     },
     getAttachment: async ({ params, request }) => {
-      const id = uploadIdOf(params.id);
+      const id = idOfPath(params.id);
       return attachmentJson(id, await existingUpload(deps, principalOf(request).workspaceId, id));
     },
     deleteAttachment: async ({ params, request, set }) => {
-      const outcome = await deleteAttachment(deps, uploadIdOf(params.id), commandContextOf(request, deps));
-      if (outcome === "notFound") throw new Problem("NOT_FOUND");
+      found(await deleteAttachment(deps, idOfPath(params.id), commandContextOf(request, deps)));
       set.status = 204;
     },
   });

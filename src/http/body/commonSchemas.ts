@@ -4,7 +4,6 @@ import {
   type ObjectOptions,
   type SchemaOptions,
   type Static,
-  type StringOptions,
   type TProperties,
   type TSchema,
   type TUnsafe,
@@ -37,7 +36,7 @@ export function Text(options: TextOptions): TUnsafe<string> {
   return Type.Unsafe<string>({ [Kind]: "Text", type: "string", ...options } as unknown as TSchema);
 }
 
-/** What `shownNameFaults` checks, for the document. */
+/** What `displayNameFaults` checks, for the document. */
 export const SHOWN_NAME_RULE = "No control characters, and none that cannot be seen.";
 
 /** A name that people are shown. */
@@ -69,8 +68,8 @@ export function Count(description?: string) {
 }
 
 /** RFC 3339, in answers: requests are not checked against it. */
-export function Time(description: string, options: StringOptions = {}) {
-  return Type.String({ format: "date-time", description, ...options });
+export function Time(description: string) {
+  return Type.String({ format: "date-time", description });
 }
 
 /** The keyword that holds how the document describes a value of a query. There everything is text. */

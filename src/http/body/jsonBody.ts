@@ -1,6 +1,7 @@
 import { nextTurn } from "../../kernel/sleep.ts";
 import { type Json, parseJson } from "../../kernel/text/json.ts";
-import { ERRORS_MAX, invalid, invalidHeader, refusedFor } from "../server/problem.ts";
+import { invalid, invalidHeader, refusedFor } from "../server/problem.ts";
+import { ERRORS_MAX } from "../server/problemResponse.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";
 import {
   announcesBody,

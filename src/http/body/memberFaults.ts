@@ -1,4 +1,4 @@
-import { shownNameFault } from "../../kernel/text/displayNameFault.ts";
+import { displayNameFault } from "../../kernel/text/displayNameFault.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 import type { FurtherRules } from "./validation.ts";
@@ -42,12 +42,12 @@ export function mailboxFaults(
 }
 
 /** What is wrong with a name that people are shown. */
-export function shownNameFaults(
+export function displayNameFaults(
   pointer: string,
   name: unknown,
   charactersMax?: number,
 ): readonly ProblemDetail[] {
   if (typeof name !== "string") return NO_FAULTS;
-  const found = shownNameFault(name, charactersMax);
+  const found = displayNameFault(name, charactersMax);
   return found === null ? NO_FAULTS : fault(pointer, found);
 }

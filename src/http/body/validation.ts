@@ -4,7 +4,8 @@ import { type ValueError, type ValueErrorIterator, ValueErrorType } from "@sincl
 import type { ValidationError } from "elysia";
 import { lazy } from "../../kernel/lazy.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
-import { ERRORS_MAX, type Problem, type ProblemDetail, refusedFor } from "../server/problem.ts";
+import { type Problem, type ProblemDetail, refusedFor } from "../server/problem.ts";
+import { ERRORS_MAX } from "../server/problemResponse.ts";
 
 /** Under this a schema says in words what its pattern wants. */
 const WORDS = Symbol("words");

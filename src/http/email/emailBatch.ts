@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Closed } from "../body/commonSchemas.ts";
 import { checkBy, checkedLater, withAdvice } from "../body/validation.ts";
-import { ProblemBody, problemBody } from "../server/problem.ts";
 import { problemOf } from "../server/problemOfError.ts";
+import { ProblemBody, problemBody } from "../server/problemResponse.ts";
 import type { RefusedPart } from "../server/requestContext.ts";
 import { EmailReceipt } from "./emailResource.ts";
 import { idempotencyKeyIn } from "./idempotencyKey.ts";

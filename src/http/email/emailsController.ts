@@ -10,7 +10,6 @@ import { scheduleFault } from "../../domain/email/schedule.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
-import { isUuid } from "../../kernel/ids.ts";
 import { type MailOwner, mailOwnerId } from "../../kernel/mail/mailOwner.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../kernel/time.ts";
@@ -20,7 +19,7 @@ import { catchUpIfInTime, findPage, type ReadModel } from "../lists/caughtUpRead
 import { createdRange, pageRequest } from "../lists/cursorPaging.ts";
 import { requireSender } from "../server/authorization.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
-import { invalid, Problem } from "../server/problem.ts";
+import { found, idOfPath, invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
 import { sendBatch } from "./emailBatch.ts";
 import { emailOperations, type ListEmailsQuery } from "./emailOperations.ts";
@@ -134,23 +133,20 @@ function acceptedEmails(options: EmailsOptions) {
       const at = epochMs(dateTime("/scheduled_at", body.scheduled_at));
       const fault = scheduleFault(at, context.at);
       if (fault !== null) throw invalid("/scheduled_at", fault);
-      const outcome = await rescheduleEmail(deps, id, at, context);
-      if (outcome === "notFound") throw new Problem("NOT_FOUND");
+      const outcome = found(await rescheduleEmail(deps, id, at, context));
       if (outcome === "notScheduled") throw notScheduled(await existing(deps, request, params.id));
       return now(request, params.id);
     },
     cancelEmail: async ({ params, request }) => {
       const id = await reachable(deps, request, params.id);
-      const outcome = await cancelEmail(deps, id, commandContextOf(request, deps));
-      if (outcome === "notFound") throw new Problem("NOT_FOUND");
+      const outcome = found(await cancelEmail(deps, id, commandContextOf(request, deps)));
       if (outcome === "notCancelable") throw notCancelable(await existing(deps, request, params.id));
       return now(request, params.id);
     },
     eraseEmailContent: async ({ params, request, set }) => {
       const id = await reachable(deps, request, params.id);
       const why = { reason: "requested" };
-      const outcome = await eraseEmail(deps, id, why, commandContextOf(request, deps));
-      if (outcome === "notFound") throw new Problem("NOT_FOUND");
+      const outcome = found(await eraseEmail(deps, id, why, commandContextOf(request, deps)));
       if (outcome === "afterClaim") set.status = 202;
       return now(request, params.id);
     },
@@ -167,12 +163,6 @@ function notScheduled({ email }: EmailView): Problem {
   return new Problem("EMAIL_NOT_SCHEDULED", { detail });
 }
 
-/** The id as streams know it; what is no uuid is nobody's message. */
-function messageId(text: string): string {
-  if (!isUuid(text)) throw new Problem("NOT_FOUND");
-  return text.toLowerCase();
-}
-
 function decisionInputOf(asOf: string | undefined): EpochMs | null {
   return asOf === undefined ? null : epochMs(dateTime("/as_of", asOf));
 }
@@ -185,12 +175,11 @@ async function existing(
   at: EpochMs | null = null,
 ): Promise<EmailView> {
   const owner = principalOf(request);
-  const view =
+  return found(
     at === null
-      ? await readEmail(deps, owner, messageId(id))
-      : await readPastEmail(deps, owner, messageId(id), at);
-  if (view === null) throw new Problem("NOT_FOUND");
-  return view;
+      ? await readEmail(deps, owner, idOfPath(id))
+      : await readPastEmail(deps, owner, idOfPath(id), at),
+  );
 }
 
 /**
@@ -202,7 +191,7 @@ async function reachable(deps: Dependencies, request: Request, id: string): Prom
     const { content } = await existing(deps, request, id);
     requireSender(principalOf(request), content?.from ?? null);
   }
-  return messageId(id);
+  return idOfPath(id);
 }
 
 async function lookUpByKey(deps: Dependencies, owner: MailOwner, key: string, wanted: EmailQuery) {

@@ -11,17 +11,17 @@ import { codePoints } from "../../kernel/text/textLength.ts";
 import { parseDateTime } from "../../kernel/time.ts";
 import { NO_DATE_TIME } from "../body/dateTimeText.ts";
 import {
+  displayNameFaults,
   fault,
   mailboxFaults,
   NO_FAULTS,
-  shownNameFaults,
   type UncheckedMembers,
 } from "../body/memberFaults.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 
 function nameFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   const faults = ["from_name", "to_name", "reply_to_name"].flatMap((member) =>
-    shownNameFaults(`/${member}`, body[member], NAME_CHARACTERS_MAX),
+    displayNameFaults(`/${member}`, body[member], NAME_CHARACTERS_MAX),
   );
   if (body.reply_to_name === undefined || body.reply_to !== undefined) return faults;
   return [...faults, ...fault("/reply_to_name", "needs reply_to beside it")];

@@ -15,7 +15,7 @@ import { checkRules } from "../body/validation.ts";
 import { type ListSource, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { requireSender } from "../server/authorization.ts";
 import { operationController } from "../server/operationController.ts";
-import { Problem } from "../server/problem.ts";
+import { found } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { feedbackOperations, type TellFeedback, TellFeedbackBody } from "./feedbackOperations.ts";
 
@@ -33,10 +33,10 @@ export function feedbackController(deps: FeedbackOptions) {
   return operationController(deps, feedbackOperations, {
     tellFeedback: async ({ body, request }) => {
       checkRules(TellFeedbackBody, body);
-      const id = await messageIdOf(deps, principalOf(request).workspaceId, body);
-      if (id === null) throw new Problem("NOT_FOUND");
-      const outcome = await record(deps, request, { id, report: feedbackReportOf(body), source: "api" });
-      if (outcome === "notFound") throw new Problem("NOT_FOUND");
+      const id = found(await messageIdOf(deps, principalOf(request).workspaceId, body));
+      const outcome = found(
+        await record(deps, request, { id, report: feedbackReportOf(body), source: "api" }),
+      );
       return { object: "feedback", email_id: id, outcome } as const;
     },
     takePostmarkEvent: async ({ body, request, set }) => {

@@ -1,26 +1,20 @@
 import { Type } from "@sinclair/typebox";
-import { AnyName } from "../body/commonSchemas.ts";
+import { AnyName, Closed, OneOf } from "../body/commonSchemas.ts";
 import type { Operations } from "../server/operation.ts";
 
-const Live = Type.Object({ status: Type.Literal("ok") }, { additionalProperties: false });
+const Live = Closed({ status: Type.Literal("ok") });
 
-const Check = Type.Object(
+const Check = Closed(
   {
     ok: Type.Boolean(),
     required: Type.Boolean({ description: "Whether the service is unready while it is not ok." }),
     detail: Type.String(),
   },
-  { $id: "HealthCheck", additionalProperties: false },
+  { $id: "HealthCheck" },
 );
 
 function readiness(...statuses: readonly ("ok" | "degraded" | "unavailable")[]) {
-  return Type.Object(
-    {
-      status: Type.Union(statuses.map((status) => Type.Literal(status))),
-      checks: Type.Record(AnyName, Check),
-    },
-    { additionalProperties: false },
-  );
+  return Closed({ status: OneOf(statuses), checks: Type.Record(AnyName, Check) });
 }
 
 export const HealthStatus = Type.Union([

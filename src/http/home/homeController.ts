@@ -22,7 +22,8 @@ export function homeController({ readiness, version, basePath }: HomeOptions) {
   };
   return new Elysia({ normalize: false }).get(routes.home.path, async ({ request, set }) => {
     set.headers.vary = "Accept";
-    if (prefersJson(request.headers.get("accept") ?? ""))
+    const accept = request.headers.get("accept") ?? "";
+    if (weightOf(accept, "application/json") > weightOf(accept, "text/html"))
       return { name: "Postledger", version, status: healthStatus(await readiness()), links };
     set.status = 303;
     set.headers.location = dashboard;
@@ -43,8 +44,4 @@ function weightOf(accept: string, type: string): number {
     if (found) return found.weight;
   }
   return 0;
-}
-
-function prefersJson(accept: string): boolean {
-  return weightOf(accept, "application/json") > weightOf(accept, "text/html");
 }

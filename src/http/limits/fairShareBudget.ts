@@ -16,7 +16,7 @@ export class FairShareBudget {
 
   constructor(private readonly amountMax: number) {}
 
-  /** Takes `amount` of it for an owner; `giveUp` is called when it is needed for another one. Answers what gives it back. */
+  /** Takes `amount` for an owner and returns what gives it back. `giveUp` is called when somebody else needs it. */
   take(owner: string, amount: number, giveUp: () => void): () => void {
     while (this.taken + amount > this.amountMax && this.holdings.size > 0) this.makeRoom();
     const holding = { owner, amount, giveUp };

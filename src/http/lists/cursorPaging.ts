@@ -39,6 +39,22 @@ export function decodeCursor(cursor: string, isId: (text: string) => boolean = i
   throw notACursor();
 }
 
+/** Characters of a list's name in its cursors: they tell one list from another and protect nothing. */
+const LIST_NAME_CHARS = 6;
+
+/** The cursors of one list as callers see them. `list` is what makes it another than every other list. */
+export function cursorsOfList(list: readonly string[]) {
+  const digest = new Bun.CryptoHasher("sha256").update(JSON.stringify(list)).digest("base64url");
+  const name = digest.slice(0, LIST_NAME_CHARS);
+  return {
+    given: (cursor: string) => name + cursor,
+    taken(cursor: string): string {
+      if (!cursor.startsWith(name)) throw notACursor();
+      return cursor.slice(name.length);
+    },
+  };
+}
+
 /** The refusal of a cursor that the list did not give. */
 export function notACursor(): Problem {
   return invalid("/cursor", "is not a next_cursor of this list");

@@ -1,10 +1,12 @@
+import { Type } from "@sinclair/typebox";
 import { apiKeyOperations } from "../apiKey/apiKeyOperations.ts";
 import { attachmentOperations } from "../attachment/attachmentOperations.ts";
 import { auditLogOperations } from "../audit/auditLogOperations.ts";
+import { Closed } from "../body/commonSchemas.ts";
 import { emailOperations } from "../email/emailOperations.ts";
 import { erasureOperations } from "../erasure/erasureOperations.ts";
 import { feedbackOperations } from "../feedback/feedbackOperations.ts";
-import { healthOperations } from "../health/healthOperations.ts";
+import { HealthStatus, healthOperations } from "../health/healthOperations.ts";
 import { senderOperations } from "../sender/senderOperations.ts";
 import type { Operations } from "../server/operation.ts";
 import { suppressionOperations } from "../suppression/suppressionOperations.ts";
@@ -13,10 +15,62 @@ import { usageOperations } from "../usage/usageOperations.ts";
 import { webhookEndpointOperations } from "../webhook/webhookEndpointOperations.ts";
 import { webhookDeliveryOperations } from "../webhookDelivery/webhookDeliveryOperations.ts";
 import { workspaceOperations } from "../workspace/workspaceOperations.ts";
-import { referenceOperations } from "./referenceOperations.ts";
 
-/** Every operation that the service describes, in the order of the reference page. */
-export const operations: Operations = {
+const Cached = Type.Object({ ETag: Type.String(), "Cache-Control": Type.String(), Vary: Type.String() });
+const Conditional = Type.Object({ "If-None-Match": Type.Optional(Type.String()) });
+const unchanged = {
+  status: 304,
+  schema: null,
+  description: "What If-None-Match names is still current.",
+  headers: Cached,
+} as const;
+
+const Path = Type.String();
+const Home = Closed(
+  {
+    name: Type.Literal("Postledger"),
+    version: Type.String(),
+    status: HealthStatus,
+    links: Closed(
+      { dashboard: Path, docs: Path, openapi: Path, live: Path, ready: Path },
+      { description: "Paths on this host." },
+    ),
+  },
+  { $id: "Home" },
+);
+const Negotiated = Type.Object({ Vary: Type.String(), "Cache-Control": Type.String() });
+const LedOn = Type.Object({ Location: Type.String(), Vary: Type.String() });
+
+/** The service's description of itself. */
+const referenceOperations = {
+  home: {
+    summary: "Say what runs here",
+    description: "JSON for whoever accepts that rather than HTML; people are led on to the dashboard.",
+    tag: "Reference",
+    success: { status: 200, schema: Home, headers: Negotiated },
+    also: [{ status: 303, schema: null, description: "To the dashboard.", headers: LedOn }],
+    problems: [],
+  },
+  openApi: {
+    summary: "Read this document",
+    tag: "Reference",
+    headers: Conditional,
+    success: { status: 200, schema: Type.Object({ openapi: Type.Literal("3.1.1") }), headers: Cached },
+    also: [unchanged],
+    problems: ["RATE_LIMITED"],
+  },
+  docs: {
+    summary: "Read the reference as a page",
+    tag: "Reference",
+    headers: Conditional,
+    success: { status: 200, schema: Type.String(), contentType: "text/html; charset=utf-8", headers: Cached },
+    also: [unchanged],
+    problems: ["RATE_LIMITED"],
+  },
+} satisfies Operations;
+
+/** The operation of every route, in the order of the reference page. */
+export const operations: Required<Operations> = {
   ...emailOperations,
   ...usageOperations,
   ...templateOperations,

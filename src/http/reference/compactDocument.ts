@@ -15,12 +15,7 @@ type Kind = "examples" | "headers" | "parameters" | "responses";
 
 /** Puts equal parts under one name, the first of a name under the name itself and others under numbered ones. */
 class ComponentNames {
-  readonly #byText: Readonly<Record<Kind, Map<string, string>>> = {
-    examples: new Map(),
-    headers: new Map(),
-    parameters: new Map(),
-    responses: new Map(),
-  };
+  readonly #byText = new Map<string, string>();
   readonly #components: Readonly<Record<Kind, Record<string, Json>>> = {
     examples: {},
     headers: {},
@@ -30,14 +25,10 @@ class ComponentNames {
 
   /** A reference to the component that says the same as `part`. */
   share(kind: Kind, wanted: string, part: Part): Json {
-    const text = JSON.stringify(part);
-    const [names, components] = [this.#byText[kind], this.#components[kind]];
-    const known = names.get(text);
-    const name = known ?? freeName(wanted, components);
-    if (known === undefined) {
-      names.set(text, name);
-      components[name] = part as Json;
-    }
+    const text = kind + JSON.stringify(part);
+    const components = this.#components[kind];
+    const name = this.#byText.getOrInsertComputed(text, () => freeName(wanted, components));
+    components[name] ??= part as Json;
     return { $ref: `#/components/${kind}/${name}` };
   }
 

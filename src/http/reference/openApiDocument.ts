@@ -1,9 +1,10 @@
+import { type TObject, Type } from "@sinclair/typebox";
+import { DESCRIBED_AS, Uuid } from "../body/commonSchemas.ts";
 import type { Operation, Operations } from "../server/operation.ts";
-import { ProblemBody } from "../server/problem.ts";
+import { ProblemBody } from "../server/problemResponse.ts";
 import { type Route, type RouteName, routes } from "../server/routes.ts";
-import { requestOf } from "./openApiRequests.ts";
 import { answersOf } from "./openApiResponses.ts";
-import type { OpenApiDocument, OpenApiOperation } from "./openApiTypes.ts";
+import type { OpenApiContent, OpenApiDocument, OpenApiOperation, OpenApiParameter } from "./openApiTypes.ts";
 import { documentWebhooks, WEBHOOK_EVENTS_TAG, webhookEventsText } from "./openApiWebhooks.ts";
 import { type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
 
@@ -81,5 +82,57 @@ export function openApiDocument({ operations, baseUrl, version }: OpenApiOptions
         },
       },
     },
+  };
+}
+
+function parameters(
+  schema: TObject | undefined,
+  place: OpenApiParameter["in"],
+  components: Components,
+): readonly OpenApiParameter[] {
+  if (schema === undefined) return [];
+  return Object.entries(schema.properties).map(([name, property]) => {
+    const { description, [DESCRIBED_AS]: described, ...own } = jsonSchema(property, components);
+    return {
+      name,
+      in: place,
+      required: schema.required?.includes(name) ?? false,
+      ...(typeof description === "string" ? { description } : {}),
+      schema: (described ?? own) as JsonSchema,
+    };
+  });
+}
+
+/** What a path's parameters are when the operation does not say: ids are UUIDs. */
+function paramsOf({ path }: Route): TObject {
+  const names = [...path.matchAll(/:([a-z_]+)/g)].map(([, name = ""]) => name);
+  const schemaOf = (name: string) => (/(^|_)id$/.test(name) ? Uuid : Type.String({ minLength: 1 }));
+  return Type.Object(Object.fromEntries(names.map((name) => [name, schemaOf(name)])));
+}
+
+function sizeOf(route: Route): string {
+  return `JSON of at most ${route.bodyBytesMax.toLocaleString("en")} bytes.`;
+}
+
+/** The parameters and the body that an operation takes. */
+function requestOf(
+  route: Route,
+  { params = paramsOf(route), query, headers, body, isBodyOptional, multipart }: Operation,
+  components: Components,
+): Pick<OpenApiOperation, "parameters" | "requestBody"> {
+  const all = [
+    ...parameters(params, "path", components),
+    ...parameters(query, "query", components),
+    ...parameters(headers, "header", components),
+  ];
+  const content: OpenApiContent = {
+    ...(body ? { "application/json": { schema: jsonSchema(body, components) } } : {}),
+    ...(multipart ? { "multipart/form-data": { schema: jsonSchema(multipart, components) } } : {}),
+  };
+  return {
+    ...(all.length > 0 ? { parameters: all } : {}),
+    ...(body || multipart
+      ? { requestBody: { description: sizeOf(route), required: !isBodyOptional, content } }
+      : {}),
   };
 }

@@ -1,8 +1,9 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Json } from "../../kernel/text/json.ts";
 import type { Operation, OperationResponse } from "../server/operation.ts";
-import { Problem, problemBody } from "../server/problem.ts";
+import { Problem } from "../server/problem.ts";
 import { type ProblemCode, problemFacts } from "../server/problemCodes.ts";
+import { problemBody } from "../server/problemResponse.ts";
 import { type Route, routes } from "../server/routes.ts";
 import type { OpenApiHeader, OpenApiMediaType, OpenApiResponse } from "./openApiTypes.ts";
 import { type Schemas, sample } from "./schemaFields.ts";

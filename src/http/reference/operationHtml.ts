@@ -34,10 +34,6 @@ function snippetsHtml(one: AddressedOperation, schemas: Schemas, base: string): 
   return `<figure class="sample request"><figcaption><span class="languages">${labels.join("")}</span>${COPY}</figcaption>${code.join("")}</figure>`;
 }
 
-function isProblem({ content = {} }: OpenApiResponse): boolean {
-  return content[PROBLEM] !== undefined;
-}
-
 function statusHtml(status: string): string {
   return `<span class="status s${escapeHtml(status.slice(0, 1))}">${escapeHtml(status)}</span>`;
 }
@@ -95,7 +91,7 @@ export function operationHtml(one: AddressedOperation, document: OpenApiDocument
   const { schemas } = document.components;
   const scope = operation.security[0]?.apiKey?.[0];
   const needs = scope === undefined ? "No key" : `Scope <code>${escapeHtml(scope)}</code>`;
-  const answers = Object.entries(operation.responses).filter(([, response]) => !isProblem(response));
+  const answers = Object.entries(operation.responses).filter(([, { content }]) => !content?.[PROBLEM]);
   const words = `${method} ${path} ${operation.operationId} ${operation.description ?? ""}`;
   return `<section id="${escapeHtml(operation.operationId)}" data-search="${escapeHtml(words)}">
 <div class="head">

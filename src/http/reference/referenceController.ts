@@ -1,11 +1,11 @@
 import { Elysia } from "elysia";
 import { lazy } from "../../kernel/lazy.ts";
 import { countPage } from "../server/authorization.ts";
-import { pageHeaders } from "../server/html.ts";
 import { requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { compactDocument } from "./compactDocument.ts";
 import type { OpenApiDocument } from "./openApiTypes.ts";
+import { referenceHeaders } from "./referenceHeaders.ts";
 import { referencePage } from "./referencePage.ts";
 import { REFERENCE_STYLE } from "./referenceStyle.ts";
 
@@ -100,7 +100,7 @@ export function referenceController({ document, basePath }: ReferenceOptions) {
   );
   const links = { document: basePath + routes.openApi.path, script: basePath + SCRIPT_PATH };
   const html = lazy(() =>
-    page(referencePage(document(), links), pageHeaders(REFERENCE_STYLE, "script-src 'self'")),
+    page(referencePage(document(), links), referenceHeaders(REFERENCE_STYLE, "script-src 'self'")),
   );
   return new Elysia({ normalize: false })
     .get(routes.openApi.path, answer(json))

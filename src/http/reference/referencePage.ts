@@ -1,9 +1,10 @@
-import { escapeHtml, prose } from "../server/html.ts";
-import type { OpenApiDocument } from "./openApiTypes.ts";
-import { operationHtml } from "./operationHtml.ts";
+import { escapeHtml, inline, prose } from "../server/html.ts";
+import { bodiesHtml, parametersHtml } from "./fieldsHtml.ts";
+import type { OpenApiDocument, OpenApiWebhook } from "./openApiTypes.ts";
+import { exampleHtml, operationHtml } from "./operationHtml.ts";
 import { REFERENCE_STYLE } from "./referenceStyle.ts";
 import { SNIPPET_LANGUAGES } from "./requestSnippets.ts";
-import { webhookHtml } from "./webhookHtml.ts";
+import { type Schemas, sample } from "./schemaFields.ts";
 
 /** A section of the page, and the line that leads to it. */
 interface Entry {
@@ -111,4 +112,30 @@ ${parts.join("\n")}
 </body>
 </html>
 `;
+}
+
+/** One type of event as a section of the reference page. */
+function webhookHtml(type: string, webhook: OpenApiWebhook, schemas: Schemas): string {
+  const { operationId, summary, requestBody, responses } = webhook;
+  const answers = Object.entries(responses).map(
+    ([status, { description }]) =>
+      `<p><span class="status">${escapeHtml(status)}</span> ${inline(description)}</p>`,
+  );
+  const [{ schema } = { schema: {} }] = Object.values(requestBody.content);
+  return `<section id="${escapeHtml(operationId)}" data-search="${escapeHtml(`${type} ${summary}`)}">
+<div class="head">
+<h3><a href="#${escapeHtml(operationId)}"><code>${escapeHtml(type)}</code></a></h3>
+<div class="address"><span class="method post">POST</span> <span>to your endpoint</span></div>
+<p>${inline(summary)}.</p>
+</div>
+<div class="shown">
+${exampleHtml("Body", sample(schema, schemas))}
+</div>
+<div class="told">
+${parametersHtml(webhook, schemas)}
+${bodiesHtml(requestBody.content, schemas, "answer")}
+<h4>Your answer</h4>
+${answers.join("\n")}
+</div>
+</section>`;
 }

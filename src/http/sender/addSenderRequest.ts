@@ -3,11 +3,11 @@ import type { NewSender } from "../../commands/sender/manageSender.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { Closed, Nullable, ShownName, Text } from "../body/commonSchemas.ts";
 import {
+  displayNameFaults,
   fault,
   mailboxFaults,
   memberRules,
   NO_FAULTS,
-  shownNameFaults,
   type UncheckedMembers,
 } from "../body/memberFaults.ts";
 import { checkRules, withRules } from "../body/validation.ts";
@@ -58,7 +58,7 @@ function senderFaults(body: UncheckedMembers): readonly ProblemDetail[] {
       : NO_FAULTS),
     ...mailboxFaults("/address", address, "display_name"),
     ...domainFaults(domain),
-    ...shownNameFaults("/display_name", body.display_name),
+    ...displayNameFaults("/display_name", body.display_name),
   ];
 }
 

@@ -15,7 +15,7 @@ import {
   type ReadModel,
 } from "../lists/caughtUpReads.ts";
 import type { Page } from "../lists/cursorPaging.ts";
-import { Problem } from "../server/problem.ts";
+import { found, Problem } from "../server/problem.ts";
 
 /** Adds a sender, or names one that is there. Throws SENDER_LIMIT_REACHED. */
 export async function addOrRenameSender(
@@ -54,9 +54,7 @@ export async function existingSender(
   workspaceId: string,
   id: string,
 ): Promise<SenderView> {
-  const view = isSenderId(id) ? await readSender(deps, workspaceId, id) : null;
-  if (view === null) throw new Problem("NOT_FOUND");
-  return view;
+  return found(isSenderId(id) ? await readSender(deps, workspaceId, id) : null);
 }
 
 /** A page of a workspace's senders, newest first. Addresses are in their own streams only. */

@@ -1,6 +1,7 @@
 import { newRequestId } from "../../kernel/ids.ts";
 import { reasonOf } from "../../kernel/text/errorReason.ts";
-import { Problem, problemResponse } from "./problem.ts";
+import { Problem } from "./problem.ts";
+import { problemResponse } from "./problemResponse.ts";
 import { requestHandler, type ServerOptions } from "./requestHandler.ts";
 
 interface PortOptions {

@@ -5,6 +5,7 @@ import type { Json } from "../../kernel/text/json.ts";
 import { NoQuery } from "../body/commonSchemas.ts";
 import { checkBy } from "../body/validation.ts";
 import type { ListSource } from "../lists/caughtUpReads.ts";
+import { cursorsOfList } from "../lists/cursorPaging.ts";
 import {
   authorize,
   authorizeThenRead,
@@ -13,6 +14,7 @@ import {
   type ReadRules,
 } from "./authorization.ts";
 import type { Operation, Operations } from "./operation.ts";
+import { principalOf } from "./requestContext.ts";
 import { type Route, type RouteName, routes } from "./routes.ts";
 
 /** What Elysia knows of a request that is on its way to its handler. */
@@ -78,6 +80,23 @@ interface Call<Name extends RouteName, Of> {
   readonly set: Context["set"];
 }
 
+type AnyHandler = (context: Context) => Promise<unknown>;
+
+/** Answers a list: a cursor of another one is refused, which would name a place that means nothing here. */
+function ofOneList({ path }: Route, answer: AnyHandler): AnyHandler {
+  return async (context) => {
+    const { request, params = {}, query } = context;
+    const { workspaceId } = principalOf(request);
+    const ids = Object.values(params).map((id) => id.toLowerCase());
+    const cursors = cursorsOfList([workspaceId, path, ...ids]);
+    if (query.cursor !== undefined) query.cursor = cursors.taken(query.cursor);
+    const page = (await answer(context)) as { readonly next_cursor?: string | null };
+    return typeof page.next_cursor === "string"
+      ? { ...page, next_cursor: cursors.given(page.next_cursor) }
+      : page;
+  };
+}
+
 /** Answers an operation. Async, because Elysia lets the rejection of any other handler escape. */
 type Handler<Name extends RouteName, Of> = (call: Call<Name, Of>) => Promise<unknown>;
 
@@ -92,9 +111,10 @@ export function operationController<All extends Operations, Name extends RouteNa
   rules: ReadRules = {},
 ): Elysia {
   const controller = new Elysia({ normalize: false });
-  for (const [name, handler] of Object.entries(handlers) as [Name, (context: Context) => unknown][]) {
+  for (const [name, answer] of Object.entries(handlers) as [Name, AnyHandler][]) {
     const route: Route = routes[name];
     const operation = operations[name] as Operation;
+    const handler = operation.query?.properties.cursor === undefined ? answer : ofOneList(route, answer);
     const transform = hookOf(deps, route, operation, rules);
     // Whoever sends `?dry_run=1` to an operation without parameters must not believe that it does something.
     const query = operation.body === undefined ? { query: operation.query ?? NoQuery } : {};

@@ -1,5 +1,5 @@
-import { type Static, Type } from "@sinclair/typebox";
 import { definedMembers } from "../../kernel/definedMembers.ts";
+import { isUuid } from "../../kernel/ids.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import { type ProblemCode, problemFacts } from "./problemCodes.ts";
 
@@ -40,6 +40,21 @@ export class Problem extends Error {
   }
 }
 
+/** What there is. Throws the problem that says so where there is nothing, or not for whoever asks. */
+export function found<Value>(
+  value: Value,
+  code: ProblemCode = "NOT_FOUND",
+): Exclude<Value, null | "notFound"> {
+  if (value === null || value === "notFound") throw new Problem(code);
+  return value as Exclude<Value, null | "notFound">;
+}
+
+/** The id of a path as streams know it. What is no uuid is nothing's id: throws the problem that says there is none. */
+export function idOfPath(text = "", code: ProblemCode = "NOT_FOUND"): string {
+  if (!isUuid(text)) throw new Problem(code);
+  return text.toLowerCase();
+}
+
 /** The refusal of what may work a little later as it is: 503. */
 export function unavailable(
   detail: string,
@@ -51,80 +66,6 @@ export function unavailable(
 /** The refusal of one more than may come in a time: 429. */
 export function tooManyRequests(retryAfterSeconds: number, detail?: string): Problem {
   return new Problem("RATE_LIMITED", { retryAfterSeconds, ...definedMembers({ detail }) });
-}
-
-/** When to come back after a 503, in seconds. */
-const RETRY_AFTER_SECONDS = 2;
-
-/** Whether the same request may be sent again as it is. */
-function isRetryable({ code, status }: Problem): boolean {
-  return status === 429 || status >= 500 || problemFacts(code).retryAfterSeconds !== undefined;
-}
-
-/** Of whatever somebody's key opened, no copy is kept on the way, and nothing is taken for what it is not. */
-export const PRIVATE_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
-
-/** So many faults of one request are reported at most; the rest show once these are mended. */
-export const ERRORS_MAX = 20;
-
-/** The body of every refusal: RFC 9457 and our own members. */
-export const ProblemBody = Type.Object(
-  {
-    type: Type.String({ pattern: "^urn:postledger:problem:[a-z-]+$" }),
-    title: Type.String(),
-    status: Type.Integer({ minimum: 400, maximum: 599 }),
-    detail: Type.String({ description: "What is wrong with this request, for people." }),
-    code: Type.String({ pattern: "^[A-Z_]+$", description: "What is wrong, for programs." }),
-    request_id: Type.String({ description: "Names this request in the service's log." }),
-    retryable: Type.Boolean({ description: "Whether the same request may be sent again as it is." }),
-    errors: Type.Array(
-      Type.Object(
-        {
-          pointer: Type.String({
-            description:
-              "A JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter or a header.",
-          }),
-          message: Type.String(),
-        },
-        { additionalProperties: false },
-      ),
-      {
-        maxItems: ERRORS_MAX,
-        description: `Each wrong value, ${ERRORS_MAX} at most; empty when the code says it all.`,
-      },
-    ),
-  },
-  { $id: "Problem", additionalProperties: false, description: "A refusal (RFC 9457)." },
-);
-
-/** What the answer to a request that is refused says. Nothing internal, nothing that was sent. */
-export function problemBody(problem: Problem, requestId: string): Static<typeof ProblemBody> {
-  const { code, status, options } = problem;
-  return {
-    type: `urn:postledger:problem:${code.toLowerCase().replaceAll("_", "-")}`,
-    title: problemFacts(code).title,
-    status,
-    detail: problem.message,
-    code,
-    request_id: requestId,
-    retryable: isRetryable(problem),
-    errors: (options.errors ?? []).slice(0, ERRORS_MAX).map(({ pointer, message }) => ({ pointer, message })),
-  };
-}
-
-/** A problem as an answer: `application/problem+json` (RFC 9457). */
-export function problemResponse(problem: Problem, requestId: string): Response {
-  const { code, status } = problem;
-  const headers: Record<string, string> = {
-    "content-type": "application/problem+json",
-    "x-request-id": requestId,
-    ...PRIVATE_HEADERS,
-    ...problem.headers,
-  };
-  const retryAfterSeconds = status === 503 ? RETRY_AFTER_SECONDS : problemFacts(code).retryAfterSeconds;
-  if (retryAfterSeconds !== undefined) headers["retry-after"] ??= String(retryAfterSeconds);
-  if (status === 401) headers["www-authenticate"] = "Bearer";
-  return new Response(JSON.stringify(problemBody(problem, requestId)), { status, headers });
 }
 
 /** The longest pointer in an answer, in characters: names of members are as long as whoever sends them likes. */

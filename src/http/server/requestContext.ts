@@ -6,7 +6,8 @@ import { type AddressRange, clientAddress } from "../../kernel/network/clientIp.
 import type { BodyAdmissionControl, IncomingBody } from "../body/bodyAdmission.ts";
 import type { RateLimits } from "../limits/rateLimits.ts";
 import type { ReadsInFlight } from "../limits/readsInFlight.ts";
-import { PRIVATE_HEADERS, type Problem } from "./problem.ts";
+import type { Problem } from "./problem.ts";
+import { PRIVATE_HEADERS } from "./problemResponse.ts";
 
 /** What is known of a request beside what it says: filled in while it is answered. */
 export interface RequestContext {

@@ -3,21 +3,22 @@ import { newRequestId } from "../../kernel/ids.ts";
 import type { AddressRange } from "../../kernel/network/clientIp.ts";
 import { reasonOf } from "../../kernel/text/errorReason.ts";
 import type { BodyAdmissionControl } from "../body/bodyAdmission.ts";
+import { contentLengthOf } from "../body/bodyBytes.ts";
 import { validationProblem } from "../body/validation.ts";
 import type { RateLimits } from "../limits/rateLimits.ts";
 import { ReadsInFlight } from "../limits/readsInFlight.ts";
 import type { RequestsInFlight } from "../limits/requestsInFlight.ts";
 import { makeRequestTimeouts } from "../limits/requestTimeouts.ts";
 import { ResponseBuffer } from "../limits/responseBuffer.ts";
-import { Problem, problemResponse, unavailable } from "./problem.ts";
+import { Problem, unavailable } from "./problem.ts";
 import { problemOf } from "./problemOfError.ts";
+import { problemResponse } from "./problemResponse.ts";
 import {
   openRequestContext,
   type RequestContext,
   requestContextOf,
   type ServerContext,
 } from "./requestContext.ts";
-import { checkFraming } from "./requestFraming.ts";
 import { type RequestLog, requestLine } from "./requestLog.ts";
 import { hasReadablePath, pathOf, routable } from "./requestTarget.ts";
 import { methodsOf, nearestPath } from "./routeMatching.ts";
@@ -125,7 +126,7 @@ export function requestHandler(
     trustedProxies: options.trustedProxies,
   };
   const answer = async (request: Request, context: RequestContext): Promise<Response> => {
-    // Before it is asked whether the log was frozen: who sees no request then will see none that was let in later.
+    // Counted before we look whether the log is frozen: whoever freezes it and sees no request under way has seen all.
     options.requests.begin();
     try {
       checkFraming(request.headers);
@@ -203,4 +204,16 @@ function needsLog(request: Request, basePath: string): boolean {
 function answerUnavailable(detail: string, context: RequestContext): Response {
   const { answerHeaders: headers } = context;
   return answerProblem(unavailable(detail, { headers }), context);
+}
+
+/**
+ * Refuses what a proxy before us may have understood in another way (RFC 9112 §3.2, §6.3). Bun itself answers 400 to
+ * Content-Lengths that differ, to one beside Transfer-Encoding, and to HTTP/1.1 without Host; of what is sent twice it
+ * joins the values with a comma.
+ */
+function checkFraming(headers: Headers): void {
+  contentLengthOf(headers);
+  const host = headers.get("host");
+  if (host === null || /^[^\s,]+$/.test(host)) return;
+  throw new Problem("INVALID_REQUEST", { detail: "the Host header must be sent once, and name a host" });
 }

@@ -10,7 +10,7 @@ import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
 import { catchUpIfInTime, findPage, type ListSource, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { createdRange, type Page, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
-import { invalid, Problem } from "../server/problem.ts";
+import { found, invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { type ListSuppressionsQuery, suppressionOperations } from "./suppressionOperations.ts";
 import { suppressionJson } from "./suppressionResource.ts";
@@ -36,8 +36,7 @@ export function suppressionsController(options: ControllerOptions) {
     },
     getSuppression: async ({ params, request }) => {
       const { workspaceId } = principalOf(request);
-      const suppression = await readSuppression(deps, workspaceId, addressOf(params.address));
-      if (suppression === null) throw new Problem("NOT_FOUND");
+      const suppression = found(await readSuppression(deps, workspaceId, addressOf(params.address)));
       return suppressionJson(suppression);
     },
     removeSuppression: async ({ params, request, set }) => {

@@ -2,12 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { type CompiledVersion, compileVersion } from "../../commands/template/compiledTemplateCache.ts";
 import type { NewVersion } from "../../commands/template/manageTemplates.ts";
 import { VERSION_BYTES_MAX } from "../../domain/template/limits.ts";
-import {
-  typeFault,
-  VARIABLE_TYPES,
-  type VariableDefinition,
-  type VariableType,
-} from "../../domain/template/variables.ts";
+import { typeFault, VARIABLE_TYPES, type VariableDefinition } from "../../domain/template/variables.ts";
 import { isHeaderSafe } from "../../kernel/text/headerSafe.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
@@ -15,7 +10,8 @@ import type { TemplateEngine, UsedVariable } from "../../ports/templateEngine.ts
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
 import { fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberFaults.ts";
 import { withRules } from "../body/validation.ts";
-import { ERRORS_MAX, type ProblemDetail, refusedFor } from "../server/problem.ts";
+import { type ProblemDetail, refusedFor } from "../server/problem.ts";
+import { ERRORS_MAX } from "../server/problemResponse.ts";
 import { fallback, variableFields } from "./templateResource.ts";
 
 const SOURCE_CHARACTERS_MAX = 256 * 1_024;
@@ -124,15 +120,12 @@ function definitionFaults(variables: unknown): readonly ProblemDetail[] {
 
 function defaultFaults(pointer: string, { type, required, default: fallback }: UncheckedMembers) {
   if (fallback === undefined) return NO_FAULTS;
-  const faultOfType = isVariableType(type) ? typeFault(type, fallback) : null;
+  const known = VARIABLE_TYPES.find((one) => one === type);
+  const faultOfType = known === undefined ? null : typeFault(known, fallback);
   return [
     ...(required === true ? fault(pointer, "is never used, because the variable is required") : NO_FAULTS),
     ...(faultOfType === null ? NO_FAULTS : fault(pointer, faultOfType)),
   ];
-}
-
-function isVariableType(type: unknown): type is VariableType {
-  return VARIABLE_TYPES.some((known) => known === type);
 }
 
 type Sizes = readonly (readonly [part: string, bytes: number])[];

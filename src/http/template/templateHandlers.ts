@@ -2,7 +2,6 @@ import type { PageQuery } from "../../../projections/keysetPagination.ts";
 import { countTemplates } from "../../../projections/templates.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { CONTENT_QUOTA_USED_UP } from "../../commands/storage/contentQuota.ts";
-import { queueStreamWrite } from "../../commands/streamWriteQueue.ts";
 import {
   archiveExistingTemplate,
   draftTemplateVersion,
@@ -18,11 +17,10 @@ import {
 import { TEMPLATES_MAX } from "../../domain/template/limits.ts";
 import type { Template, TemplateVersion } from "../../domain/template/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
-import { isUuid } from "../../kernel/ids.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { caughtUpRowsIfInTime, type ReadModel } from "../lists/caughtUpReads.ts";
 import { notACursor, type Page, pageOf } from "../lists/cursorPaging.ts";
-import { Problem } from "../server/problem.ts";
+import { found, idOfPath, Problem } from "../server/problem.ts";
 import { type DraftVersionBody, draftRequest } from "./draftVersionRequest.ts";
 
 const REFUSALS = {
@@ -31,17 +29,9 @@ const REFUSALS = {
   limitReached: "TEMPLATE_LIMIT_REACHED",
 } as const;
 
-/** The id as streams know it; what is no uuid is nothing's id. */
-export function templateIdOf(text: string): string {
-  if (!isUuid(text)) throw new Problem("NOT_FOUND");
-  return text.toLowerCase();
-}
-
 /** Throws `NOT_FOUND` where there is none in the workspace. */
 export async function existingTemplate(deps: Dependencies, location: TemplateLocation): Promise<Template> {
-  const template = await readTemplate(deps, location);
-  if (template === null) throw new Problem("NOT_FOUND");
-  return template;
+  return found(await readTemplate(deps, location));
 }
 
 /** A version with its source. Throws `NOT_FOUND` where there is none. */
@@ -50,9 +40,7 @@ export async function existingVersion(
   location: TemplateLocation,
   versionId: string,
 ): Promise<VersionView> {
-  const view = await readTemplateVersion(deps, location, templateIdOf(versionId));
-  if (view === null) throw new Problem("NOT_FOUND");
-  return view;
+  return found(await readTemplateVersion(deps, location, idOfPath(versionId)));
 }
 
 /** As all lists are; what a clock that went back has mixed up is in the order of its times. */
@@ -71,21 +59,17 @@ export function pageOfVersions(template: Template, page: PageQuery): Page<Templa
 }
 
 /** Creates a template and answers its id. Throws `TEMPLATE_LIMIT_REACHED`. */
-export function createWithinLimit(
+export async function createOrRefuse(
   deps: Dependencies,
   templates: ReadModel,
   name: string,
   context: WorkspaceCommandContext,
 ): Promise<string> {
-  const { workspaceId } = context;
-  // One after the other, so that each is counted before the next one is made.
-  return queueStreamWrite(deps.store, `templates of ${workspaceId}`, async () => {
-    if (countTemplates(await caughtUpRowsIfInTime(templates), workspaceId) >= TEMPLATES_MAX) {
-      const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used`;
-      throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });
-    }
-    return newTemplate(deps, name, context);
-  });
+  const count = async () => countTemplates(await caughtUpRowsIfInTime(templates), context.workspaceId);
+  const id = await newTemplate(deps, name, count, context);
+  if (id !== null) return id;
+  const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used`;
+  throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });
 }
 
 /** Adds a version to a template and answers its id. Throws the problem that names all that is wrong with it. */

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { AnyName, Closed, ShownName } from "../body/commonSchemas.ts";
-import { memberRules, shownNameFaults } from "../body/memberFaults.ts";
+import { displayNameFaults, memberRules } from "../body/memberFaults.ts";
 import { withRules } from "../body/validation.ts";
 import { variablesFaults } from "../email/sendEmailFaults.ts";
 import { answersPage } from "../lists/listOperation.ts";
@@ -10,7 +10,7 @@ import { Template, TemplatePreview, TemplateVersion } from "./templateResource.t
 
 export const CreateTemplateBody = withRules(
   Closed({ name: ShownName() }, { examples: [{ name: "Order confirmation" }] }),
-  memberRules(({ name }) => shownNameFaults("/name", name)),
+  memberRules(({ name }) => displayNameFaults("/name", name)),
 );
 
 export const PreviewBody = withRules(

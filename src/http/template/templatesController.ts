@@ -8,17 +8,16 @@ import { checkRules } from "../body/validation.ts";
 import { caughtUpPage } from "../lists/caughtUpReads.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
-import { Problem, refusedFor } from "../server/problem.ts";
+import { found, idOfPath, Problem, refusedFor } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import {
   archiveOrRefuse,
-  createWithinLimit,
+  createOrRefuse,
   draftOrRefuse,
   existingTemplate,
   existingVersion,
   pageOfVersions,
   publishOrRefuse,
-  templateIdOf,
 } from "./templateHandlers.ts";
 import {
   CreateTemplateBody,
@@ -36,7 +35,7 @@ export function templatesController({ deps, basePath, readModel }: ControllerOpt
       checkRules(CreateTemplateBody, body);
       const { workspaceId } = principalOf(request);
       const context = commandContextOf(request, deps);
-      const id = await createWithinLimit(deps, templates, body.name, context);
+      const id = await createOrRefuse(deps, templates, body.name, context);
       set.status = 201;
       set.headers.location = `${basePath}/api/v1/templates/${id}`;
       return shownTemplate(deps, { workspaceId, templateId: id });
@@ -50,7 +49,7 @@ export function templatesController({ deps, basePath, readModel }: ControllerOpt
     },
     getTemplate: async ({ params, request }) => shownTemplate(deps, templateLocationOf(request, params.id)),
     deleteTemplate: async ({ params, request, set }) => {
-      const outcome = await deleteTemplate(deps, templateIdOf(params.id), commandContextOf(request, deps));
+      const outcome = await deleteTemplate(deps, idOfPath(params.id), commandContextOf(request, deps));
       if (outcome !== "deleted") throw new Problem("NOT_FOUND");
       set.status = 204;
     },
@@ -80,7 +79,7 @@ function versionsController(deps: Dependencies, basePath: string) {
     },
     publishTemplateVersion: async ({ params, request }) => {
       const location = templateLocationOf(request, params.id);
-      const versionId = templateIdOf(params.version_id);
+      const versionId = idOfPath(params.version_id);
       const context = commandContextOf(request, deps);
       await publishOrRefuse(deps, location, versionId, context);
       return versionJson(location, await existingVersion(deps, location, versionId));
@@ -89,8 +88,7 @@ function versionsController(deps: Dependencies, basePath: string) {
       checkRules(PreviewBody, body);
       const location = templateLocationOf(request, params.id);
       const { version } = await existingVersion(deps, location, params.version_id);
-      const compiled = await deps.compiled.get(location.templateId, version);
-      if (compiled === null) throw new Problem("NOT_FOUND");
+      const compiled = found(await deps.compiled.get(location.templateId, version));
       const output = renderVersion(compiled, body.variables ?? {});
       if (output.kind === "invalidData") throw refusedFor("INVALID_TEMPLATE_DATA", output.faults);
       const { subject, html = null, text = null } = output;
@@ -100,7 +98,7 @@ function versionsController(deps: Dependencies, basePath: string) {
 }
 
 function templateLocationOf(request: Request, id: string): TemplateLocation {
-  return { workspaceId: principalOf(request).workspaceId, templateId: templateIdOf(id) };
+  return { workspaceId: principalOf(request).workspaceId, templateId: idOfPath(id) };
 }
 
 async function shownTemplate(deps: Dependencies, location: TemplateLocation) {

@@ -7,7 +7,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { webhooksStream } from "../../domain/webhook/events.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { CAUGHT_UP_WAIT_MS_MAX, notUpToDate } from "../lists/caughtUpReads.ts";
-import { Problem } from "../server/problem.ts";
+import { found, Problem } from "../server/problem.ts";
 
 interface EndpointsReader {
   readonly deps: Dependencies;
@@ -42,9 +42,7 @@ export async function existingEndpoint(
   workspaceId: string,
   id: string,
 ): Promise<WebhookEndpointRow> {
-  const row = webhookEndpoint(await caughtUpEndpoints(workspaceId), workspaceId, id);
-  if (row === null) throw new Problem("WEBHOOK_NOT_FOUND");
-  return row;
+  return found(webhookEndpoint(await caughtUpEndpoints(workspaceId), workspaceId, id), "WEBHOOK_NOT_FOUND");
 }
 
 /** The same where it must take deliveries. Throws WEBHOOK_DISABLED. */

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { ENDPOINTS_MAX, OVERLAP_SECONDS_MAX } from "../../domain/webhook/decisions.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
 import { Closed, Nullable, SHOWN_NAME_RULE, Text, WholeNumberText } from "../body/commonSchemas.ts";
-import { memberRules, NO_FAULTS, shownNameFaults } from "../body/memberFaults.ts";
+import { displayNameFaults, memberRules, NO_FAULTS } from "../body/memberFaults.ts";
 import { withErrorText, withRules } from "../body/validation.ts";
 import { listQuery } from "../lists/listOperation.ts";
 import { answersAccepted, answersNoContent, answersOk, type Operations } from "../server/operation.ts";
@@ -24,7 +24,7 @@ function eventTypeFaults(types: unknown): readonly ProblemDetail[] {
 const endpointRules = memberRules(({ description, event_types: types }) => [
   ...(description === ""
     ? NO_FAULTS
-    : shownNameFaults("/description", description, DESCRIPTION_CHARACTERS_MAX)),
+    : displayNameFaults("/description", description, DESCRIPTION_CHARACTERS_MAX)),
   ...eventTypeFaults(types),
 ]);
 

@@ -16,7 +16,7 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import { checkRules } from "../body/validation.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
-import { invalid, Problem } from "../server/problem.ts";
+import { found, invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { type DestinationRules, destinationOf } from "./webhookDestination.ts";
 import { type EndpointRows, existingEndpoint } from "./webhookEndpointHandlers.ts";
@@ -93,8 +93,7 @@ function singleEndpoint(options: WebhooksOptions) {
       return shown(call);
     },
     deleteWebhook: async ({ set, ...call }) => {
-      const outcome = await deleteWebhookEndpoint(deps, idOf(call), context(call));
-      if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
+      found(await deleteWebhookEndpoint(deps, idOf(call), context(call)), "WEBHOOK_NOT_FOUND");
       set.status = 204;
     },
     disableWebhook: async (call) => {

@@ -1,7 +1,7 @@
 import { type TProperties, Type } from "@sinclair/typebox";
 import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from "../../domain/webhookEventTypes.ts";
 import { capitalized } from "../../kernel/text/capitalized.ts";
-import { AnyName, DateTime, Nullable, Uuid } from "../body/commonSchemas.ts";
+import { AnyName, Closed, DateTime, Nullable, Uuid } from "../body/commonSchemas.ts";
 import { EmailStatus } from "../email/emailResource.ts";
 import { BounceSource, FeedbackSource, FeedbackType } from "../email/emailTimeline.ts";
 import { SuppressionReason } from "../suppression/suppressionResource.ts";
@@ -148,14 +148,14 @@ function schemaName(type: WebhookEventType): string {
 
 function eventSchema(type: WebhookEventType) {
   const { data, summary: description } = FACTS[type];
-  return Type.Object(
+  return Closed(
     {
       type: Type.Literal(type),
       version: Type.Literal(PAYLOAD_VERSION),
       timestamp: Type.String({ format: "date-time", description: "When it happened, not when it is sent." }),
-      data: Type.Object(data, { additionalProperties: false }),
+      data: Closed(data),
     },
-    { $id: schemaName(type), additionalProperties: false, description },
+    { $id: schemaName(type), description },
   );
 }
 

@@ -7,8 +7,10 @@ import {
 } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readWebhookHistory } from "../../commands/webhookDelivery/readWebhookDelivery.ts";
-import { recoverFailedDeliveries } from "../../commands/webhookDelivery/recoverFailedDeliveries.ts";
-import { redeliverWebhook } from "../../commands/webhookDelivery/redeliverWebhook.ts";
+import {
+  recoverFailedDeliveries,
+  redeliverWebhook,
+} from "../../commands/webhookDelivery/redeliverWebhook.ts";
 import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import {
@@ -18,7 +20,7 @@ import {
   scheduledRead,
   whenCaughtUp,
 } from "../lists/caughtUpReads.ts";
-import { Problem } from "../server/problem.ts";
+import { found } from "../server/problem.ts";
 import { answerOpener, deliveryJson, RECOVERED_MAX, webhookHistoryJson } from "./webhookDeliveryResource.ts";
 
 const RECOVERED_PER_QUERY = 500;
@@ -82,7 +84,5 @@ export async function existingDelivery(
   endpointId: string,
   id: string,
 ): Promise<WebhookDeliveryRow> {
-  const row = webhookDelivery(await caughtUpRows(deliveries), endpointId, id);
-  if (row === null) throw new Problem("NOT_FOUND");
-  return row;
+  return found(webhookDelivery(await caughtUpRows(deliveries), endpointId, id));
 }

@@ -23,3 +23,15 @@ export function webhookSignature(secrets: readonly Uint8Array[], content: Signed
     })
     .join(" ");
 }
+
+/** The headers of a signed call (Standard Webhooks). */
+export function webhookHeaders(
+  secrets: readonly Uint8Array[],
+  content: SignedContent,
+): Record<string, string> {
+  return {
+    "webhook-id": content.id,
+    "webhook-timestamp": String(content.timestampSeconds),
+    "webhook-signature": webhookSignature(secrets, content),
+  };
+}

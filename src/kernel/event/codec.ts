@@ -68,6 +68,16 @@ export interface Codec<Event> {
   };
 }
 
+/** The event as its codec knows it; null where it cannot be read. */
+export function readableEvent<Event>(codec: Codec<Event>, stored: StoredEvent): Event | null {
+  try {
+    return codec.decode(stored);
+  } catch (error) {
+    if (!(error instanceof UnreadableEventError)) throw error;
+    return null;
+  }
+}
+
 /** JSON longer than this is compressed when it is stored: below it the saving does not pay for the work. */
 export const COMPRESS_ABOVE_BYTES = 4_096;
 

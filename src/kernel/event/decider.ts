@@ -18,3 +18,11 @@ export interface Decider<State, Event extends DomainEvent> {
   readonly initialState: State;
   readonly evolve: (state: State, event: Event) => State;
 }
+
+/** A decision: without events nothing is written. */
+export function decided<const Outcome, Event extends DomainEvent>(
+  outcome: Outcome,
+  ...events: readonly Event[]
+): Decision<Outcome, Event> {
+  return { outcome, events };
+}

@@ -1,6 +1,7 @@
 /**
- * Stands where an event was that is erased or cut off: an import writes it so that revisions agree with those of the
- * log that it came from, and cuts it off again at once. Some stores show it in the whole log until they are scavenged.
+ * Stands in the place of an event that was erased or cut off: an import writes it so that revisions agree with those of
+ * the log that it came from, and cuts it off again at once. Some stores show it in the whole log until they are
+ * scavenged.
  */
 export const EVENT_ERASED = "EventErased";
 
@@ -11,8 +12,8 @@ export const IMPORT_STREAM = "import";
 export const SERVICES_STREAM = "services";
 
 /**
- * Whether an event is one of the log's own. What an import leaves in a store, and who works there, is about that store:
- * it is in no export, and no seal is about it.
+ * Whether an event is one of the log's own. What an import leaves in a store, and which services work there, is about
+ * that store: exports and seals leave it out.
  */
 export function isLogEvent({ stream, type }: { readonly stream: string; readonly type: string }): boolean {
   return stream !== IMPORT_STREAM && stream !== SERVICES_STREAM && type !== EVENT_ERASED;

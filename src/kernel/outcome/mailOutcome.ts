@@ -1,6 +1,11 @@
 /** How far a delivery came before it ended: the SMTP command that was answered, or that got no answer. */
 export type MailStage = "connect" | "mail" | "rcpt" | "data" | "final";
 
+/** Reply codes of a relay that takes no mail now, whatever the message (RFC 5321 §4.2.2, RFC 4954 §6). */
+export const RELAY_TROUBLE_CODES: readonly number[] = [421, 454];
+/** Reply codes that ask for a log-in, or refuse it, whatever the command (RFC 4954 §6). */
+export const LOG_IN_CODES: readonly number[] = [530, 535, 538];
+
 /** What the relay did with a message: facts only. What they mean is decided in `domain/email`. */
 export type MailOutcome =
   /** The final dot was answered with 2xx. */

@@ -5,7 +5,7 @@ import { codePoints } from "./textLength.ts";
 export const SHOWN_NAME_CHARACTERS_MAX = 200;
 
 /** What is wrong with a name that people are shown: of a key, a template, a sender. Null: nothing. */
-export function shownNameFault(
+export function displayNameFault(
   name: string,
   charactersMax: number = SHOWN_NAME_CHARACTERS_MAX,
 ): string | null {

@@ -96,7 +96,7 @@ export function erasedContentCleanup(options: ErasedContentCleanupOptions): Peri
       if (failed.length >= FAILED_MAX || !(await clearAll(on, batch.events, position))) return;
       position = batch.position;
       save(batch.events.length > 0);
-      // A log that is read from memory would let nobody else have a turn.
+      // A log in memory is read without waiting, so that nobody else would have a turn.
       await on.sleep(0);
       if (on.stopping.aborted) return;
     }

@@ -86,12 +86,10 @@ export function emailDelivery(context: DeliveryContext) {
     if (isAsKnown && history.state && !isDue(history.state, context.policy, input.now))
       return { kind: "notYet" };
     if (!(await context.sendGate.ask()) || context.stopping.aborted) return { kind: "notYet" };
-    if (
-      mayNotLeave(session, history.state) ||
-      nextAction(history.state, input, context.policy).kind !== "deliver"
-    ) {
+    // Without a session nothing can leave, and what the log knows of the message decides whether it is to.
+    const mayLeave = session !== null || history.state?.isSimulated === true;
+    if (!mayLeave || nextAction(history.state, input, context.policy).kind !== "deliver")
       return { kind: "notAttempted", claimRevision: null };
-    }
     const claimingSince = context.clock.monotonicMs();
     const { worker, policy } = context;
     const transport = transportOf(context, history.state);
@@ -106,11 +104,6 @@ export function emailDelivery(context: DeliveryContext) {
     const deadline = relayDeadline(context.clock, policy.leaseMs, claimingSince);
     return attempt(context, reads, { due, history, claimed, session, deadline, workspace });
   };
-}
-
-/** Without a session nothing can leave, and what the log knows of the message decides whether it is to. */
-function mayNotLeave(session: MailSession | null, email: EmailState): boolean {
-  return session === null && email?.isSimulated !== true;
 }
 
 function transportOf({ transport }: DeliveryContext, email: EmailState): string {

@@ -44,8 +44,8 @@ async function readContent(
 }
 
 /**
- * A list that holds the log up to the claim knows what the log knew then; for all else the log is read. Test mail goes by
- * none.
+ * The recipient's suppression. Nobody who is missing from the read model is suppressed, if that holds the log up to the
+ * claim; else the log is read. Test mail looks at neither.
  */
 async function readSuppression(
   context: DeliveryContext,

@@ -8,7 +8,7 @@ import { type Waiting, type WaitingFacts, waitingOf } from "../../domain/email/w
 import { authorityOf } from "../../domain/sender/state.ts";
 import { pausedMs } from "../../domain/workspace/state.ts";
 import { epochMs } from "../../kernel/time.ts";
-import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
+import { type ReadDatabase, unlessUnavailable } from "../../ports/readDatabase.ts";
 
 interface WaitingReasonOptions {
   readonly deps: Dependencies;
@@ -39,7 +39,8 @@ export function readWaitingReason(
     const paused = pausedMs(workspace, deliverFrom(email), now, instance?.downtimes ?? []);
     return waitingOf(email, {
       now,
-      isHeld: instance?.isHeld === true && isKnownAsHeld(options.emails, id),
+      // Not while the read model cannot be asked: it is the only one to know.
+      isHeld: instance?.isHeld === true && unlessUnavailable(() => isHeld(options.emails, id)) === true,
       isPaused: workspace?.paused === true,
       mayLeave: authorityOf(sender, domain) !== null,
       delivers: options.delivers,
@@ -51,16 +52,6 @@ export function readWaitingReason(
       relay: email.isSimulated ? null : options.relay(),
     });
   };
-}
-
-/** False while the read model cannot be asked: it is the only one to know. */
-function isKnownAsHeld(emails: ReadDatabase, id: string): boolean {
-  try {
-    return isHeld(emails, id);
-  } catch (error) {
-    if (error instanceof ReadDatabaseError) return false;
-    throw error;
-  }
 }
 
 function leaseUntil(events: EmailView["events"], claim: EmailView["email"]["claim"]): number | null {

@@ -18,7 +18,7 @@ import type { Email } from "../../domain/email/state.ts";
 import type { ErasureCounts } from "../../domain/erasure/events.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { nextTurn } from "../../kernel/sleep.ts";
-import { type EpochMs, epochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
+import { epochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";
 
@@ -73,8 +73,7 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
 
   /** One purge serves all requests that were applied before it began. */
   const purge = async ({ id, appliedAt, requestedAt }: ErasureView): Promise<readonly string[]> => {
-    const since = appliedSince.get(id) ?? clock.monotonicMs();
-    appliedSince.set(id, since);
+    const since = appliedSince.getOrInsertComputed(id, () => clock.monotonicMs());
     if (since < cleanSince) return [];
     const startedAt = clock.monotonicMs();
     const { remains } = await store.purge();
@@ -108,15 +107,13 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
       }
       if (request?.erasure.status !== "applied") return;
       // A purge is dear: it comes when all that wait can share it.
-      if (isEarlyToPurge(request, clock.now()) && areOthersWaiting(erasures, id)) return;
+      const { appliedAt } = request;
+      const isEarly = appliedAt !== null && clock.now() - epochMs(appliedAt) < PURGE_SHARED_MS;
+      if (isEarly && areOthersWaiting(erasures, id)) return;
       await completePersonErasure(store, id, await purge(request), on);
       appliedSince.delete(id);
     },
   });
-}
-
-function isEarlyToPurge({ appliedAt }: ErasureView, now: EpochMs): boolean {
-  return appliedAt !== null && now - epochMs(appliedAt) < PURGE_SHARED_MS;
 }
 
 /** Erases all there is of the person. Throws {@link NotYetError} while something is in a worker's hands. */

@@ -1,6 +1,6 @@
 import { originOf, type WebhookDeliveryRow } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { disableFailedEndpoint, type FailureReason } from "../../commands/webhook/disableFailedEndpoint.ts";
+import { disableFailedEndpoint, type FailureReason } from "../../commands/webhook/changeWebhookEndpoint.ts";
 import {
   readWebhookDelivery,
   type WebhookDeliveryAtRevision,
@@ -23,7 +23,7 @@ import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 import { redactResponse } from "../../domain/webhookDelivery/redactResponse.ts";
 import type { WebhookPolicy } from "../../domain/webhookDelivery/retrySchedule.ts";
 import { invariant } from "../../kernel/assert.ts";
-import { webhookSignature } from "../../kernel/crypto/webhookSignature.ts";
+import { webhookHeaders } from "../../kernel/crypto/webhookSignature.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
@@ -126,7 +126,6 @@ function signedCall(
 ): WebhookCall {
   const body = JSON.stringify(payload);
   const now = deps.clock.now();
-  const timestampSeconds = Math.floor(now / SECOND_MS);
   const secrets = signingSecrets(endpoint, now).map((encrypted) => {
     const secret = deps.keys.decryptSecret(encrypted, { workspaceId, endpointId: endpoint.id });
     invariant(secret, "the data key decrypts the secret that it encrypted for this endpoint");
@@ -139,9 +138,7 @@ function signedCall(
       "content-type": "application/json",
       "accept-encoding": "identity",
       "user-agent": userAgent,
-      "webhook-id": id,
-      "webhook-timestamp": String(timestampSeconds),
-      "webhook-signature": webhookSignature(secrets, { id, timestampSeconds, body }),
+      ...webhookHeaders(secrets, { id, timestampSeconds: Math.floor(now / SECOND_MS), body }),
     },
   };
 }

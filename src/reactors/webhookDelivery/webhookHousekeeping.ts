@@ -4,7 +4,7 @@ import {
   misdatedWebhooks,
   type WebhookDeliveryRow,
 } from "../../../projections/webhookDeliveries/queries.ts";
-import { disableFailedEndpoint } from "../../commands/webhook/disableFailedEndpoint.ts";
+import { disableFailedEndpoint } from "../../commands/webhook/changeWebhookEndpoint.ts";
 import { readWebhookDelivery } from "../../commands/webhookDelivery/readWebhookDelivery.ts";
 import { expireWebhookLease } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import { FAILING_RULE } from "../../domain/webhook/failingRule.ts";

@@ -259,9 +259,7 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
       this.coolDown(owner, decision.forMs);
       this.blocked.delete(owner);
     } else if (decision.kind === "full") {
-      const items = this.blocked.get(owner);
-      if (items) items.push(item);
-      else this.blocked.set(owner, [item]);
+      this.blocked.getOrInsertComputed(owner, () => []).push(item);
     }
     return decision.kind === "admitted";
   }

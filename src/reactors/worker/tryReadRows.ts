@@ -1,6 +1,6 @@
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 
-/** What a query of a read model finds; null while it cannot be read or is damaged: its follower sees to that. */
+/** What a query of a read model finds; null while that cannot be read, or is damaged: its follower mends it. */
 export function tryReadRows<Result>(
   query: () => Result,
   onTrouble: (error: unknown, stream: string) => void,

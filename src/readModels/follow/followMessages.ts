@@ -7,6 +7,8 @@ import type { Position } from "../../ports/eventStore.ts";
 export type FollowEvent =
   /** The catalog was damaged and is begun anew: every read model is built again from the log. */
   | { readonly type: "renewed"; readonly reason: string }
+  /** Nothing follows the log for now, and rows stay as they are. Each read model is opened again when something does. */
+  | { readonly type: "interrupted"; readonly reason: string }
   /** The log ends before what read models hold of it: its newest events are gone. They are built again from the rest. */
   | { readonly type: "logCutShort" }
   /** `file` is the current generation of `name` and can be opened; its rows hold the log up to `position`. */

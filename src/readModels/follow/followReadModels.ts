@@ -13,6 +13,7 @@ import {
   type ReadModelStorage,
   retireOutdated,
 } from "../generations/generationFiles.ts";
+import { giveUpGenerations, isLogCutShort } from "../generations/logCutShort.ts";
 import { CatchUp } from "./catchUp.ts";
 import { type FollowedGeneration, fileAt, followedGeneration } from "./followedGeneration.ts";
 import type { OnFollowEvent } from "./followMessages.ts";
@@ -56,11 +57,19 @@ export async function followReadModels(options: FollowOptions): Promise<void> {
   const { catalog, renewed } = openOwnedCatalog(options.databases, options.directory);
   const follower = new Follower(options, catalog);
   try {
-    follower.open(head, renewed);
+    const isCutShort = await isLogCutShort(options.store, options, catalog, head);
+    follower.open(head, { renewed, isCutShort });
     await follower.run();
   } finally {
     follower.close();
   }
+}
+
+/** What was found out before anything is opened. */
+interface FoundAtStart {
+  /** Why the catalog was made anew; null when it was not. */
+  readonly renewed: string | null;
+  readonly isCutShort: boolean;
 }
 
 class Follower {
@@ -96,18 +105,17 @@ class Follower {
   }
 
   /** Opens or makes the current generations and clears away what earlier runs left. */
-  open(head: Position, renewed: string | null): void {
+  open(head: Position, { renewed, isCutShort }: FoundAtStart): void {
     if (renewed !== null) this.#notifier.tell({ type: "renewed", reason: renewed });
+    if (isCutShort) {
+      giveUpGenerations(this.#catalog, this.#options.projections);
+      this.#notifier.tell({ type: "logCutShort" });
+    }
     const opened: FollowedGeneration[] = [];
-    let isCutShort = false;
-    const onAheadOfLog = () => {
-      isCutShort = true;
-    };
     for (const projection of this.#options.projections) {
-      const generation = this.#tryOpenCurrent(projection, head, { ...this.#options, onAheadOfLog });
+      const generation = this.#tryOpenCurrent(projection, head);
       if (generation) opened.push(generation);
     }
-    if (isCutShort) this.#notifier.tell({ type: "logCutShort" });
     retireOutdated(this.#catalog, this.#options.projections);
     clearAway(this.#options, this.#catalog);
     const positions = opened.map(({ applier }) => applier.position).sort();
@@ -213,14 +221,10 @@ class Follower {
     if (this.#behind.generations.length > 0) await this.#catchUp();
   }
 
-  #tryOpenCurrent(
-    projection: Projection,
-    head: Position,
-    storage: ReadModelStorage = this.#options,
-  ): FollowedGeneration | undefined {
+  #tryOpenCurrent(projection: Projection, head: Position): FollowedGeneration | undefined {
     this.#retryAt.delete(projection.name);
     try {
-      const { generation, replaced } = openCurrent(storage, this.#catalog, projection, head);
+      const { generation, replaced } = openCurrent(this.#options, this.#catalog, projection, head);
       if (generation.entry.failure) this.#catalog.setFailure(generation.entry, null);
       const followed = followedGeneration(projection, generation, true);
       this.#tellOpened(followed, replaced);

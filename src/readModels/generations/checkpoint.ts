@@ -1,6 +1,14 @@
 import type { Projection } from "../../../projections/projection.ts";
-import { LOG_START, type Position } from "../../ports/eventStore.ts";
+import { parseJson } from "../../kernel/text/json.ts";
+import { type EventId, LOG_START, type Position } from "../../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
+
+/** An event of the log, by where it is in its stream: positions are given anew where a log was cut short. */
+export interface EventReference {
+  readonly stream: string;
+  readonly revision: number;
+  readonly id: EventId;
+}
 
 /** What a database file says about itself: what its rows are made of, and up to where. */
 export interface GenerationMeta {
@@ -8,6 +16,8 @@ export interface GenerationMeta {
   readonly projection: string;
   readonly version: number;
   readonly checkpoint: Position;
+  /** The last event that was handed over before the checkpoint; null when none was yet. */
+  readonly lastEvent: EventReference | null;
 }
 
 const META_TABLE = `CREATE TABLE meta (
@@ -15,28 +25,51 @@ const META_TABLE = `CREATE TABLE meta (
   log_id TEXT NOT NULL,
   projection TEXT NOT NULL,
   version INTEGER NOT NULL,
-  checkpoint TEXT NOT NULL
+  checkpoint TEXT NOT NULL,
+  last_event TEXT
 )`;
 
 /** Makes what a new file says about itself: nothing of the log is in it yet. */
 export function createMeta(db: ReadDatabase, { name, version }: Projection, logId: string): void {
   db.run(META_TABLE);
-  db.run("INSERT INTO meta VALUES (1, ?, ?, ?, ?)", logId, name, version, LOG_START);
+  db.run("INSERT INTO meta VALUES (1, ?, ?, ?, ?, NULL)", logId, name, version, LOG_START);
+}
+
+/** Gives a file of an earlier release what it lacks. */
+export function updateMeta(db: ReadDatabase): void {
+  if (db.get("SELECT 1 FROM pragma_table_info('meta') WHERE name = 'last_event'")) return;
+  db.run("ALTER TABLE meta ADD COLUMN last_event TEXT");
 }
 
 /** Reads what the file says about itself. */
 export function readMeta(db: ReadDatabase): GenerationMeta {
-  const row = db.get("SELECT log_id, projection, version, checkpoint FROM meta");
+  const row = db.get("SELECT * FROM meta");
   if (!row) throw new ReadDatabaseError("damaged", "the file has no checkpoint");
   return {
     logId: String(row.log_id),
     projection: String(row.projection),
     version: Number(row.version),
     checkpoint: String(row.checkpoint) as Position,
+    lastEvent: typeof row.last_event === "string" ? eventReference(row.last_event) : null,
   };
 }
 
-/** Moves the checkpoint; part of the transaction that holds the rows. */
-export function writeCheckpoint(db: ReadDatabase, position: Position): void {
-  db.run("UPDATE meta SET checkpoint = ?", position);
+function eventReference(text: string): EventReference {
+  const { stream, revision, id } = (parseJson(text) ?? {}) as Record<string, unknown>;
+  if (typeof stream === "string" && typeof revision === "number" && typeof id === "string")
+    return { stream, revision, id };
+  throw new ReadDatabaseError("damaged", "the file does not say what its last event is");
+}
+
+/**
+ * Moves the checkpoint; part of the transaction that holds the rows. `lastEvent`: of those that were handed over since
+ * the checkpoint before; null when there was none.
+ */
+export function writeCheckpoint(
+  db: ReadDatabase,
+  position: Position,
+  lastEvent: EventReference | null,
+): void {
+  const text = lastEvent && JSON.stringify(lastEvent);
+  db.run("UPDATE meta SET checkpoint = ?, last_event = coalesce(?, last_event)", position, text);
 }

@@ -45,7 +45,7 @@ export interface Verification {
 }
 
 /** Which generations there are, shared by all processes of a data directory. */
-export interface Catalog {
+export interface Catalog extends Disposable {
   /** All generations, the newest first. */
   generations(): readonly GenerationEntry[];
   current(name: string): GenerationEntry | undefined;
@@ -260,6 +260,7 @@ function catalogOf(db: ReadDatabaseFile, databases: ReadDatabases, directory: st
       return changed;
     },
     close: () => db.close(),
+    [Symbol.dispose]: () => db.close(),
   };
 }
 

@@ -4,7 +4,7 @@ import type { Projection } from "../../../projections/projection.ts";
 import { DAY_MS } from "../../kernel/time.ts";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabaseFile, type ReadDatabases } from "../../ports/readDatabase.ts";
-import { type GenerationMeta, readMeta } from "./checkpoint.ts";
+import { type GenerationMeta, readMeta, updateMeta } from "./checkpoint.ts";
 import { createTables } from "./createTables.ts";
 import { type Catalog, databaseFileOf, type GenerationEntry } from "./generationCatalog.ts";
 import { updateIndexes } from "./updateIndexes.ts";
@@ -15,8 +15,6 @@ export interface ReadModelStorage {
   /** `<DATA_DIR>/projections`. */
   readonly directory: string;
   readonly logId: string;
-  /** Called for each generation that holds more of this log than there is of it. */
-  readonly onAheadOfLog?: () => void;
 }
 
 /** A generation that can go on from its checkpoint. */
@@ -48,7 +46,7 @@ export function openGeneration(
 
 /** The generation, with its indexes, if it can be continued. Else its file is closed, also when this throws. */
 function usableGeneration(
-  { logId, onAheadOfLog }: ReadModelStorage,
+  { logId }: ReadModelStorage,
   { entry, db }: Pick<OpenGeneration, "entry" | "db">,
   projection: Projection,
   head: Position,
@@ -57,11 +55,8 @@ function usableGeneration(
   try {
     generation = unlessUnusable(() => {
       const meta = readMeta(db);
-      if (!isOfLog(meta, projection, logId)) return undefined;
-      if (meta.checkpoint > head) {
-        onAheadOfLog?.();
-        return undefined;
-      }
+      if (!isOfLog(meta, projection, logId) || meta.checkpoint > head) return undefined;
+      updateMeta(db);
       updateIndexes(db, projection);
       return { entry, db, checkpoint: meta.checkpoint };
     });

@@ -7,16 +7,23 @@ import {
   type RelayChange,
   relayFailover,
 } from "../../adapters/nodemailer/relayFailover.ts";
-import { relayName, smtpRelaysFromUrls } from "../../adapters/nodemailer/smtpOptions.ts";
+import { relayName, type SmtpRelay } from "../../adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "../../adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../adapters/system/systemClock.ts";
+import { never } from "../../kernel/assert.ts";
 import type { MailTransport } from "../../ports/mail/mailTransport.ts";
 import type { OutboxErasure } from "../../ports/mail/outboxErasure.ts";
 import type { Config } from "../config/config.ts";
+import type { MailRoute } from "../config/relayConfig.ts";
 
 /** Whether mail goes to files and not to a relay. */
-export function isOutbox({ smtpUrl }: Pick<Config, "smtpUrl">): boolean {
-  return smtpUrl.startsWith("outbox:");
+export function isOutbox({ mailRoute }: Pick<Config, "mailRoute">): boolean {
+  return mailRoute.kind === "outbox";
+}
+
+/** The relays that mail goes to; none where it goes to files. */
+export function relaysOf({ mailRoute }: Pick<Config, "mailRoute">): readonly SmtpRelay[] {
+  return mailRoute.kind === "smtp" ? mailRoute.relays : [];
 }
 
 /**
@@ -27,13 +34,24 @@ export function openMailTransport(
   config: Config,
   onChange: (change: RelayChange) => void = () => {},
 ): MailTransport {
-  if (isOutbox(config)) {
-    return createEmlFileTransport(
-      { directory: mailDestination(config), sessionsMax: config.smtpConnectionsMax },
-      systemClock,
-    );
+  const { mailRoute, smtpConnectionsMax: sessionsMax } = config;
+  switch (mailRoute.kind) {
+    case "outbox":
+      return createEmlFileTransport(
+        { directory: outboxDirectory(config, mailRoute), sessionsMax },
+        systemClock,
+      );
+    case "smtp":
+      return relayTransport(openRelays(config), onChange);
+    default:
+      return never(mailRoute);
   }
-  const relays = openRelays(config);
+}
+
+function relayTransport(
+  relays: readonly FailoverRelay[],
+  onChange: (change: RelayChange) => void,
+): MailTransport {
   const [only, ...others] = relays;
   return only !== undefined && others.length === 0
     ? only.transport
@@ -48,7 +66,7 @@ export function openRelays(config: Config): readonly FailoverRelay[] {
     messagesPerSecondMax: config.smtpMessagesPerSecondMax,
     signer: config.dkimKeys.length === 0 ? null : dkimSigner(config.dkimKeys),
   };
-  return smtpRelaysFromUrls(config.smtpUrl).map((relay) => ({
+  return relaysOf(config).map((relay) => ({
     name: relayName(relay),
     order: relay.order ?? 1,
     weight: relay.weight ?? 1,
@@ -56,14 +74,27 @@ export function openRelays(config: Config): readonly FailoverRelay[] {
   }));
 }
 
+type Outbox = Extract<MailRoute, { kind: "outbox" }>;
+
+function outboxDirectory({ dataDir }: Pick<Config, "dataDir">, { directory }: Outbox): string {
+  return directory ?? join(dataDir, "outbox");
+}
+
 /** Where mail goes, for people: host and port of each relay, or the directory of the outbox. */
-export function mailDestination({ smtpUrl, dataDir }: Pick<Config, "smtpUrl" | "dataDir">): string {
-  if (isOutbox({ smtpUrl })) return smtpUrl.slice("outbox:".length) || join(dataDir, "outbox");
-  return smtpRelaysFromUrls(smtpUrl).map(relayName).join(", ");
+export function mailDestination(config: Pick<Config, "mailRoute" | "dataDir">): string {
+  const { mailRoute } = config;
+  switch (mailRoute.kind) {
+    case "outbox":
+      return outboxDirectory(config, mailRoute);
+    case "smtp":
+      return mailRoute.relays.map(relayName).join(", ");
+    default:
+      return never(mailRoute);
+  }
 }
 
 /** The mail that outbox transports of this instance have written, also those of settings before. */
-export function openOutboxErasure({ dataDir, smtpUrl }: Config): OutboxErasure {
-  const named = isOutbox({ smtpUrl }) ? smtpUrl.slice("outbox:".length) : "";
-  return outboxErasure([join(dataDir, "outbox"), ...(named === "" ? [] : [named])]);
+export function openOutboxErasure({ dataDir, mailRoute }: Config): OutboxErasure {
+  const named = mailRoute.kind === "outbox" ? mailRoute.directory : null;
+  return outboxErasure([join(dataDir, "outbox"), ...(named === null ? [] : [named])]);
 }

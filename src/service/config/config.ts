@@ -1,21 +1,21 @@
-import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
-import { type MetricsConfig, readMetricsConfig } from "../metrics/metricsConfig.ts";
+import { LIMIT_RANGES, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
+import { parseSigningKey } from "../../kernel/crypto/auditSigningKey.ts";
+import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
 import { ConfigError } from "./configError.ts";
 import { type ContentStoreConfig, readContentStoreConfig } from "./contentStoreConfig.ts";
 import { type DkimConfig, readDkimConfig } from "./dkimConfig.ts";
 import { type Environment, EnvironmentReader } from "./environmentReader.ts";
 import { type InboundConfig, readInboundConfig } from "./inboundConfig.ts";
-import { type IntegrityConfig, readIntegrityConfig } from "./integrityConfig.ts";
-import { type LoggingConfig, readLoggingConfig } from "./loggingConfig.ts";
 import { isLoopbackUrl } from "./loopback.ts";
 import { type MasterKeyConfig, readMasterKeyConfig } from "./masterKeyConfig.ts";
+import { type MetricsConfig, readMetricsConfig } from "./metricsConfig.ts";
 import { type RelayConfig, readRelayConfig } from "./relayConfig.ts";
 import { readSenderConfig, type SenderConfig } from "./senderConfig.ts";
 import { readServerConfig, type ServerConfig } from "./serverConfig.ts";
 import { readStoreConfig, type StoreConfig } from "./storeConfig.ts";
 import { readSubmissionConfig, type SubmissionConfig } from "./submissionConfig.ts";
 import { readWebhookConfig, type WebhookConfig } from "./webhookConfig.ts";
-import { readWorkspaceLimitsDefault } from "./workspaceLimitsConfig.ts";
 
 /** Everything that can be set, checked. Times in ms, sizes in bytes. */
 export interface Config
@@ -83,4 +83,63 @@ function contradictions(
     found.push("WEBHOOK_ALLOW_PRIVATE_HOSTS is for development: BASE_URL must be loopback with it");
   }
   return found;
+}
+
+const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+
+/** What the service writes about itself, and how. */
+type LoggingConfig = Readonly<ReturnType<typeof readLoggingConfig>>;
+
+function readLoggingConfig(reader: EnvironmentReader) {
+  return {
+    logLevel: reader.choice("LOG_LEVEL", "info", LOG_LEVELS),
+    /** `auto`: for people on a terminal, JSON elsewhere. */
+    logFormat: reader.choice("LOG_FORMAT", "auto", ["auto", "pretty", "json"]),
+    logRequests: reader.choice("LOG_REQUESTS", "failed", ["failed", "all"]),
+  };
+}
+
+/** What a workspace may use unless it was set for itself, retention included. */
+function readWorkspaceLimitsDefault(reader: EnvironmentReader): WorkspaceLimits {
+  const limit = (variable: string, name: keyof typeof LIMIT_RANGES, fallback: number) =>
+    reader.integer(variable, fallback, LIMIT_RANGES[name]);
+  return {
+    messagesPerDay: limit("LIMIT_MESSAGES_PER_DAY", "messagesPerDay", 1_000_000),
+    storageBytes: limit("LIMIT_STORAGE_BYTES", "storageBytes", 1_000_000_000),
+    contentBytes: limit("LIMIT_CONTENT_BYTES", "contentBytes", 50_000_000_000),
+    keyRequestsPerSecond: limit("LIMIT_KEY_REQUESTS_PER_SECOND", "keyRequestsPerSecond", 2_000),
+    workspaceRequestsPerSecond: limit(
+      "LIMIT_WORKSPACE_REQUESTS_PER_SECOND",
+      "workspaceRequestsPerSecond",
+      4_000,
+    ),
+    attachmentRetentionHours: limit("ATTACHMENT_RETENTION_HOURS", "attachmentRetentionHours", 24),
+    contentRetentionDays: limit("CONTENT_RETENTION_DAYS", "contentRetentionDays", 30),
+    archiveAttachments: false,
+  };
+}
+
+/** How log and read models are guarded against change: audit seals, and comparisons of the two. */
+type IntegrityConfig = Readonly<ReturnType<typeof readIntegrityConfig>>;
+
+function readIntegrityConfig(reader: EnvironmentReader) {
+  return {
+    /** How long after one comparison of the read models with the log the next one begins; 0: never. */
+    verifyIntervalMs:
+      HOUR_MS * reader.integer("PROJECTION_VERIFY_INTERVAL_HOURS", 0, { min: 0, max: 365 * 24 }),
+    /** An event is sealed so long after it was written, at the latest; 0: nothing is sealed by itself. */
+    auditSealIntervalMs: reader.integer("AUDIT_SEAL_INTERVAL_MS", 10 * MINUTE_MS, { min: 0, max: DAY_MS }),
+    /** The Ed25519 private key that signs seals, as PEM; null: they are not signed. */
+    auditSigningKey: auditSigningKey(reader),
+  };
+}
+
+function auditSigningKey(reader: EnvironmentReader): string | null {
+  const pem = reader.secret("AUDIT_SIGNING_KEY");
+  if (pem !== null && parseSigningKey(pem) === null) {
+    reader.errors.push(
+      `${reader.sourceOf("AUDIT_SIGNING_KEY")} must be an Ed25519 private key in PEM: see ${POSTLEDGER} audit keygen`,
+    );
+  }
+  return pem;
 }

@@ -23,7 +23,7 @@ export function readContentStoreConfig(reader: EnvironmentReader, dataDir: strin
       max: DAY_MS,
     }),
     /** Where clamd listens, `tcp://host:port` or `unix:/path`; null: files are not looked at for malware. */
-    clamavUrl: clamavUrl(reader),
+    clamavUrl: reader.parsed("CLAMAV_URL", clamavUrl, "tcp://host:port or unix:/path, where clamd listens"),
   };
 }
 
@@ -48,7 +48,7 @@ function s3Settings(reader: EnvironmentReader, contentUrl: string): S3Location |
   if (endpoint.pathname !== "/" || endpoint.search !== "" || endpoint.username !== "") {
     reader.errors.push("S3_ENDPOINT must be a scheme, a host and a port alone");
   }
-  // Bun's client would add one to our own credentials, and it would run out while we run.
+  // Bun's client would send the token with our own credentials, and it would expire while we run.
   for (const name of ["AWS_SESSION_TOKEN", "S3_SESSION_TOKEN"]) {
     if (reader.text(name, "") !== "") reader.errors.push(`${name} must not be set with an s3:// CONTENT_URL`);
   }
@@ -68,11 +68,7 @@ function requiredSecret(reader: EnvironmentReader, name: string): string {
   return value ?? "";
 }
 
-function clamavUrl(reader: EnvironmentReader): string | null {
-  const url = reader.text("CLAMAV_URL", "");
-  if (url === "") return null;
+function clamavUrl(url: string): string | null {
   const isTcp = /^tcp:\/\/[^/@]+:\d+$/.test(url) && URL.canParse(url);
-  if (!isTcp && !/^unix:\/./.test(url))
-    reader.errors.push("CLAMAV_URL must be tcp://host:port or unix:/path, where clamd listens");
-  return url;
+  return isTcp || /^unix:\/./.test(url) ? url : null;
 }

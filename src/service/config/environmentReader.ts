@@ -34,6 +34,14 @@ export class EnvironmentReader {
     return value === undefined || value === "" ? fallback : value;
   }
 
+  /** What `parse` makes of the setting; null where it is not set, or is not as it must be. */
+  parsed<Value>(name: string, parse: (text: string) => Value | null, must: string): Value | null {
+    const text = this.text(name, "");
+    const value = text === "" ? null : parse(text);
+    if (text !== "" && value === null) this.errors.push(`${name} must be ${must}`);
+    return value;
+  }
+
   integer(name: string, fallback: number, range: { readonly min: number; readonly max: number }): number {
     const text = this.text(name, String(fallback));
     const value = wholeNumber(text, range);

@@ -30,10 +30,15 @@ export interface InboundMailConfig {
 
 /** `host` is what HTTP listens on. */
 export function readInboundConfig(reader: EnvironmentReader, host: string): InboundConfig {
-  const returnPathDomain = domainOf(reader);
+  const aDomain = "a domain such as bounce.shop.example";
+  const returnPathDomain = reader.parsed("RETURN_PATH_DOMAIN", parseDomain, aDomain);
   const port = reader.listeningPort("INBOUND_PORT");
   const listening = reader.host("INBOUND_HOST", host);
-  const complaintLocalPart = complaintLocalPartOf(reader, returnPathDomain);
+  const complaintLocalPart = reader.parsed(
+    "COMPLAINT_ADDRESS",
+    (text) => localPartAt(returnPathDomain, text),
+    "one address at RETURN_PATH_DOMAIN: complaints@bounce.shop.example",
+  );
   const tls = readTlsFiles(reader, "INBOUND");
   if (port !== null && returnPathDomain === null) {
     reader.errors.push(
@@ -50,22 +55,10 @@ export function readInboundConfig(reader: EnvironmentReader, host: string): Inbo
   return { returnPathDomain, inbound, sesTopicArns };
 }
 
-function domainOf(reader: EnvironmentReader): string | null {
-  const text = reader.text("RETURN_PATH_DOMAIN", "");
-  if (text === "") return null;
-  const domain = parseDomain(text);
-  if (domain === null) reader.errors.push("RETURN_PATH_DOMAIN must be a domain such as bounce.shop.example");
-  return domain;
-}
-
-function complaintLocalPartOf(reader: EnvironmentReader, domain: string | null): string | null {
-  const text = reader.text("COMPLAINT_ADDRESS", "");
-  if (text === "") return null;
+/** The local part of an address at the domain; null where it is none. */
+function localPartAt(domain: string | null, text: string): string | null {
   const address = parseAddress(text);
-  const local = "canonical" in address ? address.canonical.slice(0, address.canonical.lastIndexOf("@")) : "";
-  if ("canonical" in address && address.canonical === `${local}@${domain}`) return local;
-  reader.errors.push(
-    "COMPLAINT_ADDRESS must be one address at RETURN_PATH_DOMAIN: complaints@bounce.shop.example",
-  );
-  return null;
+  if (!("canonical" in address)) return null;
+  const local = address.canonical.slice(0, address.canonical.lastIndexOf("@"));
+  return address.canonical === `${local}@${domain}` ? local : null;
 }

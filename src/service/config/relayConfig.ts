@@ -1,10 +1,17 @@
-import { smtpRelaysFromUrls } from "../../adapters/nodemailer/smtpOptions.ts";
+import { type SmtpRelay, smtpOptionsFromUrl } from "../../adapters/nodemailer/smtpOptions.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
 import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { isLoopback } from "./loopback.ts";
 
 const RELAYS_MAX = 10;
+const OUTBOX = "outbox:";
+
+/** Where mail goes, as SMTP_URL says. */
+export type MailRoute =
+  /** Into `.eml` files; without a directory into `outbox` in the data directory. */
+  | { readonly kind: "outbox"; readonly directory: string | null }
+  | { readonly kind: "smtp"; readonly relays: readonly SmtpRelay[] };
 
 /** How mail leaves: the relay, and when a delivery is tried again. */
 export type RelayConfig = Readonly<ReturnType<typeof readRelayConfig>>;
@@ -13,8 +20,7 @@ export type RelayConfig = Readonly<ReturnType<typeof readRelayConfig>>;
 export function readRelayConfig(reader: EnvironmentReader, host: string) {
   const url = reader.secret("SMTP_URL");
   return {
-    /** `outbox:`, or SMTP URLs with white space between them. */
-    smtpUrl: smtpUrl(reader, url, host),
+    mailRoute: mailRoute(reader, url, host),
     /** Whether mail goes into files because nobody has said where else. */
     isOutboxByDefault: url === null,
     smtpConnectionsMax: reader.integer("SMTP_CONNECTIONS_MAX", 8, { min: 1, max: 1_000 }),
@@ -32,31 +38,34 @@ export function readRelayConfig(reader: EnvironmentReader, host: string) {
   };
 }
 
-function smtpUrl(reader: EnvironmentReader, url: string | null, host: string): string {
+function mailRoute(reader: EnvironmentReader, url: string | null, host: string): MailRoute {
   if (url === null && !isLoopback(host)) {
     reader.errors.push(
       "SMTP_URL must be set when HOST is not loopback: smtp://user:password@relay.example:587",
     );
   }
-  const value = url ?? "outbox:";
-  if (!value.startsWith("outbox:")) requireRelayUrl(reader, value);
-  return value;
+  if (url === null) return { kind: "outbox", directory: null };
+  return url.startsWith(OUTBOX)
+    ? { kind: "outbox", directory: url.slice(OUTBOX.length) || null }
+    : { kind: "smtp", relays: relaysOf(reader, url) };
 }
 
-function requireRelayUrl(reader: EnvironmentReader, url: string): void {
+function relaysOf(reader: EnvironmentReader, url: string): readonly SmtpRelay[] {
+  // No URL holds white space.
   const urls = url.split(/\s+/).filter((one) => one !== "");
   if (urls.length === 0 || urls.length > RELAYS_MAX || !urls.every((one) => /^smtps?:\/\//.test(one))) {
     reader.errors.push(
       `SMTP_URL must begin with smtp://, smtps:// or outbox:, or be up to ${RELAYS_MAX} relays with spaces between them`,
     );
-    return;
+    return [];
   }
   try {
-    smtpRelaysFromUrls(url);
+    return urls.map(smtpOptionsFromUrl);
   } catch (error) {
     reader.errors.push(
       `SMTP_URL must be a URL like smtp://user:password@relay.example:587: ${(error as Error).message}`,
     );
+    return [];
   }
 }
 

@@ -10,7 +10,7 @@ export type SenderConfig = Readonly<ReturnType<typeof readSenderConfig>>;
 export function readSenderConfig(reader: EnvironmentReader) {
   return {
     /** Where mail with verification links comes from; null: addresses cannot be verified by mail. */
-    verificationFrom: verificationFrom(reader),
+    verificationFrom: reader.parsed("VERIFICATION_FROM", bareAddress, A_BARE_ADDRESS),
     /** Name servers that are asked for domains' records, `address` or `address:port`; none: the machine's own. */
     dnsServers: dnsServers(reader),
     /** How often verified domains are looked at again; 0: never. */
@@ -21,13 +21,11 @@ export function readSenderConfig(reader: EnvironmentReader) {
   };
 }
 
-function verificationFrom(reader: EnvironmentReader): string | null {
-  const text = reader.text("VERIFICATION_FROM", "");
-  if (text === "") return null;
+const A_BARE_ADDRESS = "one bare address such as postmaster@example.com";
+
+function bareAddress(text: string): string | null {
   const address = parseAddress(text);
-  if ("sent" in address) return address.sent;
-  reader.errors.push("VERIFICATION_FROM must be one bare address such as postmaster@example.com");
-  return null;
+  return "sent" in address ? address.sent : null;
 }
 
 function dnsServers(reader: EnvironmentReader): readonly string[] {

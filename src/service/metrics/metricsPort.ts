@@ -1,5 +1,5 @@
+import type { MetricsConfig } from "../config/metricsConfig.ts";
 import { listenError } from "../startupErrors.ts";
-import type { MetricsConfig } from "./metricsConfig.ts";
 import { PROMETHEUS_TYPE } from "./prometheusText.ts";
 
 /** Where figures are read, once they are answered. */

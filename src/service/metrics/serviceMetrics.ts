@@ -3,7 +3,7 @@ import { countReady } from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { Check } from "../../http/health/healthController.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
-import { ReadDatabaseError } from "../../ports/readDatabase.ts";
+import { unlessUnavailable } from "../../ports/readDatabase.ts";
 import type { Readers } from "../../readModels/readModelReaders.ts";
 import type { ActivityCounts } from "./activityCounts.ts";
 import { type Metric, prometheusText } from "./prometheusText.ts";
@@ -38,6 +38,10 @@ function gauge(name: string, help: string, samples: Metric["samples"]): Metric {
   return { name, help, type: "gauge", samples };
 }
 
+function counter(name: string, help: string, samples: Metric["samples"]): Metric {
+  return { name, help, type: "counter", samples };
+}
+
 function processMetrics(startedAt: number): readonly Metric[] {
   const { user, system } = process.cpuUsage();
   return [
@@ -45,12 +49,9 @@ function processMetrics(startedAt: number): readonly Metric[] {
       { value: startedAt / SECOND_MS },
     ]),
     gauge("process_resident_memory_bytes", "Memory of the process.", [{ value: process.memoryUsage.rss() }]),
-    {
-      name: "process_cpu_seconds_total",
-      help: "Processor time of the process.",
-      type: "counter",
-      samples: [{ value: (user + system) / MICROSECONDS }],
-    },
+    counter("process_cpu_seconds_total", "Processor time of the process.", [
+      { value: (user + system) / MICROSECONDS },
+    ]),
   ];
 }
 
@@ -85,27 +86,21 @@ function stateMetrics(
 
 /** None while the read model is being made anew. */
 function dueOf({ clock }: Dependencies, readers: Readers): Metric["samples"] {
-  try {
-    return [{ value: countReady(readers.reader("emails"), clock.now(), DUE_MAX) }];
-  } catch (error) {
-    if (error instanceof ReadDatabaseError) return [];
-    throw error;
-  }
+  const value = unlessUnavailable(() => countReady(readers.reader("emails"), clock.now(), DUE_MAX));
+  return value === null ? [] : [{ value }];
 }
 
 function countMetrics({ events, requests }: ActivityCounts): readonly Metric[] {
   return [
-    {
-      name: "postledger_events_appended_total",
-      help: "Events that this process has appended to the log, by type.",
-      type: "counter",
-      samples: [...events].map(([type, value]) => ({ labels: { type }, value })),
-    },
-    {
-      name: "postledger_http_responses_total",
-      help: "Requests that this process has answered, by status.",
-      type: "counter",
-      samples: [...requests].map(([status, value]) => ({ labels: { status: String(status) }, value })),
-    },
+    counter(
+      "postledger_events_appended_total",
+      "Events that this process has appended to the log, by type.",
+      [...events].map(([type, value]) => ({ labels: { type }, value })),
+    ),
+    counter(
+      "postledger_http_responses_total",
+      "Requests that this process has answered, by status.",
+      [...requests].map(([status, value]) => ({ labels: { status: String(status) }, value })),
+    ),
   ];
 }

@@ -3,7 +3,7 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import type { MailTransport } from "../../ports/mail/mailTransport.ts";
 import { openMalwareScanner } from "../adapters/openAttachmentInspector.ts";
 import { openContentStore } from "../adapters/openContentStore.ts";
-import { isOutbox, openMailTransport, openRelays } from "../adapters/openMailTransport.ts";
+import { openMailTransport, openRelays } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
 import { relayRemedy } from "../relayLogLines.ts";
 import { type Check, failed, ok } from "./check.ts";
@@ -13,7 +13,7 @@ const RELAY_MS_MAX = 15_000;
 
 /** Opens a session at each relay and sends nothing. */
 export async function relayChecks(config: Config): Promise<readonly Check[]> {
-  const relays = isOutbox(config) ? [] : openRelays(config);
+  const relays = openRelays(config);
   if (relays.length < 2) return [await relayCheck("relay", openMailTransport(config))];
   return Promise.all(relays.map(({ name, transport }) => relayCheck(`relay ${name}`, transport)));
 }

@@ -47,18 +47,12 @@ export async function lastSealCheck(store: EventStore): Promise<Check> {
 function instanceChecks(instance: InstanceState): readonly Check[] {
   const held = heldDetail(instance);
   const frozenAt = instance?.frozenAt ?? null;
-  return [
-    ...(frozenAt === null
-      ? []
-      : [
-          failed(
-            "freeze",
-            `frozen at ${rfc3339(frozenAt)}: it goes on where it was imported`,
-            `use the service there; \`${POSTLEDGER} log unfreeze\` lets the log go on here, if it does so nowhere else`,
-          ),
-        ]),
-    ...(held === null ? [] : [failed("delivery", held, null)]),
-  ];
+  const checks: Check[] = [];
+  const remedy = `use the service there; \`${POSTLEDGER} log unfreeze\` lets the log go on here, if it does so nowhere else`;
+  if (frozenAt !== null)
+    checks.push(failed("freeze", `frozen at ${rfc3339(frozenAt)}: it goes on where it was imported`, remedy));
+  if (held !== null) checks.push(failed("delivery", held, null));
+  return checks;
 }
 
 /** What to do about a log that its store finds damaged. */

@@ -4,7 +4,7 @@ import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts
 import type { ReadModelState } from "../../http/dashboard/maintenance/maintenanceTasks.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { ReadDatabaseError } from "../../ports/readDatabase.ts";
+import { unlessUnavailable } from "../../ports/readDatabase.ts";
 import { behindSince } from "../../readModels/lag.ts";
 import { lastVerifications } from "../../readModels/listReadModels.ts";
 import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts";
@@ -19,7 +19,10 @@ export function readModelStates(
   readers: Readers,
 ): () => Promise<readonly ReadModelState[]> {
   return async () => {
-    const verified = new Map(verificationsIn(join(dataDir, "projections")).map((one) => [one.name, one]));
+    const directory = join(dataDir, "projections");
+    // None while the catalog is busy: the next look finds them.
+    const found = unlessUnavailable(() => lastVerifications(sqliteReadDatabases, directory)) ?? [];
+    const verified = new Map(found.map((one) => [one.name, one]));
     const states = readers.status().map(async (status) => {
       const { name, state, isCaughtUp, failure } = status;
       const shown = { name, state, isCaughtUp, failure, behindSince: await lagOf(store, status) };
@@ -35,14 +38,4 @@ async function lagOf(store: EventStore, { name, state, isCaughtUp, position }: R
   invariant(projection, "what is read is one of ours");
   const since = await behindSince(store, projection, position);
   return since === "unknown" ? null : since;
-}
-
-/** None while the catalog is busy: the next look finds them. */
-function verificationsIn(directory: string) {
-  try {
-    return lastVerifications(sqliteReadDatabases, directory);
-  } catch (error) {
-    if (!(error instanceof ReadDatabaseError)) throw error;
-    return [];
-  }
 }

@@ -11,18 +11,10 @@ const NAME = "verification of the read models";
 
 function wrong({ name, finishedAt, rows, differences, failure }: Verification): Check {
   const check = `verification of the read model ${name}`;
-  if (failure !== null) {
-    return failed(
-      check,
-      `not verified ${finishedAt}: ${failure}`,
-      `\`${POSTLEDGER} projection verify ${name}\``,
-    );
-  }
-  return failed(
-    check,
-    `${differences} differences among ${rows} rows, found ${finishedAt}`,
-    `\`${POSTLEDGER} projection verify ${name}\` shows them, \`${POSTLEDGER} projection rebuild ${name}\` mends them`,
-  );
+  const again = `\`${POSTLEDGER} projection verify ${name}\``;
+  if (failure !== null) return failed(check, `not verified ${finishedAt}: ${failure}`, again);
+  const found = `${differences} differences among ${rows} rows, found ${finishedAt}`;
+  return failed(check, found, `${again} shows them, \`${POSTLEDGER} projection rebuild ${name}\` mends them`);
 }
 
 /** What the last comparison of the read models with the log has found, by a schedule or by command. */

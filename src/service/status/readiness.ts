@@ -8,7 +8,7 @@ import { bytesText } from "../../kernel/text/readableNumbers.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
 import type { FreezeWatch } from "../../reactors/instance/freezeWatch.ts";
-import type { Readers } from "../../readModels/readModelReaders.ts";
+import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts";
 import { isOutbox } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
 
@@ -92,9 +92,18 @@ async function storeCheck({ store }: Dependencies): Promise<Check> {
 
 const ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
 
-/** Anybody may ask, so whose message it was is for `doctor` and the service's log. */
-function withoutIds(reason: string): string {
-  return reason.replace(ID, "…");
+const QUOTED_PATH = /'[^']*\/[^']*'/g;
+
+/** Anybody may ask, so whose message it was, and which file, is for `doctor` and the service's log. */
+function withoutDetails(reason: string): string {
+  return reason.replace(ID, "…").replace(QUOTED_PATH, "…");
+}
+
+/** Each reason once, after the read models that it has stopped. */
+function failuresOf(models: readonly ReaderStatus[]): readonly string[] {
+  const stopped = models.filter(({ state }) => state === "failed");
+  const byReason = Map.groupBy(stopped, ({ failure, state }) => withoutDetails(failure ?? state));
+  return [...byReason].map(([reason, those]) => `${those.map(({ name }) => name).join(", ")}: ${reason}`);
 }
 
 /**
@@ -107,9 +116,7 @@ function readModelCheck({ readers, readModelBuild }: ReadinessOptions): () => Pr
     const build = await readModelBuild();
     const models = readers.status();
     for (const { name, isCaughtUp } of models) if (isCaughtUp) haveBeenLevel.add(name);
-    const failures = models.flatMap(({ name, state, failure }) =>
-      state === "failed" ? [`${name}: ${withoutIds(failure ?? state)}`] : [],
-    );
+    const failures = failuresOf(models);
     const isNew = models.some(({ name, state }) => state !== "failed" && !haveBeenLevel.has(name));
     const isLate = build !== null && (isNew || build.lagMs > LAG_MS_MAX);
     const progress =

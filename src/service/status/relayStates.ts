@@ -1,8 +1,8 @@
 import type { RelayChange } from "../../adapters/nodemailer/relayFailover.ts";
-import { relayName, smtpRelaysFromUrls } from "../../adapters/nodemailer/smtpOptions.ts";
+import { relayName } from "../../adapters/nodemailer/smtpOptions.ts";
 import type { RelayState } from "../../http/dashboard/frame/dashboardOptions.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { isOutbox } from "../adapters/openMailTransport.ts";
+import { relaysOf } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
 
 /** The status of each of several relays. */
@@ -14,8 +14,8 @@ export interface RelayStates {
 }
 
 /** All of them take mail until something else is reported. */
-export function relayStates(config: Pick<Config, "smtpUrl">, clock: Clock): RelayStates {
-  const names = isOutbox(config) ? [] : smtpRelaysFromUrls(config.smtpUrl).map(relayName);
+export function relayStates(config: Pick<Config, "mailRoute">, clock: Clock): RelayStates {
+  const names = relaysOf(config).map(relayName);
   const resting = new Map<string, NonNullable<RelayState["resting"]>>();
   return {
     note({ relay, reason }) {

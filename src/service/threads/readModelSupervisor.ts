@@ -1,47 +1,53 @@
-import type { FollowEvent } from "../../readModels/follow/followMessages.ts";
-import { deliver } from "../../readModels/follow/followMessages.ts";
+import { settleWithin } from "../../kernel/sleep.ts";
+import { deliver, type FollowEvent } from "../../readModels/follow/followMessages.ts";
 import type { FromThread, ThreadStart, ToThread } from "./readModelThread.ts";
 
-/** How long a thread that failed rests before it is begun again. */
-const RESTART_MS = 1_000;
+/** How long a thread that failed rests before it is begun again: twice as long each time, until one has lasted. */
+const RESTART_MS_MIN = 1_000;
+const RESTART_MS_MAX = 30_000;
 /** How long a thread is given to close its files. */
 const STOP_MS_MAX = 5_000;
 
 export interface ReadModelSupervisorOptions {
   readonly start: ThreadStart;
+  /** Of the thread, and `interrupted` each time that it fails. */
   readonly onEvent: (event: FollowEvent) => void;
-  readonly onFailure: (reason: string) => void;
   readonly onSealTrouble: (reason: string) => void;
+  readonly openThread?: () => Worker;
 }
 
 /** Keeps the thread of the read models going: begins it again whenever it fails, until it is stopped. */
 export function superviseReadModels({
   start,
   onEvent,
-  onFailure,
   onSealTrouble,
+  openThread = () => new Worker(new URL("./readModelThread.ts", import.meta.url).href),
 }: ReadModelSupervisorOptions): {
   stop(): Promise<void>;
   /** Tells the thread of a file that a reader has found damaged. */
   tellDamage(file: string): void;
 } {
   let stopping = false;
-  let worker = begin();
+  let restartMs = RESTART_MS_MIN;
   let restart: Timer | undefined;
+  let worker = begin();
   let ended = () => {};
 
   function begin(): Worker {
-    const begun = new Worker(new URL("./readModelThread.ts", import.meta.url).href);
+    const begun = openThread();
+    const begunAt = performance.now();
     const send = (message: ToThread) => begun.postMessage(message);
     const fail = (reason: string) => {
       if (worker !== begun) return;
       begun.terminate();
       if (stopping) return ended();
-      onFailure(reason);
+      onEvent({ type: "interrupted", reason });
+      if (performance.now() - begunAt > RESTART_MS_MAX) restartMs = RESTART_MS_MIN;
       clearTimeout(restart);
       restart = setTimeout(() => {
         worker = begin();
-      }, RESTART_MS);
+      }, restartMs);
+      restartMs = Math.min(RESTART_MS_MAX, 2 * restartMs);
     };
     begun.onmessage = ({ data }: MessageEvent<FromThread>) => {
       if ("ended" in data) fail(data.ended ?? "it ended by itself");
@@ -55,20 +61,13 @@ export function superviseReadModels({
 
   return {
     tellDamage: (file) => worker.postMessage({ damagedFile: file } satisfies ToThread),
-    stop() {
+    async stop() {
       stopping = true;
       clearTimeout(restart);
-      return new Promise((resolve) => {
-        const timer = setTimeout(() => {
-          worker.terminate();
-          resolve();
-        }, STOP_MS_MAX);
-        ended = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-        worker.postMessage({ stop: true } satisfies ToThread);
-      });
+      const { promise, resolve } = Promise.withResolvers<void>();
+      ended = resolve;
+      worker.postMessage({ stop: true } satisfies ToThread);
+      await settleWithin(STOP_MS_MAX, promise, () => worker.terminate());
     },
   };
 }

@@ -133,6 +133,7 @@ describe("several relays", () => {
     ["says 421 to MAIL", { mail: () => ({ code: 421, text: "4.3.2 shutting down" }) }],
     ["says 421 to DATA", { data: () => ({ code: 421, text: "4.3.2 shutting down" }) }],
     ["wants a log-in", { mail: () => ({ code: 530, text: "5.7.0 log in" }) }],
+    ["wants another log-in", { mail: () => ({ code: 538, text: "5.7.11 encrypt first" }) }],
     ["drops the connection at RCPT", { rcpt: () => "drop" as const }],
   ] satisfies [string, SinkHooks][])("one that %s hands over to the next", async (_, hooks) => {
     const [first, second] = [await sinkWith(hooks), await sinkWith()];

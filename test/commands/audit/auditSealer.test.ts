@@ -187,7 +187,6 @@ const stopped: Instance = {
   frozenAt: null,
   restored: null,
   isHeld: false,
-  resumedAt: null,
   downtimes: [],
   copies: [],
 };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { contentSaltOf, withReplyTexts } from "../../../src/commands/email/decryptRelayReplies.ts";
+import { withReplyTexts } from "../../../src/commands/email/decryptRelayReplies.ts";
+import { contentSaltOf } from "../../../src/commands/email/emailHistory.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { emailDecider } from "../../../src/domain/email/state.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKeys.ts";

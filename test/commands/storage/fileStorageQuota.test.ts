@@ -179,5 +179,5 @@ describe("a long history of storage", () => {
     store.truncateBefore = truncateBefore;
     await wearOut(quota);
     expect(await usedInLog()).toBe(100);
-  });
+  }, 60_000);
 });

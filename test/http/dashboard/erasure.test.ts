@@ -24,7 +24,7 @@ describe.each(await testStores())("erasures in the dashboard on $name", (store) 
     await until(
       async () => (await here.visitor.get(path)).html.includes(">completed<"),
       "the erasure",
-      30_000,
+      60_000,
     );
     const report = await here.visitor.get(path);
     expect(report.html).toContain("1, 1 of them canceled");
@@ -39,7 +39,7 @@ describe.each(await testStores())("erasures in the dashboard on $name", (store) 
     const id = path.split("/").at(-1) ?? "";
     const [requested] = await here.service.log.store.read(erasureStream(id), 0, 1);
     expect(requested?.metadata.actor).toBe(`api-key:${here.tenant.keyId}`);
-  });
+  }, 90_000);
 
   test("what is no address is refused, with what was typed", async () => {
     const { status, html } = await here.visitor.post("/audit/erasures", { address: "ana at example" });

@@ -19,12 +19,16 @@ describe("the pages of webhooks", () => {
   let status = 200;
   let text = "ok";
   beforeAll(async () => {
-    world = await startWebhookWorld(sqliteStore, ["one", "two", "three", "four", "five", "six", "seven"], {
-      answer: (_call, response) => {
-        response.statusCode = status;
-        response.end(text);
+    world = await startWebhookWorld(
+      sqliteStore,
+      ["one", "two", "three", "four", "five", "six", "seven", "eight"],
+      {
+        answer: (_call, response) => {
+          response.statusCode = status;
+          response.end(text);
+        },
       },
-    });
+    );
     tenant = await world.service.tenant();
     visitor = await logIn(world.service.url, tenant.apiKey);
   });
@@ -160,6 +164,25 @@ describe("the pages of webhooks", () => {
       return html.includes("The last call failed") && />due<\/td>/.test(html);
     }, "calls that wait their turn");
     expect(html).not.toContain(" ago</time></td>");
+  });
+
+  test("a message's timeline says why a call waits, and for when", async () => {
+    await registered("eight");
+    status = 500;
+    const { json } = await tenant.send("webhook-waits", {
+      from: "sender@example.com",
+      to: "ana@example.com",
+      subject: "Hello",
+      text: "It works.",
+    });
+    let html = "";
+    await until(async () => {
+      html = (await visitor.get(`/messages/${json.id}`)).html;
+      return /Webhook waits.*eight\.receiver.*The last call failed/s.test(html);
+    }, "a call that failed");
+    expect(html).toContain("The last call failed: it did not answer 2xx (status 500).");
+    expect(html).toMatch(/Next call at <time/);
+    status = 200;
   });
 
   test("what happened while an endpoint was disabled is recovered", async () => {

@@ -131,7 +131,7 @@ describe.each(await testStores())("mail of a test key on $name", (store: TestSto
     const found = await Promise.all(before.map((id: string) => read(tester, id)));
     expect(found.filter(({ to }) => to === "ana@example.net")).toEqual([]);
     expect(found.some(({ content_erased }) => content_erased)).toBe(true);
-  });
+  }, 60_000);
 });
 
 describe.each(await testStores())(

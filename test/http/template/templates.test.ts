@@ -683,6 +683,6 @@ describe.each(await testStores())("templates on $name", (store) => {
       } finally {
         await other.remove();
       }
-    });
+    }, 60_000);
   }
 });

@@ -219,7 +219,7 @@ describe("beside the messages of a paused workspace", () => {
     world.pass(2 * SECOND_MS);
     await until(() => world.relay.sent.length > 50, "the paused workspace's mail to go on");
     expect(instance.troubles).toEqual([]);
-  });
+  }, 60_000);
 
   test("another's mail ends when its time is over, also without a relay", async () => {
     await acceptAll(world, 2_000);

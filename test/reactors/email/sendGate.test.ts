@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { instanceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import { freezeLog, unfreezeLog } from "../../../src/commands/instance/freezeLog.ts";
+import { freezeLog, resumeDelivery, unfreezeLog } from "../../../src/commands/instance/instanceChanges.ts";
 import { instanceStatusCache } from "../../../src/commands/instance/instanceStatusCache.ts";
-import { resumeDelivery } from "../../../src/commands/instance/resumeDelivery.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { restoreInstance } from "../../../src/domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { recordingEnv } from "../../events/recorded.ts";
 
 /** A call of the command line. */
 export interface CommandCall {
@@ -21,7 +22,7 @@ const PROGRAM = join(import.meta.dir, "callsInOneProcess.ts");
 /** Makes calls one after the other in one process: a process each takes most of its time to load the program. */
 export async function endsOfCalls(calls: readonly CommandCall[]): Promise<readonly CommandCallEnd[]> {
   const child = Bun.spawn([process.execPath, PROGRAM, JSON.stringify(calls)], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...recordingEnv() },
     stdin: "ignore",
     stdout: "pipe",
   });

@@ -5,10 +5,10 @@ import type {
   EventStoreDBClient,
   Position as VendorPosition,
 } from "@eventstore/db-client";
+import type { JsonObject } from "../../../kernel/text/json.ts";
 import type { LogBatch, LogFilter, Position, RecordedEvent } from "../../../ports/eventStore.ts";
 import { AttemptTimedOutError } from "../deadline.ts";
 import { checkpointText, positionText, vendorPosition } from "../positions.ts";
-import { decodeEvent } from "./decodeEvent.ts";
 import { makeMatcher, serverFilter } from "./logFilters.ts";
 
 /** One batch holds at most this many events, and spans at most this much of the log. */
@@ -190,4 +190,27 @@ function isFull(items: readonly Item[]): boolean {
 
 function isEvent(item: Item): item is AllStreamResolvedEvent & { readonly event: AllStreamRecordedEvent } {
   return "event" in item && item.event !== undefined;
+}
+
+/** An event that a subscription to the log has brought, as the port knows it. */
+function decodeEvent(event: AllStreamRecordedEvent): RecordedEvent {
+  const { streamId, revision, id, type, data, metadata } = event;
+  if (!event.position) throw new TypeError(`the server gives no position with event ${id}: it is too old`);
+  return {
+    stream: streamId,
+    revision: Number(revision),
+    position: positionText(event.position),
+    id,
+    type,
+    data: data instanceof Uint8Array ? plainBytes(data) : (data as object),
+    metadata: isJson(metadata) ? metadata : {},
+  };
+}
+
+function plainBytes(bytes: Uint8Array): Uint8Array {
+  return Buffer.isBuffer(bytes) ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length) : bytes;
+}
+
+function isJson(metadata: unknown): metadata is JsonObject {
+  return typeof metadata === "object" && metadata !== null && !(metadata instanceof Uint8Array);
 }

@@ -32,13 +32,8 @@ export async function untilRead<Result>(
 export async function drain<Event>(source: StreamingRead<Event>, timeMs: number): Promise<Event[]> {
   // The vendor emits errors even after the reader has left, and an error that nobody hears ends the process.
   source.on("error", () => {});
-  const collect = async () => {
-    const events: Event[] = [];
-    for await (const event of source) events.push(event);
-    return events;
-  };
   try {
-    return await answerWithin(timeMs, collect());
+    return await answerWithin(timeMs, Array.fromAsync(source));
   } catch (error) {
     source.cancel().catch(() => {});
     source.destroy();

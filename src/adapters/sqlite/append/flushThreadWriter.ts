@@ -15,7 +15,7 @@ import { LogThreadSupervisor } from "./logThreadSupervisor.ts";
  * when its flush has succeeded. Who reads may see it before; who acts on it appends first, and the flush of that append
  * covers it.
  */
-export class FlushingWriter implements LogWriter {
+export class FlushThreadWriter implements LogWriter {
   private readonly transaction: AppendTransaction;
   private readonly thread: LogThreadSupervisor<FlushTask, IsFlushed>;
   /** Something is written that no flush has covered; or nobody knows, as of what a killed process has left. */

@@ -1,13 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
 import { openLogDatabase } from "../openLogDatabase.ts";
-import { NOT_WRITTEN, type PreparedAppend, type TransactionOutcome } from "./appendTransaction.ts";
+import { NOT_WRITTEN, type TransactionOutcome } from "./appendTransaction.ts";
+import { appendsIn, type BatchMessage } from "./batchMessage.ts";
 import { DurableTransaction } from "./durableTransaction.ts";
 import type { ToThread } from "./logThreadSupervisor.ts";
 
 /** First the log to open, then one batch at a time, which is answered with what became of it. */
-export type WriteTask =
-  | { readonly path: string; readonly cacheKib: number }
-  | { readonly batch: readonly PreparedAppend[] };
+export type WriteTask = { readonly path: string; readonly cacheKib: number } | BatchMessage;
 
 declare const self: Worker;
 
@@ -19,12 +18,12 @@ self.onmessage = ({ data }: MessageEvent<ToThread<WriteTask>>) => {
     // Whoever began this thread has just looked whether the file is sound.
     db = openLogDatabase(data.path, { cacheKib: data.cacheKib, evenIfFaulty: true });
     transaction = new DurableTransaction(db, data.path, true);
-  } else if ("batch" in data) {
-    const outcome = transaction?.run(data.batch) ?? NOT_WRITTEN;
-    self.postMessage(outcome satisfies TransactionOutcome);
-  } else {
+  } else if ("close" in data) {
     transaction?.close();
     db?.close();
     process.exit();
+  } else {
+    const outcome = transaction?.run(appendsIn(data)) ?? NOT_WRITTEN;
+    self.postMessage(JSON.stringify(outcome satisfies TransactionOutcome));
   }
 };

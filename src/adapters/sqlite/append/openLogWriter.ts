@@ -1,7 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { OUTCOME_UNKNOWN, type TransactionOutcome } from "./appendTransaction.ts";
+import { batchMessage } from "./batchMessage.ts";
 import { DurableTransaction } from "./durableTransaction.ts";
-import { FlushingWriter } from "./flushThreadWriter.ts";
+import { FlushThreadWriter } from "./flushThreadWriter.ts";
 import type { LogWriter } from "./groupCommit.ts";
 import { LogThreadSupervisor } from "./logThreadSupervisor.ts";
 import type { WriteTask } from "./logWriterThread.ts";
@@ -29,7 +30,7 @@ interface OpenLog {
 /** Opens the writer of an open log. */
 export function openLogWriter(threads: WritingThreads, log: OpenLog): LogWriter {
   if (threads === "caller") return writerOn(log);
-  return threads === "own" ? threadedWriter(log) : new FlushingWriter(log);
+  return threads === "own" ? threadedWriter(log) : new FlushThreadWriter(log);
 }
 
 /** Writes on the connection of whoever reads: everything else on this thread waits for the disk. */
@@ -40,17 +41,13 @@ function writerOn({ db, path }: OpenLog): LogWriter {
 
 /** Writes on a thread of its own with its own connection, so that this one takes requests while the disk works. */
 function threadedWriter({ path, cacheKib }: OpenLog): LogWriter {
-  const url = new URL("./logWriterThread.ts", import.meta.url).href;
-  const opening = { path, cacheKib };
-  const thread = new LogThreadSupervisor<WriteTask, TransactionOutcome>({
-    url,
-    opening,
-    lost: OUTCOME_UNKNOWN,
+  const thread = new LogThreadSupervisor<WriteTask, string>({
+    url: new URL("./logWriterThread.ts", import.meta.url).href,
+    opening: { path, cacheKib },
+    lost: JSON.stringify(OUTCOME_UNKNOWN),
   });
   return {
-    // The rest of an append, who waits for it, is nothing that a thread can be given.
-    commit: (batch) =>
-      thread.ask({ batch: batch.map(({ stream, events, expected }) => ({ stream, events, expected })) }),
+    commit: async (batch) => JSON.parse(await thread.ask(batchMessage(batch))) as TransactionOutcome,
     close: () => thread.close(),
   };
 }

@@ -68,13 +68,10 @@ export function findingsIn(db: ReadDatabase): Findings {
     add: (finding) => add({ ...finding, object: null }),
     addFault: (fault) => add({ ...fault, seal: null }),
     count: () => Number(db.get("SELECT count(*) AS found FROM findings")?.found),
-    first: (limit) =>
-      db
-        .all(
-          "SELECT kind, stream, revision, object, seal, detail FROM findings ORDER BY at LIMIT ? + 0",
-          limit,
-        )
-        .map((row) => ({ ...row }) as unknown as Finding),
+    first(limit) {
+      const sql = "SELECT kind, stream, revision, object, seal, detail FROM findings ORDER BY at LIMIT ? + 0";
+      return db.all(sql, limit).map((row) => ({ ...row }) as unknown as Finding);
+    },
     byKind: () =>
       db
         .all("SELECT kind, count(*) AS count FROM findings GROUP BY kind ORDER BY count DESC, kind")

@@ -1,6 +1,6 @@
 import { AUDIT_STREAM, auditCodec, type Seal } from "../../../domain/audit/events.ts";
 import { type SealedEvent, sealedEventsOf, signerOf } from "../../../domain/audit/seal.ts";
-import { UnreadableEventError } from "../../../kernel/event/codec.ts";
+import { readableEvent } from "../../../kernel/event/codec.ts";
 import type { RecordedEvent } from "../../../ports/eventStore.ts";
 import type { FindingKind, Findings } from "./auditFindings.ts";
 
@@ -61,7 +61,7 @@ export class AuditSealChain {
     }
     const isGap = revision > this.next;
     this.reportMissing(revision - 1);
-    const seal = decoded(event);
+    const seal = readableEvent(auditCodec, event)?.data ?? null;
     const sealed = seal && sealedEventsOf(seal);
     const isNext = !isGap && this.covered !== null;
     if (seal) this.check(seal, revision, isGap);
@@ -78,13 +78,8 @@ export class AuditSealChain {
   finish(lastRevision: number | null): AuditSealChainReport {
     this.reportMissing(lastRevision ?? -1);
     const last = Math.max(0, this.next - 1);
-    if (this.trusted.length > 0 && this.signed === 0) {
-      this.report(
-        "unsigned",
-        last,
-        this.seals === 0 ? "there is no seal" : "no seal is signed by the key given",
-      );
-    }
+    const unsigned = this.seals === 0 ? "there is no seal" : "no seal is signed by the key given";
+    if (this.trusted.length > 0 && this.signed === 0) this.report("unsigned", last, unsigned);
     if (this.kept !== null && !this.isKeptSeen)
       this.report("removed", last, "the seal that was kept is not in the chain");
     const { seals, signed, signedSince, coveredReported: covered, lastAt, lastHash } = this;
@@ -92,16 +87,10 @@ export class AuditSealChain {
   }
 
   private check(seal: Seal, revision: number, isGap: boolean): void {
-    if (!isGap && seal.previous !== this.lastHash) {
-      this.report(
-        "changed",
-        Math.max(0, revision - 1),
-        `the seal is not the one that seal ${revision} goes on from`,
-      );
-    }
-    if (!isGap && this.covered !== null && seal.covered !== this.covered + seal.order.length) {
+    const other = `the seal is not the one that seal ${revision} goes on from`;
+    if (!isGap && seal.previous !== this.lastHash) this.report("changed", Math.max(0, revision - 1), other);
+    if (!isGap && this.covered !== null && seal.covered !== this.covered + seal.order.length)
       this.report("changed", revision, "the seal does not count what it covers");
-    }
     this.checkSignature(seal, revision);
     this.coveredReported = seal.covered;
     this.lastAt = seal.at;
@@ -133,14 +122,5 @@ export class AuditSealChain {
 
   private report(kind: FindingKind, revision: number, detail: string): void {
     this.findings.add({ kind, stream: AUDIT_STREAM, revision, seal: revision, detail });
-  }
-}
-
-function decoded(event: RecordedEvent): Seal | null {
-  try {
-    return auditCodec.decode(event).data;
-  } catch (error) {
-    if (!(error instanceof UnreadableEventError)) throw error;
-    return null;
   }
 }

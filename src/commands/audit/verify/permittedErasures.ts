@@ -19,7 +19,7 @@ import {
 } from "../../../domain/suppression/events.ts";
 import { type TemplateEvent, templateCodec, templateStream } from "../../../domain/template/events.ts";
 import { LIMIT_RANGES } from "../../../domain/workspace/limits.ts";
-import { type Codec, UnreadableEventError } from "../../../kernel/event/codec.ts";
+import { type Codec, readableEvent } from "../../../kernel/event/codec.ts";
 import type { DomainEvent } from "../../../kernel/event/decider.ts";
 import { type ErasedEventHash, erasedEventHashes } from "../../../kernel/event/eventHash.ts";
 import { DAY_MS, epochMs } from "../../../kernel/time.ts";
@@ -79,12 +79,7 @@ function decoded<Event extends DomainEvent, Type extends Event["type"]>(
   type: Type,
 ): Extract<Event, { readonly type: Type }> | null {
   if (event.type !== type) return null;
-  try {
-    return codec.decode(event) as Extract<Event, { readonly type: Type }>;
-  } catch (error) {
-    if (!(error instanceof UnreadableEventError)) throw error;
-    return null;
-  }
+  return readableEvent(codec, event) as Extract<Event, { readonly type: Type }> | null;
 }
 
 /**

@@ -122,32 +122,27 @@ export class RevisionGaps {
 
   /** Reports every gap that nothing explains, and of every event that its stream does not show without a reason. */
   finish(): void {
-    for (const { stream, first, upto } of this.db.rows("SELECT * FROM gaps")) {
-      const from = Math.max(Number(first), this.released(String(stream)));
-      const why = "it is missing, and no event permits that";
-      this.report("removed", { stream: String(stream), from, upto: Number(upto), why });
+    for (const row of this.db.rows("SELECT * FROM gaps")) {
+      const { stream, first, upto } = row as unknown as { stream: string; first: number; upto: number };
+      const from = Math.max(first, this.released(stream));
+      this.report("removed", { stream, from, upto, why: "it is missing, and no event permits that" });
     }
     for (const row of this.db.rows("SELECT * FROM ends")) {
-      const [stream, last] = [String(row.stream), Number(row.last)];
+      const { stream, last } = row as unknown as StreamEnd;
       const why = "its stream says that it was there, and the log does not show it";
       this.report("removed", { stream, from: this.progressOf(stream).next, upto: last + 1, why });
     }
-    for (const { stream, before, highest } of this.db.rows("SELECT * FROM truncated")) {
-      const { next, released } = this.progressOf(String(stream));
+    for (const row of this.db.rows("SELECT * FROM truncated")) {
+      const { stream, before, highest } = row as unknown as {
+        stream: string;
+        before: number;
+        highest: number;
+      };
+      const { next, released: from } = this.progressOf(stream);
       const again = "it was cut off, and its stream may show it again";
-      this.report("changed", {
-        stream: String(stream),
-        from: Number(before),
-        upto: Number(highest),
-        why: again,
-      });
+      this.report("changed", { stream, from: before, upto: highest, why: again });
       const why = "its stream does not show it any more, and no event permits that";
-      this.report("hidden", {
-        stream: String(stream),
-        from: released,
-        upto: Math.min(next, Number(before)),
-        why,
-      });
+      this.report("hidden", { stream, from, upto: Math.min(next, before), why });
     }
   }
 
@@ -161,12 +156,8 @@ export class RevisionGaps {
 
   /** An event that comes after later ones of its stream: a gap was noted where it should have been, or it is one too many. */
   private seeLate(stream: string, revision: number): void {
-    const gap = this.db.get(
-      "SELECT first, upto FROM gaps WHERE stream = ? AND first <= ? AND upto > ?",
-      stream,
-      revision,
-      revision,
-    );
+    const sql = "SELECT first, upto FROM gaps WHERE stream = ?1 AND first <= ?2 AND upto > ?2";
+    const gap = this.db.get(sql, stream, revision);
     const detail = gap ? "it comes after later events of its stream" : "its stream has that revision already";
     this.findings.add({ kind: gap ? "moved" : "inserted", stream, revision, seal: null, detail });
     if (!gap) return;
@@ -178,12 +169,8 @@ export class RevisionGaps {
 
   private noteGap(stream: string, first: number, upto: number): void {
     if (first >= upto || upto <= this.progressOf(stream).released) return;
-    this.db.run(
-      "INSERT INTO gaps VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET upto = max(upto, excluded.upto)",
-      stream,
-      first,
-      upto,
-    );
+    const sql = "INSERT INTO gaps VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET upto = max(upto, excluded.upto)";
+    this.db.run(sql, stream, first, upto);
   }
 
   private progressOf(stream: string): Progress {

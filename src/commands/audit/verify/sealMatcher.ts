@@ -12,6 +12,11 @@ interface Waiting extends SealedEvent {
   readonly isThere: boolean;
 }
 
+/** An event and the seal that names it, or should. */
+interface NamedEvent extends SealedEvent {
+  readonly seal: number;
+}
+
 /** An event that a seal names, and where among the others. */
 interface RowPage {
   readonly row: Waiting;
@@ -97,48 +102,25 @@ export class SealMatcher {
     if (this.db.get("SELECT 1 FROM absent LIMIT 1")) {
       this.db.run("CREATE INDEX waiting_by_name ON waiting (stream, revision)");
     }
-    for (const row of this.db.rows("SELECT * FROM absent"))
-      this.settleAbsent(row as unknown as SealedEvent & { seal: number });
-    for (const row of this.db.rows(
-      "SELECT * FROM surplus s WHERE NOT EXISTS (SELECT 1 FROM carried c WHERE c.stream = s.stream AND c.revision = s.revision AND c.leaf = s.leaf)",
-    )) {
-      this.report(
-        "inserted",
-        row as unknown as SealedEvent,
-        Number(row.seal),
-        "it was not there when the log was sealed",
-      );
-    }
+    for (const row of this.db.rows("SELECT * FROM absent")) this.settleAbsent(row as unknown as NamedEvent);
+    const surplus = `SELECT * FROM surplus s WHERE NOT EXISTS
+      (SELECT 1 FROM carried c WHERE c.stream = s.stream AND c.revision = s.revision AND c.leaf = s.leaf)`;
+    for (const row of this.db.rows(surplus))
+      this.report("inserted", row as unknown as NamedEvent, "it was not there when the log was sealed");
     return Number(this.db.get("SELECT count(*) AS rest FROM waiting WHERE there = 1")?.rest);
   }
 
   private *waiting(): Iterable<Waiting> {
     for (const row of this.db.rows("SELECT * FROM waiting ORDER BY seq")) {
-      const { seq, stream, revision, leaf, there } = row;
-      yield {
-        seq: Number(seq),
-        stream: String(stream),
-        revision: Number(revision),
-        leaf: String(leaf),
-        isThere: there === 1,
-      };
+      yield { ...(row as unknown as Waiting), isThere: row.there === 1 };
     }
   }
 
   private compareFound(found: readonly RowPage[], sealed: readonly SealedEvent[], seal: number): void {
     const inOrder = found.map(({ index }) => index).sort((a, b) => a - b);
     found.forEach(({ row, index }, at) => {
-      if (row.leaf !== sealed[index]?.leaf) {
-        this.report(
-          "changed",
-          row,
-          seal,
-          row.isThere
-            ? "it is not what was sealed"
-            : "what is said of the erased event is not what was sealed",
-        );
-      } else if (inOrder[at] !== index)
-        this.report("moved", row, seal, "it was elsewhere when the log was sealed");
+      if (row.leaf !== sealed[index]?.leaf) this.report("changed", { ...row, seal }, notWhat(row.isThere));
+      else if (inOrder[at] !== index) this.report("moved", { ...row, seal }, ELSEWHERE);
     });
   }
 
@@ -155,51 +137,34 @@ export class SealMatcher {
     this.db.run("INSERT OR IGNORE INTO absent VALUES (?, ?, ?, ?)", stream, revision, leaf, seal);
   }
 
-  private settleAbsent(event: SealedEvent & { readonly seal: number }): void {
-    const { stream, revision, leaf, seal } = event;
+  private settleAbsent(event: NamedEvent): void {
+    const { stream, revision, leaf } = event;
+    const name = [stream, revision];
     const elsewhere =
-      this.db.get(
-        "SELECT leaf, 1 AS surplus FROM surplus WHERE stream = ? AND revision = ?",
-        stream,
-        revision,
-      ) ??
-      this.db.get(
-        "SELECT leaf, 0 AS surplus FROM waiting WHERE there = 1 AND stream = ? AND revision = ?",
-        stream,
-        revision,
-      );
+      this.db.get("SELECT leaf FROM surplus WHERE stream = ? AND revision = ?", ...name) ??
+      this.db.get("SELECT leaf FROM waiting WHERE there = 1 AND stream = ? AND revision = ?", ...name);
     if (elsewhere) {
-      const isSame = elsewhere.leaf === leaf;
-      this.report(
-        isSame ? "moved" : "changed",
-        event,
-        seal,
-        isSame ? "it was elsewhere when the log was sealed" : "it is not what was sealed",
-      );
-      this.db.run("DELETE FROM surplus WHERE stream = ? AND revision = ?", stream, revision);
+      if (elsewhere.leaf === leaf) this.report("moved", event, ELSEWHERE);
+      else this.report("changed", event, notWhat(true));
+      this.db.run("DELETE FROM surplus WHERE stream = ? AND revision = ?", ...name);
       return;
     }
-    const carried = this.db.all(
-      "SELECT leaf FROM carried WHERE stream = ? AND revision = ?",
-      stream,
-      revision,
-    );
+    const carried = this.db.all("SELECT leaf FROM carried WHERE stream = ? AND revision = ?", ...name);
     if (carried.some((row) => row.leaf === leaf)) return;
-    if (carried.length > 0)
-      this.report("changed", event, seal, "what is said of the erased event is not what was sealed");
-    else if (!losesEventHashes(stream) || revision >= this.order.released(stream)) {
-      this.report("removed", event, seal, "it was sealed, and no event permits its removal");
-    }
+    if (carried.length > 0) this.report("changed", event, notWhat(false));
+    else if (!losesEventHashes(stream) || revision >= this.order.released(stream))
+      this.report("removed", event, "it was sealed, and no event permits its removal");
   }
 
-  private report(
-    kind: FindingKind,
-    { stream, revision }: Pick<SealedEvent, "stream" | "revision">,
-    seal: number,
-    detail: string,
-  ): void {
+  private report(kind: FindingKind, { stream, revision, seal }: NamedEvent, detail: string): void {
     this.findings.add({ kind, stream, revision, seal, detail });
   }
+}
+
+const ELSEWHERE = "it was elsewhere when the log was sealed";
+
+function notWhat(isThere: boolean): string {
+  return isThere ? "it is not what was sealed" : "what is said of the erased event is not what was sealed";
 }
 
 function nameOf({ stream, revision }: Pick<SealedEvent, "stream" | "revision">): string {

@@ -16,8 +16,7 @@ import type { EventStore } from "../../../ports/eventStore.ts";
 import { emailAggregate } from "../../aggregateDefinitions.ts";
 import { suppressRecipient } from "../../suppression/suppressRecipient.ts";
 import { transact } from "../../transact.ts";
-import { contentSaltOf } from "../decryptRelayReplies.ts";
-import { type EmailHistory, readEmailHistory } from "../emailHistory.ts";
+import { contentSaltOf, type EmailHistory, readEmailHistory } from "../emailHistory.ts";
 import { contentOf } from "../readEmail.ts";
 
 /** What is reported of a message after a relay has accepted it. */

@@ -12,9 +12,9 @@ interface SendFlight {
 export type SingleFlightSends = InFlightMap<SendFlight>;
 
 /**
- * What a request comes to because of another with its key that is under way: with the same content they share one
- * try, so that they count once against the limits and get one answer. Null when that had other content and was not
- * accepted: then it is the turn of whoever waited first.
+ * The outcome of a request while another one with its key is under way. With the same content they share one try: they
+ * count once against the limits and get one answer. With different content it is a conflict, or null when the other one
+ * was not accepted: then whoever waited first tries.
  */
 export async function sharedOutcome(other: SendFlight, fingerprint: string): Promise<SendOutcome | null> {
   if (other.fingerprint === fingerprint) {

@@ -1,4 +1,4 @@
-import type { Decision } from "../../../kernel/event/decider.ts";
+import { type Decision, decided } from "../../../kernel/event/decider.ts";
 import { withErasure } from "../contentRemoval.ts";
 import type { EmailEvent } from "../events.ts";
 import type { RecordedReply } from "../recordedAttemptResult.ts";
@@ -43,7 +43,7 @@ export function recordFeedback(
   feedback: Feedback,
   source: FeedbackSource,
 ): Decision<FeedbackOutcome, EmailEvent> {
-  if (state === null) return { outcome: "notFound", events: [] };
-  if (!changesStatus(state, feedback.kind)) return { outcome: "superseded", events: [] };
-  return { outcome: "recorded", events: withErasure(state, [feedbackEvent(state, feedback, source)]) };
+  if (state === null) return decided("notFound");
+  if (!changesStatus(state, feedback.kind)) return decided("superseded");
+  return decided("recorded", ...withErasure(state, [feedbackEvent(state, feedback, source)]));
 }

@@ -30,9 +30,8 @@ function fieldsOf(lines: readonly string[], isField: (name: string, line: string
     const key = name.toLowerCase();
     const last = values.length - 1;
     if (key !== "" && isField(key, line)) {
-      values = fields.get(key) ?? [];
+      values = fields.getOrInsertComputed(key, () => []);
       values.push(value.trim().slice(0, VALUE_CHARACTERS_MAX));
-      fields.set(key, values);
     } else if (last >= 0) {
       values[last] = `${values[last]} ${line.trim()}`.trim().slice(0, VALUE_CHARACTERS_MAX);
     }

@@ -7,13 +7,13 @@ import { uploadAttachment } from "../../../commands/attachment/uploadAttachment.
 import { readWorkspaceLimits } from "../../../commands/workspace/readWorkspaceLimits.ts";
 import { ATTACHMENT_STATUSES } from "../../../domain/attachment/events.ts";
 import { type Attachment, isRejectedOrExpired } from "../../../domain/attachment/state.ts";
-import { existingUpload, pageOfUploads, uploadIdOf } from "../../attachment/attachmentHandlers.ts";
+import { existingUpload, pageOfUploads } from "../../attachment/attachmentHandlers.ts";
 import { attachmentJson } from "../../attachment/attachmentResource.ts";
 import { requireIdentity } from "../../body/bodyBytes.ts";
 import { openFilePart } from "../../body/multipartFile.ts";
 import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { pageOf } from "../../lists/cursorPaging.ts";
-import { Problem } from "../../server/problem.ts";
+import { idOfPath, Problem } from "../../server/problem.ts";
 import { bodyOf, withRoomFor } from "../../server/requestContext.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import { downloadResponse } from "../email/emailFileResponses.ts";
@@ -86,7 +86,7 @@ interface Upload {
 
 /** The upload that the path names. Throws where the workspace has none of the id. */
 async function uploadOf({ deps }: Options, { workspaceId, params }: PageContext): Promise<Upload> {
-  const id = uploadIdOf(params.id ?? "");
+  const id = idOfPath(params.id);
   return { id, upload: await existingUpload(deps, workspaceId, id) };
 }
 

@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { AUDIT_TARGETS } from "../../../../projections/auditLog/auditActions.ts";
 import { type AuditQuery, type AuditRow, listAuditLog } from "../../../../projections/auditLog/queries.ts";
-import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";
 import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
@@ -9,8 +8,7 @@ import { withSenderName } from "../../audit/auditLogController.ts";
 import { findPage } from "../../lists/caughtUpReads.ts";
 import { decodeCursor, type Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
-import { beginStream } from "../../server/requestContext.ts";
-import { type CsvColumns, csvResponse, csvStream } from "../components/csvStream.ts";
+import { type CsvColumns, csvResponse } from "../components/csvStream.ts";
 import { catchUp } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
@@ -123,14 +121,11 @@ async function csv(options: Options, context: PageContext): Promise<Response> {
   const { query, fault } = queryOf(context.workspaceId, filterOf(context.query));
   if (fault !== null) throw new Problem("INVALID_REQUEST", { detail: fault });
   await options.readModel("audit-log").whenCaughtUp(FILE_WAIT_MS);
-  const stream = csvStream({
+  return csvResponse(options.deps, context, "audit-log.csv", {
     columns: COLUMNS,
-    onEnd: beginStream(context.request),
-    isAllowed: async () => (await principalOfKey(options.deps, context.principal.keyId)) !== null,
     page: async (cursor) => {
       const { shown: rows, nextCursor } = await entries(options, { ...query, limit: ROWS_AT_ONCE }, cursor);
       return { rows, nextCursor };
     },
   });
-  return csvResponse(context.request, stream, "audit-log.csv");
 }

@@ -1,4 +1,7 @@
-import { requestContextOf } from "../../server/requestContext.ts";
+import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";
+import type { Dependencies } from "../../../commands/dependencies.ts";
+import { beginStream, requestContextOf } from "../../server/requestContext.ts";
+import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /** Cells of a file, by the names of their columns. */
 export type CsvColumns<Row> = Readonly<Record<string, (row: Row) => string | null>>;
@@ -78,13 +81,16 @@ export function csvStream<Row>(source: CsvSource<Row>): ReadableStream<Uint8Arra
   });
 }
 
-/** The answer to a request for a file to keep: nothing of it is shown or run. */
-export function csvResponse(
-  request: Request,
-  stream: ReadableStream<Uint8Array>,
+/** A file to keep as an answer, for as long as the session's key opens anything: nothing of it is shown or run. */
+export function csvResponse<Row>(
+  deps: Dependencies,
+  { request, principal }: Pick<PageContext, "request" | "principal">,
   filename: string,
+  rows: Pick<CsvSource<Row>, "columns" | "page">,
 ): Response {
   requestContextOf(request).isStreamed = true;
+  const isAllowed = async () => (await principalOfKey(deps, principal.keyId)) !== null;
+  const stream = csvStream({ ...rows, isAllowed, onEnd: beginStream(request) });
   return new Response(stream, {
     headers: {
       "content-type": "text/csv; charset=utf-8",

@@ -1,13 +1,12 @@
 /** @jsxImportSource hono/jsx */
-import { cancelEmail } from "../../../commands/email/emailChanges.ts";
+import { cancelEmail, resumeEmail } from "../../../commands/email/emailChanges.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
-import { resumeEmail } from "../../../commands/email/resumeEmail.ts";
 import { eraseEmail } from "../../../commands/erasure/eraseEmailContent.ts";
 import { isWaiting } from "../../../domain/email/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { requireSender } from "../../server/authorization.ts";
-import { Problem } from "../../server/problem.ts";
+import { found, Problem } from "../../server/problem.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import { Field } from "../components/form.tsx";
 import { Time } from "../components/time.tsx";
@@ -140,8 +139,7 @@ function askCancel(context: PageContext, view: EmailView): Page {
 
 async function doCancel({ deps }: Options, context: PageContext): Promise<Response> {
   const { id } = await reachable({ deps }, context);
-  const outcome = await cancelEmail(deps, id, context.commandContext());
-  if (outcome === "notFound") throw new Problem("NOT_FOUND");
+  const outcome = found(await cancelEmail(deps, id, context.commandContext()));
   const notice =
     outcome === "notCancelable"
       ? "It could not be canceled: a worker has it, or it has ended."
@@ -170,8 +168,7 @@ function askErase(context: PageContext, view: EmailView): Page {
 
 async function doErase({ deps }: Options, context: PageContext): Promise<Response> {
   const { id } = await reachable({ deps }, context);
-  const outcome = await eraseEmail(deps, id, { reason: "requested" }, context.commandContext());
-  if (outcome === "notFound") throw new Problem("NOT_FOUND");
+  const outcome = found(await eraseEmail(deps, id, { reason: "requested" }, context.commandContext()));
   const notice =
     outcome === "afterClaim"
       ? "A worker is at the message: its content is erased when the attempt has ended."

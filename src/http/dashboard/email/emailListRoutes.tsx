@@ -4,12 +4,10 @@ import { isUuid } from "../../../kernel/ids.ts";
 import type { MailOwner } from "../../../kernel/mail/mailOwner.ts";
 import { epochMs, rfc3339, utcDay } from "../../../kernel/time.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";
-import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
-import { beginStream } from "../../server/requestContext.ts";
 import { LinkButton } from "../components/button.tsx";
 import { confirmationPage } from "../components/confirmationPage.tsx";
-import { csvResponse } from "../components/csvStream.ts";
+import { type CsvColumns, csvResponse } from "../components/csvStream.ts";
 import { PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -23,7 +21,6 @@ import {
 } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
-import { emailCsv } from "./emailCsv.ts";
 import { EmailList, listAddress, MessageRows, NEW_SHOWN_MAX } from "./emailListPage.tsx";
 import {
   emailQueryOf,
@@ -44,6 +41,8 @@ import {
 import { BATCH_MAX, type BatchResult, sendBatchAgain } from "./sendBatchAgain.ts";
 
 const ROWS_PER_PAGE = 30;
+/** Rows of a file that are in memory at once. */
+const ROWS_AT_ONCE = 100;
 
 /** The list of messages and what can be done with all of a search. */
 export function emailListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
@@ -111,8 +110,7 @@ async function find(
   const parsed = emailQueryOf(source.deps, owner, words);
   if ("faults" in parsed) return { ...nothing, faults: parsed.faults };
   if (cursor === null) await catchUp(source.readModel("emails"));
-  const after = cursor === null ? {} : { after: decodeCursor(cursor) };
-  return { ...(await loadEmailRows(source, { ...parsed.query, ...after, limit: ROWS_PER_PAGE })), faults };
+  return { ...(await loadEmailRows(source, { ...parsed.query, limit: ROWS_PER_PAGE }, cursor)), faults };
 }
 
 async function showRows(source: ListSource, context: PageContext): Promise<Page> {
@@ -151,12 +149,24 @@ function queryOf(source: ListSource, context: PageContext, text: string) {
 function csvOf(source: ListSource, context: PageContext): Response {
   const query = queryOf(source, context, context.query.get("q") ?? "");
   const day = utcDay(rfc3339(source.deps.clock.now()));
-  return csvResponse(
-    context.request,
-    emailCsv(source, query, { keyId: context.principal.keyId, onEnd: beginStream(context.request) }),
-    `messages-${day}.csv`,
-  );
+  return csvResponse(source.deps, context, `messages-${day}.csv`, {
+    columns: COLUMNS,
+    page: (cursor) => loadEmailRows(source, { ...query, limit: ROWS_AT_ONCE }, cursor),
+  });
 }
+
+const COLUMNS: CsvColumns<MessageRow> = {
+  id: (row) => row.id,
+  status: (row) => row.status,
+  created_at: (row) => row.createdAt,
+  updated_at: (row) => row.updatedAt,
+  from: (row) => row.from,
+  to: (row) => row.to,
+  subject: (row) => row.subject,
+  template_id: (row) => row.templateId,
+  attempts: (row) => String(row.attempts),
+  reason: (row) => row.reason,
+};
 
 function confirmSendAgain(source: ListSource, context: PageContext): Page {
   const text = context.query.get("q") ?? "";

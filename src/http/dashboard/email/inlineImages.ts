@@ -25,8 +25,7 @@ export function withInlineImages(html: string, images: ReadonlyMap<string, Inlin
   let characters = 0;
   return html.replaceAll(REFERENCE, (whole: string, before: string, address: string) => {
     const id = contentIdOf(address);
-    const data = addresses.get(id) ?? dataAddress(images.get(id));
-    addresses.set(id, data);
+    const data = addresses.getOrInsertComputed(id, () => dataAddress(images.get(id)));
     if (data === "" || characters + data.length > INLINE_CHARACTERS_MAX) return whole;
     characters += data.length;
     return before + data;

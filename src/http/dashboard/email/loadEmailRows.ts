@@ -6,6 +6,7 @@ import { type MailOwner, mailOwnerOf } from "../../../kernel/mail/mailOwner.ts";
 import { excerpt } from "../../../kernel/text/textLength.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { findPage, type ListSource, type ReadModel } from "../../lists/caughtUpReads.ts";
+import { decodeCursor } from "../../lists/cursorPaging.ts";
 
 /** A message in a list. Of what was erased, and of what cannot be read, nobody knows the addresses. */
 export interface MessageRow extends EmailRow {
@@ -37,9 +38,14 @@ export async function catchUp(model: ReadModel): Promise<void> {
 }
 
 /** One page of messages, newest first. Addresses and subjects come from the messages' own streams. */
-export async function loadEmailRows({ deps, readModel }: ListSource, query: EmailQuery): Promise<EmailPage> {
+export async function loadEmailRows(
+  { deps, readModel }: ListSource,
+  query: EmailQuery,
+  cursor: string | null = null,
+): Promise<EmailPage> {
   const emails = readModel("emails");
-  const { shown, nextCursor } = await findPage(emails, query, listEmails);
+  const after = cursor === null ? {} : { after: decodeCursor(cursor) };
+  const { shown, nextCursor } = await findPage(emails, { ...query, ...after }, listEmails);
   const rows = await emails.scheduler.mapEach(shown, (row) => rowOf(deps, mailOwnerOf(query.ownerId), row));
   return { rows: rows.filter((row) => row !== null), nextCursor };
 }
@@ -86,16 +92,8 @@ async function rowOf(deps: Dependencies, owner: MailOwner, row: EmailRow): Promi
   } catch (error) {
     // One message that this version cannot read must not take the list of all others with it.
     if (!(error instanceof UnreadableEventError)) throw error;
-    const unknown = {
-      scheduledAt: null,
-      from: null,
-      to: null,
-      subject: null,
-      templateId: null,
-      snippet: "",
-      transport: null,
-    };
-    return { ...row, ...unknown };
+    const unknown = { scheduledAt: null, templateId: null, snippet: "", transport: null };
+    return { ...row, ...unknown, from: null, to: null, subject: null };
   }
 }
 

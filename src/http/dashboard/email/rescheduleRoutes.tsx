@@ -3,7 +3,7 @@ import { rescheduleEmail } from "../../../commands/email/emailChanges.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { SCHEDULE_AHEAD_MS_MAX, scheduleFault } from "../../../domain/email/schedule.ts";
 import { DAY_MS, type EpochMs, parseDateTime, rfc3339 } from "../../../kernel/time.ts";
-import { Problem } from "../../server/problem.ts";
+import { found } from "../../server/problem.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import { Field } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -73,8 +73,7 @@ async function doReschedule(options: Options, context: PageContext): Promise<Pag
 
 async function moved({ deps }: Options, context: PageContext, id: string, at: EpochMs): Promise<Response> {
   const commandContext = context.commandContext();
-  const outcome = await rescheduleEmail(deps, id, at, commandContext);
-  if (outcome === "notFound") throw new Problem("NOT_FOUND");
+  const outcome = found(await rescheduleEmail(deps, id, at, commandContext));
   const notice =
     at > commandContext.at
       ? `It goes at ${fieldTime(at).replace("T", " ")} UTC.`

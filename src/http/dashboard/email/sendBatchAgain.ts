@@ -2,7 +2,6 @@ import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { coversSender } from "../../../domain/apiKey/state.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";
-import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { loadEmailRows } from "./loadEmailRows.ts";
 import { sendAgain } from "./sendAgain.ts";
@@ -37,8 +36,7 @@ export async function sendBatchAgain(
   context: PageContext,
   { query, nonce, cursor }: Batch,
 ): Promise<BatchResult> {
-  const after = cursor === null ? {} : { after: decodeCursor(cursor) };
-  const { rows, nextCursor } = await loadEmailRows(source, { ...query, ...after, limit: BATCH_MAX });
+  const { rows, nextCursor } = await loadEmailRows(source, { ...query, limit: BATCH_MAX }, cursor);
   const refusals: { id: string; why: string }[] = [];
   let sent = 0;
   let skipped = 0;

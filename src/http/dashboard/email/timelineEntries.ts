@@ -5,12 +5,17 @@ import {
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import type { HistoryEvent } from "../../../commands/email/emailHistory.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
+import { readWebhookHistory } from "../../../commands/webhookDelivery/readWebhookDelivery.ts";
 import { EMAIL_STATUS_EVENTS, type EmailEvent, emailStream } from "../../../domain/email/events.ts";
 import type { FeedbackSource } from "../../../domain/email/feedback/recordFeedback.ts";
 import { webhookDeliveryId } from "../../../kernel/ids.ts";
+import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
+import type { MailTransport } from "../../../ports/mail/mailTransport.ts";
 import { type ReadModel, scheduledRead } from "../../lists/caughtUpReads.ts";
+import { webhookHistoryJson } from "../../webhookDelivery/webhookDeliveryResource.ts";
 import type { Tone } from "../components/status.tsx";
 import { lengthOfTime } from "../components/time.tsx";
+import { failureText } from "../webhook/deliveryPage.tsx";
 import { reasonText } from "./reasonText.ts";
 
 /** A sentence, one that ends in a time (RFC 3339), or one about a worker. */
@@ -37,19 +42,23 @@ export interface TimelineEntry {
 
 /** Events of a message whose webhook calls are looked up, times its workspace's endpoints. */
 const DELIVERY_IDS_MAX = 2_000;
+/** Webhook calls that failed and of which one timeline says why: the history of each is read. */
+const EXPLAINED_MAX = 20;
 const PAGE_EVENTS = 500;
 /** Keys that one timeline names: nearly always there is one. */
 const KEY_NAMES_MAX = 20;
 
-/** How an attempt hands a message over. Whoever reads the page of an older log may find another word in it. */
-const TRANSPORT_WORDS: Readonly<Record<string, string>> = {
+/** How an attempt hands a message over. */
+const TRANSPORT_WORDS: Readonly<Record<MailTransport["name"] | "simulator", string>> = {
   smtp: "to hand it over by SMTP",
   outbox: "to write it to the outbox",
   simulator: "to simulate its delivery",
 };
+const transportWords: ReadonlyMap<string, string> = new Map(Object.entries(TRANSPORT_WORDS));
 
+/** The log of another release may name one that is not known here. */
 function transportInWords(transport: string): string {
-  return TRANSPORT_WORDS[transport] ?? `to hand it over by ${transport}`;
+  return transportWords.get(transport) ?? `to hand it over by ${transport}`;
 }
 
 /** What the log keeps with an event. */
@@ -112,7 +121,34 @@ async function webhookEntries(
     .slice(0, DELIVERY_IDS_MAX);
   if (ids.length === 0) return [];
   const rows = await scheduledRead(deliveries, (db) => webhookDeliveriesOf(db, workspaceId, ids));
-  return rows.map((row) => webhookEntry(row, endpoints.get(row.endpointId)?.url ?? ""));
+  const unsuccessful = rows.filter(
+    ({ status, attempts }) => attempts > 0 && (status === "pending" || status === "exhausted"),
+  );
+  const explained = new Set(unsuccessful.slice(0, EXPLAINED_MAX));
+  const now = deps.clock.now();
+  return Promise.all(
+    rows.map(async (row) => {
+      const failure = explained.has(row) ? await lastFailureOf(deps, row) : [];
+      const url = endpoints.get(row.endpointId)?.url ?? "";
+      return webhookEntry(row, url, [...failure, ...nextCallOf(row, now)]);
+    }),
+  );
+}
+
+async function lastFailureOf({ store }: Dependencies, { id }: WebhookDeliveryRow) {
+  const { attempt_log: attempts } = webhookHistoryJson(
+    await readWebhookHistory(store, id),
+    false,
+    () => null,
+  );
+  const failed = attempts.findLast(({ outcome }) => outcome === "failed");
+  return failed === undefined ? [] : [`The last call failed: ${failureText(failed)}.`];
+}
+
+function nextCallOf({ status, dueAt }: WebhookDeliveryRow, now: EpochMs): readonly TimelineLine[] {
+  if (status !== "pending") return [];
+  if (dueAt === null || dueAt <= now) return ["It is due, and waits its turn."];
+  return [{ words: "Next call at", at: rfc3339(dueAt) }];
 }
 
 const WEBHOOK_STATES: Readonly<
@@ -129,6 +165,7 @@ const WEBHOOK_STATES: Readonly<
 function webhookEntry(
   { status, eventType, attempts, updatedAt }: WebhookDeliveryRow,
   url: string,
+  more: readonly TimelineLine[],
 ): TimelineEntry {
   const { title, tone } = WEBHOOK_STATES[status];
   const host = URL.canParse(url) ? new URL(url).host : "an endpoint";
@@ -136,7 +173,7 @@ function webhookEntry(
   return {
     at: updatedAt,
     title,
-    lines: [`${eventType} to ${host}.`, ...tries],
+    lines: [`${eventType} to ${host}.`, ...tries, ...more],
     said: null,
     tone,
     actor: null,

@@ -10,8 +10,7 @@ import { erasureRoutes } from "../erasure/erasureRoutes.tsx";
 import { inboxRoutes } from "../inbox/inboxRoutes.tsx";
 import { liveRoutes } from "../live/liveRoutes.ts";
 import type { LiveStreams } from "../live/liveStreams.ts";
-import { readModelBuildRoutes } from "../live/pollingRoutes.tsx";
-import { sessionCheckRoutes } from "../live/sessionCheckRoutes.ts";
+import { pollingRoutes } from "../live/pollingRoutes.tsx";
 import { maintenanceRoutes } from "../maintenance/maintenanceRoutes.tsx";
 import { overviewRoutes } from "../overview/overviewRoutes.tsx";
 import { senderRoutes } from "../sender/senderRoutes.tsx";
@@ -61,7 +60,6 @@ export function allDashboardRoutes(
     ...logCopyListRoutes(options),
     ...erasureRoutes(options),
     ...liveRoutes(options, streams),
-    ...readModelBuildRoutes(),
-    ...sessionCheckRoutes(),
+    ...pollingRoutes(),
   ];
 }

@@ -5,7 +5,7 @@ import { limitsOf } from "../../../domain/workspace/limits.ts";
 import { equalInConstantTime } from "../../../kernel/crypto/equalInConstantTime.ts";
 import { isClientIn } from "../../../kernel/network/clientIp.ts";
 import { healthStatus } from "../../health/healthController.ts";
-import { Problem, tooManyRequests, unavailable } from "../../server/problem.ts";
+import { found, Problem, tooManyRequests, unavailable } from "../../server/problem.ts";
 import {
   beginRead,
   bodyOf,
@@ -131,9 +131,7 @@ async function answerOpen(frame: Frame, request: Request, path: string): Promise
   if (isGet && path.startsWith("/assets/")) {
     // A file says itself how long it is good for.
     delete requestContextOf(request).answerHeaders["cache-control"];
-    const file = frame.assets.answer(path.slice("/assets/".length), request);
-    if (file === null) throw new Problem("NOT_FOUND");
-    return file;
+    return found(frame.assets.answer(path.slice("/assets/".length), request));
   }
   if (path !== "/log-in") return null;
   if (isGet) return frame.logIn.show(request);

@@ -14,6 +14,9 @@ const POLL_INTERVAL_MS = SECOND_MS;
 /** A proxy or a client that hears nothing takes the connection for dead, so something is said this often, in ms. */
 const HEARTBEAT_MS = 15 * SECOND_MS;
 
+/** What may wait in a stream whose client does not read: more, and the stream is ended. */
+const UNREAD_BYTES_MAX = 16 * 1_024;
+
 /** What somebody watches. */
 export interface Watch {
   readonly session: Session;
@@ -84,9 +87,7 @@ async function lookOnce(streams: ReadonlySet<Stream>, isAlive: LiveOptions["isAl
         stream.close();
         continue;
       }
-      const found = versions.get(subject) ?? version();
-      versions.set(subject, found);
-      stream.tell(await found);
+      stream.tell(await versions.getOrInsertComputed(subject, version));
     } catch {
       // The store or a read model does not answer: the next look finds what this one has missed.
       stream.tell(null);
@@ -110,8 +111,8 @@ class Stream {
     streams.add(this);
     this.giveBack = share.take(watch.workspaceId, 1, () => this.close());
     this.version = watch.shown;
-    const body = new ReadableStream<Uint8Array>({
-      start: (controller) => {
+    const source = {
+      start: (controller: ReadableStreamDefaultController<Uint8Array>) => {
         this.controller = controller;
         this.say(": live\n\n");
       },
@@ -119,7 +120,11 @@ class Stream {
         this.controller = null;
         this.leave();
       },
-    });
+    };
+    const body = new ReadableStream(
+      source,
+      new ByteLengthQueuingStrategy({ highWaterMark: UNREAD_BYTES_MAX }),
+    );
     const headers = { "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" };
     this.response = new Response(body, { headers: { ...headers, "cache-control": "no-store" } });
   }
@@ -140,6 +145,13 @@ class Stream {
     this.controller = null;
   }
 
+  /** Ends it without what its client has not read. */
+  private giveUp(): void {
+    this.leave();
+    this.controller?.error(new Error("the client does not read"));
+    this.controller = null;
+  }
+
   private leave(): void {
     this.streams.delete(this);
     this.giveBack();
@@ -149,5 +161,6 @@ class Stream {
     if (this.controller === null) return;
     this.spokeAt = performance.now();
     this.controller.enqueue(encoder.encode(text));
+    if ((this.controller.desiredSize ?? 0) <= 0) this.giveUp();
   }
 }

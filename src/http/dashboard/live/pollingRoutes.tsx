@@ -1,10 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import { BUILD_PATH, BuildNotice, WITHOUT_ROWS } from "../components/buildNotice.tsx";
+import { SESSION_PATH } from "../components/sessionEnded.tsx";
 import { type DashboardRoute, getInBackground } from "../frame/dashboardRoute.ts";
 
-/** How far the read models are that are being built: what a page that says so asks for again and again. */
-export function readModelBuildRoutes(): readonly DashboardRoute[] {
+/** What every page may ask for beside itself. */
+export function pollingRoutes(): readonly DashboardRoute[] {
   return [
+    // How far the read models are that are being built: a page that says so asks again and again.
     getInBackground(BUILD_PATH, null, async ({ request, query, readModelBuild: build, to, seeOther }) => {
       if (!request.headers.has("hx-request")) return seeOther("/");
       const isWithoutRows = query.has(WITHOUT_ROWS);
@@ -15,6 +17,11 @@ export function readModelBuildRoutes(): readonly DashboardRoute[] {
         title: "Read models",
         body: <BuildNotice to={to} build={build} isWithoutRows={isWithoutRows} />,
       };
+    }),
+    // Whether the session goes on: asked when somebody comes back to a page. One that has ended never gets this far.
+    getInBackground(SESSION_PATH, null, async ({ request, seeOther }) => {
+      if (!request.headers.has("hx-request")) return seeOther("/");
+      return new Response(null, { status: 204, headers: { "cache-control": "no-store" } });
     }),
   ];
 }

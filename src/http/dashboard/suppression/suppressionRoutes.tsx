@@ -12,7 +12,7 @@ import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts
 import { codePoints } from "../../../kernel/text/textLength.ts";
 import { catchUpIfInTime } from "../../lists/caughtUpReads.ts";
 import type { Page as RowPage } from "../../lists/cursorPaging.ts";
-import { Problem } from "../../server/problem.ts";
+import { found, Problem } from "../../server/problem.ts";
 import { pageOfSuppressions } from "../../suppression/suppressionsController.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -91,8 +91,7 @@ function removalRoutes({ deps, readModel }: DashboardOptions): readonly Dashboar
   return [
     get(`${PATH}/:address/remove`, "suppression:manage", async (context) => {
       const address = addressOf(context);
-      const suppression = await readSuppression(deps, context.workspaceId, address);
-      if (suppression === null) throw new Problem("NOT_FOUND");
+      const suppression = found(await readSuppression(deps, context.workspaceId, address));
       return removalPage(context, address, suppression);
     }),
     post(`${PATH}/:address/remove`, "suppression:manage", async (context) => {

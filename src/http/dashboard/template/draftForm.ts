@@ -147,13 +147,8 @@ export function fieldFaults(
   faults: readonly ProblemDetail[],
 ): FieldFaults {
   const rows = variables.flatMap((row, index) => (isEmpty(row) ? [] : [index]));
-  const found = new Map<string, string>();
-  for (const { pointer, message } of faults) {
-    const id = fieldId(pointer, rows);
-    const before = found.get(id);
-    found.set(id, before === undefined ? sentence(message) : `${before} ${sentence(message)}`);
-  }
-  return found;
+  const byId = Map.groupBy(faults, ({ pointer }) => fieldId(pointer, rows));
+  return new Map([...byId].map(([id, of]) => [id, of.map(({ message }) => sentence(message)).join(" ")]));
 }
 
 function fieldId(pointer: string, rows: readonly number[]): string {

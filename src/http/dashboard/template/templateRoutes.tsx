@@ -3,16 +3,15 @@
 import { listTemplates } from "../../../../projections/templates.ts";
 import { deleteTemplate } from "../../../commands/template/deleteTemplate.ts";
 import type { TemplateLocation } from "../../../commands/template/readTemplate.ts";
-import { shownNameFault } from "../../../kernel/text/displayNameFault.ts";
+import { displayNameFault } from "../../../kernel/text/displayNameFault.ts";
 import { caughtUpPage } from "../../lists/caughtUpReads.ts";
 import { PAGE_ITEMS_DEFAULT } from "../../lists/cursorPaging.ts";
-import { Problem } from "../../server/problem.ts";
+import { idOfPath, Problem } from "../../server/problem.ts";
 import {
   archiveOrRefuse,
-  createWithinLimit,
+  createOrRefuse,
   existingTemplate,
   pageOfVersions,
-  templateIdOf,
 } from "../../template/templateHandlers.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -27,7 +26,7 @@ export const TEMPLATES = { path: "/templates", title: "Templates" };
 
 /** Which template a page is about. */
 export function templateLocationOf({ workspaceId, params }: PageContext): TemplateLocation {
-  return { workspaceId, templateId: templateIdOf(params.id ?? "") };
+  return { workspaceId, templateId: idOfPath(params.id) };
 }
 
 /** Templates: the list of them, a new one, and each with its versions. */
@@ -48,9 +47,9 @@ function listRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRo
     get("/templates/new", scope, async (context) => newTemplatePage(context)),
     post("/templates/new", scope, async (context) => {
       const name = fieldOf(context.form, "name").trim();
-      const fault = shownNameFault(name);
+      const fault = displayNameFault(name);
       if (fault !== null) return newTemplatePage(context, name, `A name ${fault}.`);
-      const id = await createWithinLimit(deps, templates, name, context.commandContext());
+      const id = await createOrRefuse(deps, templates, name, context.commandContext());
       return context.seeOther(`/templates/${id}`, "The template was created: now draft its first version.");
     }),
   ];

@@ -1,12 +1,9 @@
 /** @jsxImportSource hono/jsx */
+
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import type { Template } from "../../../domain/template/state.ts";
-import {
-  existingTemplate,
-  existingVersion,
-  publishOrRefuse,
-  templateIdOf,
-} from "../../template/templateHandlers.ts";
+import { idOfPath } from "../../server/problem.ts";
+import { existingTemplate, existingVersion, publishOrRefuse } from "../../template/templateHandlers.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { TEMPLATES, templateLocationOf } from "./templateRoutes.tsx";
@@ -20,7 +17,7 @@ export function versionRoutes({ deps }: DashboardOptions): readonly DashboardRou
     get("/templates/:id/versions/:version", scope, (context) => versionPage(deps, context)),
     post("/templates/:id/versions/:version/publish", scope, async (context) => {
       const location = templateLocationOf(context);
-      const versionId = templateIdOf(context.params.version ?? "");
+      const versionId = idOfPath(context.params.version);
       await publishOrRefuse(deps, location, versionId, context.commandContext());
       const { version } = await existingVersion(deps, location, versionId);
       return context.seeOther(

@@ -12,6 +12,7 @@ import { Copyable, Facts } from "../components/list.tsx";
 import { Status, type Tone } from "../components/status.tsx";
 import { Ago, Time } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
+import { WEBHOOKS } from "./endpointOfPath.ts";
 
 type WholeDelivery = Awaited<ReturnType<typeof deliveryWithAttempts>>;
 type Attempt = WholeDelivery["attempt_log"][number];
@@ -57,10 +58,7 @@ export function deliveryPage(context: PageContext, shown: Shown): Page {
   const here = `/webhooks/${endpoint.id}`;
   return {
     title: `Delivery of ${row.eventType}`,
-    above: [
-      { path: "/webhooks", title: "Webhooks" },
-      { path: here, title: "Endpoint" },
-    ],
+    above: [WEBHOOKS, { path: here, title: "Endpoint" }],
     body: (
       <>
         <Heading title={row.eventType} beside={<DeliveryState delivery={row} />}>

@@ -10,14 +10,14 @@ import {
 import { testWebhookEndpoint } from "../../../commands/webhook/testWebhookEndpoint.ts";
 import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../../kernel/time.ts";
-import { invalid, Problem } from "../../server/problem.ts";
+import { found, invalid, Problem } from "../../server/problem.ts";
 import { recoverSince } from "../../webhookDelivery/webhookDeliveryHandlers.ts";
 import { type Confirmation, confirmationPage } from "../components/confirmationPage.tsx";
 import { Select } from "../components/form.tsx";
 import { lengthOfTime } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { activeEndpointOf, endpointOf } from "./endpointOfPath.ts";
+import { activeEndpointOf, endpointOf, WEBHOOKS } from "./endpointOfPath.ts";
 import { secretPage } from "./secretPage.tsx";
 
 /** How long two secrets may sign after a rotation, in ms. */
@@ -49,10 +49,7 @@ function asksFirst(
   const ask = async (context: PageContext): Promise<Page> => {
     const endpoint = await endpointOf(options, context);
     const at = `/webhooks/${endpoint.id}`;
-    const above = [
-      { path: "/webhooks", title: "Webhooks" },
-      { path: at, title: "Endpoint" },
-    ];
+    const above = [WEBHOOKS, { path: at, title: "Endpoint" }];
     return confirmationPage(context, { ...question(endpoint), above });
   };
   return [get(path, "webhook:manage", ask), post(path, "webhook:manage", (context) => act(options, context))];
@@ -119,8 +116,7 @@ function deleteQuestion({ url }: WebhookEndpointRow): Question {
 
 const remove: Act = async (options, context) => {
   const { id, url } = await endpointOf(options, context);
-  const outcome = await deleteWebhookEndpoint(options.deps, id, context.commandContext());
-  if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
+  found(await deleteWebhookEndpoint(options.deps, id, context.commandContext()), "WEBHOOK_NOT_FOUND");
   return context.seeOther("/webhooks", `${url} was deleted.`);
 };
 

@@ -21,6 +21,7 @@ import {
 } from "./endpointForm.tsx";
 import { endpointHealthOf } from "./endpointHealth.ts";
 import { type ListedEndpoint, listPage } from "./endpointListPage.tsx";
+import { WEBHOOKS } from "./endpointOfPath.ts";
 import { secretPage } from "./secretPage.tsx";
 
 const NOTHING: EndpointInput = { url: "", description: null, eventTypes: null };
@@ -57,12 +58,9 @@ async function withHealth(
 ): Promise<readonly ListedEndpoint[]> {
   const model = readModel("webhook-deliveries");
   await catchUpIfInTime(model);
-  const listed: ListedEndpoint[] = [];
-  for (const row of rows) {
-    const standing = await scheduledRead(model, (db) => endpointHealthOf(db, row.id));
-    listed.push({ ...row, ...standing });
-  }
-  return listed;
+  return Array.fromAsync(rows, async (row) => {
+    return { ...row, ...(await scheduledRead(model, (db) => endpointHealthOf(db, row.id))) };
+  });
 }
 
 async function added(
@@ -86,7 +84,7 @@ async function added(
 function newPage(context: PageContext, input: EndpointInput, faults: EndpointFaults): Page {
   return {
     title: "Add an endpoint",
-    above: [{ path: "/webhooks", title: "Webhooks" }],
+    above: [WEBHOOKS],
     body: (
       <>
         <Heading title="Add an endpoint" />

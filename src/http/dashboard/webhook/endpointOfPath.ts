@@ -1,19 +1,20 @@
 import type { WebhookDeliveryRow } from "../../../../projections/webhookDeliveries/queries.ts";
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
-import { isUuid } from "../../../kernel/ids.ts";
-import { Problem } from "../../server/problem.ts";
-import type { ProblemCode } from "../../server/problemCodes.ts";
+import { idOfPath } from "../../server/problem.ts";
 import { activeEndpoint, existingEndpoint } from "../../webhook/webhookEndpointHandlers.ts";
 import { existingDelivery } from "../../webhookDelivery/webhookDeliveryHandlers.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
+
+/** The breadcrumb of every page of an endpoint. */
+export const WEBHOOKS = { path: "/webhooks", title: "Webhooks" };
 
 /** The endpoint that the path names. Throws WEBHOOK_NOT_FOUND where the workspace has none of this id. */
 export function endpointOf(
   { webhooks }: DashboardOptions,
   context: PageContext,
 ): Promise<WebhookEndpointRow> {
-  return existingEndpoint(webhooks, context.workspaceId, idIn(context, "id", "WEBHOOK_NOT_FOUND"));
+  return existingEndpoint(webhooks, context.workspaceId, idOfPath(context.params.id, "WEBHOOK_NOT_FOUND"));
 }
 
 /** The same where it must take deliveries. Throws WEBHOOK_DISABLED. */
@@ -21,7 +22,7 @@ export function activeEndpointOf(
   { webhooks }: DashboardOptions,
   context: PageContext,
 ): Promise<WebhookEndpointRow> {
-  return activeEndpoint(webhooks, context.workspaceId, idIn(context, "id", "WEBHOOK_NOT_FOUND"));
+  return activeEndpoint(webhooks, context.workspaceId, idOfPath(context.params.id, "WEBHOOK_NOT_FOUND"));
 }
 
 /** The delivery to an endpoint that the path names. Throws NOT_FOUND. */
@@ -30,15 +31,5 @@ export function deliveryOf(
   endpointId: string,
   context: PageContext,
 ): Promise<WebhookDeliveryRow> {
-  return existingDelivery(
-    readModel("webhook-deliveries"),
-    endpointId,
-    idIn(context, "delivery", "NOT_FOUND"),
-  );
-}
-
-function idIn({ params }: PageContext, name: string, code: ProblemCode): string {
-  const text = params[name] ?? "";
-  if (!isUuid(text)) throw new Problem(code);
-  return text.toLowerCase();
+  return existingDelivery(readModel("webhook-deliveries"), endpointId, idOfPath(context.params.delivery));
 }

@@ -13,6 +13,7 @@ import { Ago, Time } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { DeliveryState } from "./deliveryPage.tsx";
 import { disabledBecause, EndpointStatus, type ListedEndpoint } from "./endpointListPage.tsx";
+import { WEBHOOKS } from "./endpointOfPath.ts";
 
 type DeliveryStatus = WebhookDeliveryRow["status"];
 
@@ -55,7 +56,7 @@ export function endpointPage(context: PageContext, shown: Shown): Page {
   const { endpoint } = shown;
   return {
     title: endpoint.url,
-    above: [{ path: "/webhooks", title: "Webhooks" }],
+    above: [WEBHOOKS],
     isWide: true,
     body: (
       <>

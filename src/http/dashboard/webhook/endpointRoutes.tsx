@@ -31,7 +31,7 @@ import {
   inputOf,
 } from "./endpointForm.tsx";
 import { endpointHealthOf } from "./endpointHealth.ts";
-import { endpointOf } from "./endpointOfPath.ts";
+import { endpointOf, WEBHOOKS } from "./endpointOfPath.ts";
 import { type DeliveryFilters, endpointPage, isDeliveryStatus } from "./endpointPage.tsx";
 
 /** One endpoint with its deliveries, and the form that changes it. */
@@ -136,10 +136,7 @@ function editPage(
 ): Page {
   return {
     title: "Change the endpoint",
-    above: [
-      { path: "/webhooks", title: "Webhooks" },
-      { path: `/webhooks/${id}`, title: "Endpoint" },
-    ],
+    above: [WEBHOOKS, { path: `/webhooks/${id}`, title: "Endpoint" }],
     body: (
       <>
         <Heading title="Change the endpoint" />

@@ -3,6 +3,7 @@ import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable } from "../components/list.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
+import { WEBHOOKS } from "./endpointOfPath.ts";
 
 interface Shown {
   readonly endpointId: string;
@@ -18,7 +19,7 @@ interface Shown {
 export function secretPage({ to }: PageContext, { endpointId, url, secret, title, advice }: Shown): Page {
   return {
     title,
-    above: [{ path: "/webhooks", title: "Webhooks" }],
+    above: [WEBHOOKS],
     body: (
       <>
         <Heading title={title} />

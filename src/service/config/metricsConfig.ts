@@ -1,4 +1,4 @@
-import type { EnvironmentReader } from "../config/environmentReader.ts";
+import type { EnvironmentReader } from "./environmentReader.ts";
 
 /** Where figures of the service can be read. */
 export interface MetricsConfig {

@@ -1,0 +1,31 @@
+import type { ExpectedRevision } from "../../../ports/eventStore.ts";
+import type { PreparedAppend, PreparedEvent } from "./appendTransaction.ts";
+
+/**
+ * Appends as one flat list of values, which costs a quarter of what objects do between threads. Each append is its
+ * stream, its expected revision and the number of its events; then come each event's id, type, metadata and data.
+ */
+export type BatchMessage = readonly (string | number | Uint8Array)[];
+
+/** `appends` without whatever else they carry. */
+export function batchMessage(appends: readonly PreparedAppend[]): BatchMessage {
+  const values: (string | number | Uint8Array)[] = [];
+  for (const { stream, expected, events } of appends) {
+    values.push(stream, expected, events.length);
+    for (const { id, type, metadata, data } of events) values.push(id, type, metadata, data);
+  }
+  return values;
+}
+
+/** The appends of a {@link batchMessage}. */
+export function appendsIn(message: BatchMessage): readonly PreparedAppend[] {
+  const values = message.values();
+  const next = <Value>() => values.next().value as Value;
+  const nextEvent = (): PreparedEvent => ({ id: next(), type: next(), metadata: next(), data: next() });
+  const appends: PreparedAppend[] = [];
+  for (let stream = next<string | undefined>(); stream !== undefined; stream = next()) {
+    const expected = next<ExpectedRevision>();
+    appends.push({ stream, expected, events: Array.from({ length: next<number>() }, nextEvent) });
+  }
+  return appends;
+}

@@ -1,0 +1,122 @@
+import { erasureAggregate } from "../../commands/aggregateDefinitions.ts";
+import { readErasure, requestPersonErasure } from "../../commands/erasure/erasureRequests.ts";
+import type { Erasure } from "../../domain/erasure/state.ts";
+import { parseAddress } from "../../kernel/text/emailAddress.ts";
+import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
+import { systemCommandContext } from "../../service/systemCommandContext.ts";
+import { type Command, notFound, type Option, UsageError } from "../program/command.ts";
+import { loadAllAggregates } from "../program/loadAllAggregates.ts";
+import { withLog } from "../program/openStoreForCommand.ts";
+import { existingWorkspace } from "../workspace/workspaceOption.ts";
+
+const WORKSPACE: Option = {
+  name: "workspace",
+  value: "<id>",
+  help: "id of the one workspace to erase in (default: every workspace, for which the log is read)",
+};
+
+/** The workspace that was named, or all of them. */
+async function workspacesOf(store: EventStore, named: string | undefined): Promise<readonly string[]> {
+  if (named !== undefined) return [await existingWorkspace(store, named)];
+  const ids: string[] = [];
+  for await (const { events } of store.readAll(LOG_START, { types: ["WorkspaceCreated"] })) {
+    ids.push(...events.map(({ stream }) => stream.slice("workspace-".length)));
+  }
+  return ids;
+}
+
+export const erasureRequest: Command = {
+  name: "erasure request",
+  operands: [{ name: "address", help: "the person's email address" }],
+  summary: "Ask that everything sent to a person be erased",
+  description:
+    "Prints the id of a request for each workspace. The running service does the work, or the next one that starts; `erasure show` shows what became of it.",
+  examples: [
+    "postledger erasure request ana@example.com",
+    "postledger erasure request ana@example.com --workspace <id> # In one workspace alone",
+  ],
+  options: [WORKSPACE],
+  async run({ config, operand, option, print }) {
+    const address = parseAddress(operand("address"));
+    if ("invalid" in address) throw new UsageError(`the address ${address.invalid}`);
+    const requests = await withLog(config, async ({ deps }) => {
+      const workspaces = await workspacesOf(deps.store, option("workspace"));
+      return Array.fromAsync(workspaces, async (workspace) => {
+        const context = { ...systemCommandContext("cli"), workspaceId: workspace };
+        return { id: await requestPersonErasure(deps, address, context), workspace };
+      });
+    });
+    print(
+      requests,
+      requests.map(({ id, workspace }) => `${id}  workspace ${workspace}`),
+    );
+  },
+};
+
+type Counts = NonNullable<Erasure["counts"]>;
+
+const COUNT_WORDS = {
+  messagesErased: "messages erased",
+  messagesCanceled: "of them canceled while they waited",
+  messagesErasedBefore: "messages erased before",
+  messagesWithFiles: "erased messages with files",
+  outboxMessages: "files removed from the outbox",
+  uploadsErased: "uploads erased",
+  uploadsKept: "uploads kept, which others were sent too",
+  suppressionsErased: "suppressed addresses erased",
+} as const satisfies Readonly<Record<keyof Counts, string>>;
+
+function countLines(counts: Counts | null): readonly string[] {
+  if (counts === null) return [];
+  return Object.entries(COUNT_WORDS).map(([name, words]) => {
+    const value = counts[name as keyof Counts];
+    return `${words}  ${typeof value === "number" ? value : value.join(" ") || "none"}`;
+  });
+}
+
+/** Null before the request is completed. */
+function remainsLines(remains: readonly string[] | null): readonly string[] {
+  if (remains === null) return [];
+  return remains.length === 0 ? ["remains  nothing"] : remains.map((one) => `remains  ${one}`);
+}
+
+export const erasureShow: Command = {
+  name: "erasure show",
+  operands: [{ name: "id", help: "id that `erasure request` printed" }],
+  summary: "Show what became of a request",
+  description:
+    "What was erased, what remains, and which copies of the log still hold it. Exit status 1 while it is not completed.",
+  examples: ["postledger erasure show <id>"],
+  async run({ config, operand, print }) {
+    const id = operand("id");
+    const view = await withLog(config, ({ deps }) => readErasure(deps.store, id));
+    if (view === null) notFound(`there is no request ${id}`);
+    const { erasure, requestedAt, completedAt } = view;
+    const { status, workspaceId, counts, remains, copies } = erasure;
+    const lines = [
+      `${status}  requested ${requestedAt}  completed ${completedAt ?? "-"}  workspace ${workspaceId}`,
+      ...countLines(counts),
+      ...remainsLines(remains),
+      ...(copies ?? []).map(({ kind, at, place }) =>
+        `not reached  ${kind} of ${at}  ${place ?? ""}`.trimEnd(),
+      ),
+    ];
+    print({ id, status, workspaceId, requestedAt, completedAt, ...counts, remains, copies }, lines);
+    return status === "completed" ? 0 : 1;
+  },
+};
+
+export const erasureList: Command = {
+  name: "erasure list",
+  summary: "List all requests",
+  description: "Reads the log from its start.",
+  examples: ["postledger erasure list"],
+  async run({ config, print }) {
+    const erasures = await withLog(config, ({ deps }) => loadAllAggregates(deps.store, erasureAggregate));
+    const rows = [...erasures].map(([id, { status }]) => ({ id, status }));
+    print(
+      rows,
+      rows.map(({ id, status }) => `${id}  ${status}`),
+    );
+  },
+};

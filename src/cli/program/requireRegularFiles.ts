@@ -1,0 +1,58 @@
+import { type Stats, statSync } from "node:fs";
+import { join } from "node:path";
+import { isEmbedded } from "../../service/adapters/openStore.ts";
+import type { Config } from "../../service/config/config.ts";
+import { ConfigError } from "../../service/config/configError.ts";
+import { logPath } from "./dataDirectory.ts";
+
+/** What a service, or a command, may read or write in DATA_DIR under a name that is always the same. */
+const IN_DATA_DIR = [
+  "lock.db",
+  "master.key",
+  "bootstrap.key",
+  "service.id",
+  "service.json",
+  "erased-content.json",
+  "projections/catalog.db",
+];
+const IN_CONTENT_DIRECTORY = ["identity", "log"];
+const DIRECTORY_URL = "file:";
+
+type Locations = Pick<Config, "dataDir" | "storeUrl" | "contentUrl">;
+
+function ownFiles(config: Locations): readonly string[] {
+  const { dataDir, contentUrl } = config;
+  const contentFiles = contentUrl.startsWith(DIRECTORY_URL) ? IN_CONTENT_DIRECTORY : [];
+  return [
+    ...IN_DATA_DIR.map((name) => join(dataDir, name)),
+    ...contentFiles.map((name) => join(contentUrl.slice(DIRECTORY_URL.length), name)),
+    ...(isEmbedded(config) ? ["", "-wal", "-shm"].map((ending) => logPath(config) + ending) : []),
+  ];
+}
+
+function kindOf(found: Stats): string {
+  if (found.isDirectory()) return "directory";
+  if (found.isFIFO()) return "named pipe";
+  return found.isSocket() ? "socket" : "device";
+}
+
+/** What is at a path or where its link leads; null where nothing is that one may look at: whoever opens it says why. */
+function lookAt(path: string): Stats | null {
+  try {
+    return statSync(path);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Throws {@link ConfigError} where something else has the name of one of our files: whoever opens a named pipe waits for
+ * ever, and SQLite would only say that it cannot open a file.
+ */
+export function requireRegularFiles(config: Locations): void {
+  for (const path of ownFiles(config)) {
+    const found = lookAt(path);
+    if (found === null || found.isFile()) continue;
+    throw new ConfigError([`${path} cannot be used: there is a ${kindOf(found)} of that name`]);
+  }
+}

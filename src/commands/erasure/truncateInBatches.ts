@@ -1,0 +1,33 @@
+import { type EventStore, type RecordedEvent, StoreError } from "../../ports/eventStore.ts";
+import { streamPages } from "../transact.ts";
+
+/** Events that one event can replace: their leaves make some 300 kB. */
+const BATCH_EVENTS_MAX = 3_000;
+/** How often a stream is read anew because it has moved, or because it is longer than one batch. */
+const BATCHES_MAX = 1_000;
+
+/** The first events of a stream that can be read, at most {@link BATCH_EVENTS_MAX}. */
+async function readFirst(store: EventStore, stream: string): Promise<readonly RecordedEvent[]> {
+  const events: RecordedEvent[] = [];
+  for await (const page of streamPages(store, stream)) {
+    events.push(...page);
+    if (events.length >= BATCH_EVENTS_MAX) break;
+  }
+  return events;
+}
+
+/**
+ * Truncates a stream batch by batch: `truncate` gets the first events that are there, and gives null as long as it has to
+ * see them anew. Throws `StoreError`.
+ */
+export async function truncateInBatches<Outcome>(
+  store: EventStore,
+  stream: string,
+  truncate: (events: readonly RecordedEvent[]) => Promise<Outcome | null>,
+): Promise<Outcome> {
+  for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
+    const outcome = await truncate(await readFirst(store, stream));
+    if (outcome !== null) return outcome;
+  }
+  throw new StoreError("unavailable", `${stream} changed under ${BATCHES_MAX} attempts to cut it off`);
+}

@@ -1,0 +1,66 @@
+import type { Logger } from "pino";
+import type { FollowEvent } from "../../readModels/follow/followMessages.ts";
+
+const LOG_CUT_SHORT =
+  "the newest events of the log are gone, by what the read models held of it: what was accepted last is lost, and mail that was sent last may be sent again. Was an older copy of the log put in its place, or the file events.db-wal taken away?";
+
+const THREAD_FAILED =
+  "the read models' thread failed: lists show nothing new, and what is not delivered at once waits. It is begun again until it works";
+
+/** What stops and goes on again and again for one reason is told of this often at most. */
+const REPEAT_MS_MIN = 60_000;
+
+interface Trouble {
+  readonly reason: string;
+  readonly state: "told" | "untold" | "over";
+  readonly toldAt: number;
+}
+
+/** What is wrong: whether to tell that it began, with another reason too, and that it is over. */
+class Troubles {
+  readonly #troubles = new Map<string, Trouble>();
+
+  begins(what: string, reason: string): boolean {
+    const last = this.#troubles.get(what);
+    const now = performance.now();
+    const isSame = last?.reason === reason;
+    if (isSame && last.state !== "over") return false;
+    const isTold = !isSame || now - last.toldAt >= REPEAT_MS_MIN;
+    this.#troubles.set(what, isTold ? { reason, state: "told", toldAt: now } : { ...last, state: "untold" });
+    return isTold;
+  }
+
+  ends(what: string): boolean {
+    const last = this.#troubles.get(what);
+    if (last === undefined) return false;
+    this.#troubles.set(what, { ...last, state: "over" });
+    return last.state === "told";
+  }
+}
+
+/** Stands for the thread, as a name does for a read model. */
+const THREAD = "";
+
+/** Writes what an operator should know of the read models to the log: a line when something changes. */
+export function readModelLog(logger: Logger): (event: FollowEvent) => void {
+  const troubles = new Troubles();
+  return (event) => {
+    switch (event.type) {
+      case "renewed":
+        return logger.warn({ reason: event.reason }, "the read models are built anew");
+      case "logCutShort":
+        return logger.error(LOG_CUT_SHORT);
+      case "interrupted":
+        if (!troubles.begins(THREAD, event.reason)) return;
+        return logger.error({ reason: event.reason }, THREAD_FAILED);
+      case "progress":
+        if (troubles.ends(THREAD)) logger.info("the read models' thread works again");
+        return;
+      case "failed":
+        if (!troubles.begins(event.name, event.reason)) return;
+        return logger.error({ readModel: event.name, reason: event.reason }, "read model stopped");
+      case "joined":
+        if (troubles.ends(event.name)) logger.info({ readModel: event.name }, "the read model goes on");
+    }
+  };
+}

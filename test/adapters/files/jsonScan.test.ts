@@ -1,0 +1,75 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { fileInspector } from "../../../src/adapters/files/fileInspector.ts";
+import { jsonFault } from "../../../src/adapters/files/jsonScan.ts";
+
+const NOT_JSON = "is not valid JSON";
+const FILE_BYTES = 5_000_000;
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function agreesWithParser(text: string): Promise<void> {
+  expect([text, await jsonFault(text)]).toEqual([text, isJson(text) ? null : NOT_JSON]);
+}
+
+test("what it takes for JSON is what the parser takes for it", async () => {
+  const piece = fc.constantFrom(
+    ...'[]{}:,"\\/ \t\n\r\f\u0000\u001f\u00a0\ufeffé0123456789.eE+-uabntrfx',
+    ...'true false null -0 01 1e5 1.5 \\u00e9 \\uD800 \\x "a" "a":1 [] {} NaN Infinity \''.split(" "),
+  );
+  const edited = fc
+    .tuple(fc.json({ maxDepth: 4 }), fc.nat(), fc.nat({ max: 3 }), piece)
+    .map(([json, at, removed, put]) => {
+      const place = at % (json.length + 1);
+      return json.slice(0, place) + put + json.slice(place + removed);
+    });
+  const pieces = fc.array(piece, { maxLength: 12 }).map((parts) => parts.join(""));
+  const text = fc.oneof(fc.json(), edited, pieces);
+  await fc.assert(fc.asyncProperty(text, agreesWithParser), { numRuns: 3_000 });
+});
+
+test("texts that go on over many turns are looked at as a whole", async () => {
+  const texts = ["1,", "[],", '{"a":"\\u00e9\\n"},', '"é\\"",'].map(
+    (item) => `[${item.repeat(FILE_BYTES / 10 / item.length).slice(0, -1)}]`,
+  );
+  const long = `"${"a\\n".repeat(FILE_BYTES / 10)}"`;
+  for (const text of [...texts, long, `${" ".repeat(FILE_BYTES / 10)}7`]) {
+    expect(await jsonFault(text)).toBeNull();
+    for (const broken of [text.slice(0, -1), `${text}]`, `${text} x`, `${text.slice(0, -1)}\\`])
+      await expect(jsonFault(broken)).resolves.toBe(NOT_JSON);
+  }
+}, 60_000);
+
+test("nesting has a bound, however the text ends", async () => {
+  const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+  expect(await jsonFault(deep(1_000))).toBeNull();
+  for (const text of [deep(1_001), "[".repeat(FILE_BYTES), '{"a":'.repeat(1_001)])
+    expect(await jsonFault(text)).toContain("nested");
+});
+
+test("others have their turns while a large file is looked at", async () => {
+  const inspector = fileInspector({ scanner: null });
+  // Its fault comes last; what it is like is then not asked any more, which would give turns too.
+  const bytes = new TextEncoder().encode(`[${"[],".repeat(FILE_BYTES / 3 - 1)}`);
+  let turns = 0;
+  let isDone = false;
+  const others = (async () => {
+    while (!isDone) {
+      await new Promise((resolve) => setImmediate(resolve));
+      turns += 1;
+    }
+  })();
+  const file = { filename: "a.json", contentType: "application/json", bytes };
+  const found = await inspector.inspect(file, { archiveAttachments: false }, "owner");
+  isDone = true;
+  await others;
+  expect(found).toMatchObject({ kind: "invalid", reason: `the file ${NOT_JSON}` });
+  expect(turns).toBeGreaterThan(10);
+});

@@ -1,0 +1,33 @@
+import { afterEach, beforeEach, expect, jest, test } from "bun:test";
+import type { Session } from "../../../src/http/dashboard/frame/sessions.ts";
+import { makeLiveStreams } from "../../../src/http/dashboard/live/liveStreams.ts";
+
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
+
+const CHANGES = 1_000;
+const VERSION_CHARS = 100;
+
+test("a stream that nobody reads is ended, and keeps no more than a little of what it was told", async () => {
+  let changes = 0;
+  const version = async () => {
+    changes += 1;
+    return String(changes).padStart(VERSION_CHARS, "0");
+  };
+  const streams = makeLiveStreams({ isAlive: async () => true });
+  const session = { id: "session" } as unknown as Session;
+  const watch = { session, workspaceId: "workspace", subject: "subject", version, restMs: 0, shown: "" };
+  const [unread, read] = [streams.open(watch), streams.open({ ...watch, subject: "another" })];
+  let readBytes = 0;
+  const reading = (async () => {
+    for await (const piece of read?.body ?? []) readBytes += piece.length;
+  })();
+  for (let look = 0; look < CHANGES; look += 1) {
+    jest.advanceTimersByTime(1_000);
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+  }
+  expect(readBytes).toBeGreaterThan((CHANGES * VERSION_CHARS) / 2);
+  await expect(unread?.text()).rejects.toThrow("does not read");
+  streams.stop();
+  await reading;
+});

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { SendEmailBody } from "../../../src/http/email/sendEmailRequest.ts";
+import { logIn } from "../../support/dashboard.ts";
+import { newKey, SENDER, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+
+/** A value for each field of a send that says what the message is: as it is asked for, so it is shown. */
+const CONTENT = {
+  from: SENDER,
+  from_name: "The shop",
+  to: "ana@example.com",
+  to_name: "Ana Silva",
+  reply_to: "desk@example.com",
+  reply_to_name: "The desk",
+  subject: "Your order",
+  html: "<p>It is on its way.</p>",
+  text: "It is on its way.",
+  headers: { "X-Order": "4711" },
+  tags: ["receipts"],
+  metadata: { order: "4712" },
+};
+const FILE = { filename: "note.txt", content_type: "text/plain" };
+/** Fields that say how the message is made, or when it goes: another message with its content has none of them. */
+const INSTRUCTIONS = ["scheduled_at", "auto_text", "template_id", "template_version_id", "variables"];
+
+let service: TestService;
+let tenant: Tenant;
+beforeAll(async () => {
+  service = await startService({ name: "SQLite", env: {}, isShared: false });
+  tenant = await service.tenant();
+});
+afterAll(() => service.remove());
+
+/** The texts of the content, down to the single header, tag and value. */
+const TEXTS = Object.values(CONTENT).flatMap((value) =>
+  typeof value === "string" ? [value] : Object.values(value),
+);
+
+const shown = async (id: string) => (await tenant.call("GET", `/api/v1/emails/${id}`)).json;
+
+test("every field of a send is tried here: add a new one to CONTENT, or to INSTRUCTIONS", () => {
+  const tried = [...Object.keys(CONTENT), "attachments", ...INSTRUCTIONS];
+  expect(Object.keys(SendEmailBody.properties).toSorted()).toEqual(tried.toSorted());
+});
+
+test("a message shows each field of its content, and keeps it when it is sent again", async () => {
+  const content = Buffer.from("A note.").toString("base64");
+  const { json } = await tenant.send(newKey(), { ...CONTENT, attachments: [{ ...FILE, content }] });
+  const whole = { ...CONTENT, attachments: [FILE] };
+  expect(await shown(json.id)).toMatchObject(whole);
+  const visitor = await logIn(service.url, tenant.apiKey);
+  const form = { to: CONTENT.to, nonce: crypto.randomUUID() };
+  const { location } = await visitor.post(`/messages/${json.id}/send-again`, form);
+  const [again = ""] = /[0-9a-f-]{36}/.exec(location ?? "") ?? [];
+  expect(again).not.toBe(json.id);
+  expect(await shown(again)).toMatchObject(whole);
+});
+
+test("the dashboard shows each field of a message's content", async () => {
+  const { json } = await tenant.send(newKey(), CONTENT);
+  const visitor = await logIn(service.url, tenant.apiKey);
+  const pages = ["", "?show=text", "/body.html"].map((part) => visitor.get(`/messages/${json.id}${part}`));
+  const html = (await Promise.all(pages)).map((page) => page.html).join("\n");
+  expect(TEXTS.filter((text) => !html.includes(text))).toEqual([]);
+});
+
+test("a message shows no field of its content once that is erased", async () => {
+  const { json } = await tenant.send(newKey(), CONTENT);
+  expect((await tenant.call("DELETE", `/api/v1/emails/${json.id}/content`)).status).toBe(200);
+  const after = JSON.stringify(await shown(json.id));
+  expect(TEXTS.filter((text) => after.includes(text))).toEqual([]);
+});

@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { LOG_START } from "../../src/ports/eventStore.ts";
+import { readModelLog } from "../../src/service/threads/readModelLogLines.ts";
+import { superviseReadModels } from "../../src/service/threads/readModelSupervisor.ts";
+import { startTestProcess } from "../support/service.ts";
+import { until } from "../support/until.ts";
+
+const PROGRESS = { type: "progress", position: LOG_START, caughtUp: true } as const;
+const REASON = "disk I/O error";
+
+describe("while the read models' thread cannot work", () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  test("it is begun again less and less often, and at once again after one that has lasted", () => {
+    const threads: Worker[] = [];
+    const openThread = () => {
+      const thread = { postMessage() {}, terminate() {} } as unknown as Worker;
+      threads.push(thread);
+      return thread;
+    };
+    const events: string[] = [];
+    const options = { onEvent: ({ type }: { type: string }) => void events.push(type), onSealTrouble() {} };
+    const start = {} as Parameters<typeof superviseReadModels>[0]["start"];
+    superviseReadModels({ start, ...options, openThread });
+    const failAll = (forMs: number) => {
+      const before = threads.length;
+      for (let ms = 0; ms < forMs; ms += 500) {
+        const data = { ended: REASON };
+        if (threads.length > events.length) threads.at(-1)?.onmessage?.({ data } as MessageEvent);
+        jest.advanceTimersByTime(500);
+      }
+      return threads.length - before;
+    };
+    expect(failAll(60_000)).toBe(5);
+    expect(failAll(600_000)).toBe(20);
+    expect(new Set(events)).toEqual(new Set(["interrupted"]));
+    jest.advanceTimersByTime(60_000);
+    expect(failAll(3_500)).toBe(2);
+  });
+
+  test("one line says so, and one when it is over; what comes and goes has one line a minute", () => {
+    const lines: string[] = [];
+    const line = (level: string) => (_: unknown, text?: string) => void lines.push(text ? level : "info");
+    const log = readModelLog({ error: line("error"), info: line("info") } as unknown as Logger);
+    const stopped = { type: "failed", name: "emails", reason: REASON, retrying: true } as const;
+    const joined = { type: "joined", name: "emails", position: LOG_START } as const;
+    for (let time = 0; time < 9; time += 1) log({ type: "interrupted", reason: REASON });
+    expect(lines).toEqual(["error"]);
+    log({ type: "interrupted", reason: "another one" });
+    log(PROGRESS);
+    log(PROGRESS);
+    expect(lines).toEqual(["error", "error", "info"]);
+    for (let time = 0; time < 29; time += 1) {
+      log(stopped);
+      log(joined);
+      jest.advanceTimersByTime(2_000);
+    }
+    expect(lines.splice(0)).toEqual(["error", "error", "info", "error", "info"]);
+    jest.advanceTimersByTime(2_000);
+    log(stopped);
+    expect(lines).toEqual(["error"]);
+  });
+});
+
+const TEST_MS_MAX = 60_000;
+
+test(
+  "read models whose directory cannot be used make the service unready, and it is ready when it can be used again",
+  async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    await writeFile(join(dataDir, "projections"), "in the way");
+    const env = { STORE_TIMEOUT_MS: "500" };
+    const service = await startTestProcess({ dataDir, env });
+    try {
+      const readModels = async () => {
+        const { json } = await service.call("GET", "/health/ready");
+        return json.checks.read_models;
+      };
+      const { ok, detail } = await readModels();
+      expect(ok).toBe(false);
+      expect(detail).toContain("emails, ");
+      expect(detail).toContain("EEXIST");
+      expect(detail).not.toContain(dataDir);
+      await rm(join(dataDir, "projections"));
+      await until(async () => (await readModels()).ok, "the read models", 30_000);
+      // A line reaches us later than the answer.
+      await until(() => service.log().includes("the read models' thread works again"), "the line", 30_000);
+      expect(service.log().split("the read models' thread failed")).toHaveLength(2);
+    } finally {
+      await service.kill("SIGKILL");
+      await rm(dataDir, { recursive: true });
+    }
+  },
+  TEST_MS_MAX,
+);
