@@ -164,6 +164,39 @@ describe("beside a running service", () => {
     expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 10 }] });
   });
 
+  test("one that becomes ready while the service asks for the head is taken over", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 10);
+    const duringHead: { next?: () => Promise<unknown> } = {};
+    const watched: EventStore = {
+      ...store,
+      async head() {
+        const head = await store.head();
+        const act = duringHead.next;
+        delete duringHead.next;
+        await act?.();
+        return head;
+      },
+    };
+    const following = follow(place, watched, [counter]);
+    await following.caughtUp();
+    const laterRebuild = async () => {
+      await append(store, "s-1", added(1));
+      return rebuild(store, [counter], { owner: false, switchWaitMsMax: 1 });
+    };
+    duringHead.next = laterRebuild;
+    await laterRebuild();
+    await until(() => currentFile(place, "counter") === "counter.1.3.db", "the second switch");
+    await following.stop();
+    expect(following.events).not.toContainEqual(expect.objectContaining({ type: "discarded" }));
+
+    duringHead.next = laterRebuild;
+    const again = await followOnce(place, watched, [counter]);
+    await followOnce(place, store, [counter]);
+    expect(again).not.toContainEqual({ type: "logCutShort" });
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 13 }] });
+  });
+
   test("a generation for a later version waits for the program of that version", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);

@@ -57,7 +57,7 @@ export async function followReadModels(options: FollowOptions): Promise<void> {
   const { catalog, renewed } = openOwnedCatalog(options.databases, options.directory);
   const follower = new Follower(options, catalog);
   try {
-    const isCutShort = await isLogCutShort(options.store, options, catalog, head);
+    const isCutShort = await isLogCutShort(options.store, options, catalog);
     follower.open(head, { renewed, isCutShort });
     await follower.run();
   } finally {
@@ -210,13 +210,15 @@ class Follower {
       ({ name }) => (this.#retryAt.get(name) ?? Infinity) <= performance.now(),
     );
     if (this.#mustLookForReady || due.length > 0) {
+      // Before the head is read: what becomes ready meanwhile may hold later events.
+      const entries = this.#catalog.generations();
       const head = await this.#options.store.head();
       this.#mustLookForReady = false;
       for (const projection of due) {
         const generation = this.#tryOpenCurrent(projection, head);
         if (generation) this.#behind.add(generation);
       }
-      this.#takeInReady(head);
+      this.#takeInReady(entries, head);
     }
     if (this.#behind.generations.length > 0) await this.#catchUp();
   }
@@ -238,10 +240,13 @@ class Follower {
     }
   }
 
-  /** Opens the ready generations, the oldest first, so that the newest has the last word. */
-  #takeInReady(head: Position): void {
+  /**
+   * Opens the ready ones among the entries, the oldest first, so that the newest has the last word. `head`: of the log,
+   * read after the entries.
+   */
+  #takeInReady(entries: readonly GenerationEntry[], head: Position): void {
     const taken = new Set(this.#all().map(({ entry }) => entry.number));
-    for (const entry of [...this.#catalog.generations()].reverse()) {
+    for (const entry of entries.toReversed()) {
       const projection = this.#options.projections.find(({ name }) => name === entry.name);
       const isOurs = entry.status === "ready" && entry.version === projection?.version;
       if (!isOurs || taken.has(entry.number)) continue;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Projection } from "../../../projections/projection.ts";
-import type { EventStore, Position } from "../../ports/eventStore.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { type EventReference, type GenerationMeta, readMeta } from "./checkpoint.ts";
 import type { Catalog, GenerationEntry } from "./generationCatalog.ts";
@@ -40,18 +40,16 @@ export async function isLogCutShort(
   store: EventStore,
   storage: ReadModelStorage,
   catalog: Catalog,
-  head: Position,
 ): Promise<boolean> {
-  const asked = new Set<string>();
-  for (const entry of usable(catalog)) {
-    const meta = metaOf(storage, entry);
-    if (meta?.logId !== storage.logId) continue;
-    if (meta.checkpoint > head) return true;
-    const { lastEvent } = meta;
-    if (lastEvent === null || asked.has(lastEvent.id)) continue;
-    asked.add(lastEvent.id);
-    if (!(await isInLog(store, lastEvent))) return true;
-  }
+  const metas = usable(catalog)
+    .flatMap((entry) => metaOf(storage, entry) ?? [])
+    .filter(({ logId }) => logId === storage.logId);
+  // After the checkpoints: a rebuild beside the service may have moved them since an earlier head.
+  const head = await store.head();
+  if (metas.some(({ checkpoint }) => checkpoint > head)) return true;
+  const lastEvents = metas.flatMap(({ lastEvent }) => lastEvent ?? []);
+  for (const event of new Map(lastEvents.map((event) => [event.id, event])).values())
+    if (!(await isInLog(store, event))) return true;
   return false;
 }
 
