@@ -10,7 +10,7 @@ export interface ApiKeyLastUseWriterOptions extends Pick<PeriodicWork, "onTroubl
   readonly worker: string;
 }
 
-/** Writes down now and then when keys were used, and once more when it stops. A crash loses some seconds of it. */
+/** Records periodically when keys were used, and once more on stop. A crash loses a few seconds of it. */
 export function apiKeyLastUseWriter(options: ApiKeyLastUseWriterOptions): PeriodicWorker {
   const { apiKeyLastUse, worker, onTrouble } = options;
   const write = () => apiKeyLastUse.write(workerActor(worker));

@@ -10,10 +10,10 @@ export interface AttachmentChecksOptions extends Pick<PollingWork, "worker" | "r
   readonly attachments: ReadDatabase;
 }
 
-/** Files that are looked into at once: each is in memory as a whole meanwhile. */
+/** Files checked concurrently; each is held in memory whole. */
 const CHECKS_MAX = 2;
 
-/** Looks into uploads and records what they are. While the malware scanner is away they stay pending. */
+/** Inspects uploads and records what they are. They stay pending while the malware scanner is unavailable. */
 export function attachmentChecks({ deps, attachments, ...rest }: AttachmentChecksOptions): PollingWorker {
   return pollingWorker({
     ...rest,

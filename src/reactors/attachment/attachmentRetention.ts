@@ -14,12 +14,12 @@ export interface AttachmentRetentionOptions extends Pick<PollingWork, "worker" |
   readonly attachmentUse: ReadDatabase;
 }
 
-/** Removals that are under way at once, of each kind. */
+/** Concurrent removals of each kind. */
 const REMOVALS_MAX = 2;
 
 /**
- * Expires uploads whose time is over, and deletes the bytes of those that nothing is sent from any more, and the
- * files of messages that have ended and are past their retention.
+ * Expires uploads whose time is over, and deletes their bytes once no message is to be sent from them. Also deletes
+ * the files of messages that have ended and are past their retention.
  */
 export function attachmentRetention(options: AttachmentRetentionOptions): readonly PollingWorker[] {
   const { deps, attachments, attachmentUse, ...rest } = options;

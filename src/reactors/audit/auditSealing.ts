@@ -9,7 +9,7 @@ export interface AuditSealingOptions {
   readonly sealer: AuditSealer;
   readonly instanceStatus: Pick<InstanceStatusCache, "get">;
   readonly clock: Clock;
-  /** An event is sealed so long after it was first seen, at the latest. A full seal does not wait for that. */
+  /** The longest time from first seeing an event to sealing it. A full seal does not wait for it. */
   readonly intervalMs: number;
   /** In [0, 1). */
   readonly random: () => number;
@@ -19,23 +19,23 @@ export interface AuditSealingOptions {
 /** How often it reads on. */
 const POLL_INTERVAL_MS = 5 * SECOND_MS;
 /**
- * It yields so many times as long as it has worked: under load sealing falls behind rather than slow others down. What
- * was not read for longer than the interval is `late`.
+ * It sleeps this many times as long as it has worked, so under load sealing falls behind instead of slowing others
+ * down. `late` applies to events older than the interval.
  */
 const YIELD_FACTOR = { inTime: 19, late: 4 } as const;
 const YIELD_MS_MAX = SECOND_MS;
 
-/** Seals the log from time to time, for as long as the service runs. Every instance does: the first one wins. */
+/** Seals the log periodically. Every instance does; the first one wins. */
 export function auditSealing(options: AuditSealingOptions): PeriodicWorker {
   const { sealer, instanceStatus, clock, intervalMs, random, onTrouble } = options;
   const lookMs = Math.min(POLL_INTERVAL_MS, intervalMs);
-  /** Since when there is something to seal behind the seal of `lastRevision`; on the monotonic clock. */
+  /** Since when events wait behind the seal at `lastRevision`, by the monotonic clock. */
   let waitsSince: number | null = null;
   let lastRevision: number | null = null;
   const isLate = (event: RecordedEvent) => clock.now() - epochMs(String(event.metadata.at)) > intervalMs;
 
   const round = async ({ stopping, sleep }: Round) => {
-    // A log that goes on elsewhere takes nothing any more.
+    // A frozen log accepts nothing more.
     if (typeof (await instanceStatus.get()).instance?.frozenAt === "number") return;
     let since = performance.now();
     await sealer.readOn(async (_, lastEvent) => {
@@ -52,6 +52,6 @@ export function auditSealing(options: AuditSealingOptions): PeriodicWorker {
     if (waitsSince !== null && now - waitsSince >= intervalMs) await sealer.seal();
   };
 
-  // Instances that start together shall not seal together.
+  // Instances that start together should not seal together.
   return periodicWorker({ round, intervalMs: lookMs, firstDelayMs: lookMs * random(), onTrouble });
 }

@@ -16,21 +16,21 @@ export interface ContentRetentionOptions extends Pick<PollingWork, "worker" | "r
   readonly deps: Dependencies;
   /** The read model `emails`. */
   readonly emails: ReadDatabase;
-  /** How often it looks for content whose time is over. */
+  /** How often to look for content past its retention. */
   readonly intervalMs?: number;
 }
 
 const INTERVAL_MS = MINUTE_MS;
-/** The first round comes within this time after the start, not at once on all instances. */
+/** The first round comes at a random time within this, so instances do not start together. */
 const FIRST_DELAY_MS_MAX = 1_000;
-/** Messages of one workspace that are taken up in one go. */
+/** Messages of one workspace to take in one page. */
 const PAGE_EMAILS = 500;
-/** The read model may show for a moment what was erased: the next page is not asked for before that. */
+/** Pause before the next page: the read model may briefly still show what was just erased. */
 const PAGE_SPACING_MS = 250;
 
 /**
- * Erases the content of messages that have ended and are past their workspace's retention, the oldest first. What the
- * limit says now counts, for messages of any age. Several instances may be at the same message: the stream decides.
+ * Erases the content of messages that have ended and are past their workspace's retention, the oldest first. The
+ * current limit applies to messages of any age. Several instances may handle the same message: the stream decides.
  */
 export function contentRetention(options: ContentRetentionOptions): PeriodicWorker {
   const { deps, emails, worker, random, intervalMs = INTERVAL_MS, onTrouble } = options;
@@ -43,14 +43,14 @@ export function contentRetention(options: ContentRetentionOptions): PeriodicWork
       (error) => onTrouble(error, id),
     );
 
-  /** Whether there may be more. What could not be erased is left for the next round. */
+  /** Returns whether there may be more. What could not be erased waits for the next round. */
   const retirePage = async ({ stopping }: Round, ownerId: string, seen: Set<string>): Promise<boolean> => {
     const workspaceId = mailOwnerOf(ownerId).workspaceId;
     const { contentRetentionDays } = await readWorkspaceLimits(deps, workspaceId);
     const before = now() - contentRetentionDays * DAY_MS;
     const found = oldContent(emails, ownerId, rfc3339(before), PAGE_EMAILS);
     const ids = found.filter((id) => !seen.has(id));
-    // In any order, so that instances do not go through the same messages side by side.
+    // In random order, so that instances do not go through the same messages side by side.
     const order = ids.map((id) => ({ id, at: random() })).sort((a, b) => a.at - b.at);
     for (const { id } of order) {
       if (stopping.aborted) return false;
@@ -61,13 +61,13 @@ export function contentRetention(options: ContentRetentionOptions): PeriodicWork
   };
 
   const round = async (on: Round) => {
-    // Nobody keeps content for a shorter time than this.
+    // No workspace keeps content for less time than this.
     const soonest = rfc3339(now() - LIMIT_RANGES.contentRetentionDays.min * DAY_MS);
     for (const { ownerId, since } of workspacesRetaining(emails)) {
       if (since > soonest) continue;
       let seen = new Set<string>();
       while (!on.stopping.aborted && (await retirePage(on, ownerId, seen))) {
-        // Only what the read model may still show has to be known.
+        // We only need to remember what the read model may still show.
         if (seen.size > 4 * PAGE_EMAILS) seen = new Set([...seen].slice(-PAGE_EMAILS));
         await on.sleep(PAGE_SPACING_MS);
       }

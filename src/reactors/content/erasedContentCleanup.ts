@@ -13,18 +13,18 @@ import { type ActingWorker, workerCommandContext } from "../worker/workerCommand
 export interface ErasedContentCleanupOptions extends Pick<ActingWorker, "worker"> {
   readonly deps: Dependencies;
   readonly checkpoint: ContentCleanupCheckpoint;
-  /** How often it looks for news of the log. */
+  /** How often to look for new events. */
   readonly intervalMs?: number;
   readonly onTrouble: (error: unknown, stream: string) => void;
 }
 
 const INTERVAL_MS = SECOND_MS;
-/** A checkpoint that only moves past events of others is written this often. */
+/** How often to save a checkpoint that has only moved past other events. */
 const SAVE_MS = 30_000;
-/** What could not be cleared and is tried again; with more of it the reading waits. */
+/** Failed clearings to keep for retries; with this many, reading waits. */
 const FAILED_MAX = 1_000;
 
-/** The event by which a stream's content was erased, and the reader's position before it. */
+/** The event that erased a stream's content, and the reader's position before it. */
 interface Erased {
   readonly stream: string;
   readonly revision: number;
@@ -38,9 +38,9 @@ const ERASING_TYPES = [
 ];
 
 /**
- * Clears what still holds the content of messages that were erased, and of templates that were deleted. Whoever
- * erases clears at once; this does what a crash, a fault or the end of a delivery has left, and on every instance its
- * own memory and outbox. It follows the log from a checkpoint of its own, which moves after the work.
+ * Clears what still holds the content of erased messages and deleted templates. The erasure itself clears at once;
+ * this does what a crash, a fault or the end of a delivery left behind, and clears every instance's own memory and
+ * outbox. It follows the log from its own checkpoint, which moves after the work.
  */
 export function erasedContentCleanup(options: ErasedContentCleanupOptions): PeriodicWorker {
   const { deps, checkpoint, worker, intervalMs = INTERVAL_MS, onTrouble } = options;
@@ -96,7 +96,7 @@ export function erasedContentCleanup(options: ErasedContentCleanupOptions): Peri
       if (failed.length >= FAILED_MAX || !(await clearAll(on, batch.events, position))) return;
       position = batch.position;
       save(batch.events.length > 0);
-      // A log in memory is read without waiting, so that nobody else would have a turn.
+      // A log in memory never waits for I/O, so yield to the event loop here.
       await on.sleep(0);
       if (on.stopping.aborted) return;
     }
@@ -105,7 +105,7 @@ export function erasedContentCleanup(options: ErasedContentCleanupOptions): Peri
   return periodicWorker({ round, intervalMs, firstDelayMs: 0, onTrouble: (error) => onTrouble(error, "") });
 }
 
-/** Where to begin: a log that was restored from an older copy may end before the checkpoint. */
+/** Where to begin. A log restored from an older copy may end before the checkpoint. */
 async function startPosition({ deps, checkpoint }: ErasedContentCleanupOptions): Promise<Position> {
   const position = checkpoint.load();
   return position > (await deps.store.head()) ? LOG_START : position;

@@ -7,42 +7,42 @@ import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts
 export interface OrphanedContentSweeperOptions {
   readonly store: EventStore;
   readonly content: ContentStore;
-  /** Younger folders are left alone; without it, those younger than {@link CONTENT_SWEEP_AGE_MS}. */
+  /** Leaves younger folders alone; by default {@link CONTENT_SWEEP_AGE_MS}. */
   readonly ageMs?: number;
   readonly intervalMs: number;
   /** In [0, 1). */
   readonly random: () => number;
   readonly onSwept: (report: SweepReport) => void;
-  /** A folder that could not be looked at, or null for a round that ended early. */
+  /** `folder` is the one that could not be checked, or null when the round ended early. */
   readonly onTrouble: (error: unknown, folder: ContentFolder | null) => void;
 }
 
-/** What one round came to, in folders. */
+/** The result of one round, in folders. */
 export interface SweepReport {
-  /** Old enough to be asked for in the log. */
+  /** Old enough to look up in the log. */
   readonly checked: number;
   readonly removed: number;
-  /** Whether the round came to the end of all folders. */
+  /** Whether the round reached the last folder. */
   readonly isComplete: boolean;
 }
 
 export interface OrphanedContentSweeper extends PeriodicWorker {
-  /** One round: from where the last one stopped, a bounded number of folders. Throws `StoreError`. */
+  /** One round: a bounded number of folders from where the last one stopped. Throws `StoreError`. */
   sweep(): Promise<SweepReport>;
 }
 
-/** Folders that one round looks at, and those of them that it asks the log about. */
+/** Folders that one round looks at, and how many of them it looks up in the log. */
 const SEEN_MAX = 100_000;
 const CHECKED_MAX = 5_000;
 
 /**
- * Removes content that no stream names: of requests that died or lost a race between storing and appending, and
- * of messages that were erased. Every instance does so, and remembers nothing but how far it has come.
+ * Removes content that no stream names: left by requests that died or lost a race between storing and appending, and
+ * by erased messages. Every instance does this, and remembers only how far it has come.
  *
- * There is no race with a send, by construction. A folder is written by one request only, under a fresh id, and a
- * retry has a folder of its own. A request appends within ten minutes of its first byte or refuses to
- * (`contentDeadline`). So what is older than an hour and not named never will be, and what is named stays named
- * until it is erased, for good. Ages go by the content store's own clock, not by ours.
+ * There is no race with a send, by construction. Each folder is written by a single request, under a fresh id, and a
+ * retry has its own folder. A request appends within ten minutes of its first byte or refuses to (`contentDeadline`).
+ * So a folder that is older than an hour and not named will never be named, and a named one stays named until it is
+ * erased for good. Ages come from the content store's own clock, not ours.
  */
 export function orphanedContentSweeper(options: OrphanedContentSweeperOptions): OrphanedContentSweeper {
   const { store, content, ageMs = CONTENT_SWEEP_AGE_MS, intervalMs, random, onSwept, onTrouble } = options;
@@ -61,7 +61,7 @@ export function orphanedContentSweeper(options: OrphanedContentSweeperOptions): 
     return null;
   };
 
-  /** Whether it was removed. What cannot be understood stays. */
+  /** Returns whether it was removed. A folder that cannot be checked stays. */
   const sweepFolder = async (folder: FoundFolder): Promise<boolean> => {
     try {
       if (!(await isContentReferenced(store, folder))) {
@@ -94,7 +94,7 @@ export function orphanedContentSweeper(options: OrphanedContentSweeperOptions): 
   const worker = periodicWorker({
     round: async ({ stopping }) => onSwept(await sweep(stopping)),
     intervalMs,
-    // Instances that start together shall not sweep together.
+    // Instances that start together should not sweep together.
     firstDelayMs: intervalMs * random(),
     onTrouble: (error) => onTrouble(error, null),
   });

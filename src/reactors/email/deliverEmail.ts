@@ -41,22 +41,22 @@ import { CORRECTABLE_REASONS, type Refusal } from "./relayRefusalReports.ts";
 
 /** What the scheduler learns from a delivery. */
 export type DeliveryReport =
-  /** The relay took it or refused it. `reason` is set when the relay was at fault. */
+  /** The relay took or refused it. `relayFault` is set when the relay was at fault. */
   | {
       readonly kind: "attempted";
       readonly claimRevision: number;
       readonly relayFault: RelayFault | null;
-      /** Set when it failed for a reason that the operator can correct. */
+      /** Set when it failed for a reason the operator can fix. */
       readonly refusal: Refusal | null;
     }
-  /** Our clock has gone back since the message was found due, or nothing is to be claimed now. */
+  /** Our clock has gone back since the message was found due, or nothing may be claimed now. */
   | { readonly kind: "notYet" }
-  /** The workspace was paused, or its sender disabled, just before the claim: both need a new look. */
+  /** The workspace was paused, or its sender disabled, just before the claim: read both again. */
   | { readonly kind: "held"; readonly claimRevision: number }
   /** The log said no after the claim, or there was nothing to claim. */
   | { readonly kind: "notAttempted"; readonly claimRevision: number | null };
 
-/** The transport that is recorded for what stays inside. */
+/** The transport recorded for mail that never leaves. */
 const SIMULATOR = "simulator";
 
 /** Builds the function that claims, checks, sends and records one message on an open session. */
@@ -86,7 +86,7 @@ export function emailDelivery(context: DeliveryContext) {
     if (isAsKnown && history.state && !isDue(history.state, context.policy, input.now))
       return { kind: "notYet" };
     if (!(await context.sendGate.ask()) || context.stopping.aborted) return { kind: "notYet" };
-    // Without a session nothing can leave, and what the log knows of the message decides whether it is to.
+    // Without a session nothing can leave. Only the log knows whether the message is meant to leave.
     const mayLeave = session !== null || history.state?.isSimulated === true;
     if (!mayLeave || nextAction(history.state, input, context.policy).kind !== "deliver")
       return { kind: "notAttempted", claimRevision: null };
@@ -121,13 +121,13 @@ async function attempt(
     return null;
   });
   if (facts === null) {
-    // Nothing was sent: left to its lease, the claim would count as one that may have been.
+    // Nothing was sent. If we let the lease run out, the attempt would count as possibly sent.
     await releaseLease(context, on, on.workspace, "store_unavailable");
     return { kind: "notAttempted", claimRevision };
   }
   const { workspace, mayLeave, suppression, content } = facts;
   if (suppression?.emailId === on.due.id && suppression.reason === "bounce") {
-    // This message's own bounce suppressed the recipient, and the crash came before the bounce was recorded.
+    // This message's own bounce suppressed the recipient, and we crashed before recording the bounce.
     const result = withRecipientDomain(context, earlierBounce(suppression), content);
     await recordAttempt(context, on, workspace, result);
     return { kind: "notAttempted", claimRevision };
@@ -144,7 +144,7 @@ async function attempt(
   return handOver(context, on, { workspace, content });
 }
 
-/** Hands the message to the relay, and records what came of it. */
+/** Hands the message to the relay and records the outcome. */
 async function handOver(
   context: DeliveryContext,
   on: DeliveryAttempt,
@@ -167,13 +167,13 @@ async function handOver(
   return { kind: "attempted", claimRevision: claimed.revision, relayFault, refusal };
 }
 
-/** As it was found to be at the acceptance: what was to stay inside then never leaves. */
+/** As decided at acceptance: a message that was then to be simulated never leaves. */
 function simulatedEndOfEmail({ isSimulated }: Email, { to }: EmailContent): SimulatedEnd | null {
   const address = parseAddress(to);
   return simulatedEndOf("canonical" in address ? address.canonical : to, isSimulated);
 }
 
-/** What a message to the simulator comes to: nothing is said to the relay. */
+/** Simulates a delivery. Nothing goes to the relay. */
 async function simulate(
   context: DeliveryContext,
   on: DeliveryAttempt,
@@ -189,32 +189,32 @@ async function simulate(
   return { kind: "notAttempted", claimRevision: on.claimed.revision };
 }
 
-/** What names this attempt in mail that comes back. */
+/** The envelope sender that identifies this attempt in mail that comes back. */
 function returnPathOf({ keys, clock, returnPathDomain }: DeliveryContext, { due, claimed }: DeliveryAttempt) {
   if (returnPathDomain === null) return undefined;
   const named = { emailId: due.id, attempt: claimed.attempt };
   return `${returnPathLocalPart(keys, named, clock.now())}@${returnPathDomain}`;
 }
 
-/** A failure that is neither the message's nor its recipient's. */
+/** A failure that is neither the message's nor its recipient's fault. */
 function refusalFor(emailId: string, result: AttemptResult): Refusal | null {
   if (result.kind !== "failed") return null;
   const reason = CORRECTABLE_REASONS.find((one) => one === result.reason);
   return reason === undefined ? null : { emailId, reason, code: result.code };
 }
 
-/** What an answer of the relay says that an operator can act on. */
+/** Relay answers that an operator can act on. */
 const TROUBLE_OF_REASON: Readonly<Partial<Record<string, RelayTrouble>>> = {
   authentication_required: "login_refused",
   throttled: "throttled",
 };
 
-/** What the result says of the relay. Its own words may name people, so of an answer only the code is reported. */
+/** What the result says about the relay. An answer's words may name people, so only its code is reported. */
 function relayFaultOf({ transport }: DeliveryContext, result: AttemptResult): RelayFault | null {
   if (result.kind !== "deferred" || !result.relayFault) return null;
   const { reason, code, reply } = result;
   if (transport === "outbox") return { trouble: "outbox_unwritable", reason: reply ?? reason };
-  // It was reached, and has read the message: only its answer is missing.
+  // The relay was reached and has read the message; only its answer is missing.
   if (reason === "no_answer_to_final_dot") return { trouble: "unavailable", reason };
   if (code === undefined) return { trouble: "unreachable", reason };
   return { trouble: TROUBLE_OF_REASON[reason] ?? "unavailable", reason: `${reason}: ${code}` };

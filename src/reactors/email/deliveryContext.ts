@@ -15,12 +15,12 @@ export interface DeliveryContext
     ClaimingContext {
   /** See `jumpProofTime`. */
   readonly jumpProofTime: () => EpochMs;
-  /** The domain of envelope senders; null: they are the messages' own. */
+  /** The domain of envelope senders; null: each message's own. */
   readonly returnPathDomain: string | null;
-  /** The least time between two reads of one workspace or sender: a claim may wait for that long. */
+  /** The shortest time between two reads of one workspace or sender; a claim may wait this long. */
   readonly readSpacingMs: number;
   readonly policy: DeliveryPolicy;
-  /** Whether a bounce keeps its recipient's domain for good. */
+  /** Whether a bounce permanently records its recipient's domain. */
   readonly bounceDomains: boolean;
   readonly transport: string;
 }
@@ -30,14 +30,14 @@ export interface DeliveryAttempt {
   readonly due: DueEmail;
   readonly history: EmailHistory;
   readonly claimed: ClaimedEmail;
-  /** Null for what the simulator delivers. */
+  /** Null for simulated messages. */
   readonly session: MailSession | null;
   readonly deadline: number;
-  /** As it was known before the claim. */
+  /** As known before the claim. */
   readonly workspace: WorkspaceState;
 }
 
-/** What a decision about this message depends on beside its state: the time, and pauses. */
+/** What a decision about this message depends on besides its state: the time, and pauses. */
 export function decisionInputOf(
   context: Pick<DeliveryContext, "clock" | "jumpProofTime" | "random" | "sendGate">,
   state: EmailState,

@@ -17,12 +17,12 @@ import type { EpochMs } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import type { ReadyItems } from "../worker/claimScheduler.ts";
 
-/** Steps from sender to sender, or from workspace to workspace, that one look takes; each of them reads one row. */
+/** Steps from sender to sender, or from workspace to workspace, in one look; each reads one row. */
 export const LOOK_STEPS_MAX = 256;
-/** Messages of one sender, and of one workspace, that a look shows before others have had their turn. */
+/** How many messages of one sender, and of one workspace, a look shows before the next one's turn. */
 const OF_SENDER_MAX = 32;
 const OF_WORKSPACE_MAX = 64;
-/** Mail owners of which it is remembered at which sender the next look goes on. */
+/** Mail owners whose next sender is remembered for the next look. */
 const PLACES_MAX = 10_000;
 
 const FIRST: MailQueueKey = { authorityId: "", senderId: "" };
@@ -30,7 +30,7 @@ const FIRST: MailQueueKey = { authorityId: "", senderId: "" };
 /** What to show, and what to leave out. */
 export interface ReadyMailRequest {
   readonly now: EpochMs;
-  /** Ids of messages, workspaces and senders that are left alone. */
+  /** Ids of messages, workspaces and senders to leave alone. */
   readonly held: ReadonlySet<string>;
   readonly limit: number;
 }
@@ -39,22 +39,22 @@ export interface ReadyMailRequest {
 interface Seen extends ReadyMailRequest {
   readonly db: ReadDatabase;
   readonly items: DueEmail[];
-  /** Queues with more to show, and the last message of each that was shown. */
+  /** Queues with more to show, and the last message shown of each. */
   cut: { readonly queue: SenderQueue; readonly after: QueuedEmail }[];
   steps: number;
-  /** False when something was left for the next look, which goes on there. */
+  /** False when something is left for the next look, which continues there. */
   isRound: boolean;
 }
 
 /**
- * Shows what mail is ready in one of the queues. When that is more than one look shows, workspaces take turns, and in each of them its
- * senders: neither a long backlog nor mail that may not leave gets ahead of the others' mail. A look reads at most
- * {@link LOOK_STEPS_MAX} rows, three times as many as it shows, and three times the messages that are left alone by id.
+ * Shows the ready mail of one lane. If one look cannot show all of it, workspaces take turns, and so do the senders
+ * of each: neither a long backlog nor mail that may not leave holds up the others' mail. A look reads at most {@link
+ * LOOK_STEPS_MAX} rows, three times as many as it shows, and three times the messages that are left alone by id.
  */
 export class FairMailQueue {
   /** The mail owner that had the last turn. */
   private ownerId = "";
-  /** The sender that had the last turn, of owners with more senders than had one. */
+  /** The sender that had the last turn, for each owner with senders still waiting for theirs. */
   private readonly cursors = new LRUCache<string, MailQueueKey>({ max: PLACES_MAX });
 
   constructor(private readonly lane: MailLane) {}
@@ -72,7 +72,7 @@ export class FairMailQueue {
     return { items: seen.items, more: seen.cut.length > 0 ? "afterThese" : "none" };
   }
 
-  /** Goes round the mail owners once, or as far as it may. */
+  /** Goes round the mail owners once, or until the look is full. */
   private takeTurns(seen: Seen): void {
     const begun = this.ownerId;
     let isBehindEnd = false;
@@ -94,7 +94,7 @@ export class FairMailQueue {
     seen.isRound = false;
   }
 
-  /** Goes round the senders of a mail owner once, or as far as it may. */
+  /** Goes round one mail owner's senders once, or until the look or the owner's share is full. */
   private takeTurnOf(ownerId: string, seen: Seen): void {
     const begun = this.cursors.get(ownerId) ?? FIRST;
     const itemsMax = Math.min(seen.limit, seen.items.length + OF_WORKSPACE_MAX);
@@ -126,24 +126,24 @@ function isBehind(queue: MailQueueKey, other: MailQueueKey): boolean {
   return queue.senderId > other.senderId;
 }
 
-/** Whether a message is left alone, or its workspace or sender. */
+/** Whether the message, its workspace or its sender is to be left alone. */
 function isHeld({ id, workspaceId, senderId, authorityId }: DueEmail, held: ReadonlySet<string>): boolean {
   return held.has(id) || held.has(workspaceId) || held.has(senderId) || held.has(authorityId);
 }
 
-/** Shows what a queue has, if anything may go, and answers where the next look goes on. */
+/** Shows messages of a queue, if they may go. Returns where the next look continues. */
 function takeFrom(queue: SenderQueue, seen: Seen): MailQueueKey {
   if (seen.held.has(queue.authorityId)) return { ...queue, senderId: BEHIND_ALL_IDS };
   if (!seen.held.has(queue.senderId) && queue.dueAt <= seen.now) show(seen, queue, OF_SENDER_MAX);
   return queue;
 }
 
-/** Shows messages of a queue, so many at least where it has them, and remembers when it has more. */
+/** Shows at least `atLeast` messages of a queue if it has them, and remembers if it has more. */
 function show(seen: Seen, queue: SenderQueue, atLeast: number, behind: QueuedEmail | null = null): void {
   const wanted = Math.min(atLeast, seen.limit - seen.items.length);
   let after = behind;
   let shown = 0;
-  // Messages that are left alone one by one come together, as the oldest: their pages grow.
+  // Messages left alone one by one are the oldest and come together, so the pages grow.
   for (let limit = wanted; shown < wanted; limit *= 2) {
     const page = readyEmailsOf(seen.db, queue, { now: seen.now, after, limit });
     const free = page.filter(({ id }) => !seen.held.has(id)).slice(0, wanted - shown);
@@ -155,7 +155,7 @@ function show(seen: Seen, queue: SenderQueue, atLeast: number, behind: QueuedEma
   if (after !== null) seen.cut.push({ queue, after });
 }
 
-/** There is room when few have work: then those show more of theirs. */
+/** When few senders have mail there is room left: those show more of theirs. */
 function fillUp(seen: Seen): void {
   while (seen.cut.length > 0 && seen.items.length < seen.limit) {
     const share = Math.ceil((seen.limit - seen.items.length) / seen.cut.length);

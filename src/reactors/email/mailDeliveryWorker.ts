@@ -37,22 +37,20 @@ export interface MailDeliveryWorkerOptions
   readonly isCaughtUp: SendGateOptions["isCaughtUp"];
   /** See {@link DeliveryContext.returnPathDomain}. */
   readonly returnPathDomain?: string | null;
-  /** Hears of every failure and success of the relay. */
+  /** Told of every failure and success of the relay. */
   readonly relayOutageReports: RelayOutageReports;
-  /** Hears of mail that the relay refuses for good for our sake. */
+  /** Told of mail that the relay permanently refuses because of our setup. */
   readonly refusalReports: RelayRefusalReports;
 }
 
-/** Messages that stay inside, and are delivered at once. */
+/** Concurrent deliveries of simulated mail. */
 const SIMULATED_IN_FLIGHT_MAX = 8;
 const SIMULATOR_PERMIT: WorkPermit = { release: () => {} };
 const NOTHING_READY: ReadyItems<DueEmail> = { items: [], more: "none" };
-/** How long a paused workspace or an unavailable sender is left alone. */
+/** How long to leave a paused workspace or an unavailable sender alone. */
 const COOL_DOWN_MS = 1_000;
 
-/**
- * Delivers what is due: as many messages at once as the transport has sessions, each under a claim of its own.
- */
+/** Delivers due mail: as many messages at once as the transport has sessions, each under its own claim. */
 export class MailDeliveryWorker {
   private readonly context: DeliveryContext;
   private readonly deliver: ReturnType<typeof emailDelivery>;
@@ -61,7 +59,7 @@ export class MailDeliveryWorker {
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
   private readonly scheduler: ClaimScheduler<DueEmail, RelayPermit>;
-  /** Of mail that stays inside: it waits neither for the relay nor for a session with it. */
+  /** For simulated mail, which waits neither for the relay nor for a session with it. */
   private readonly simulator: ClaimScheduler<DueEmail, WorkPermit>;
   private running: Promise<unknown> = Promise.resolve();
 
@@ -106,7 +104,7 @@ export class MailDeliveryWorker {
     });
   }
 
-  /** What the schedulers of both queues have in common. */
+  /** The options both schedulers share. */
   private laneOptions(lane: MailLane) {
     const { random, onTrouble, deps } = this.options;
     const queue = new FairMailQueue(lane);
@@ -126,7 +124,7 @@ export class MailDeliveryWorker {
     return this.context.sendGate.isOpen && hasDiskForClaims(this.options.deps);
   }
 
-  /** Why a message has not ended, as far as this instance knows. `delivers`: whether it was started. */
+  /** Why a message has not ended, as far as this instance knows. `delivers`: whether the worker was started. */
   readWaitingReason(delivers: boolean): (view: EmailView) => Promise<Waiting | null> {
     const { deps, emails, policy } = this.options;
     return readWaitingReason({
@@ -142,17 +140,17 @@ export class MailDeliveryWorker {
     });
   }
 
-  /** What keeps the relay from taking mail; null while nothing does. */
+  /** Why the relay takes no mail; null while it does. */
   get relayFault(): RelayFault | null {
     return this.breaker.trouble;
   }
 
-  /** The last message that the relay refused for our sake; null when there was none lately. */
+  /** The last message that the relay refused because of our setup; null if there was none lately. */
   get recentRefusal(): Refusal | null {
     return this.options.refusalReports.recent;
   }
 
-  /** Messages that are being delivered here. */
+  /** Messages in flight on this instance. */
   get inFlightCount(): number {
     return this.scheduler.inFlightCount + this.simulator.inFlightCount;
   }
@@ -169,7 +167,7 @@ export class MailDeliveryWorker {
     this.simulator.wake();
   }
 
-  /** Claims nothing more, and waits for what is claimed until `graceMs` have passed. */
+  /** Claims nothing more, and waits up to `graceMs` for what is claimed. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
     const ended = Promise.all([this.running, this.housekeeping.stop()]);
@@ -177,7 +175,7 @@ export class MailDeliveryWorker {
     await this.options.transport.close();
   }
 
-  /** Answers the newest revision that was acted on; null when the message was left as it is. */
+  /** Returns the newest revision acted on; null when the message was left as it is. */
   private async handle(due: DueEmail, permit: RelayPermit): Promise<number | null> {
     const workspace = await this.mayGo(due, this.scheduler);
     if (workspace === null) return null;
@@ -199,12 +197,12 @@ export class MailDeliveryWorker {
     return workspace === null ? null : this.acted(due, await this.deliver(due, workspace, null));
   }
 
-  /** The message's workspace while it and the sender may send; else null, and they are left alone for a while. */
+  /** The message's workspace if it and the sender may send; else null, and they are left alone for a while. */
   private async mayGo(
     due: DueEmail,
     scheduler: { coolDown(owner: string, timeMs: number): void },
   ): Promise<WorkspaceState> {
-    // Before a session is opened for nothing; it is asked once more before the claim.
+    // Ask before opening a session for nothing. It is asked again before the claim.
     if (!(await this.context.sendGate.ask())) return null;
     const { workspaces, senders } = this.options.deps;
     const [workspace, sender, domain] = await Promise.all([
@@ -235,7 +233,7 @@ export class MailDeliveryWorker {
     return report.claimRevision ?? due.revision;
   }
 
-  /** What was known of them let a claim through that came too late: the next look at the message is to know better. */
+  /** Our cached state let a claim through that came too late, so the next look must read it again. */
   private forgetOwners({ workspaceId, senderId, authorityId }: DueEmail): void {
     const { workspaces, senders } = this.options.deps;
     workspaces.forget(workspaceId);
@@ -243,7 +241,7 @@ export class MailDeliveryWorker {
     senders.forget(authorityId);
   }
 
-  /** What the read model says; null while it cannot be read or is damaged: its follower sees to that. */
+  /** The query's result; null while the read model is unavailable or damaged, which its follower repairs. */
   private readDue<Result>(query: (db: ReadDatabase) => Result): Result | null {
     return tryReadRows(() => query(this.options.emails), this.context.onTrouble);
   }

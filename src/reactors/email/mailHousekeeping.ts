@@ -25,28 +25,28 @@ export interface MailHousekeepingOptions {
   readonly workspaces: Dependencies["workspaces"];
   /** The read model `emails`. */
   readonly emails: ReadDatabase;
-  /** Whether a worker of this process is at the message. */
+  /** Whether this process is delivering the message. */
   readonly isInFlight: (id: string) => boolean;
-  /** Is told again and again which messages are due though the queue, which goes by their times, does not show them. */
+  /** Called repeatedly with messages that are due although the queue, which goes by times, does not show them. */
   readonly onMisdated: (emails: readonly MisdatedEmail[]) => void;
 }
 
 /** Claims, and aged messages, that one round looks at. */
 const ROUND_MESSAGES_MAX = 1_000;
-/** Of these, aged messages of one workspace, those that rest after a fault apart: what it has beyond waits a round. */
+/** How many of these aged messages one workspace may have, besides those resting after a fault. More wait a round. */
 const AGED_OF_WORKSPACE_MAX = 100;
-/** Workspaces whose oldest message one round looks at: the next one goes on behind them. */
+/** Workspaces whose oldest messages one round checks; the next round continues behind them. */
 const AGED_WORKSPACES_MAX = 256;
-/** Leases are looked at this often; a claim is given up at most this late. */
+/** How often to check leases; a claim is ended at most this late. */
 const INTERVAL_MS = 250;
-/** News of the read model bring a round forward, but not more often than this. */
+/** The shortest time between two rounds, however much news the read model has. */
 const WOKEN_INTERVAL_MS = 25;
-/** Between two looks for messages whose time may be over, when all workspaces have been looked at. */
+/** The pause between two passes over all workspaces for messages whose time may be over. */
 const AGED_MS = 5_000;
 
 /**
- * Ends leases that ran out and messages whose time is over, and finds those that a clock has misdated. It needs no relay,
- * so it goes on without one.
+ * Ends expired leases and messages whose time is over, and finds those that a clock misdated. It needs no relay, so
+ * it works during an outage.
  */
 export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWorker {
   const { context, workspaces, emails, isInFlight } = options;
@@ -55,20 +55,20 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
   const backoff = rowBackoff(clock);
   const read = <Result>(query: (db: ReadDatabase) => Result) => tryReadRows(() => query(emails), onTrouble);
   let agedAt = Number.NEGATIVE_INFINITY;
-  /** The last mail owner whose messages' age was looked at; "" when all have been. */
+  /** The last mail owner whose messages were checked for age; "" when all have been. */
   let agedAfter = "";
   const misdated = misdatedMail({ clock, policy, read });
 
   const endLeases = async (): Promise<void> => {
     const leased = read((db) => leasedEmails(db, ROUND_MESSAGES_MAX)) ?? [];
     await forEachRow(leases.expired(leased), { backoff, onTrouble }, async ({ id, attempt }) => {
-      // What our own workers are at has not been lost.
+      // Our own workers are still on it.
       if (isInFlight(id)) return;
       const { state } = await readEmailHistory(store, id);
       if (state === null) return;
       const input = decisionInputOf(context, state, await workspaces.get(state.workspaceId));
       await expireEmailLease(store, id, attempt, {
-        // No relay can have what stays inside: there is nothing to hold it for.
+        // A relay can never have a simulated message: there is nothing to hold it for.
         policy: state.isSimulated ? { ...policy, onAmbiguous: "retry" } : policy,
         input,
         context: workerCommandContext(context, state.workspaceId),
@@ -76,7 +76,7 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
     });
   };
 
-  /** Answers how many messages it has looked at. */
+  /** Returns how many messages it looked at. */
   const endAgedOf = async ({ ownerId, acceptedAt }: WaitingOwner): Promise<number> => {
     const acceptedBefore = context.jumpProofTime() - policy.lifetimeMs;
     if (acceptedAt > acceptedBefore) return 0;
@@ -93,7 +93,7 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
     return aged.length;
   };
 
-  /** Looks at the oldest messages of so many mail owners, each for as long as its own: all have their turn. */
+  /** Checks the oldest messages of a number of mail owners, so that all get their turn. */
   const endAged = async (): Promise<void> => {
     let left = ROUND_MESSAGES_MAX;
     for (let looked = 0; looked < AGED_WORKSPACES_MAX && left > 0; looked += 1) {
@@ -118,7 +118,7 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
     intervalMs: INTERVAL_MS,
     wokenIntervalMs: WOKEN_INTERVAL_MS,
     firstDelayMs: 0,
-    // A lease that ran out while the store was away is ended as soon as it is back.
+    // End a lease that ran out while the store was away as soon as the store is back.
     backoffMsMax: INTERVAL_MS,
     onTrouble: (error) => onTrouble(error, ""),
   });

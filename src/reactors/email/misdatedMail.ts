@@ -14,27 +14,27 @@ import type { ReadDatabase } from "../../ports/readDatabase.ts";
 export interface MisdatedMailOptions {
   readonly clock: Clock;
   readonly policy: DeliveryPolicy;
-  /** Answers null while the read model `emails` cannot be read. */
+  /** Returns null while the read model `emails` is unavailable. */
   readonly read: <Result>(query: (db: ReadDatabase) => Result) => Result | null;
 }
 
-/** Messages that are found in one round, of all mail owners and of one. */
+/** Messages to find in one round, in total and per mail owner. */
 const FOUND_MAX = 2_000;
 const FOUND_OF_OWNER_MAX = 500;
-/** Messages that wait for a later time than any retry does, of which one look finds those that are deferred all the same. */
+/** Messages scheduled later than any retry, of which one look picks out the deferred ones. */
 const LATE_LOOKED_AT_MAX = 1_000;
 
-/** Finds what is due though the queue, which goes by times, does not show it: a clock was ahead, or has gone back. */
+/** Finds due mail that the queue, which goes by times, does not show: a clock was ahead, or has gone back. */
 export interface MisdatedMail {
   /** Looks at one mail owner's messages that were to go at once. */
   lookAt(ownerId: string): void;
-  /** What was found since the last time, and some of what was deferred for longer than anything is. */
+  /** What was found since the last call, and some messages deferred for longer than any retry waits. */
   take(): readonly MisdatedEmail[];
 }
 
 export function misdatedMail({ clock, policy, read }: MisdatedMailOptions): MisdatedMail {
   let found: MisdatedEmail[] = [];
-  /** Where the next look at what waits for long goes on. */
+  /** Where the next look at such late messages continues. */
   const places = new Map<MailLane, QueueCursor>();
 
   const late = (lane: MailLane): readonly MisdatedEmail[] => {

@@ -9,16 +9,16 @@ import type { SuppressionState } from "../../domain/suppression/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { DeliveryAttempt, DeliveryContext } from "./deliveryContext.ts";
 
-/** Reads of what many messages have in common. */
+/** Reads of state that many messages share. */
 export interface SharedReads {
   readonly workspace: (id: string) => Promise<WorkspaceState>;
   readonly sender: (id: string) => Promise<SenderState>;
 }
 
-/** How long to wait for the list of suppressions before the log is read instead. */
+/** How long to wait for the suppression list before reading the log instead. */
 const LIST_WAIT_MS = 200;
 
-/** What the log says after the claim: nobody else delivers from then on, so this is what counts. */
+/** What the log says after the claim. Only we can deliver from then on, so this is what counts. */
 export async function readBeforeDelivery(context: DeliveryContext, reads: SharedReads, on: DeliveryAttempt) {
   const { workspaceId, senderId, authorityId } = on.due;
   const [workspace, sender, domain, suppression, content] = await Promise.all([
@@ -44,8 +44,8 @@ async function readContent(
 }
 
 /**
- * The recipient's suppression. Nobody who is missing from the read model is suppressed, if that holds the log up to the
- * claim; else the log is read. Test mail looks at neither.
+ * The recipient's suppression. If the read model holds the log up to the claim, a recipient missing from it is not
+ * suppressed; otherwise the log is read. Test mail skips both.
  */
 async function readSuppression(
   context: DeliveryContext,
@@ -58,7 +58,7 @@ async function readSuppression(
   return (await load(context.store, suppressionAggregate.of(recipientHash))).state;
 }
 
-/** Why a claimed message is not handed to the relay now; null when nothing is in the way. */
+/** Why a claimed message may not go to the relay now; null if it may. */
 export function deliveryRefusal(
   workspace: WorkspaceState,
   mayLeave: boolean,

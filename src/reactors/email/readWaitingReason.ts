@@ -17,7 +17,7 @@ interface WaitingReasonOptions {
   readonly policy: DeliveryPolicy;
   readonly delivers: boolean;
   readonly hasRoom: () => boolean;
-  /** What keeps the relay from taking mail here. */
+  /** Why the relay takes no mail from this instance. */
   readonly relay: () => WaitingFacts["relay"];
 }
 
@@ -39,7 +39,7 @@ export function readWaitingReason(
     const paused = pausedMs(workspace, deliverFrom(email), now, instance?.downtimes ?? []);
     return waitingOf(email, {
       now,
-      // Not while the read model cannot be asked: it is the only one to know.
+      // Only the read model knows this; false while it is unavailable.
       isHeld: instance?.isHeld === true && unlessUnavailable(() => isHeld(options.emails, id)) === true,
       isPaused: workspace?.paused === true,
       mayLeave: authorityOf(sender, domain) !== null,

@@ -16,7 +16,7 @@ import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import { type DeliveryAttempt, type DeliveryContext, decisionInputOf } from "./deliveryContext.ts";
 
-/** What the message's own suppression says of the bounce that led to it. */
+/** The bounce that led to the message's own suppression, as a result. */
 export function earlierBounce(suppression: NonNullable<SuppressionState>): RecordedAttemptResult {
   const { bounceReason = "recipient_address_rejected", code = 550, enhancedCode, sealedReply } = suppression;
   return {
@@ -28,7 +28,7 @@ export function earlierBounce(suppression: NonNullable<SuppressionState>): Recor
   };
 }
 
-/** The result as it is recorded: the reply is encrypted with the salt that is erased together with the content. */
+/** The result to record. The reply is encrypted with the salt that is erased together with the content. */
 export function recordedResultOf(
   { keys }: DeliveryContext,
   { history }: DeliveryAttempt,
@@ -43,7 +43,7 @@ export function recordedResultOf(
   return toRecordedAttemptResult(result, encrypt, [from, to, replyTo]);
 }
 
-/** A bounce with the domain that it was at, where that is to be kept and the content still shows it. */
+/** Adds the recipient's domain to a bounce, if it is to be kept and the content still shows it. */
 export function withRecipientDomain(
   { bounceDomains }: DeliveryContext,
   result: RecordedAttemptResult,
@@ -53,21 +53,21 @@ export function withRecipientDomain(
   return { ...result, recipientDomain: domainOf(content.to) };
 }
 
-/** What came of an attempt, and what it is recorded with. */
+/** The outcome of an attempt, and what is recorded with it. */
 export interface AttemptOutcome {
   readonly workspace: WorkspaceState;
   readonly content: EmailContent;
   readonly result: RecordedAttemptResult;
 }
 
-/** Records what came of an attempt; before that the suppression, where the recipient gets no more mail. */
+/** Records the outcome of an attempt, after suppressing the recipient if it gets no more mail. */
 export async function recordResult(
   context: DeliveryContext,
   on: DeliveryAttempt,
   { workspace, content, result }: AttemptOutcome,
 ) {
   if (result.kind === "bounced" && result.suppress) {
-    // First the suppression: a crash in between is found by the next attempt, which sends nothing.
+    // Suppress first: after a crash in between, the next attempt finds the suppression and sends nothing.
     const { reason, code, enhancedCode, sealedReply } = result;
     const recipientHash = on.claimed.state?.recipientHash ?? "";
     const bounced = {
@@ -86,7 +86,7 @@ export async function recordResult(
   await recordAttempt(context, on, workspace, result);
 }
 
-/** Records what came of an attempt, and tries until the log has it or the process ends. */
+/** Records the outcome of an attempt, retrying until the log has it or the process ends. */
 export function recordAttempt(
   context: DeliveryContext,
   on: DeliveryAttempt,
@@ -98,7 +98,7 @@ export function recordAttempt(
   );
 }
 
-/** Ends a claim under which nothing was sent, and tries as {@link recordAttempt} does. */
+/** Ends a claim under which nothing was sent, retrying as {@link recordAttempt} does. */
 export function releaseLease(
   context: DeliveryContext,
   on: DeliveryAttempt,
@@ -110,7 +110,7 @@ export function releaseLease(
   );
 }
 
-/** What an outcome is decided by and recorded with, at this moment. */
+/** What an outcome is decided and recorded with, at this moment. */
 export function recording(context: DeliveryContext, on: DeliveryAttempt, workspace: WorkspaceState) {
   const { policy, transport } = context;
   const commandContext = workerCommandContext(context, on.due.workspaceId);

@@ -2,7 +2,7 @@ import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
 
-/** Faults in a row after which the relay is left alone. */
+/** Consecutive faults that open the breaker. */
 const FAULTS_MAX = 5;
 const OPEN_MS_FIRST = 1_000;
 const OPEN_MS_MAX = 30_000;
@@ -12,11 +12,11 @@ export interface RelayPermit {
   /** The relay is well. */
   success(): void;
   fault(fault: RelayFault): void;
-  /** Nothing was learnt of the relay. */
+  /** Nothing was learnt about the relay. */
   release(): void;
 }
 
-/** Leaves a relay alone that is in trouble, and lets one worker at a time find out whether it still is. */
+/** Leaves a troubled relay alone, and lets one worker at a time probe whether it has recovered. */
 export class RelayCircuitBreaker {
   private faults = 0;
   private openMs = OPEN_MS_FIRST;
@@ -29,7 +29,7 @@ export class RelayCircuitBreaker {
     private readonly reports: RelayOutageReports,
   ) {}
 
-  /** What is wrong with the relay; null while nothing is. As the log has it: one fault may be a hiccup. */
+  /** What is wrong with the relay; null while nothing is. Single faults do not count: one may be a hiccup. */
   get trouble(): RelayFault | null {
     const isKnown = this.reports.isTold || this.faults >= FAULTS_MAX;
     return isKnown ? this.last : null;
@@ -40,7 +40,7 @@ export class RelayCircuitBreaker {
     return Math.max(0, this.openUntil - this.clock.monotonicMs());
   }
 
-  /** Null: not now. While the breaker is half open only one worker gets a permit, until that has ended. */
+  /** Null means not now. While the breaker is half open only one worker gets a permit, until that one ends. */
   acquire(): RelayPermit | null {
     const isProbe = this.faults >= FAULTS_MAX;
     if (!isProbe) return this.permit(false);
@@ -71,7 +71,7 @@ export class RelayCircuitBreaker {
     this.reports.success();
   }
 
-  /** Workers that were under way when the breaker opened keep it open no longer: they saw the same trouble. */
+  /** Workers already in flight when the breaker opened do not extend it: they saw the same trouble. */
   private count(fault: RelayFault, isProbe: boolean): void {
     this.faults += 1;
     this.last = fault;

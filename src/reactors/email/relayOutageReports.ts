@@ -1,25 +1,25 @@
 import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-/** What is reported to the operator of a relay that does not take mail. */
+/** What the operator is told about a relay that does not take mail. */
 export type RelayReport =
   | { readonly kind: "began"; readonly fault: RelayFault }
-  /** `attempts` are those that failed since it began. */
+  /** `attempts` counts the failures since it began. */
   | { readonly kind: "lasts"; readonly fault: RelayFault; readonly forMs: number; readonly attempts: number }
   | { readonly kind: "ended"; readonly forMs: number; readonly attempts: number };
 
-/** So many failures in a row, or failures for so long, are no hiccup any more. */
+/** This many failures in a row, or failures for this long, are more than a hiccup. */
 const FAULTS_MIN = 3;
 const FAULTY_MS_MIN = 10_000;
-/** Trouble that lasts is reported again after this time. */
+/** How often to report trouble that lasts. */
 const REPEAT_MS = 60_000;
 
-/** A connection may fail once; a log-in that is refused is refused until somebody mends it. */
+/** A connection may fail once, but a refused login stays refused until somebody fixes it. */
 function isPassing({ trouble }: RelayFault): boolean {
   return trouble !== "login_refused";
 }
 
-/** Makes one report of the beginning of trouble, one of its end, and one a minute in between. */
+/** Reports when trouble begins and when it ends, and once a minute in between. */
 export class RelayOutageReports {
   private attempts = 0;
   private beganAt = 0;

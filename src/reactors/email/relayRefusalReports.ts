@@ -2,7 +2,7 @@ import type { RefusalReason } from "../../domain/email/smtpReplyRules.ts";
 import { HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-/** Why a relay refuses mail for good though nothing is wrong with message or recipient: what its operator can mend. */
+/** Why a relay permanently refuses mail although message and recipient are fine: what its operator can fix. */
 export const CORRECTABLE_REASONS = [
   "sender_rejected",
   "relay_refused",
@@ -12,24 +12,24 @@ export const CORRECTABLE_REASONS = [
 
 export type CorrectableReason = (typeof CORRECTABLE_REASONS)[number];
 
-/** One message that failed so. The relay's words may name people, so the code alone is reported. */
+/** One message refused like this. The relay's words may name people, so only the code is reported. */
 export interface Refusal {
   readonly emailId: string;
   readonly reason: CorrectableReason;
   readonly code: number;
 }
 
-/** `failed`: how many there were since the report before, this one among them. */
+/** `failed` counts the refusals since the last report, including this one. */
 export interface RelayRefusalReport extends Refusal {
   readonly failed: number;
 }
 
-/** Refusals are reported at once, and then once in this time. */
+/** The first refusal is reported at once, later ones at most this often. */
 const REPEAT_MS = MINUTE_MS;
-/** A refusal is news for `doctor` for so long. */
+/** How long `doctor` mentions a refusal. */
 const RECENT_MS = HOUR_MS;
 
-/** Makes reports of mail that a relay refuses for good for our sake: such mail is lost, and nothing else would say so. */
+/** Reports mail that a relay refuses for good because of our setup: it is lost, and nothing else would tell. */
 export class RelayRefusalReports {
   private failed = 0;
   private reportedAt = Number.NEGATIVE_INFINITY;
@@ -50,7 +50,7 @@ export class RelayRefusalReports {
     this.failed = 0;
   }
 
-  /** The last refusal; null when there was none lately. */
+  /** The last refusal; null if there was none lately. */
   get recent(): Refusal | null {
     if (this.last === null || this.clock.monotonicMs() - this.last.at > RECENT_MS) return null;
     return this.last.refusal;

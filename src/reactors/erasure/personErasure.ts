@@ -30,27 +30,27 @@ export interface PersonErasureOptions extends Pick<PollingWork, "worker" | "rand
   readonly emails: ReadDatabase;
   /** The read model `attachment-use`. */
   readonly attachmentUse: ReadDatabase;
-  /** Waits for a moment until both hold what is in the log now; false when they do not. */
+  /** Waits briefly for both to catch up with the log; false when they do not. */
   readonly areCaughtUp: () => Promise<boolean>;
-  /** Cuts back the read models' files; what remains of that, a sentence each. */
+  /** Truncates the read models' WAL files. Returns a sentence for each thing that remains. */
   readonly truncateWriteAheadLogs: () => Promise<readonly string[]>;
 }
 
-/** It is too early: tried again after a rest, and no trouble. */
+/** Too early to go on. The request is retried after a rest, and no trouble is reported. */
 export class NotYetError extends Error {
   override readonly name = "NotYetError";
 }
 
-/** Messages of a workspace that are looked through in one go: some 10 ms. */
+/** Messages of a workspace to check in one step: some 10 ms. */
 const WALK_EMAILS = 5_000;
 const PAGE_UPLOADS = 500;
-/** Uploads that stay are named in the report, as far as there is room. */
+/** How many of the uploads that stay the report names. */
 const KEPT_MAX = 1_000;
-/** A message accepted so long before the request is certainly covered, whatever the clocks of two instances say. */
+/** A message accepted this long before the request is covered, however far two instances' clocks differ. */
 const CLOCKS_DIFFER_MS_MAX = HOUR_MS;
-/** So long the disks are gone over again when something remained; then the report says what. */
+/** How long to repeat a purge that leaves something behind; after that the report says what remains. */
 const PURGE_RETRY_MS_MAX = 15 * MINUTE_MS;
-/** So long an applied request waits for others to share its purge: however many come, theirs is the next one. */
+/** How long an applied request waits for others to share its purge. It never waits longer, however many come. */
 const PURGE_SHARED_MS = 10 * SECOND_MS;
 
 interface Erasing extends PersonErasureOptions {
@@ -59,19 +59,19 @@ interface Erasing extends PersonErasureOptions {
 }
 
 /**
- * Erases people. Each step can be repeated, and a request that a crash interrupted is begun anew by whoever comes
- * first: what is erased already is found so. Instances may be at the same request.
+ * Erases people. Every step can be repeated: after a crash any instance starts the request again, and finds what is
+ * already erased. Several instances may work on the same request.
  */
 export function personErasure(options: PersonErasureOptions): PollingWorker {
   const { deps, erasures, ...rest } = options;
   const { clock, store } = deps;
-  /** When each request was first seen applied, and when the last purge began that left nothing; monotonic. */
+  /** When each request was first seen as applied, and when the last purge that left nothing began; monotonic. */
   const appliedSince = new Map<string, number>();
   let cleanSince = Number.NEGATIVE_INFINITY;
-  /** The workspace whose requests were found last. */
+  /** The workspace of the last request found. */
   let workspaceId = "";
 
-  /** One purge serves all requests that were applied before it began. */
+  /** One purge serves all requests applied before it began. */
   const purge = async ({ id, appliedAt, requestedAt }: ErasureView): Promise<readonly string[]> => {
     const since = appliedSince.getOrInsertComputed(id, () => clock.monotonicMs());
     if (since < cleanSince) return [];
@@ -106,7 +106,7 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
         request = await readErasure(store, id);
       }
       if (request?.erasure.status !== "applied") return;
-      // A purge is dear: it comes when all that wait can share it.
+      // A purge is expensive, so it waits until all open requests can share it.
       const { appliedAt } = request;
       const isEarly = appliedAt !== null && clock.now() - epochMs(appliedAt) < PURGE_SHARED_MS;
       if (isEarly && areOthersWaiting(erasures, id)) return;
@@ -116,11 +116,11 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
   });
 }
 
-/** Erases all there is of the person. Throws {@link NotYetError} while something is in a worker's hands. */
+/** Erases everything about the person. Throws {@link NotYetError} while read models lag or a message is in flight. */
 async function apply(erasing: Erasing): Promise<ErasureCounts> {
   if (!(await erasing.areCaughtUp())) throw new NotYetError("the read models are behind the log");
   const messages = await eraseMessages(erasing);
-  // After the messages: the last of them may just have bounced, and suppressed its recipient.
+  // After the messages: the last of them may only just have bounced and suppressed its recipient.
   const { request, deps, context } = erasing;
   const uploads = await eraseUploads(erasing);
   const hadSuppression = await erasePersonsSuppression(
@@ -161,7 +161,7 @@ async function eraseMessages(erasing: Erasing): Promise<MessageCounts> {
   return counts;
 }
 
-/** The message once it is erased; null when the request does not cover it. */
+/** Erases the message and returns it; null when the request does not cover it. */
 async function eraseMessage(
   { deps, request, context }: Erasing,
   { id, createdAt }: KeysetCursor,
@@ -169,12 +169,12 @@ async function eraseMessage(
   if (!(await isCovered(deps, request, { id, createdAt }))) return null;
   const outcome = await eraseEmail(deps, id, { reason: "person", erasureId: request.id }, context);
   if (outcome === "afterClaim") return "underWay";
-  // Again, because what failed of it at the erasure itself was left for later.
+  // Again, because whatever failed during the erasure itself was left for later.
   await clearErasedEmail(deps, id, context);
   return readEmailState(deps.store, id);
 }
 
-/** Whether it was accepted before the request. Clocks of instances differ, so near to it the log's order counts. */
+/** Whether it was accepted before the request. Near it the log's order decides, since instances' clocks differ. */
 async function isCovered(
   { store }: Dependencies,
   { requestedAt, position }: ErasureView,
@@ -198,7 +198,7 @@ function counted(counts: MessageCounts, email: Email, erasureId: string): Messag
   };
 }
 
-/** An upload that others were sent as well is theirs too: it stays, and is named. */
+/** An upload that was also sent to others is theirs too: it stays, and the report names it. */
 async function eraseUploads({ deps, attachmentUse, request, context }: Erasing) {
   let uploadsErased = 0;
   const uploadsKept: string[] = [];

@@ -1,8 +1,8 @@
 import type { InstanceStatus, InstanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 
-/** Whether the log was frozen while this process works on it. */
+/** Watches whether the log is frozen while this process works on it. */
 export interface FreezeWatch {
-  /** True once the log was seen frozen, until the process ends. A promise where that must be looked up. */
+  /** True from when the log was first seen frozen until the process ends. A promise if it must be looked up. */
   isFrozen(): boolean | Promise<boolean>;
   stop(): void;
 }
@@ -10,8 +10,8 @@ export interface FreezeWatch {
 const POLL_INTERVAL_MS = 500;
 
 /**
- * Polls whether the log was frozen, and calls `onFrozen` once. A process does not come back from that: its caches are
- * from before the freeze, so it must be restarted after the log was unfrozen.
+ * Polls whether the log is frozen, and calls `onFrozen` once. A process cannot recover from that: its caches are
+ * older than the freeze, so it must restart after the log is unfrozen.
  */
 export function watchFreeze(instanceStatus: InstanceStatusCache, onFrozen: () => void): FreezeWatch {
   let wasFrozen = false;
@@ -26,7 +26,7 @@ export function watchFreeze(instanceStatus: InstanceStatusCache, onFrozen: () =>
     await look().catch(() => {});
     return wasFrozen;
   };
-  // While the store is away nothing can be written here either.
+  // While the store is away this process cannot write either.
   const timer = setInterval(() => look().catch(() => {}), POLL_INTERVAL_MS);
   return {
     isFrozen() {

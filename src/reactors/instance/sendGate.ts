@@ -6,18 +6,18 @@ import type { Position } from "../../ports/eventStore.ts";
 export interface SendGateOptions {
   readonly instanceStatus: InstanceStatusCache;
   readonly clock: Clock;
-  /** Whether the read model that says what is due holds the log up to here. */
+  /** Whether the read model that says what is due has reached this position. */
   readonly isCaughtUp: (position: Position) => boolean;
 }
 
-/** How long nothing is begun after the log has said no. */
+/** How long nothing begins after the log said no. */
 const CLOSED_MS = 500;
 
 /**
- * Whether anything may leave this instance: not while the log is frozen, and after a restoration not before the read
- * model says what is held. What is held itself is no row that is due: at `HOLD_EVENTS` (`domain/instance/events.ts`) the
- * read models hold all that waits, each for itself: `projections/emails/mailQueue.ts` mail, `senders.ts` verification mail,
- * and `webhookDeliveries/apply.ts` webhooks.
+ * Whether anything may leave this instance: not while the log is frozen, and after a restore not until the read model
+ * knows what is held. Held rows are never due: at `HOLD_EVENTS` (`domain/instance/events.ts`) each read model holds
+ * all that waits: `projections/emails/mailQueue.ts` mail, `senders.ts` verification mail, and
+ * `webhookDeliveries/apply.ts` webhooks.
  */
 export class SendGate {
   private closedUntil = Number.NEGATIVE_INFINITY;
@@ -25,17 +25,17 @@ export class SendGate {
 
   constructor(private readonly options: SendGateOptions) {}
 
-  /** As far as was last asked. */
+  /** As of the last {@link ask}. */
   get isOpen(): boolean {
     return this.closedUntil <= this.options.clock.monotonicMs();
   }
 
-  /** The times in which nothing left, as they were when it was last asked: they do not age a message. */
+  /** The times in which nothing left, as of the last {@link ask}; they do not age a message. */
   get downtimes(): readonly TimeSpan[] {
     return this.known;
   }
 
-  /** Asks the log; to be called before every claim, when it can still be left alone. Throws `StoreError`. */
+  /** Asks the log. Call it before every claim, while the work can still be left alone. Throws `StoreError`. */
   async ask(): Promise<boolean> {
     const { instanceStatus, clock, isCaughtUp } = this.options;
     const { instance, restoredPosition } = await instanceStatus.get();

@@ -15,16 +15,16 @@ export interface DomainRecheckOptions {
   readonly worker: string;
   /** From the end of one round to the next; 0: never. */
   readonly intervalMs: number;
-  /** The record of a verified domain has gone, or is there again. */
+  /** Called when the record of a verified domain disappears, or is back. */
   readonly onChange: (change: "missing" | "found", sender: { id: string; workspaceId: string }) => void;
   readonly onTrouble: (error: unknown, id: string) => void;
 }
 
 const PAGE_SENDERS = 100;
-/** Between two look-ups, so that name servers do not feel a round. */
+/** Between two look-ups, to go easy on name servers. */
 const LOOKUP_SPACING_MS = 50;
 
-/** Looks again, once in a while, for the records by which domains were verified. */
+/** Periodically looks up the DNS records that domains were verified by. */
 export function domainRecheck(options: DomainRecheckOptions): PeriodicWorker {
   const { deps, senders, dns, worker, intervalMs, onChange, onTrouble } = options;
 
@@ -34,7 +34,7 @@ export function domainRecheck(options: DomainRecheckOptions): PeriodicWorker {
       const { outcome, workspaceId } = await recheckSenderDomain(deps, dns, id, context);
       if (outcome !== "unchanged") onChange(outcome, { id, workspaceId });
     } catch (error) {
-      // Also where the name servers do not answer: that says nothing of the record.
+      // This includes name servers that do not answer, which says nothing about the record.
       onTrouble(error, id);
     }
   };
@@ -53,7 +53,7 @@ export function domainRecheck(options: DomainRecheckOptions): PeriodicWorker {
   const rounds = periodicWorker({
     round,
     intervalMs,
-    // Soon after a start: how long ago the last round was is not remembered.
+    // Soon after a start, because nobody remembers when the last round was.
     firstDelayMs: Math.min(intervalMs, MINUTE_MS),
     onTrouble: (error) => onTrouble(error, ""),
   });

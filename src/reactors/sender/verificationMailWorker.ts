@@ -45,24 +45,24 @@ export interface VerificationMailWorkerOptions
   readonly mails: ReadDatabase;
   /** See {@link SendGateOptions.isCaughtUp}. */
   readonly isCaughtUp: SendGateOptions["isCaughtUp"];
-  /** Where the mail comes from: a bare address of the operator's. */
+  /** The mail's from address: a bare address of the operator's. */
   readonly from: string;
-  /** Where the links lead to, without a slash at the end. */
+  /** What the links start with, without a trailing slash. */
   readonly baseUrl: string;
   readonly relayOutageReports: RelayOutageReports;
 }
 
-/** Mails that one look finds, and how many of them are sent at once. */
+/** Mails that one look finds, and how many of them are sent concurrently. */
 const MAILS_MAX = 64;
 const AT_ONCE_MAX = 4;
 const POLL_INTERVAL_MS = 250;
-/** How long the relay is left alone after a connection to it has failed. */
+/** How long to leave the relay alone after a failed connection. */
 const RELAY_REST_MS = 2_000;
 export const VERIFICATION_LEASE_MS = 2 * MINUTE_MS;
 
 const SUBJECT = "Confirm your sending address";
 
-/** Nothing in it comes from whoever asked: the mail must be of no use for sending somebody a message. */
+/** Contains nothing the requester wrote, so nobody can use it to send somebody a message. */
 function textOf(link: string, { workspaceName, workspaceId, code }: VerificationRequester): string {
   return [
     "Somebody has asked to send email from this address.",
@@ -83,12 +83,12 @@ function textOf(link: string, { workspaceName, workspaceId, code }: Verification
   ].join("\r\n");
 }
 
-/** Mails the links that verify senders: each is claimed first, so that one instance sends it. */
+/** Mails the links that verify senders. It claims each mail first, so only one instance sends it. */
 export class VerificationMailWorker {
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
   private readonly leases: ExpiredLeases;
-  /** Of mails that failed by their own fault. */
+  /** Backs off from mails that fail for a reason of their own. */
   private readonly rests: RowBackoff;
   private readonly sendGate: SendGate;
   private running: Promise<void> = Promise.resolve();
@@ -103,7 +103,7 @@ export class VerificationMailWorker {
     this.running = this.work();
   }
 
-  /** Claims nothing more, and waits for what is claimed until `graceMs` have passed. The transport stays open. */
+  /** Claims nothing more, and waits up to `graceMs` for what is claimed. Leaves the transport open. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
     await stopGracefully(this.running, graceMs, this.abandoned);
@@ -116,7 +116,7 @@ export class VerificationMailWorker {
     }
   }
 
-  /** Whether the relay could not be reached. */
+  /** Returns whether the relay could not be reached. */
   private async round(): Promise<boolean> {
     const mails = this.due();
     for (let index = 0; index < mails.length; index += AT_ONCE_MAX) {
@@ -128,7 +128,7 @@ export class VerificationMailWorker {
     return false;
   }
 
-  /** What can be claimed; nothing while the read model cannot be read: its follower sees to that. */
+  /** The mails that can be claimed; none while the read model cannot be read, which its follower repairs. */
   private due(): readonly DueMail[] {
     const { mails, deps } = this.options;
     const found = tryReadRows(() => {
@@ -143,7 +143,7 @@ export class VerificationMailWorker {
     return found ?? [];
   }
 
-  /** Whether the relay could be reached. */
+  /** Returns whether the relay could be reached. */
   private async tryMail(mail: DueMail): Promise<boolean> {
     try {
       if (!(await this.sendGate.ask())) return true;
@@ -203,14 +203,14 @@ export class VerificationMailWorker {
     deadline: EpochMs,
   ): Promise<MailResult> {
     const { deps, transport } = this.options;
-    // The sender's id is the same keyed hash of workspace and address that a suppression is found by.
+    // The sender's id is the keyed hash of workspace and address that also identifies a suppression.
     const suppression = await load(deps.store, suppressionAggregate.of(senderId));
     if (suppression.state !== null) return { kind: "failed", reason: "recipient_suppressed", isFinal: true };
     const outcome = await session.send(await this.message(senderId, claimed), deadline);
     return resultOf(classifyMailOutcome(outcome), transport.name);
   }
 
-  /** The same for every attempt, so that receivers can drop a repeat. */
+  /** Identical in every attempt, so receivers can drop a repeat. */
   private async message(senderId: string, { sender, request }: ClaimedMail): Promise<MailMessage> {
     const { deps, from, baseUrl } = this.options;
     const token = verificationTokenOf(deps, senderId, request.id);
@@ -229,7 +229,7 @@ export class VerificationMailWorker {
 }
 
 interface DueMail extends VerificationMail {
-  /** The claim whose lease ran out; null: nobody is at it. */
+  /** The claim whose lease ran out; null when nobody has claimed it. */
   readonly expiredAttempt: number | null;
 }
 

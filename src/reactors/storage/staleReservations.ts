@@ -17,12 +17,12 @@ export interface StaleReservationsOptions
 }
 
 const INTERVAL_MS = 30 * SECOND_MS;
-/** Reservations that are looked at in one round. */
+/** Reservations checked in one round. */
 const RESERVATIONS_MAX = 500;
 
 /**
- * Settles overdue storage reservations: confirms those whose owner exists, and releases the others.
- * Instances may look at the same time: the second one's answer changes nothing.
+ * Settles overdue storage reservations: confirms those whose owner exists, and releases the others. Instances may do
+ * so at the same time: the second one's answer changes nothing.
  */
 export function staleReservations(options: StaleReservationsOptions): PeriodicWorker {
   const { deps, reservations, worker, onTrouble, intervalMs = INTERVAL_MS } = options;

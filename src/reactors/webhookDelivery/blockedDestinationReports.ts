@@ -1,23 +1,23 @@
 import { LRUCache } from "lru-cache";
 import type { WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 
-/** The destination of an endpoint that is not called, because its name leads to an address that is not public. */
+/** An endpoint that is not called because its host name resolves to an address that is not public. */
 export interface BlockedDestination {
   readonly workspaceId: string;
   readonly endpointId: string;
   readonly url: string;
 }
 
-/** Of more endpoints at once, the one that was reported first may be reported again. */
+/** Beyond this many endpoints, the oldest report is forgotten and may be made again. */
 const ENDPOINTS_MAX = 10_000;
 
-/** Tells once when the destination of an endpoint begins to be blocked. */
+/** Reports once when an endpoint's destination becomes blocked. */
 export class BlockedDestinationReports {
   private readonly reported = new LRUCache<string, string>({ max: ENDPOINTS_MAX });
 
   constructor(private readonly onBlocked: (destination: BlockedDestination) => void) {}
 
-  /** Hears what became of each call. */
+  /** Takes the outcome of each call. */
   note(destination: BlockedDestination, outcome: WebhookOutcome): void {
     const { endpointId, url } = destination;
     if (outcome.kind === "failed" && outcome.reason === "destination_not_public") {
@@ -30,7 +30,7 @@ export class BlockedDestinationReports {
   }
 }
 
-/** Whether the outcome shows that the call was let through to an address. */
+/** Whether the outcome proves that the destination was allowed. */
 function wasVetted(outcome: WebhookOutcome): boolean {
   if (outcome.kind !== "failed") return outcome.kind === "answered";
   return outcome.reason !== "dns" && outcome.reason !== "interrupted";

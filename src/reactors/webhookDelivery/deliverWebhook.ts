@@ -40,7 +40,7 @@ export interface WebhookContext extends ClaimingContext {
   readonly mappedOf: (origin: DeliveryOrigin) => Promise<MappedEvent>;
   readonly policy: WebhookPolicy;
   readonly userAgent: string;
-  /** Hears of each endpoint that is disabled without anybody asking for it. */
+  /** Called for each endpoint that is disabled automatically. */
   readonly onDisabled: (endpoint: DisabledEndpoint) => void;
   readonly blockedDestinations: BlockedDestinationReports;
 }
@@ -51,7 +51,7 @@ export interface DisabledEndpoint {
   readonly reason: FailureReason;
 }
 
-/** What the scheduler learns: the newest revision that was acted on, and whether the endpoint was got through to. */
+/** What the scheduler learns: the newest revision acted on, and whether the call reached the endpoint. */
 export interface WebhookReport {
   readonly revision: number | null;
   readonly gotThrough: boolean | null;
@@ -94,8 +94,8 @@ export async function deliverWebhook(
 }
 
 /**
- * The endpoint, a second old at most; as the log has it now where that says that there is nobody to deliver to:
- * the endpoint may be younger than what is remembered, and a delivery must not be skipped for that.
+ * The endpoint from the cache, at most a second old. If that says there is nobody to deliver to, it is read from the
+ * log: the endpoint may be newer than the cache, and its delivery must not be skipped.
  */
 async function endpointOf(
   { webhooks }: Dependencies,
@@ -107,7 +107,7 @@ async function endpointOf(
   return (await webhooks.get(workspaceId)).endpoints.get(endpointId);
 }
 
-/** Whether nothing but time makes it due: a clock was set back. What others have done, the read model will show. */
+/** Whether only the time keeps it from being due: a clock was set back. Other causes show in the read model. */
 function isNotYetDue(
   { deps }: WebhookContext,
   row: WebhookDeliveryRow,
@@ -117,7 +117,7 @@ function isNotYetDue(
   return isAsShown && state?.status === "pending" && state.nextAttemptAt > deps.clock.now();
 }
 
-/** The call, signed with the endpoint's secrets: the bytes that are signed are the bytes that are sent. */
+/** The call, signed with the endpoint's secrets. It sends exactly the bytes it signs. */
 function signedCall(
   { deps, userAgent }: WebhookContext,
   { id }: ClaimedWebhook,
@@ -158,7 +158,7 @@ function gotThrough(result: WebhookAttemptResult): boolean | null {
   return result.kind === "ours" ? null : result.kind === "delivered";
 }
 
-/** What was sent to whom. */
+/** What was sent, and where to. */
 interface SentEvent {
   readonly row: WebhookDeliveryRow;
   readonly url: string;
@@ -191,7 +191,7 @@ async function conclude(
       if (hasChanged) context.onDisabled({ workspaceId, endpointId, reason: "gone" });
     });
   }
-  // The claim is what was acted on: the outcome may make the delivery due again, and that is news.
+  // We report the claim's revision, because the outcome may make the delivery due again, and that is news.
   return { revision: row.revision + 1, gotThrough: gotThrough(result) };
 }
 

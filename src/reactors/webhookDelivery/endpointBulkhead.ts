@@ -4,25 +4,25 @@ import type { Clock } from "../../ports/clock.ts";
 import type { AdmissionDecision } from "../worker/claimScheduler.ts";
 import { EndpointCircuitBreaker } from "./endpointCircuitBreaker.ts";
 
-/** Calls to one endpoint that are under way at once. */
+/** Concurrent calls to one endpoint. */
 const ENDPOINT_IN_FLIGHT_MAX = 5;
-/** The same while nothing has got through to it lately, or not the last time: one that is dead holds one permit. */
+/** The same while no call has succeeded lately, or the last one failed: a dead endpoint holds one permit. */
 const DOUBTFUL_IN_FLIGHT_MAX = 1;
-/** A call that takes longer makes its endpoint a slow one. */
+/** An endpoint is slow when its last call took longer. */
 const SLOW_MS = 2 * SECOND_MS;
-/** Calls to endpoints of a pace that are under way at once. Quick ones may have all the permits there are. */
+/** Concurrent calls to all endpoints of a pace. Quick endpoints may hold every permit. */
 const PACE_IN_FLIGHT_MAX = { unknown: 300, quick: Number.POSITIVE_INFINITY, slow: 300 } as const;
-/** What is older says nothing of an endpoint's pace. */
+/** How long the last call tells an endpoint's pace. */
 const PACE_KNOWN_MS = 5 * MINUTE_MS;
 const ENDPOINTS_MAX = 50_000;
 
-/** How long calls to an endpoint hold a permit, which is what they cost the others. */
+/** How long calls to an endpoint hold a permit, which is what they cost other endpoints. */
 type Pace = keyof typeof PACE_IN_FLIGHT_MAX;
 
 interface Health {
   readonly breaker: EndpointCircuitBreaker;
   inFlight: number;
-  /** Of the last call that ended, and when that was. */
+  /** About the last call that ended. */
   lastGotThrough: boolean;
   lastTookMs: number;
   lastAt: number;
@@ -31,14 +31,13 @@ interface Health {
 interface Semaphore {
   inFlight: number;
   readonly max: number;
-  /** Endpoints that wait for one of them, the first come first. */
+  /** Endpoints waiting for a permit, in order of arrival. */
   readonly waiting: Set<string>;
 }
 
 /**
- * Keeps one endpoint's trouble to itself: a bound on its calls, a circuit breaker, and few permits in all for endpoints
- * that are slow or that nothing is known of. In memory, on each instance for itself: a restart forgets it, and
- * learns it again.
+ * Isolates a troubled endpoint from the others: a limit on its calls, a circuit breaker, and few permits overall for
+ * endpoints that are slow or unknown. Each instance keeps this in memory and learns it again after a restart.
  */
 export class EndpointBulkhead {
   private readonly endpoints = new LRUCache<string, Health>({ max: ENDPOINTS_MAX });
@@ -50,7 +49,7 @@ export class EndpointBulkhead {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Whether a call to this endpoint may begin now; if not, until a call ends, or for how long not. */
+  /** Whether a call to this endpoint may begin now; if not, whether after the next call ends or after `forMs`. */
   admit(id: string): AdmissionDecision {
     const health = this.healthOf(id);
     const now = this.clock.monotonicMs();
@@ -65,8 +64,8 @@ export class EndpointBulkhead {
   }
 
   /**
-   * Begins a call. What it answers ends it: with whether the call got through, or null when that was not learnt;
-   * it answers the endpoints that may have a permit now.
+   * Begins a call and returns the function that ends it. That takes whether the call got through, or null if unknown,
+   * and returns the endpoints that may get a permit now.
    */
   beginCall(id: string): (gotThrough: boolean | null) => readonly string[] {
     const health = this.healthOf(id);
@@ -118,11 +117,11 @@ function paceOf({ lastAt, lastTookMs }: Health, now: number): Pace {
   return lastTookMs > SLOW_MS ? "slow" : "quick";
 }
 
-/** As many as there are permits: one that no longer has anything to deliver must not keep its permit unused. */
+/** The next endpoints, one for each free permit: one with nothing left to deliver must not leave its permit unused. */
 function nextWaiting(permits: Semaphore): readonly string[] {
   const next: string[] = [];
   for (const id of permits.waiting) {
-    // When nothing is in flight that could release them later, all are released.
+    // If nothing is in flight, no call will end to release the rest, so release them all.
     if (permits.inFlight > 0 && permits.inFlight + next.length >= permits.max) break;
     permits.waiting.delete(id);
     next.push(id);

@@ -1,12 +1,12 @@
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 
-/** Calls before that count no more. */
+/** Older calls no longer count. */
 const WINDOW_MS = 5 * MINUTE_MS;
 const WINDOW_CALLS_MIN = 10;
 const FAILING_SHARE_MIN = 0.7;
 const OPEN_MS = 30 * SECOND_MS;
 
-/** Opens when most calls to an endpoint fail: then none begins for a while. Times are monotonic, in ms. */
+/** Opens for a while when most calls to an endpoint fail; no call begins while open. Times are monotonic, in ms. */
 export class EndpointCircuitBreaker {
   private calls = 0;
   private failures = 0;
@@ -15,12 +15,12 @@ export class EndpointCircuitBreaker {
 
   constructor(private windowStart: number) {}
 
-  /** Open, or half open: then one call at a time finds out whether the endpoint is well again. */
+  /** Open, or half open: then one call at a time probes whether the endpoint has recovered. */
   get isOpen(): boolean {
     return !this.isShut;
   }
 
-  /** For how long no call may begin; 0 when one may. */
+  /** How long until a call may begin; 0 if one may now. */
   openForMs(now: number): number {
     return this.isOpen ? Math.max(0, this.openUntil - now) : 0;
   }
@@ -37,7 +37,7 @@ export class EndpointCircuitBreaker {
     this.calls += 1;
     if (!gotThrough) this.failures += 1;
     const isFailing = this.calls >= WINDOW_CALLS_MIN && this.failures >= this.calls * FAILING_SHARE_MIN;
-    // A call that got through opens nothing, however many failed before it.
+    // A successful call never opens the breaker, however many failed before it.
     if (gotThrough || !(this.isOpen || isFailing)) return;
     this.isShut = false;
     this.openUntil = now + OPEN_MS;

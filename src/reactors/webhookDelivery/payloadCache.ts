@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { MappedEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 
-/** What was erased is delivered for no longer than this. */
+/** Erased content may still be delivered for this long. */
 const AGE_MS_MAX = 1_000;
 const PAYLOADS_MAX = 1_000;
 

@@ -19,26 +19,26 @@ import { webhookHousekeeping } from "./webhookHousekeeping.ts";
 
 export interface WebhookDeliveryWorkerOptions
   extends Omit<WebhookContext, "stopping" | "abandoned" | "mappedOf" | "sendGate" | "blockedDestinations"> {
-  /** Hears once of an endpoint that begins not to be called, because its name leads to an address that is not public. */
+  /** Called once when an endpoint becomes blocked: its host name resolves to an address that is not public. */
   readonly onBlockedDestination: (destination: BlockedDestination) => void;
   /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;
-  /** Waits for a moment until it holds what is in the log now; false when it does not. */
+  /** Waits briefly for it to catch up with the log; false when it does not. */
   readonly waitUntilCaughtUp: () => Promise<boolean>;
   /** See {@link SendGateOptions.isCaughtUp}. */
   readonly isCaughtUp: SendGateOptions["isCaughtUp"];
 }
 
-/** Calls under way at once, to all endpoints together. */
+/** Concurrent calls, to all endpoints together. */
 const IN_FLIGHT_MAX = 1_000;
 /**
- * Calls that begin in one turn of the event loop. Bun gives all TLS handshakes together five steps a turn, the
- * newest first: of a backlog that began all at once the first calls would be the last, and too late.
+ * Calls that begin in one turn of the event loop. Bun gives all TLS handshakes together five steps a turn, the newest
+ * first: if a whole backlog began at once, its first calls would finish last, and too late.
  */
 const BEGINNINGS_PER_TURN_MAX = 4;
 const NO_PERMIT: WorkPermit = { release: () => {} };
 
-/** Delivers what is pending for endpoints: many calls at once, few to each endpoint, each under a claim of its own. */
+/** Delivers pending webhooks: many calls at once, few to each endpoint, each under a claim of its own. */
 export class WebhookDeliveryWorker {
   private readonly context: WebhookContext;
   private readonly scheduler: ClaimScheduler<WebhookDeliveryRow, WorkPermit>;
@@ -86,7 +86,7 @@ export class WebhookDeliveryWorker {
     });
   }
 
-  /** Deliveries that are under way here. */
+  /** Deliveries in flight on this instance. */
   get inFlightCount(): number {
     return this.scheduler.inFlightCount;
   }
@@ -101,7 +101,7 @@ export class WebhookDeliveryWorker {
     this.scheduler.wake();
   }
 
-  /** Claims nothing more, and waits for the calls under way until `graceMs` have passed. */
+  /** Claims nothing more, and waits up to `graceMs` for the calls in flight. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
     const ended = Promise.all([this.running, this.housekeeping.stop()]);
@@ -136,7 +136,7 @@ export class WebhookDeliveryWorker {
     }
   }
 
-  /** What the read model says; null while it cannot be read or is damaged: its follower sees to that. */
+  /** The query's result; null while the read model is unavailable or damaged, which its follower repairs. */
   private read<Result>(query: (db: ReadDatabase) => Result): Result | null {
     return tryReadRows(() => query(this.options.deliveries), this.options.onTrouble);
   }

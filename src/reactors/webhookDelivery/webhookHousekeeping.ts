@@ -22,29 +22,29 @@ export interface WebhookHousekeepingOptions {
   readonly context: WebhookContext;
   /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;
-  /** Waits for a moment until it holds what is in the log now; false when it does not. */
+  /** Waits briefly for it to catch up with the log; false when it does not. */
   readonly waitUntilCaughtUp: () => Promise<boolean>;
-  /** Whether a call of this process is under way for the delivery. */
+  /** Whether this process has a call in flight for the delivery. */
   readonly isInFlight: (id: string) => boolean;
-  /** Is told again and again which deliveries are due though by their times they are not yet. */
+  /** Called repeatedly with the deliveries that are due although their times say otherwise. */
   readonly onMisdated: (rows: readonly WebhookDeliveryRow[]) => void;
 }
 
-/** Claims that are watched: more than all instances together are likely to have. */
+/** Claims to watch: more than all instances together are likely to have. */
 const LEASED_MAX = 10_000;
-/** Failing endpoints that one look disables. */
+/** Failing endpoints to disable in one look. */
 const FAILING_MAX = 1_000;
-/** Leases are looked at this often; a claim is given up at most this late. */
+/** How often to check leases; a claim is ended at most this late. */
 const INTERVAL_MS = 250;
-/** Endpoints that nothing gets through to are looked for this often. */
+/** How often to look for endpoints that no call reaches. */
 const FAILING_CHECK_INTERVAL_MS = 60_000;
 
-/** Deliveries that a clock has misdated are looked for this often, sooner while there are any, and so many at once. */
+/** How often to look for deliveries that a clock misdated, how soon again after finding some, and how many at once. */
 const MISDATED_CHECK_INTERVAL_MS = 5_000;
 const MISDATED_AGAIN_MS = 1_000;
 const MISDATED_MAX = 512;
 
-/** Ends leases that ran out, finds what a clock has misdated, and disables endpoints that nothing gets through to. */
+/** Ends expired leases, finds deliveries that a clock misdated, and disables endpoints that no call reaches. */
 export function webhookHousekeeping(options: WebhookHousekeepingOptions): PeriodicWorker {
   const { context, deliveries, waitUntilCaughtUp, isInFlight } = options;
   const { deps, sendGate, onTrouble } = context;
@@ -60,7 +60,7 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
   const endLeases = async (): Promise<void> => {
     const leased = read((db) => leasedWebhooks(db, LEASED_MAX)) ?? [];
     await forEachRow(leases.expired(leased), { backoff, onTrouble }, async ({ id, attempt }) => {
-      // What we are at ourselves has not been lost.
+      // We are still working on it ourselves.
       if (isInFlight(id)) return;
       const { state } = await readWebhookDelivery(store, id);
       if (state === null) return;
@@ -69,11 +69,11 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
   };
 
   const disableFailing = async (): Promise<void> => {
-    // A read model that is behind has not seen yet what got through since.
+    // A stale read model has not seen the latest successes.
     if (!(await waitUntilCaughtUp())) return;
     const since = settled() - FAILING_RULE.durationMs;
     const { instance } = await deps.instanceStatus.get();
-    // Nobody was called while the log was stopped, and what got through elsewhere meanwhile is not known here.
+    // While the log was stopped nobody was called here, and calls made elsewhere meanwhile are unknown.
     if (instance?.downtimes.some(({ to }) => to === null || to > since)) return;
     const before = rfc3339(since);
     const failing = read((db) => failingEndpoints(db, before, FAILING_RULE.failuresMin, FAILING_MAX)) ?? [];
@@ -104,7 +104,7 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
     round,
     intervalMs: INTERVAL_MS,
     firstDelayMs: 0,
-    // A lease that ran out while the store was away is ended as soon as it is back.
+    // End a lease that ran out while the store was away as soon as the store is back.
     backoffMsMax: INTERVAL_MS,
     onTrouble: (error) => onTrouble(error, ""),
   });

@@ -1,8 +1,8 @@
 import { sleep } from "../../kernel/sleep.ts";
 
-/** Sleeps of a worker, which all end when it stops. */
+/** Sleeps that end as soon as the worker stops. */
 export interface AbortableSleep {
-  /** Sleeps for `ms`; less when the worker stops, or when it is woken and is `wakeable`. */
+  /** Sleeps for `ms`, or until the worker stops; if `wakeable`, also until it is woken. */
   sleep(ms: number, options?: { readonly wakeable: boolean }): Promise<void>;
   wakeAll(): void;
 }

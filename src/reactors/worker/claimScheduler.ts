@@ -4,34 +4,34 @@ import type { Clock } from "../../ports/clock.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { type AbortableSleep, abortableSleep } from "./abortableSleep.ts";
 
-/** Something that is due, as a read model shows it. `revision` is the event that made it so. */
+/** Something that is due according to a read model. `revision` is the event that made it due. */
 export interface ClaimableItem {
   readonly id: string;
   readonly revision: number;
 }
 
-/** Permission to work on one item, to be given back. */
+/** Permission to work on one item. */
 export interface WorkPermit {
   /** Gives it back. A second call does nothing. */
   release(): void;
 }
 
-/** Whether an item may be worked on: now, when its owner is released, or not before a time has passed. */
+/** Whether an item may be worked on: now, once its owner is released, or only after `forMs`. */
 export type AdmissionDecision =
   | { readonly kind: "admitted" }
   | { readonly kind: "full" }
   | { readonly kind: "open"; readonly forMs: number };
 
-/** Bounds of those that items belong to. */
+/** Limits per owner. */
 export interface AdmissionControl<Item> {
   readonly ownerOf: (item: Item) => string;
   readonly admits: (item: Item) => AdmissionDecision;
 }
 
-/** What a look at the read model shows. */
+/** What one look at the read model shows. */
 export interface ReadyItems<Item> {
   readonly items: readonly Item[];
-  /** Whether more is due: shown once these are done, or shown by the next look, which goes on where this one ended. */
+  /** Whether more is due: visible once these are done, or in the next look, which continues where this one ended. */
   readonly more: "none" | "afterThese" | "next";
 }
 
@@ -40,86 +40,86 @@ export interface ClaimSchedulerOptions<Item extends ClaimableItem, Permit extend
   /** In [0, 1). */
   readonly random: () => number;
   readonly inFlightMax: number;
-  /** Aborts when nothing more is to be begun. */
+  /** Aborts when no more work may begin. */
   readonly stopping: AbortSignal;
-  /** What is due, less the given items and what belongs to the given owners. */
+  /** What is due, without the given items and the items of the given owners. */
   readonly ready: (now: EpochMs, without: ReadonlySet<string>, limit: number) => ReadyItems<Item>;
-  /** When the next item becomes due that is not so at `now`; null when none waits. */
+  /** When the next item that is not yet due at `now` becomes due; null when none waits. */
   readonly nextReadyAt: (now: EpochMs) => EpochMs | null;
-  /** Null: nothing can be worked on now. */
+  /** Null when nothing can be worked on now. */
   readonly acquire: () => Permit | null;
-  /** Those whose items are left alone while they cool down. */
+  /** The owners of an item. While one of them cools down, its items are left alone. */
   readonly ownersOf: (item: Item) => readonly string[];
-  /** Where owners have bounds of their own. */
+  /** For owners that have limits of their own. */
   readonly admission?: AdmissionControl<Item>;
   /**
-   * Does the work and answers the newest revision that it acted on: its claim, not the outcome, which may make the
-   * item due again. Null when it did not act.
+   * Does the work and returns the newest revision it acted on: its claim, not the outcome, which may make the item
+   * due again. Null when it did not act.
    */
   readonly handle: (item: Item, permit: Permit) => Promise<number | null>;
-  /** `id`: the item that met a fault; empty where it was none's. */
+  /** `id` is the item that failed; empty when no item was at fault. */
   readonly onTrouble: (error: unknown, id: string) => void;
 }
 
-/** Due items that are looked at in one go, and picked from at random, so that instances seldom collide. */
+/** Due items read in one look and picked from at random, so instances seldom collide. */
 const CANDIDATES_MAX = 512;
-/** A look is taken at least this often; when there is news, also while there is enough at hand. */
+/** The longest sleep. Also how long candidates in hand delay the look that news asks for. */
 const POLL_INTERVAL_MS = 250;
-/** Between two looks of which the first showed nothing new, and the second goes on where it ended. */
+/** The pause between a look that showed nothing new and the next, which continues where it ended. */
 const NEXT_LOOK_MS = 15;
-/** How long nothing more is begun after a fault, or instead of an item that met one of the store. */
+/** How long to begin nothing after a fault, or to hold a slot after the store failed an item. */
 const FAULT_BACKOFF_MS = 250;
-/** How long an item is left alone whose work failed, when the store was not at fault: twice as long every time. */
+/** How long to leave an item alone after it failed and the store was not at fault; doubles each time. */
 const ITEM_BACKOFF_MS_FIRST = 500;
 const ITEM_BACKOFF_MS_MAX = 60_000;
-/** Items that are left alone at once, and whose faults are counted. */
+/** How many items can be left alone at once, and how many items' faults are counted. */
 const FAULTY_MAX = 10_000;
 const LAST_REVISIONS_MAX = 50_000;
-/** Blocked items of one owner that are released at once: about as many as an owner may ever have in flight. */
+/** Blocked items of one owner to release at once: about as many as an owner may ever have in flight. */
 const RELEASED_MAX = 8;
 
 /**
- * Works on what a read model shows as due, many at once. The read model says where to look, and may show what
- * was done already or what somebody else is at: `handle` claims, and the claim decides.
+ * Works on what a read model shows as due, many items at once. The read model only says where to look: an item may
+ * already be done, or claimed by somebody else. `handle` claims it, and the claim decides.
  */
 export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermit> {
   private readonly inFlight = new Set<string>();
-  /** Items in flight that the read model showed as due meanwhile, at a revision that is news. */
+  /** Items in flight that the read model has since shown as due again, at a newer revision. */
   private readonly requeued = new Set<string>();
-  /** The newest revision that was acted on, by item: the read model may still show an older one. */
+  /** The newest revision acted on, by item. The read model may still show an older one. */
   private readonly lastRevisions = new LRUCache<string, number>({ max: LAST_REVISIONS_MAX });
-  /** Until when owners, with all their items, and single items are left alone. */
+  /** Until when to leave items, or owners with all their items, alone. */
   private readonly coolingDown = new Map<string, number>();
-  /** How often in a row the work on an item has failed. */
+  /** How many times in a row an item has failed. */
   private readonly faults = new LRUCache<string, number>({ max: FAULTY_MAX });
-  /** Items that wait for their owner to be released, by owner; the others that it has are not asked for. */
+  /** Items waiting for their owner to be released, by owner. Looks leave out the owner's other items. */
   private readonly blocked = new Map<string, Item[]>();
   private readonly working = new Set<Promise<void>>();
   private readonly sleep: AbortableSleep;
   private candidates: Item[] = [];
-  /** What is due though the read model, which goes by times, does not show it: see {@link offer}. */
+  /** What is due although the read model, which goes by times, does not show it: see {@link offer}. */
   private offered: readonly Item[] = [];
   private isStale = true;
-  /** The last look showed nothing new and was not the end: the next goes on from there. */
+  /** The last look showed nothing new but did not reach the end; the next continues there. */
   private isLookUnfinished = false;
   /** By the monotonic clock. */
   private refilledAt = 0;
-  /** When the next item becomes due that was not so at the last look. */
+  /** When the next item not yet due at the last look becomes due. */
   private nextDueAt = 0;
-  /** When the next item or owner need no longer be left alone, by the monotonic clock. */
+  /** When the next cool-down ends, by the monotonic clock. */
   private nextCooledAt = Number.POSITIVE_INFINITY;
 
   constructor(private readonly options: ClaimSchedulerOptions<Item, Permit>) {
     this.sleep = abortableSleep(options.stopping);
   }
 
-  /** Works until it is stopped, then waits for what is in flight. */
+  /** Works until stopped, then waits for what is in flight. */
   async run(): Promise<void> {
     while (!this.options.stopping.aborted) await this.step();
     await Promise.all(this.working);
   }
 
-  /** Begins with something or rests. What failed may be well at the next try, and nothing else would make one. */
+  /** Begins an item, or rests. After a fault it rests and tries again: nothing else would trigger a retry. */
   private async step(): Promise<void> {
     try {
       if (!this.begin()) await this.untilWork();
@@ -135,26 +135,26 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
     this.sleep.wakeAll();
   }
 
-  /** Takes these for due from here on, in place of those before: a clock has misdated them. */
+  /** Treats these as due from now on, replacing those offered before: a clock misdated them. */
   offer(items: readonly Item[]): void {
     this.offered = items;
-    // Nothing else would wake us for them: the read model has not moved.
+    // Nothing else would wake us for them, because the read model has not moved.
     if (items.length > 0) this.wake();
   }
 
-  /** There may be a permit again where `acquire` gave none. */
+  /** `acquire` may give a permit again. */
   wakeWaiting(): void {
     this.sleep.wakeAll();
   }
 
-  /** Leaves an item alone for a while, or everything of an owner. */
+  /** Leaves an item, or all items of an owner, alone for a while. */
   coolDown(itemOrOwner: string, timeMs: number): void {
     const until = this.options.clock.monotonicMs() + timeMs;
     this.coolingDown.set(itemOrOwner, until);
     this.nextCooledAt = Math.min(this.nextCooledAt, until);
   }
 
-  /** This owner's items are admitted again: they come after those that wait already. */
+  /** Admits this owner's items again, behind those that are already waiting. */
   release(owner: string): void {
     const items = this.blocked.get(owner);
     if (!items) return;
@@ -166,7 +166,7 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
     this.sleep.wakeAll();
   }
 
-  /** How many items are worked on now. */
+  /** How many items are in flight. */
   get inFlightCount(): number {
     return this.inFlight.size;
   }
@@ -175,7 +175,7 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
     return this.inFlight.has(id);
   }
 
-  /** Begins with one item; false when too many are in flight, there is no permit, or nothing is due. */
+  /** Begins one item; false when too many are in flight, there is no permit, or nothing is due. */
   private begin(): boolean {
     if (this.inFlight.size >= this.options.inFlightMax) return false;
     const permit = this.options.acquire();
@@ -209,14 +209,14 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
     } finally {
       permit.release();
       this.inFlight.delete(item.id);
-      // Still due and nobody's, or due again before we were done: no news of the read model would make us look.
+      // Still due and unclaimed, or due again before we finished: the read model will bring no news of it.
       if (this.requeued.delete(item.id) || !this.isActedOn(item)) this.isStale = true;
     }
   }
 
   /**
-   * Leaves alone what cannot be worked on, because its stream cannot be read, say: for longer and longer. False when
-   * too many are left alone already.
+   * Backs off, longer each time, from an item that cannot be worked on, because its stream is unreadable, say. False
+   * when too many items are already left alone.
    */
   private backOff({ id }: Item): boolean {
     if (this.coolingDown.size >= FAULTY_MAX) return false;
@@ -230,7 +230,7 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
     return (this.lastRevisions.get(id) ?? -1) >= revision;
   }
 
-  /** A due item that nobody here is at; null when the read model shows none. */
+  /** A due item that nobody here works on; null when the read model shows none. */
   private take(): Item | null {
     if (this.isStale && (this.candidates.length === 0 || this.isLookDue())) this.refill();
     for (;;) {
@@ -270,7 +270,7 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
 
   private refill(): void {
     const { clock, ready, nextReadyAt, random, admission, ownersOf } = this.options;
-    // What is at hand is still due, and is read again; so is what else their owners have blocked.
+    // The remaining candidates are still due and are read again; so are their owners' blocked items.
     if (admission) for (const item of this.candidates) this.blocked.delete(admission.ownerOf(item));
     const now = clock.now();
     this.endCoolDowns();
@@ -281,7 +281,7 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
     );
     const items = [...shown, ...offered];
     this.nextDueAt = nextReadyAt(now) ?? Number.POSITIVE_INFINITY;
-    // A page of nothing but what we are at shows all that it can until the read model moves.
+    // If we already work on the whole page, there is nothing more to see until the read model moves.
     const hasNews = items.some((item) => !this.inFlight.has(item.id) && !this.isActedOn(item));
     this.isStale = more !== "none" && (hasNews || more === "next");
     this.isLookUnfinished = more === "next" && !hasNews;
@@ -289,7 +289,7 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
     this.candidates = shuffled(items, random);
   }
 
-  /** Forgets whose time of being left alone is over. */
+  /** Removes cool-downs that are over. */
   private endCoolDowns(): void {
     const now = this.options.clock.monotonicMs();
     this.nextCooledAt = Number.POSITIVE_INFINITY;
@@ -312,7 +312,7 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
   }
 }
 
-/** Fisher and Yates' shuffle. */
+/** A Fisher–Yates shuffle. */
 function shuffled<Item>(items: readonly Item[], random: () => number): Item[] {
   const result = [...items];
   for (let index = result.length - 1; index > 0; index -= 1) {

@@ -1,6 +1,6 @@
 import type { SendGate } from "../instance/sendGate.ts";
 
-/** What every worker has that claims work, so that one instance does it. */
+/** What every worker needs that claims work, so that only one instance does it. */
 export interface ClaimingContext {
   readonly sendGate: SendGate;
   /** Names this worker process in claims. */
@@ -9,9 +9,9 @@ export interface ClaimingContext {
   readonly endedWorker: string | null;
   /** In [0, 1). */
   readonly random: () => number;
-  /** Aborts when nothing more is to be claimed. */
+  /** Aborts when the worker must claim nothing more. */
   readonly stopping: AbortSignal;
-  /** Aborts when outcomes can no longer be waited for: the process is about to end. */
+  /** Aborts when the process is about to end and can no longer wait for outcomes. */
   readonly abandoned: AbortSignal;
   readonly onTrouble: (error: unknown, id: string) => void;
 }

@@ -7,9 +7,9 @@ interface Slot<Value> {
 }
 
 /**
- * Shares reads that must be fresh: whoever asks gets a value whose read began after the call. Callers that ask
- * while a read is under way, or within `spacingMs` of its beginning, share the next one: a burst for one id
- * costs two reads, not one each, and a steady stream one every `spacingMs`.
+ * Shares reads that must be fresh: a caller gets a value whose read began after its call. Callers that come while a
+ * read is in flight, or within `spacingMs` of its start, share the next one. So a burst for one id costs two reads,
+ * and a steady stream one every `spacingMs`.
  */
 export function coalescedReads<Value>(
   read: (id: string) => Promise<Value>,

@@ -2,19 +2,19 @@ import type { OpenClaim } from "../../../projections/claimOfRow.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 /**
- * Counts every lease from when its claim was first seen here: clocks of other machines are not trusted, and
- * after a restart every lease is counted anew.
+ * Counts each lease from when this process first saw its claim, so it need not trust other machines' clocks. A
+ * restart starts all counts again.
  */
 export class ExpiredLeases {
   private seen = new Map<string, number>();
 
-  /** `endedWorker`: a worker that is known to have ended, so that nobody has to wait for its leases; null: of none. */
+  /** `endedWorker` is a worker known to have ended: its leases count as expired at once. Null if there is none. */
   constructor(
     private readonly clock: Clock,
     private readonly endedWorker: string | null,
   ) {}
 
-  /** The claims whose lease has run out, or whose worker has ended, out of all that are under way. */
+  /** Of all open claims, those whose lease has run out or whose worker has ended. */
   expired<Claim extends OpenClaim>(leased: readonly Claim[]): readonly Claim[] {
     const now = this.clock.monotonicMs();
     const seen = new Map<string, number>();

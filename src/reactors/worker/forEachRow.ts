@@ -1,15 +1,15 @@
 import { StoreError } from "../../ports/eventStore.ts";
 import type { RowBackoff } from "./rowBackoff.ts";
 
-/** How one row's fault is met. */
+/** What to do when a row fails. */
 export interface RowFaults {
   readonly backoff: RowBackoff;
   readonly onTrouble: (error: unknown, id: string) => void;
 }
 
 /**
- * Acts on one row after another, except for those that rest. A row that cannot be worked on rests, and keeps no other
- * waiting. Throws `StoreError`: with the store away no row can be worked on.
+ * Acts on one row after another, except for those that rest. A row that fails rests, and the others go on. Throws
+ * `StoreError`: without the store no row can be worked on.
  */
 export async function forEachRow<Row extends { readonly id: string }>(
   rows: readonly Row[],
@@ -30,8 +30,8 @@ export async function forEachRow<Row extends { readonly id: string }>(
 }
 
 /**
- * Does one of several things, and says whether it was done: what is wrong with it keeps no other waiting. Throws
- * `StoreError`: with the store away none of them can be done.
+ * Does one of several things and returns whether it succeeded; a fault does not stop the others. Throws `StoreError`:
+ * without the store none of them can be done.
  */
 export async function tryOne(act: () => Promise<void>, onFault: (error: unknown) => void): Promise<boolean> {
   try {

@@ -1,6 +1,6 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
 
-/** Whether there is disk space for claims: below half of the minimum none is made, so that outcomes still find room. */
+/** Whether there is disk space for claims. Claims stop below half of the minimum, to leave room for outcomes. */
 export function hasDiskForClaims({
   disk,
   diskFreeBytesMin,

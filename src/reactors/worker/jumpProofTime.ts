@@ -1,15 +1,15 @@
 import { type EpochMs, MINUTE_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-/** Clocks drift and are corrected by less than this. */
+/** Clock drift and corrections stay below this. */
 const DRIFT_MS_MAX = MINUTE_MS;
-/** A clock that went ahead by more is believed when it has stayed there for so long. */
+/** A clock that jumped ahead by more is believed once it has stayed there this long. */
 export const SETTLING_MS = 15 * MINUTE_MS;
 
 /**
- * The time of day for what cannot be taken back, such as the end of a message's life or of its retention. Where the
- * clock went ahead, by a mistake or while the machine was suspended, it leaves that out until {@link SETTLING_MS} are
- * over: a mistake is mostly corrected by then. It notices that when it is asked.
+ * The time of day for what cannot be undone, such as the end of a message's life or of its retention. If the clock
+ * jumps ahead, by mistake or because the machine was suspended, this ignores the jump for {@link SETTLING_MS}, in
+ * which most mistakes are corrected. It notices a jump only when it is called.
  */
 export function jumpProofTime(clock: Clock): () => EpochMs {
   let startedAt = clock.now() - clock.monotonicMs();

@@ -2,25 +2,25 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { abortableSleep } from "./abortableSleep.ts";
 
-/** What a round needs so that it can end early. */
+/** What a round needs to be able to end early. */
 export interface Round {
-  /** Aborts when the worker is to stop. */
+  /** Aborts when the worker stops. */
   readonly stopping: AbortSignal;
-  /** Sleeps for `ms`, or until the worker is to stop. */
+  /** Sleeps for `ms`, or until the worker stops. */
   sleep(ms: number): Promise<void>;
 }
 
-/** What a worker does again and again, and how often. */
+/** What a worker repeats, and how often. */
 export interface PeriodicWork {
-  /** Looks for what is to be done, and does it, repeatably. What it throws ends this round and is met by a back-off. */
+  /** Finds work and does it; must be repeatable. If it throws, the round ends and the worker backs off. */
   readonly round: (round: Round) => Promise<void>;
-  /** From the end of one round to the beginning of the next. */
+  /** From the end of one round to the start of the next. */
   readonly intervalMs: number;
-  /** News bring the next round forward, but not nearer to the last one than this; without it they do not. */
+  /** How soon after the last round news may start the next; without it, news changes nothing. */
   readonly wokenIntervalMs?: number;
-  /** From the start to the first round. Random where instances that start together shall not work together. */
+  /** From the start to the first round. Random where instances that start together should not work together. */
   readonly firstDelayMs: number;
-  /** The longest wait that a row of failed rounds leads to; without it, half a minute. */
+  /** The longest back-off after rounds that fail in a row; by default half a minute. */
   readonly backoffMsMax?: number;
   readonly onTrouble: (error: unknown) => void;
 }
@@ -29,18 +29,15 @@ export interface PeriodicWorker {
   start(): void;
   /** There is news: see {@link PeriodicWork.wokenIntervalMs}. */
   wake(): void;
-  /** Settles when the round under way has ended. No round begins after it. */
+  /** Begins no further round, and settles when the current one has ended. */
   stop(): Promise<void>;
 }
 
-/** After a round that failed the next one begins no sooner than this, and twice as late after each further one. */
+/** The back-off after a failed round; doubles after each further failure. */
 const BACKOFF_MS_FIRST = 250;
 const BACKOFF_MS_MAX = 30 * SECOND_MS;
 
-/**
- * Works in rounds until it is stopped. A read model that is not there at the moment is nothing to report: whoever
- * keeps it does so.
- */
+/** Works in rounds until stopped. Does not report a read model that is unavailable: the thread that keeps it does. */
 export function periodicWorker(work: PeriodicWork): PeriodicWorker {
   const { round, intervalMs, firstDelayMs, onTrouble } = work;
   const { wokenIntervalMs = intervalMs, backoffMsMax = BACKOFF_MS_MAX } = work;
@@ -50,7 +47,7 @@ export function periodicWorker(work: PeriodicWork): PeriodicWorker {
   let hasNews = false;
   let running: Promise<void> = Promise.resolve();
 
-  /** Whether it came to its end. */
+  /** Returns whether the round completed. */
   const tryRound = async (): Promise<boolean> => {
     hasNews = false;
     try {
@@ -63,7 +60,7 @@ export function periodicWorker(work: PeriodicWork): PeriodicWorker {
     }
   };
 
-  /** Between two rounds; what failed is not tried again sooner for news. */
+  /** The pause between two rounds. News does not shorten it after a failure. */
   const rest = async (backoffMs: number): Promise<void> => {
     const restMs = Math.max(intervalMs, backoffMs);
     const atLeastMs = backoffMs > 0 ? restMs : Math.min(restMs, wokenIntervalMs);

@@ -6,46 +6,46 @@ import { stopGracefully } from "./stopGracefully.ts";
 import { tryReadRows } from "./tryReadRows.ts";
 import { type ActingWorker, workerCommandContext } from "./workerCommandContext.ts";
 
-/** Something that a read model says is to be done. */
+/** Something to do, according to a read model. */
 interface Row {
   readonly id: string;
   readonly workspaceId: string;
 }
 
-/** What a worker of rows does, and how often. */
+/** What a worker of rows does. */
 export interface PollingWork extends ActingWorker {
   readonly concurrencyMax: number;
   /** In [0, 1). */
   readonly random: () => number;
-  /** What is to be done at `now`, less what is at hand or resting. May throw `ReadDatabaseError`. */
+  /** What is to be done at `now`, without the rows in hand or resting. May throw `ReadDatabaseError`. */
   readonly find: (now: EpochMs, without: readonly string[], limit: number) => readonly Row[];
   /**
-   * Does it, repeatably: another instance may be at the same row, and the read model may still show what is done.
-   * What throws is tried again, after ever longer rests.
+   * Handles one row; must be repeatable, because another instance may be handling it too, and the read model may
+   * still show a row that is done. If it throws, the row is retried after ever longer rests.
    */
   readonly act: (id: string, context: CommandContext) => Promise<void>;
   readonly onTrouble: (error: unknown, id: string) => void;
 }
 
-/** Goes on until it is stopped. */
+/** Runs until it is stopped. */
 export interface PollingWorker {
   start(): void;
-  /** The read model has moved: brings the next look forward. */
+  /** The read model has moved: look sooner. */
   wake(): void;
-  /** Begins nothing more, and waits for what is at hand until `graceMs` have passed. */
+  /** Begins nothing more, and waits up to `graceMs` for rows in hand. */
   stop(graceMs: number): Promise<void>;
 }
 
-/** Rows that are found in one go, and taken at random, so that instances seldom collide. */
+/** Rows found in one look and taken at random, so instances seldom collide. */
 const CANDIDATES_MAX = 100;
-/** Rows are looked for this often, because time alone can make them due. */
+/** How often to look for rows, because time alone can make them due. */
 const POLL_INTERVAL_MS = 1_000;
-/** News of the read model bring a look forward, but not more often than this. */
+/** The shortest time between two looks, however much news the read model has. */
 const LOOK_MS_MIN = 25;
 /** How long the worker itself rests after a fault, which may not be the row's own. */
 const FAULT_PAUSE_MS = 250;
 
-/** Works through the rows of a read model: it says where to look, the streams decide. */
+/** Works through the rows of a read model, which only says where to look; the streams decide. */
 export function pollingWorker(work: PollingWork): PollingWorker {
   const { clock } = work;
   const stopping = new AbortController();

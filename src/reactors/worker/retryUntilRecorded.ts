@@ -4,12 +4,12 @@ const RECORD_RETRY_MS_FIRST = 100;
 const RECORD_RETRY_MS_MAX = 5_000;
 
 interface Persistence {
-  /** Aborts when outcomes can no longer be waited for: the process is about to end. */
+  /** Aborts when the process is about to end and can no longer wait for outcomes. */
   readonly abandoned: AbortSignal;
   readonly onTrouble: (error: unknown, id: string) => void;
 }
 
-/** Goes on until it is in the log, whatever the store does: an outcome that is known must not be lost. */
+/** Retries until the log has it, however often the store fails: a known outcome must not be lost. */
 export async function retryUntilRecorded(
   context: Persistence,
   id: string,

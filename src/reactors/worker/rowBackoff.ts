@@ -1,6 +1,6 @@
 import type { Clock } from "../../ports/clock.ts";
 
-/** How long a row that is done is left alone: the read model may still show it. */
+/** How long to leave a finished row alone: the read model may still show it. */
 const DONE_REST_MS = 2_000;
 const FAULT_REST_MS_FIRST = 500;
 const FAULT_REST_MS_MAX = 60_000;
@@ -10,10 +10,10 @@ interface Rest {
   readonly faults: number;
 }
 
-/** Which rows are at hand, and which rest: after they were done for a moment, after faults for longer and longer. */
+/** Tracks which rows are in hand and which rest: briefly when done, longer and longer after faults. */
 export interface RowBackoff {
   isFree(id: string): boolean;
-  /** What is at hand or resting. */
+  /** The rows in hand or resting. */
   busy(): readonly string[];
   begin(id: string): void;
   done(id: string): void;
@@ -24,7 +24,7 @@ export function rowBackoff(clock: Clock): RowBackoff {
   const atHand = new Set<string>();
   const resting = new Map<string, Rest>();
   const rests = ({ until }: Rest) => until > clock.monotonicMs();
-  /** A row's faults are remembered for a while after its rest, so that the next rest is longer. */
+  /** A row's faults are remembered for a while after its rest, so the next rest is longer. */
   const isOver = ({ until, faults }: Rest) =>
     until + (faults > 0 ? FAULT_REST_MS_MAX : 0) <= clock.monotonicMs();
   const end = (id: string, restMs: number, faults: number) => {

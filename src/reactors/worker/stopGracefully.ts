@@ -1,7 +1,4 @@
-/**
- * Waits for `ended`, but no longer than `graceMs`: then `abandoned` is aborted, and what is still under way is left
- * alone.
- */
+/** Waits up to `graceMs` for `ended`. Then it aborts `abandoned` and returns, whatever is still under way. */
 export async function stopGracefully(
   ended: Promise<unknown>,
   graceMs: number,

@@ -1,6 +1,6 @@
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 
-/** What a query of a read model finds; null while that cannot be read, or is damaged: its follower mends it. */
+/** The result of a query; null while the read model is unavailable or damaged, which its follower repairs. */
 export function tryReadRows<Result>(
   query: () => Result,
   onTrouble: (error: unknown, stream: string) => void,

@@ -2,14 +2,14 @@ import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event
 import { newRequestId } from "../../kernel/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-/** Who does something of its own accord. */
+/** A worker, which acts without a request. */
 export interface ActingWorker {
   readonly clock: Clock;
-  /** Names this worker in the events that it leads to. */
+  /** Names this worker in its events. */
   readonly worker: string;
 }
 
-/** The command context of what a worker does now, in a workspace or in none; each is a request of its own. */
+/** The command context for what a worker does now, in a workspace or in none. Each gets a request id of its own. */
 export function workerCommandContext(acting: ActingWorker): CommandContext;
 export function workerCommandContext(acting: ActingWorker, workspaceId: string): WorkspaceCommandContext;
 export function workerCommandContext({ clock, worker }: ActingWorker, workspaceId?: string): CommandContext {
