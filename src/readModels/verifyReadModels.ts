@@ -54,18 +54,18 @@ export type VerifyResult = Omit<Verification, "finishedAt">;
 interface Check {
   readonly projection: Projection;
   readonly scratch: TemporaryDatabase;
+  /** The generation that was last opened; undefined: there was none. */
+  live: GenerationEntry | undefined;
   position: Position;
   failure: string | null;
 }
 
 /** The current generation, opened for reading; a message where there is none to compare with. */
-function openLive(
-  options: VerifyOptions,
-  catalog: Catalog,
-  projection: Projection,
-): ReadDatabaseFile | string {
+function openLive(options: VerifyOptions, catalog: Catalog, check: Check): ReadDatabaseFile | string {
+  const { projection } = check;
   for (let attempt = 1; ; attempt += 1) {
     const entry = catalog.current(projection.name);
+    check.live = entry;
     if (!entry) return "it has never been built";
     try {
       const db = options.databases.open(join(options.directory, entry.file), "read");
@@ -96,6 +96,7 @@ function startCheck(options: VerifyOptions, projection: Projection): Check {
   return {
     projection,
     scratch: makeTemporaryDatabase(options, projection),
+    live: undefined,
     position: LOG_START,
     failure: null,
   };
@@ -118,7 +119,7 @@ async function readOn(options: VerifyOptions, appliers: readonly Applier[]): Pro
 async function buildAside(options: VerifyOptions, catalog: Catalog, checks: readonly Check[]): Promise<void> {
   const appliers = new Map<Check, Applier>();
   for (const check of checks) {
-    const live = openLive(options, catalog, check.projection);
+    const live = openLive(options, catalog, check);
     if (typeof live === "string") check.failure = live;
     else {
       const limit = readMeta(live).checkpoint;
@@ -244,7 +245,7 @@ async function confirm(
 
 async function compare(options: VerifyOptions, catalog: Catalog, check: Check): Promise<VerifyResult> {
   if (check.failure) return resultOf(check, check.failure);
-  const opened = openLive(options, catalog, check.projection);
+  const opened = openLive(options, catalog, check);
   if (typeof opened === "string") return resultOf(check, opened);
   using live = opened;
   try {
@@ -280,7 +281,7 @@ export async function verifyReadModels(options: VerifyOptions): Promise<readonly
     for (const check of checks) {
       const result = await compare(options, catalog, check);
       results.push(result);
-      catalog.noteVerification({ ...result, finishedAt: rfc3339(Date.now()) });
+      catalog.noteVerification(check.live, { ...result, finishedAt: rfc3339(Date.now()) });
     }
     return results;
   } finally {

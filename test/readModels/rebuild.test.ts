@@ -2,7 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
+import type { ReadDatabases } from "../../src/ports/readDatabase.ts";
+import { feedToHead, makeApplier } from "../../src/readModels/applyEvents.ts";
 import { openCatalog } from "../../src/readModels/generations/generationCatalog.ts";
+import { createGeneration } from "../../src/readModels/generations/generationFiles.ts";
 import { listReadModels } from "../../src/readModels/listReadModels.ts";
 import type { ReadingProgress } from "../../src/readModels/readingMeter.ts";
 import { type RebuildOptions, rebuildReadModels } from "../../src/readModels/rebuildReadModels.ts";
@@ -195,6 +198,33 @@ describe("beside a running service", () => {
     await followOnce(place, store, [counter]);
     expect(again).not.toContainEqual({ type: "logCutShort" });
     expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 13 }] });
+  });
+
+  test("one that is published while the service clears dead builds away stays and is taken over", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 10);
+    await followOnce(place, store, [counter]);
+    using builder = openCatalog(place.databases, place.directory);
+    const { entry, db, checkpoint } = createGeneration(place, builder, counter, "build");
+    for await (const _ of feedToHead(store, [makeApplier(counter, db, checkpoint)]));
+    let publish = () => void builder.makeReady(entry, () => db.publish());
+    const databases: ReadDatabases = {
+      ...place.databases,
+      open(path, mode) {
+        const opened = place.databases.open(path, mode);
+        if (!path.endsWith("catalog.db")) return opened;
+        const begin = () => {
+          publish();
+          publish = () => {};
+          opened.begin();
+        };
+        return { ...opened, begin };
+      },
+    };
+    const following = follow({ ...place, databases }, store, [counter]);
+    await until(() => currentFile(place, "counter") === entry.file, "the switch");
+    await following.stop();
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 10 }] });
   });
 
   test("a generation for a later version waits for the program of that version", async () => {

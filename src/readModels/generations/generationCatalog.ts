@@ -61,9 +61,12 @@ export interface Catalog extends Disposable {
   setFailure(entry: GenerationEntry, failure: string | null): void;
   /** The last verification of each read model; none while its current generation was never verified. */
   verifications(): readonly Verification[];
-  /** Replaces the last one of its read model. */
-  noteVerification(verification: Verification): void;
-  /** Removes file and entry, unless a connection has the file open: then false, and it stays. */
+  /** Replaces the last one of its read model, unless another generation than the one it speaks of is current by now. */
+  noteVerification(of: GenerationEntry | undefined, verification: Verification): void;
+  /**
+   * Removes file and entry. False, and both stay: a connection has the file open, or another process has finished what
+   * the entry calls a build.
+   */
   remove(entry: GenerationEntry): boolean;
   /** Whether anyone else has changed the catalog since this was last asked. Cheap. */
   hasChanged(): boolean;
@@ -142,6 +145,10 @@ function setStatus(db: ReadDatabaseFile, number: number, status: GenerationStatu
 
 function isThere(db: ReadDatabaseFile, { number }: GenerationEntry): boolean {
   return db.get("SELECT 1 FROM generations WHERE number = ?", number) !== undefined;
+}
+
+function isFinished(db: ReadDatabaseFile, { number }: GenerationEntry): boolean {
+  return db.get("SELECT 1 FROM generations WHERE number = ? AND status <> 'building'", number) !== undefined;
 }
 
 /** The next number whose file is not there: a catalog that was lost must not take over old files. */
@@ -246,9 +253,13 @@ function catalogOf(db: ReadDatabaseFile, databases: ReadDatabases, directory: st
     setFailure: (entry, failure) =>
       db.run("UPDATE generations SET failure = ? WHERE number = ?", failure, entry.number),
     verifications: () => db.all("SELECT * FROM verifications ORDER BY name").map(verificationOf),
-    noteVerification: (verification) => noteVerification(db, verification),
+    noteVerification: (of, verification) =>
+      exclusively(db, () => {
+        if (currentOf(db, verification.name)?.number === of?.number) noteVerification(db, verification);
+      }),
     remove: (entry) =>
       exclusively(db, () => {
+        if (entry.status === "building" && isFinished(db, entry)) return false;
         if (!databases.remove(join(directory, entry.file))) return false;
         db.run("DELETE FROM generations WHERE number = ?", entry.number);
         return true;
