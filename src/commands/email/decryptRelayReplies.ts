@@ -10,7 +10,7 @@ function isOutcome(event: EmailEvent): event is Outcome {
   return ["EmailSent", "EmailDeferred", "EmailBounced", "EmailFailed"].includes(event.type);
 }
 
-/** What is shown of a reply: all of it while it can be opened and was not erased, then its codes. */
+/** What is shown of a reply: its words until they are erased, then only its codes. */
 function replyOf({ data }: Outcome, keys: Opener, salt: string | null): string {
   const { reply = "", sealedReply } = data;
   if (salt === null) return replyCodes(reply);
@@ -23,7 +23,7 @@ function withReply(event: Outcome, reply: string): EmailEvent {
   return { type: event.type, data: reply === "" ? facts : { ...facts, reply } } as Outcome;
 }
 
-/** A message's events with the relays' words in `reply`, as long as its content is there. */
+/** A message's events with the relays' words in `reply`, until its content is erased. */
 export function withReplyTexts(
   keys: Opener,
   salt: string | null,

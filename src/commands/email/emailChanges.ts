@@ -11,17 +11,17 @@ import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 import { isReachedBy } from "./readEmail.ts";
 
-/** How often callers may move one message in a day: each time stays in its stream, which is read whole. */
+/** How often callers may move one message in a day: each move stays in its stream, which is always read whole. */
 const MOVES_PER_DAY_MAX = 100;
 
-/** Calls a message back while no worker has claimed it. A repeat is no error. */
+/** Cancels a message while no worker has claimed it. A repeat is no error. */
 export function cancelEmail(deps: Dependencies, id: string, context: WorkspaceCommandContext) {
   return changeOwn(deps, id, context, { decide: cancel });
 }
 
 /**
- * Delivers a scheduled message at another time; a time that is over means now. A repeat is no error. Throws
- * `ChangeRateError` when it is one time too many.
+ * Moves a scheduled message to another time; a past time means now. A repeat is no error. Throws `ChangeRateError` if
+ * the message was moved too often.
  */
 export function rescheduleEmail(
   deps: Dependencies,
@@ -38,7 +38,7 @@ interface Change<Outcome> {
   readonly changesPerDayMax?: number;
 }
 
-/** Decides about a message; somebody else's is none. */
+/** Decides about a message; somebody else's counts as not found. */
 function changeOwn<Outcome extends string>(
   deps: Dependencies,
   id: string,
@@ -50,10 +50,10 @@ function changeOwn<Outcome extends string>(
   return transact(deps.store, aggregate, (state) => decide(own(state)), context);
 }
 
-/** How often callers may let one message go on at once: else they could try a server without end. */
+/** How often callers may resume one message in a day: otherwise they could make us try a server without end. */
 const RESUMES_PER_DAY_MAX = 100;
 
-/** Lets a held message go on. Throws `ChangeRateError` when a caller has done so too often. */
+/** Resumes a held message. Throws `ChangeRateError` if a caller has done so too often. */
 export function resumeEmail(store: EventStore, id: string, context: WorkspaceCommandContext) {
   const aggregate = {
     ...emailAggregate.of(id),

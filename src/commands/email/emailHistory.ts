@@ -11,7 +11,7 @@ export interface HistoryEvent {
   readonly event: EmailEvent;
 }
 
-/** A message as its stream has it now. */
+/** A message as its stream is now. */
 export interface EmailHistory {
   readonly state: EmailState;
   readonly events: readonly HistoryEvent[];
@@ -19,7 +19,7 @@ export interface EmailHistory {
   readonly revision: number;
 }
 
-/** Folds a message's stream, reading its own instance's and everybody else's writes. Throws `StoreError`. */
+/** Folds a message's stream, so it sees the writes of every instance. Throws `StoreError`. */
 export async function readEmailHistory(store: EventStore, id: string): Promise<EmailHistory> {
   const events: HistoryEvent[] = [];
   let state: EmailState = emailDecider.initialState;
@@ -35,7 +35,7 @@ export async function readEmailHistory(store: EventStore, id: string): Promise<E
   return { state, events, revision };
 }
 
-/** A history up to a point in time: to the first event that is later by its own time. */
+/** A history up to a point in time: it stops before the first event with a later time. */
 export function emailHistoryUntil({ events }: EmailHistory, at: EpochMs): EmailHistory {
   const end = events.findIndex((event) => epochMs(event.at) > at);
   const visible = end === -1 ? events : events.slice(0, end);
@@ -46,10 +46,10 @@ export function emailHistoryUntil({ events }: EmailHistory, at: EpochMs): EmailH
   return { state, events: visible, revision: visible.at(-1)?.sequence ?? -1 };
 }
 
-/** The salt that texts about a message are encrypted with; null once its content was erased. */
+/** The salt that encrypts the texts about a message; null once its content is erased. */
 export function contentSaltOf({ state, events }: Pick<EmailHistory, "state" | "events">): string | null {
   const first = events[0]?.event;
-  // Erased is erased, also while the log still holds it.
+  // Erased content is never used, even while the log still holds it.
   if (state === null || state.contentErased || first?.type !== "EmailContentStored") return null;
   return first.data.salt;
 }

@@ -31,7 +31,7 @@ export interface ClaimedEmail extends EmailAtRevision {
   readonly position: Position;
 }
 
-/** Claims a message as it was read. Null: somebody else was first, or it no longer waits. Throws `StoreError`. */
+/** Claims a message as it was read. Null if somebody else was first, or it no longer waits. Throws `StoreError`. */
 export async function claimEmail(
   store: EventStore,
   email: EmailAtRevision,
@@ -46,7 +46,7 @@ export async function claimEmail(
   return { id: email.id, state, revision: result.revision, position: result.position, attempt };
 }
 
-/** What `decide` says of a claimed message: the claim's revision holds unless somebody took over. */
+/** Appends what `decide` returns. The known revision is still current unless somebody took over. */
 function record(
   store: EventStore,
   email: EmailAtRevision,
@@ -63,7 +63,7 @@ interface Recording {
   readonly context: WorkspaceCommandContext;
 }
 
-/** Records what became of an attempt, even late: an outcome is never dropped. Throws `StoreError`: try again. */
+/** Records the outcome of an attempt, even a late one: no outcome is dropped. On `StoreError`, try again. */
 export function recordMailAttempt(
   store: EventStore,
   email: ClaimedEmail,
@@ -74,8 +74,8 @@ export function recordMailAttempt(
 }
 
 /**
- * Records what became of an attempt that the simulator has made, and the feedback on it in one append: no crash
- * leaves one without the other. Throws `StoreError`: try again.
+ * Records the outcome of a simulated attempt and the feedback on it in one append, so no crash can separate them. On
+ * `StoreError`, try again.
  */
 export function recordSimulatedAttempt(
   store: EventStore,
@@ -94,7 +94,7 @@ export function recordSimulatedAttempt(
 
 type LeaseReleaseReason = Parameters<typeof releaseLease>[2];
 
-/** Ends a claim that the log does not allow after all. */
+/** Releases a claim that may not deliver after all. */
 export function releaseEmailLease(
   store: EventStore,
   email: ClaimedEmail,
@@ -104,7 +104,7 @@ export function releaseEmailLease(
   return record(store, email, (state) => releaseLease(state, email.attempt, why, on), on.context);
 }
 
-/** Declares a claim ambiguous whose lease ran out with no outcome. */
+/** Ends a claim whose lease expired without an outcome: its delivery is unknown. */
 export function expireEmailLease(
   store: EventStore,
   id: string,
@@ -115,7 +115,7 @@ export function expireEmailLease(
   return transact(store, aggregate, (state) => expireLease(state, attempt, on.policy, on.input), on.context);
 }
 
-/** Ends a message whose time is over. */
+/** Ends a message whose lifetime is over. */
 export function expireEmail(
   store: EventStore,
   email: EmailAtRevision,

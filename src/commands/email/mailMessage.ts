@@ -9,7 +9,7 @@ export interface WholeContent extends EmailContent {
   readonly files: readonly MailAttachment[];
 }
 
-/** A message for a transport: the same at every attempt, and whenever somebody looks at it later. */
+/** A message for a transport: the same at every attempt, and whenever somebody views it later. */
 export function mailMessage(
   id: string,
   email: Pick<Email, "acceptedAt" | "scheduledAt">,
@@ -19,7 +19,7 @@ export function mailMessage(
   const { from, fromName, to, toName, subject, replyTo, replyToName, html, text, files, headers } = content;
   return {
     id,
-    // The same for every repeat, so that receivers can drop one.
+    // The same for every attempt, so receivers can drop duplicates.
     messageId: `<${id}@${domainOf(from)}>`,
     date: deliverFrom(email),
     from,

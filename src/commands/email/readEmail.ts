@@ -19,9 +19,7 @@ import {
   readEmailHistory,
 } from "./emailHistory.ts";
 
-/**
- * Where the fold of a message begins for those who need no content: after it, since it may be large, and may be gone.
- */
+/** Where to begin a fold that needs no content: after the content, because it may be large or gone. */
 export const WITHOUT_CONTENT = { state: emailDecider.initialState, revision: ACCEPTANCE_REVISION - 1 };
 
 /** A message's current state, without its content. Throws `StoreError`. */
@@ -29,12 +27,12 @@ export async function readEmailState(store: EventStore, id: string): Promise<Ema
   return (await load(store, emailAggregate.of(id), WITHOUT_CONTENT)).state;
 }
 
-/** Where a message's bytes are that are too large for its events. */
+/** The folder of the bytes that are too large for a message's events. */
 export function folderOf(id: string, { workspaceId, contentEventId }: Email): ContentFolder {
   return { workspaceId, ownerId: id, folderId: contentEventId };
 }
 
-/** The content that a history begins with; null when it was erased. */
+/** The content that a history begins with; null if it was erased. */
 export async function contentOf(
   deps: Pick<Dependencies, "content">,
   id: string,
@@ -42,12 +40,12 @@ export async function contentOf(
 ): Promise<EmailContent | null> {
   const first = history.events[0]?.event;
   if (history.state === null || first?.type !== "EmailContentStored") return null;
-  // Erased is erased, also while the log still holds it.
+  // Erased content is never shown, even while the log still holds it.
   if (history.state.contentErased) return null;
   return openContent(deps.content, folderOf(id, history.state), first.data);
 }
 
-/** Whether a message is of this owner's mail. */
+/** Whether a message belongs to this owner. */
 export function isOwnEmail(
   email: Pick<Email, "workspaceId" | "isTest">,
   { workspaceId, isTest }: MailOwner,
@@ -55,7 +53,7 @@ export function isOwnEmail(
   return email.workspaceId === workspaceId && email.isTest === isTest;
 }
 
-/** Whether a message is of the mail that a command is about. */
+/** Whether a command reaches this message: it is in its workspace, and test or live mail if the command says which. */
 export function isReachedBy(
   email: Pick<Email, "workspaceId" | "isTest">,
   { workspaceId, isTest = email.isTest }: CommandContext,
@@ -63,7 +61,7 @@ export function isReachedBy(
   return workspaceId !== undefined && isOwnEmail(email, { workspaceId, isTest });
 }
 
-/** A message with all that can be shown of it. */
+/** A message with everything that can be shown of it. */
 export interface EmailView {
   readonly id: string;
   readonly email: Email;
@@ -72,8 +70,8 @@ export interface EmailView {
 }
 
 /**
- * One message of the owner as it was at a time in the past; null when it was not accepted yet, when there is none, or
- * when it is somebody else's. What is erased by now is erased at every time.
+ * One message of the owner as it was at a time in the past. Null if it was not accepted yet, does not exist, or belongs
+ * to somebody else. Content erased by now is missing at every time.
  */
 export async function readPastEmail(
   deps: Dependencies,
@@ -90,7 +88,7 @@ export async function readPastEmail(
   return { id, email: { ...state, contentErased }, content, events: decrypted };
 }
 
-/** One message of the owner; null when there is none, also when it is somebody else's. */
+/** One message of the owner; null if there is none, or if it belongs to somebody else. */
 export async function readEmail(deps: Dependencies, owner: MailOwner, id: string): Promise<EmailView | null> {
   const history = await readEmailHistory(deps.store, id);
   if (history.state === null || !isOwnEmail(history.state, owner)) return null;
@@ -99,7 +97,7 @@ export async function readEmail(deps: Dependencies, owner: MailOwner, id: string
   return { id, email: history.state, content, events };
 }
 
-/** The message that was accepted under this key; null when there is none. */
+/** The message that was accepted under this key; null if there is none. */
 export function readEmailByKey(deps: Dependencies, owner: MailOwner, key: string): Promise<EmailView | null> {
   return readEmail(deps, owner, emailId(owner, key));
 }

@@ -2,21 +2,19 @@ import { LRUCache } from "lru-cache";
 import type { EmailHistory } from "./emailHistory.ts";
 
 /**
- * Content that is kept in memory at most, in bytes of its JSON, and for how long. Where delivery keeps up, this is more
- * than what waits for it; where it does not, what is kept is let go before its turn, and each full collection of garbage
- * goes over it.
+ * How much content is cached, in bytes of JSON, and for how long. While delivery keeps up, less than this waits for it.
+ * When it falls behind, entries are evicted before their turn, and every full garbage collection still scans them.
  */
 const BYTES_MAX = 4_000_000;
 const AGE_MS_MAX = 60_000;
 
 /**
- * Messages that this instance has just accepted, as their streams are right after it: delivery then need not
- * read them back. It may be wrong by the time it is used, and that is safe: the claim is appended at the
- * revision that the history was known at, and loses when anything has happened since.
+ * Messages that this instance has just accepted, as their streams were then, so delivery need not read them back. A
+ * stale entry is safe: the claim is appended at the cached revision, and loses if anything has happened since.
  */
 export interface RecentEmailCache {
   put(id: string, history: EmailHistory, bytes: number): void;
-  /** The history, once; null when it is not here. */
+  /** Returns a history and removes it; null if it is not cached. */
   take(id: string): EmailHistory | null;
 }
 

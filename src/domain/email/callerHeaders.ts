@@ -1,22 +1,22 @@
-/** Headers of the caller's own that a message can carry. */
+/** How many headers of the caller's own a message can carry. */
 export const HEADERS_MAX = 20;
 export const HEADER_VALUE_CHARACTERS_MAX = 998;
 const HEADER_NAME_CHARACTERS_MAX = 76;
-/** What is between blanks is on one line with the name of the header; a line has 998 octets (RFC 5322 §2.1.1). */
+/** A word cannot be folded and may share its line with the header's name; a line has 998 octets (RFC 5322 §2.1.1). */
 const UNBROKEN_CHARACTERS_MAX = 900;
 
 /** Field names of RFC 5322 §2.2, without the punctuation that relays stumble over. */
 const NAME = /^[A-Za-z][A-Za-z0-9_-]*$/;
 const ASCII = /^[ -~]+$/;
-/** RFC 5322 §3.6.4, as far as a reader needs it. */
+/** RFC 5322 §3.6.4, as far as readers need it. */
 const MESSAGE_IDS = /^<[!-;=?A-~]+@[!-;=?A-~]+>(?: <[!-;=?A-~]+@[!-;=?A-~]+>)*$/;
-/** RFC 2369 §2: addresses in angle brackets, the one that is liked best first. */
+/** RFC 2369 §2: URIs in angle brackets, the preferred one first. */
 const LISTED_URIS = /^<[a-z][a-z0-9+.-]*:[!-;=?-~]+>(?:, ?<[a-z][a-z0-9+.-]*:[!-;=?-~]+>)*$/i;
 /** RFC 2919 §2. */
 const LIST_ID = /^(?:[ -;=?-~]+ )?<[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+>$/;
 const ONE_CLICK = "List-Unsubscribe=One-Click";
 
-/** What can stand in a header whose value is not free text: a pattern, and the end of a sentence about it. */
+/** The syntax of a header whose value is not free text: a pattern, and the end of a sentence about it. */
 interface Syntax {
   readonly pattern: RegExp;
   readonly words: string;
@@ -38,7 +38,7 @@ function words(...values: readonly string[]): Syntax {
   };
 }
 
-/** The headers that have a syntax of their own, by their names in lower case. */
+/** The headers with a syntax of their own, by their names in lower case. */
 const SYNTAX: ReadonlyMap<string, Syntax> = new Map(
   Object.entries({
     references: IDS,
@@ -58,7 +58,7 @@ const SYNTAX: ReadonlyMap<string, Syntax> = new Map(
   }),
 );
 
-/** What the service writes, and the member of a send that decides its value, if any does. */
+/** The headers that the service writes, and the members of a send that they come from, if any. */
 const WRITTEN_BY_US: ReadonlyMap<string, string | null> = new Map(
   Object.entries({
     from: "from and from_name",
@@ -70,15 +70,15 @@ const WRITTEN_BY_US: ReadonlyMap<string, string | null> = new Map(
     "mime-version": null,
   }),
 );
-/** From these some relays read further recipients: nobody gets a message who is not its `to`. */
+/** Some relays read further recipients from these, but nobody except `to` may get the message. */
 const RECIPIENTS_OF_RELAYS = ["x-smtpapi", "x-msys-api", "x-mc-bccaddress"];
-/** By these a provider's events name a message: whoever could set them could have another one taken for bounced. */
+/** Providers' events name a message by these. A caller who could set them could make another message count as bounced. */
 const NAMES_OF_MESSAGES = {
   field: "x-pm-metadata-postledger_id",
   tags: { field: "x-ses-message-tags", tag: /postledger_id/i },
 } as const;
 
-/** What is wrong with the name of a header; null: nothing. */
+/** What is wrong with the name of a header; null if nothing. */
 function nameFault(name: string): string | null {
   const lower = name.toLowerCase();
   if (WRITTEN_BY_US.has(lower) || lower.startsWith("content-") || lower.startsWith("x-postledger-")) {
@@ -86,7 +86,7 @@ function nameFault(name: string): string | null {
     return `is written by the service${member === null ? "" : `, from ${member}`}`;
   }
   if (lower === NAMES_OF_MESSAGES.field) return "is written by the service";
-  if (RECIPIENTS_OF_RELAYS.includes(lower)) return "may name further recipients, which a message has not";
+  if (RECIPIENTS_OF_RELAYS.includes(lower)) return "may name further recipients; a message has one";
   const isKnown = SYNTAX.has(lower) || /^(?:x|list)-./.test(lower);
   if (!isKnown) {
     return "is not one that a send can set: X-…, List-…, References, In-Reply-To, Auto-Submitted, Feedback-ID, Importance, Precedence";
@@ -115,13 +115,13 @@ function oneClickFault(values: ReadonlyMap<string, string>): string | null {
   return isThere ? null : "needs a List-Unsubscribe with an https address beside it (RFC 8058)";
 }
 
-/** What is wrong with a header, by its name as it was given; "" for all of them together. */
+/** What is wrong with a header, with its name as it was given, or with all of them together, with the name "". */
 export interface HeaderFault {
   readonly name: string;
   readonly message: string;
 }
 
-/** What is wrong with the headers of a send. Values are texts within their bound on length. */
+/** What is wrong with the headers of a send. The caller has checked the length of each value. */
 export function headerFaults(headers: Readonly<Record<string, string>>): readonly HeaderFault[] {
   const entries = Object.entries(headers);
   if (entries.length > HEADERS_MAX)

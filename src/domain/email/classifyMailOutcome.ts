@@ -11,7 +11,7 @@ export type AttemptResult =
       readonly reason: string;
       readonly attemptBurnt: boolean;
       readonly ambiguous: boolean;
-      /** The relay fails, whatever the message: counts towards the circuit breaker. */
+      /** The relay would fail for any message: counts towards the circuit breaker. */
       readonly relayFault: boolean;
       readonly code?: number;
       readonly reply?: string;
@@ -22,7 +22,7 @@ export type AttemptResult =
       readonly code: number;
       readonly reply: string;
       readonly suppress: boolean;
-      /** Set by the caller, where the domains of recipients are kept. */
+      /** Set by the caller, if recipients' domains are kept. */
       readonly recipientDomain?: string;
     }
   | { readonly kind: "failed"; readonly reason: string; readonly code: number; readonly reply: string };
@@ -36,8 +36,8 @@ function deferred({ code, reply }: Refused, reason: RefusalReason, relayFault: b
 function refusedForNow(refused: Refused): AttemptResult {
   const { stage, code, reply } = refused;
   const known = reasonOfReply(code, reply);
-  // A greylisting server answers RCPT with 4.7.1: that is the recipient's side. What is said before a
-  // recipient is named, 421, 454 and 4.3.x (mail system) are about the relay.
+  // A greylisting server answers RCPT with 4.7.1: that is the recipient's side. Replies before RCPT, and 421, 454 and
+  // 4.3.x (mail system) at any stage, are about the relay.
   const isRelays =
     stage === "connect" ||
     stage === "mail" ||
@@ -49,8 +49,8 @@ function refusedForNow(refused: Refused): AttemptResult {
 }
 
 /**
- * Whether the relay takes nothing from us before we log in. Once a recipient is named, words alone may be about
- * that one: some groups take mail from their own people only.
+ * Whether the relay accepts nothing until we log in. From RCPT on, words alone may be about the recipient: some groups
+ * accept mail only from their own members.
  */
 function isLoginWanted({ stage, code }: Refused, reason: RefusalReason): boolean {
   return reason === "authentication_required" && (stage === "mail" || LOG_IN_CODES.includes(code));
@@ -62,7 +62,7 @@ function refusedForGood(refused: Refused): AttemptResult {
   const reason = reasonOfReply(code, reply) ?? "recipient_refused";
   const { permanent } = RELAY_REPLY_READINGS[reason];
   if (permanent === "relayFault" || isLoginWanted(refused, reason)) return deferred(refused, reason, true);
-  // Before a recipient is named nothing is about one.
+  // Before RCPT, no reply is about the recipient.
   const isAboutUs =
     stage === "mail" ||
     permanent === "failed" ||
@@ -74,7 +74,7 @@ function refusedForGood(refused: Refused): AttemptResult {
   return { kind: "bounced", reason, code, reply, suppress: suppressesRecipient(stage, reason) };
 }
 
-/** What the outcome of an attempt means. Pure, and total over everything that a relay can answer. */
+/** Classifies the outcome of an attempt. Pure, and total over everything that a relay can reply. */
 export function classifyMailOutcome(outcome: MailOutcome): AttemptResult {
   switch (outcome.kind) {
     case "accepted":

@@ -1,6 +1,6 @@
 /** Limits of the content of a message, sent directly or rendered from a template. */
 export const SUBJECT_CHARACTERS_MAX = 998;
-/** Of a name beside an address. */
+/** Of a display name. */
 export const NAME_CHARACTERS_MAX = 255;
 export const HTML_CHARACTERS_MAX = 500_000;
 export const TEXT_CHARACTERS_MAX = 200_000;

@@ -22,8 +22,8 @@ function erasure(email: Email, why: ErasureReason): readonly EmailEvent[] {
 }
 
 /**
- * Erases the content of a message. A waiting message is canceled; a claimed one keeps its content until the claim has
- * ended. A repeat gives no events.
+ * Erases the content of a message. A waiting message is canceled; a claimed one keeps its content until its claim ends.
+ * A repeat gives no events.
  */
 export function eraseContent(state: EmailState, why: ErasureReason): Decision<EraseOutcome, EmailEvent> {
   if (state === null) return decided("notFound");
@@ -33,7 +33,7 @@ export function eraseContent(state: EmailState, why: ErasureReason): Decision<Er
   return decided("afterClaim", { type: "EmailContentErasureRequested", data: why });
 }
 
-/** The given events, and the requested erasure where they end the claim that it waits for. */
+/** The given events, followed by the requested erasure if they end the claim that it waits for. */
 export function withErasure(email: Email, events: readonly EmailEvent[]): readonly EmailEvent[] {
   const after = events.reduce(emailDecider.evolve, email as EmailState);
   if (after === null || after.erasureRequested === null || after.contentErased) return events;
@@ -51,15 +51,15 @@ export function expireContent(
 }
 
 /**
- * Whether nothing needs the files of a message any more: it has ended, and their time is over or its content was
- * erased. Once so, it stays so.
+ * Whether a message's files can be removed: it has ended, and their retention is over or its content was erased. Once
+ * true, this stays true until the removal is recorded.
  */
 export function canLoseAttachments(state: EmailState, now: EpochMs): state is Email {
   if (state === null || state.attachmentsUntil === null || state.attachmentsExpired) return false;
   return isTerminal(state.status) && (state.contentErased || now >= state.attachmentsUntil);
 }
 
-/** Records that the files were removed. Comes after the removal, so that a crash in between is noticed. */
+/** Records that the files were removed. Call it after the removal: a crash in between then repeats the removal. */
 export function expireAttachments(
   state: EmailState,
   now: EpochMs,

@@ -9,7 +9,7 @@ import { type Email, type EmailState, EXPIRED, isWaiting, LEASE_EXPIRED, RESUMED
 
 type CancelOutcome = "canceled" | "alreadyCanceled" | "notCancelable" | "notFound";
 
-/** A message can be canceled until a worker claims it. */
+/** Cancels a waiting message. A claimed one can no longer be canceled. */
 export function cancel(state: EmailState): Decision<CancelOutcome, EmailEvent> {
   if (state === null) return decided("notFound");
   if (state.status === "canceled") return decided("alreadyCanceled");
@@ -23,7 +23,7 @@ export interface ClaimRequest {
   readonly leaseMs: number;
 }
 
-/** The claim. Only the worker that appends it at the expected revision may deliver. */
+/** Claims a waiting message. Only the worker that appends the claim at the expected revision may deliver. */
 export function startDelivery(state: EmailState, request: ClaimRequest): Decision<number | null, EmailEvent> {
   if (state === null || !isWaiting(state.status)) return decided(null);
   const attempt = state.attempts + 1;
@@ -58,8 +58,8 @@ function outcomeEvent(
 }
 
 /**
- * Records the outcome of an attempt. A late outcome is recorded too, when another worker has taken over meanwhile:
- * `evolve` knows which attempt it belongs to. A repeat gives no events.
+ * Records the outcome of an attempt, even a late one after another worker took over: `evolve` knows which attempt it
+ * belongs to. A repeat gives no events.
  */
 export function recordOutcome(
   state: EmailState,
@@ -71,7 +71,7 @@ export function recordOutcome(
   return decided("recorded", ...withErasure(state, [outcomeEvent(state, attempt, result, on)]));
 }
 
-/** Ends a claim whose lease ran out without an outcome: it is not known whether the relay has the message. */
+/** Ends a claim whose lease expired without an outcome: nobody knows whether the relay has the message. */
 export function expireLease(
   state: EmailState,
   attempt: number,
@@ -88,10 +88,10 @@ export function expireLease(
   );
 }
 
-/** Reasons after which the message is due again at once: it is not tried while they last. */
+/** Reasons after which the message is due again at once, although nobody tries it while they last. */
 type Held = "sending_paused" | "sender_unavailable";
 
-/** Releases a claim that turns out not to be allowed: paused, sender, recipient or content. Counts as no attempt. */
+/** Releases a claim that may not deliver after all: pause, sender, recipient or content. Counts as no attempt. */
 export function releaseLease(
   state: EmailState,
   attempt: number,
@@ -110,7 +110,7 @@ export function releaseLease(
   return released({ type: "EmailDeferred", data: { attempt, reason: why, ...facts } });
 }
 
-/** Ends a message whose lifetime is over. A claimed one first gets the outcome of its attempt. */
+/** Ends a message whose lifetime is over. A claimed one first waits for the outcome of its attempt. */
 export function expire(state: EmailState): Decision<"expired" | "notWaiting", EmailEvent> {
   if (state === null || !isWaiting(state.status)) return decided("notWaiting");
   return decided("expired", { type: "EmailFailed", data: { attempt: state.attempts, reason: EXPIRED } });

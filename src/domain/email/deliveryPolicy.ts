@@ -1,14 +1,14 @@
 import { type EpochMs, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
 
-/** The rules of delivery that an operator can set; times in ms. */
+/** The delivery rules that an operator can set. */
 export interface DeliveryPolicy {
-  /** How long delivery is tried after acceptance, or after the scheduled time, pauses not counted. */
+  /** How long delivery is tried after acceptance, or after the scheduled time, not counting pauses. */
   readonly lifetimeMs: number;
   readonly leaseMs: number;
   readonly retryBaseMs: number;
   readonly retryMaxMs: number;
   readonly relayRetryMs: number;
-  /** Whether a message is tried again when it is not known whether the relay has it. */
+  /** Whether to retry a message that the relay may already have. */
   readonly onAmbiguous: "retry" | "hold";
 }
 
@@ -21,13 +21,13 @@ export const DELIVERY_POLICY: DeliveryPolicy = {
   onAmbiguous: "retry",
 };
 
-/** The input of a decision that is not in the log. */
+/** What a decision needs that is not in the log. */
 export interface DecisionInput {
   readonly now: EpochMs;
-  /** The time by which the end of its life is decided; left out: `now`. */
+  /** The time that decides whether the lifetime is over, safe from clock jumps; `now` if left out. */
   readonly jumpProofNow?: EpochMs;
   /** In [0, 1). */
   readonly random: number;
-  /** How long sending was paused since the delivery was to begin. That time does not count. */
+  /** How long sending was paused since delivery was due to begin. The lifetime does not count that time. */
   readonly pausedMs: number;
 }

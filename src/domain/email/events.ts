@@ -1,30 +1,30 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
 
-/** A file of a message. Its bytes are in the content store, under the message's own folder. */
+/** A file of a message. Its bytes are in the content store, in the message's own folder. */
 const EmailAttachment = Type.Object({
   filename: Type.String(),
   contentType: Type.String(),
   bytes: Type.Integer(),
   sha256: Type.String(),
-  /** What the html calls it (RFC 2392); absent for a file that the html does not refer to. */
+  /** The id by which the html refers to it (RFC 2392); absent if the html does not. */
   contentId: Type.Optional(Type.String()),
   /** The upload that it was linked from; absent for a file that came with the request. */
   uploadId: Type.Optional(Type.String()),
 });
 export type EmailAttachment = Static<typeof EmailAttachment>;
 
-/** What was sent, from whom and to whom: of a message's events the only one that holds an address. */
+/** What was sent, from whom and to whom. Nothing else in a message's events holds an address. */
 export const EmailContent = Type.Object({
   from: Type.String(),
-  /** The name that the send gave, or else the sender's display name as it was at acceptance. */
+  /** The name in the send, or else the sender's display name at acceptance. */
   fromName: Type.Optional(Type.String()),
   to: Type.String(),
   toName: Type.Optional(Type.String()),
   replyTo: Type.Optional(Type.String()),
   replyToName: Type.Optional(Type.String()),
   subject: Type.String(),
-  /** The caller's own headers, in the order and spelling that they came in. */
+  /** The caller's own headers, in their original order and spelling. */
   headers: Type.Optional(Type.Record(Type.String(), Type.String())),
   html: Type.Optional(Type.String()),
   text: Type.Optional(Type.String()),
@@ -37,19 +37,19 @@ export const EmailContent = Type.Object({
 });
 export type EmailContent = Static<typeof EmailContent>;
 
-/** Where content is that is too large for an event: in the content store, under the message's own folder. */
+/** Content too large for an event: it is in the content store, in the message's own folder. */
 const ContentReference = Type.Object({ sha256: Type.String(), bytes: Type.Integer() });
 
-/** What every accepted message carries for good; nothing in it says who wrote to whom. */
+/** What every accepted message keeps for good. Nothing in it says who wrote to whom. */
 const Accepted = {
   workspaceId: Type.String(),
   senderId: Type.String(),
-  /** The sender on whose word it was accepted, when that is the address' domain and not the address itself. */
+  /** The domain that authorized it; absent if the sender's address itself did. */
   authorityId: Type.Optional(Type.String()),
   recipientHash: Type.String(),
-  /** A test key has sent it: it stays inside, apart from live mail. */
+  /** A test key sent it: it never leaves, and is kept apart from live mail. */
   test: Type.Optional(Type.Literal(true)),
-  /** It is delivered by the simulator: of all test mail, and of mail to the simulator's addresses. */
+  /** The simulator delivers it: all test mail, and mail to the simulator's addresses. */
   simulated: Type.Optional(Type.Literal(true)),
   fingerprint: Type.String(),
   acceptedAt: Type.String(),
@@ -57,25 +57,25 @@ const Accepted = {
   contentEventId: Type.String(),
   contentDigest: Type.String(),
   contentBytes: Type.Integer(),
-  /** The version of EmailContentStored beside it: from this the leaf of what was erased is made. Absent: 1. */
+  /** The version of its EmailContentStored: the event hash of an erased one is computed with it. Absent: 1. */
   contentSchema: Type.Optional(Type.Integer()),
   templateId: Type.Optional(Type.String()),
   templateVersionId: Type.Optional(Type.String()),
-  /** The keyed hashes of its tags: what counts and finds them when their names are gone with the content. */
+  /** The keyed hashes of its tags: they can be counted and found even after the content is erased. */
   tagHashes: Type.Optional(Type.Array(Type.String())),
-  /** All files together; absent when there are none. */
+  /** The size of all files; absent without files. */
   attachmentBytes: Type.Optional(Type.Integer()),
-  /** The files that came with the request: what the message holds of the storage quota. */
+  /** The size of the files that came with the request, which count against the storage quota. */
   directBytes: Type.Optional(Type.Integer()),
-  /** Until when the files are retained at least. */
+  /** The files are retained at least until then. */
   attachmentsUntil: Type.Optional(Type.String()),
-  /** The uploads among its files, so that who was sent them is known when the content is gone. */
+  /** The uploads among its files: they still show who was sent which when the content is gone. */
   uploadIds: Type.Optional(Type.Array(Type.String())),
 };
 
 /**
- * What a relay has said. Its words may name a person in any spelling, so they are encrypted with the salt of
- * `EmailContentStored`: they go with the content. `reply` has them in what was recorded before that.
+ * A relay's reply. Its words may name a person in any spelling, so `sealedReply` has them encrypted with the salt of
+ * `EmailContentStored`: they are erased with the content. Older events have them in `reply`.
  */
 const RelayAnswer = {
   /** Host and port of the relay, where there are several. */
@@ -88,25 +88,25 @@ const RelayAnswer = {
 };
 
 /**
- * Who says what became of a message after the relay took it: `return_path` (a mail to the address of its envelope),
+ * Who reports on a message after the relay accepted it: `return_path` (a mail to its envelope sender),
  * `complaint_address`, `ses`, `postmark`, `api` or `simulator`.
  */
 const Source = { source: Type.String() };
 
-/** Why content goes: `retention`, `requested` for one message, or `person` with the request for all of a person. */
+/** Why content is erased: `retention`, `requested` for one message, or `person` with the id of the person's request. */
 const Erasure = { reason: Type.String(), erasureId: Type.Optional(Type.String()) };
 
 const schemas = {
   EmailContentStored: Type.Object({
-    /** A uuid. Salts `contentDigest`, so that a digest that outlives the content cannot be guessed at. */
+    /** A UUID that salts `contentDigest`, so nobody can test guesses of erased content against its digest. */
     salt: Type.String(),
     content: Type.Optional(EmailContent),
     reference: Type.Optional(ContentReference),
   }),
   EmailQueued: Type.Object(Accepted),
-  /** Stands where EmailQueued would: the message is delivered at `scheduledAt`, and not before. */
+  /** Takes the place of EmailQueued: the message is delivered at `scheduledAt`, and not before. */
   EmailScheduled: Type.Object({ ...Accepted, scheduledAt: Type.String() }),
-  /** It is delivered at another time than it was scheduled for. */
+  /** The scheduled message was moved to another time. */
   EmailRescheduled: Type.Object({ scheduledAt: Type.String() }),
   /** At acceptance it replaces EmailQueued, with all of its fields; at delivery it ends a claim. */
   EmailSuppressed: Type.Composite([
@@ -122,9 +122,9 @@ const schemas = {
   EmailSent: Type.Object({
     attempt: Type.Integer(),
     transport: Type.String(),
-    /** The codes of the reply; its words, too, in what was recorded before they were encrypted. */
+    /** The codes of the reply. Events from before replies were encrypted also have its words. */
     reply: Type.String(),
-    /** What the relay calls the message, where that cannot be anybody's name. */
+    /** The relay's id of the message, if it cannot be anybody's name. */
     relayId: Type.Optional(Type.String()),
     /** Host and port of the relay, where there are several. */
     relay: Type.Optional(Type.String()),
@@ -133,9 +133,9 @@ const schemas = {
   EmailDeferred: Type.Object({
     attempt: Type.Integer(),
     reason: Type.String(),
-    /** False when the relay or we were at fault: the message has lost nothing but time. */
+    /** False if the relay or we were at fault: the message has lost nothing but time. */
     attemptBurnt: Type.Boolean(),
-    /** True when the relay may have the message all the same: the next attempt may be a repeat. */
+    /** True if the relay may have the message anyway: the next attempt may be a duplicate. */
     ambiguous: Type.Boolean(),
     nextAttemptAt: Type.String(),
     ...RelayAnswer,
@@ -145,16 +145,16 @@ const schemas = {
     reason: Type.String(),
     ...RelayAnswer,
     /**
-     * The recipient's domain, for usage: nothing else that stays in the log says where mail bounces. Only here,
-     * so that no more domains are kept than refused mail, and absent where the operator wants none.
+     * The recipient's domain, for usage: nothing else that stays in the log says where mail bounces. Only bounces
+     * keep it, and only if the operator allows it.
      */
     recipientDomain: Type.Optional(Type.String()),
-    /** Who reported it after the relay had taken the message; absent for the relay's own refusal. */
+    /** Who reported it after the relay accepted the message; absent for the relay's own refusal. */
     source: Type.Optional(Type.String()),
   }),
   /** The recipient's server, or a provider, says that the message is in the mailbox. */
   EmailDelivered: Type.Object({ attempt: Type.Integer(), ...Source }),
-  /** The recipient has reported the message. `feedbackType` is of RFC 5965: `abuse`. */
+  /** The recipient complained about the message. `feedbackType` is one of RFC 5965, such as `abuse`. */
   EmailComplained: Type.Object({ attempt: Type.Integer(), feedbackType: Type.String(), ...Source }),
   EmailFailed: Type.Object({
     attempt: Type.Integer(),
@@ -162,18 +162,18 @@ const schemas = {
     ...RelayAnswer,
   }),
   EmailCanceled: Type.Object({}),
-  /** The bytes of the files are gone, and what they held of the storage quota is free. */
+  /** The bytes of the files are gone, and their storage quota is free again. */
   EmailAttachmentsExpired: Type.Object({}),
-  /** Asked for while a worker is at the message: its content is erased in the append that ends the claim. */
+  /** Requested while a worker has claimed the message: the append that ends the claim erases the content. */
   EmailContentErasureRequested: Type.Object(Erasure),
   /**
-   * Nothing shows the content from here on; the log and the content store delete it next. `canceled` when the
-   * message waited and was canceled for it.
+   * Nothing shows the content from here on; the log and the content store delete it next. `canceled`: the message was
+   * waiting, and was canceled for this.
    */
   EmailContentErased: Type.Object({ ...Erasure, canceled: Type.Optional(Type.Literal(true)) }),
 };
 
-/** The case names are the storage format. */
+/** The names of the types are the storage format. */
 export type EmailEvent = EventOf<typeof schemas>;
 export const emailCodec = makeCodec(schemas);
 
@@ -185,7 +185,7 @@ export function emailStream(id: string): string {
 /** Revision 0 holds the content, revision 1 the acceptance; truncation removes the first and keeps the second. */
 export const ACCEPTANCE_REVISION = 1;
 
-/** The events that move a message's status. */
+/** The events that change a message's status. */
 export const EMAIL_STATUS_EVENTS = [
   "EmailQueued",
   "EmailScheduled",

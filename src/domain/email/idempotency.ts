@@ -5,20 +5,20 @@ import { canonicalJson, type JsonObject } from "../../kernel/text/json.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { AcceptedAs, Email } from "./state.ts";
 
-/** Stands before the keys of test mail. No Idempotency-Key holds a line break, so none can be taken for another. */
+/** The prefix of test mail's keys. No Idempotency-Key holds a line break, so live and test keys never collide. */
 const TEST_KEY_PREFIX = "test\n";
 
 /**
- * The id of the one message that a workspace can have under an Idempotency-Key, and of the one test message beside it.
- * It names the stream of the message, so of racing requests only one can begin it.
+ * The id of the one message, or the one test message, that a workspace can have under an Idempotency-Key. It names the
+ * message's stream, so only one of several racing requests can begin it.
  */
 export function emailId({ workspaceId, isTest }: MailOwner, idempotencyKey: string): string {
   return derivedId(workspaceId, isTest ? TEST_KEY_PREFIX + idempotencyKey : idempotencyKey);
 }
 
 /**
- * Equal for requests with the same content (canonical JSON, RFC 8785). Without the key it says nothing about them. Which
- * members of a request are content `comparable` says, in `sendEmailRequest`.
+ * Equal for requests with the same content (canonical JSON, RFC 8785). Without the key it reveals nothing about them.
+ * `comparable` in `sendEmailRequest` selects the members that count as content.
  */
 export function requestFingerprint(
   keys: Pick<InstanceKeys, "fingerprint">,
@@ -36,7 +36,7 @@ export interface Receipt {
   readonly acceptedAt: string;
 }
 
-/** The answer to a repeated key. `conflict`: the message `id` was accepted with another content. */
+/** The answer to a repeated key. `conflict`: the message `id` was accepted with different content. */
 export type Replay =
   | { readonly kind: "accepted"; readonly receipt: Receipt; readonly replayed: true }
   | { readonly kind: "conflict"; readonly id: string };

@@ -6,21 +6,21 @@ import { type EmailState, isTerminal } from "./state.ts";
 export type NextAction =
   /** Claim it and deliver. */
   | { readonly kind: "deliver" }
-  /** Nothing before this time. */
+  /** Do nothing before this time. */
   | { readonly kind: "wait"; readonly until: EpochMs }
-  /** It is claimed: once the lease has run out since the claim was first seen, its delivery is unknown. */
+  /** It is claimed. Once `leaseMs` has passed since the claim was first seen, its delivery is unknown. */
   | { readonly kind: "watchLease"; readonly attempt: number; readonly leaseMs: number }
-  /** Its time is over. */
+  /** Its lifetime is over. */
   | { readonly kind: "expire" }
   | { readonly kind: "none" };
 
-/** What mail delivery has to do with a message now, from its state alone. */
+/** What mail delivery must do with a message now. */
 export function nextAction(state: EmailState, input: DecisionInput, policy: DeliveryPolicy): NextAction {
   if (state === null || isTerminal(state.status)) return { kind: "none" };
   if (state.claim) return { kind: "watchLease", attempt: state.claim.attempt, leaseMs: state.claim.leaseMs };
   const expiry = expiresAt(state, policy, input.pausedMs);
   if ((input.jumpProofNow ?? input.now) >= expiry) return { kind: "expire" };
-  // A pause moves the end, and a held message must not be sent in between.
+  // A pause moves the expiry past `nextAttemptAt`. A held message must not be sent in between.
   if (state.isDeliveryUnknown && policy.onAmbiguous === "hold") return { kind: "wait", until: expiry };
   if (!isDue(state, policy, input.now)) return { kind: "wait", until: state.nextAttemptAt };
   return { kind: "deliver" };

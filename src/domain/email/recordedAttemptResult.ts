@@ -2,18 +2,18 @@ import type { AttemptResult } from "./classifyMailOutcome.ts";
 import { relayIdOf } from "./relayMessageId.ts";
 import { enhancedCode } from "./smtpReplyRules.ts";
 
-/** What stays of a reply in the log: its codes, and its words under a key that goes with the message's content. */
+/** What the log keeps of a reply: its codes, and its words under a key that is erased with the message's content. */
 export interface RecordedReply {
   readonly code?: number;
   readonly enhancedCode?: string;
   readonly sealedReply?: string;
-  /** No result that still has the words is taken for one that has not. */
+  /** The compiler refuses a result that still has the words in plain text. */
   readonly reply?: never;
 }
 
 type Kept<V> = V extends { readonly reply?: string } ? Omit<V, "reply" | "code"> & RecordedReply : V;
 
-/** A result as it is recorded. `relay`: which one it is of, where there are several. */
+/** A result as it is recorded. `relay`: which relay gave it, if there are several. */
 export type RecordedAttemptResult = { readonly relay?: string } & (
   | Kept<Exclude<AttemptResult, { readonly kind: "sent" }>>
   | {
@@ -24,14 +24,13 @@ export type RecordedAttemptResult = { readonly relay?: string } & (
     }
 );
 
-/** The codes that a reply begins with: all of it that can never name anybody. */
+/** The codes that a reply begins with: the only part of it that can never name anybody. */
 export function replyCodes(reply: string): string {
   return /^\d{3}(?:[ -]\d\.\d{1,3}\.\d{1,3}\b)?/.exec(reply)?.[0].replace("-", " ") ?? "";
 }
 
 /**
- * A result without the relay's words, which may name a person in any spelling: those are encrypted. `addresses` are the
- * message's.
+ * Encrypts the relay's words, because they may name a person in any spelling. `addresses` are those of the message.
  */
 export function toRecordedAttemptResult(
   result: AttemptResult,

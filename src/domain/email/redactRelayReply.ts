@@ -1,7 +1,7 @@
 import { addressForms, withoutAddresses, withoutTexts } from "../../kernel/text/redaction.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 
-/** How much of a relay's answer the log keeps, in characters. */
+/** How much of a relay's reply the log keeps, in characters. */
 const REPLY_CHARACTERS_MAX = 500;
 
 function replaceAllOf(text: string, address: string, name: string): string {
@@ -9,9 +9,8 @@ function replaceAllOf(text: string, address: string, name: string): string {
 }
 
 /**
- * A relay's answer without the addresses that relays like to repeat: no outcome event carries an address, also none of
- * somebody whom the recipient's mail is passed on to. `others` are texts of the message, such as its subject, that
- * filters quote.
+ * Removes the addresses that relays like to quote: no outcome event carries one, not even of somebody to whom the
+ * recipient's mail is forwarded. `others` are texts of the message that filters quote, such as its subject.
  */
 export function redactRelayReply(
   reply: string,

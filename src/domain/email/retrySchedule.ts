@@ -3,22 +3,22 @@ import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
 import type { RecordedAttemptResult } from "./recordedAttemptResult.ts";
 import { deliverFrom, type Email } from "./state.ts";
 
-/** When a message that could not be delivered fails for good. */
+/** When an undelivered message fails for good. */
 export function expiresAt(email: Email, policy: DeliveryPolicy, pausedMs: number): EpochMs {
   return deliverFrom(email) + policy.lifetimeMs + pausedMs;
 }
 
-/** Up to this share of a delay is added at random, so that what was deferred together is not tried together. */
+/** Up to this share of a delay is added at random, so messages deferred together are not retried together. */
 const JITTER_MAX = 0.2;
 
-/** The longest time from an attempt that was deferred to the next one. */
+/** The longest possible wait between a deferred attempt and the next. */
 export function longestWaitMs({ retryMaxMs, relayRetryMs }: DeliveryPolicy): number {
   return Math.max(retryMaxMs, relayRetryMs) * (1 + JITTER_MAX);
 }
 
 /**
- * Whether the time of its next attempt has come. What is to go at once, and what was deferred for longer than anything
- * is, is due whatever its time: a clock that was ahead has given it that, or ours has gone back since.
+ * Whether the next attempt is due. A queued message always is. So is one deferred for longer than the longest wait: a
+ * clock that was ahead set its time, or ours has gone back since.
  */
 export function isDue({ status, nextAttemptAt }: Email, policy: DeliveryPolicy, now: EpochMs): boolean {
   const isMisdated = status === "deferred" && nextAttemptAt > now + longestWaitMs(policy);
@@ -31,7 +31,7 @@ function backoffAt(email: Email, policy: DeliveryPolicy, input: DecisionInput): 
   return retryAfter(email, policy, input, backoffMs);
 }
 
-/** `delayMs` from now, with jitter added, but never after the end of the lifetime. */
+/** `delayMs` from now, with jitter added, but not after the end of the lifetime. */
 export function retryAfter(
   email: Email,
   policy: DeliveryPolicy,
@@ -41,7 +41,7 @@ export function retryAfter(
   const at = input.now + Math.ceil(delayMs * (1 + JITTER_MAX * input.random));
   const end = expiresAt(email, policy, input.pausedMs);
   const { now, jumpProofNow = now } = input;
-  // What is tried past its end, because a clock that went ahead is not believed yet, is not tried without a pause.
+  // After a clock jump we do not trust yet, messages are retried past their end: they must still back off.
   return jumpProofNow < end && end <= now ? at : Math.min(at, end);
 }
 

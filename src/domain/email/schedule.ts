@@ -5,21 +5,21 @@ import type { EmailState } from "./state.ts";
 
 /** How far ahead a message can be scheduled. */
 export const SCHEDULE_AHEAD_MS_MAX = 30 * DAY_MS;
-/** Clocks differ, and requests wait: a time that is over for no longer than this means at once. */
+/** Clocks differ, and requests wait: a time no further in the past than this means at once. */
 export const SCHEDULE_PAST_MS_MAX = HOUR_MS;
 
-/** What is wrong with a time that a message is to be scheduled for; null: nothing. */
+/** What is wrong with a scheduled time; null if nothing. */
 export function scheduleFault(scheduledAt: EpochMs, now: EpochMs): string | null {
   if (scheduledAt > now + SCHEDULE_AHEAD_MS_MAX)
     return `must be at most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead`;
   if (scheduledAt < now - SCHEDULE_PAST_MS_MAX)
-    return "is in the past; what is to go at once has the present time";
+    return "is in the past; to send at once, give the present time";
   return null;
 }
 
 /**
- * Moves a message that is scheduled; a time that is over means now. A repeat gives no events. Once its first attempt
- * has begun it cannot be moved.
+ * Moves a scheduled message to another time; a past time means now. A repeat gives no events. Once its first attempt has
+ * begun, a message cannot be moved.
  */
 export function reschedule(
   state: EmailState,

@@ -1,7 +1,7 @@
 import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
 import type { Feedback } from "./feedback/recordFeedback.ts";
 
-/** Recipients at this domain are made up (RFC 6761 §6.2): mail to them never leaves the service. */
+/** Recipients at this domain are fictitious (RFC 6761 §6.2): mail to them never leaves the service. */
 const SIMULATOR_DOMAIN = "simulator.test";
 
 /** How messages to the simulator can end, by the local part before a `+`. */
@@ -10,8 +10,8 @@ const ENDS = ["delivered", "bounced", "complained", "deferred", "suppressed"] as
 export type SimulatedEnd = (typeof ENDS)[number];
 
 /**
- * How a message to this address is to end; null when it is to a real one. An address of the simulator that names no
- * end bounces, as one that is not there.
+ * How a message to this address ends; null for a real address. A simulator address that names no end bounces, like one
+ * that does not exist.
  */
 export function simulatedEnd(address: string): SimulatedEnd | null {
   const lower = address.toLowerCase();
@@ -21,12 +21,12 @@ export function simulatedEnd(address: string): SimulatedEnd | null {
   return ENDS.find((end) => end === name) ?? "bounced";
 }
 
-/** How a message is to end, whether or not it has to stay inside; null when it leaves. */
+/** How the simulator ends a message; null if the message leaves. With `staysInside`, it never leaves. */
 export function simulatedEndOf(to: string, staysInside: boolean): SimulatedEnd | null {
   return simulatedEnd(to) ?? (staysInside ? "delivered" : null);
 }
 
-/** What a relay would say of such a message. A bounce comes after the content: it suppresses nobody. */
+/** What a relay would reply. A bounce comes after the content, so it suppresses nobody. */
 export function simulatedOutcome(end: SimulatedEnd): MailOutcome {
   switch (end) {
     case "delivered":
@@ -40,7 +40,7 @@ export function simulatedOutcome(end: SimulatedEnd): MailOutcome {
   }
 }
 
-/** The feedback on such a message; null: none. */
+/** The feedback that follows; null if none does. */
 export function simulatedFeedback(end: SimulatedEnd): Feedback | null {
   switch (end) {
     case "delivered":

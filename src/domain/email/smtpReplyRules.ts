@@ -2,17 +2,17 @@ import { LOG_IN_CODES } from "../../kernel/outcome/mailOutcome.ts";
 
 interface Reading {
   /**
-   * What a 5xx for this reason means. `suppress`: bounced, and at RCPT the address gets no more mail. `byCode`: failed
-   * with 5.7.x, which is about us (RFC 3463 §3.8), else bounced.
+   * What a 5xx for this reason means. `suppress`: bounced, and at RCPT the address gets no more mail. `byCode`: 5.7.x is
+   * about us (RFC 3463 §3.8), so failed; else bounced.
    */
   readonly permanent: "bounced" | "suppress" | "byCode" | "failed" | "relayFault";
-  /** Whose trouble a 4xx for this reason is. */
+  /** Whose fault a 4xx for this reason is. */
   readonly transient: "recipient" | "relayFault";
 }
 
 /**
- * What follows from a reason. A relay's fault burns no attempt: the message waits until its time is over. The names are
- * kept for good: they are what is left when the relay's words are gone.
+ * What each reason means. A relay's fault burns no attempt: the message is retried until its lifetime ends. The log keeps
+ * the names for good: they are all that is left when the relay's words are gone.
  */
 export const RELAY_REPLY_READINGS = {
   account_suspended: { permanent: "relayFault", transient: "relayFault" },
@@ -38,7 +38,7 @@ export const RELAY_REPLY_READINGS = {
 /** What a refusal is about. */
 export type RefusalReason = keyof typeof RELAY_REPLY_READINGS;
 
-/** A reply is for this reason when any of what is given matches. */
+/** A reply has this reason if any of the given criteria matches. */
 interface ReplyRule {
   readonly reason: RefusalReason;
   /** Reply codes (RFC 5321 §4.2). */
@@ -46,22 +46,22 @@ interface ReplyRule {
   /** Enhanced status codes (RFC 3463). */
   readonly enhanced?: RegExp;
   readonly text?: RegExp;
-  /** With these enhanced codes the text says nothing. */
+  /** With these enhanced codes, `text` does not count. */
   readonly textUnless?: RegExp;
 }
 
 /**
- * The first that matches counts. What is about us comes before what is about the recipient: who is taken for a bad
- * address by mistake gets no more mail. Texts are those of SES, Postmark, Mailgun, SendGrid, Gmail, Exchange Online,
- * Postfix, Exim and qmail, so far as their codes do not say it.
+ * The first matching rule counts. Rules about us come before rules about the recipient: an address taken for a bad one
+ * by mistake gets no more mail. Texts are those of SES, Postmark, Mailgun, SendGrid, Gmail, Exchange Online, Postfix,
+ * Exim and qmail, as far as their codes do not say enough.
  */
 export const REPLY_RULES: readonly ReplyRule[] = [
   {
     reason: "throttled",
-    // Gmail's daily limit is 5.4.5, Exchange Online's 5.1.90; its busy servers are 4.7.500 to 4.7.699.
+    // Gmail's daily limit is 5.4.5, Exchange Online's 5.1.90; busy servers of the latter send 4.7.500 to 4.7.699.
     enhanced: /^(?:5\.4\.5|5\.1\.90|4\.7\.[56]\d\d)$/,
     text: /throttl|sending (?:rate|limit|quota)|(?:daily|hourly|monthly|message) (?:\w+ ){0,3}(?:limit|quota) (?:\w+ )?exceeded|exceeded (?:\w+ ){0,3}(?:rate|hourly|daily|sending) (?:\w+ )?limit|(?:credits|rate limit) exceeded|too many (?:concurrent )?(?:smtp )?(?:connections|messages|e?-?mails|requests)|too much mail from|rate.?limit(?:ed|ing)|slow(?:ing)? down|concurrent connections limit|server busy/i,
-    // The recipient gets too much, whoever sends it.
+    // The recipient gets too much mail, whoever sends it.
     textUnless: /^[45]\.2\.\d+$/,
   },
   {
@@ -73,7 +73,7 @@ export const REPLY_RULES: readonly ReplyRule[] = [
     codes: LOG_IN_CODES,
     enhanced: /^5\.7\.57$/,
     text: /authentication (?:is )?required|client (?:was|is) not authenticated|must authenticate/i,
-    // Exchange Online, of groups that take mail from their own people only.
+    // Exchange Online, for groups that accept mail only from their own members.
     textUnless: /^5\.7\.1\d\d$/,
   },
   {
@@ -125,14 +125,14 @@ export const REPLY_RULES: readonly ReplyRule[] = [
   },
   {
     reason: "recipient_address_rejected",
-    // 5.7.17 and 5.7.18: the mailbox or domain has another owner since (RFC 7293).
+    // 5.7.17 and 5.7.18: the mailbox or domain has changed owners (RFC 7293).
     enhanced: /^5\.(?:1\.(?:1|2|3|6|10|351)|7\.1[78])$/,
-    // Not of any account or address: relays say so of ours, and of where we come from.
+    // Not "account" or "address" alone: relays say that of our account, and of the address we connect from.
     text: /(?:user|recipient|mailbox|email (?:account|address)|alias)\b[^.;]{0,40}\b(?:unknown|not found|(?:does not|doesn't|doesn’t) (?:exist|have an?)|invalid)|(?:unknown|invalid|no such|nonexistent) (?:local |virtual )?(?:user|recipient|mailbox)|no mailbox (?:here )?by that name|recipient address rejected: (?:user|undeliverable|unknown)|unrouteable address|not (?:a valid|our) (?:mailbox|customer|recipient)|doesn't have an? \S+ account/i,
     textUnless: /^[45]\.7\.\d+$/,
   },
   {
-    // Microsoft says it of addresses that do not exist; elsewhere it may mean anything.
+    // Microsoft's replies for addresses that do not exist. Elsewhere the same codes may mean anything.
     reason: "recipient_address_rejected",
     text: /^\d{3}[ -](?:5\.5\.0 .*mailbox unavailable|5\.4\.1 recipient address rejected)/i,
   },
@@ -140,14 +140,14 @@ export const REPLY_RULES: readonly ReplyRule[] = [
   { reason: "policy_rejected", enhanced: /^5\.7\.\d+$/ },
 ];
 
-/** Addresses and links are no words of the relay's: an account may be called `spam`. */
+/** Addresses and links are not the relay's own words: an account may be called `spam`. */
 const IN_BRACKETS = /<[^<>]*>/g;
 const LINK = /https?:\S*/g;
-/** Looked at one by one: an expression for an address goes over a long word once for each of its characters. */
+/** Checked word by word: an expression for addresses would scan a long word once for each of its characters. */
 const WORD = /\S+/g;
 const CODE = /\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/;
 const LEADING_CODE = new RegExp(`^${CODE.source}`);
-/** Exchange wraps the answer of the server behind it. */
+/** Exchange wraps the reply of the next server. */
 const WRAPPED_CODE = new RegExp(`-> ?${CODE.source}`);
 
 /** The enhanced status code (RFC 2034) that follows the reply code; "" when there is none. */
@@ -167,7 +167,7 @@ function wordsOf(reply: string): string {
     .replace(LINK, "<>");
 }
 
-/** What a reply gives as its reason; null when neither its code nor its words say. */
+/** The reason that a reply gives; null if neither its code nor its words give one. */
 export function reasonOfReply(code: number, reply: string): RefusalReason | null {
   const enhanced = WRAPPED_CODE.exec(reply)?.[1] ?? enhancedCode(reply);
   const words = wordsOf(reply);

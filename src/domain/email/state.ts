@@ -3,7 +3,7 @@ import type { Decider } from "../../kernel/event/decider.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { EmailEvent } from "./events.ts";
 
-/** The statuses of a message, in the order in which they may come. */
+/** The statuses of a message, in the order in which they may occur. */
 export const EMAIL_STATUSES = [
   "scheduled",
   "queued",
@@ -37,7 +37,7 @@ export interface Claim {
   readonly leaseMs: number;
 }
 
-/** Why content is erased; `erasureId` is the request that erases everything of a person. */
+/** Why content is erased; `erasureId` names the request to erase a person. */
 export interface ErasureReason {
   readonly reason: string;
   readonly erasureId?: string;
@@ -54,12 +54,12 @@ export type AcceptedAs = "queued" | "scheduled" | "suppressed";
 export interface Email {
   readonly status: EmailStatus;
   readonly workspaceId: string;
-  /** Whether a test key has sent it: it is never handed to a relay. */
+  /** Whether a test key sent it: it never goes to a relay. */
   readonly isTest: boolean;
-  /** Whether it is known since its acceptance that the simulator delivers it. */
+  /** Whether its acceptance says that the simulator delivers it. */
   readonly isSimulated: boolean;
   readonly senderId: string;
-  /** The sender that authorizes it: the one of its address, or of its domain. */
+  /** The sender that authorizes it: that of its address, or of its domain. */
   readonly authorityId: string;
   readonly recipientHash: string;
   readonly fingerprint: string;
@@ -69,9 +69,9 @@ export interface Email {
   readonly templateVersionId: string | null;
   /** The status that the 202 carried: a replay repeats it whatever happened since. */
   readonly acceptedAs: AcceptedAs;
-  /** What it is scheduled for; null when it was to go at once. */
+  /** When it is scheduled for; null if it was sent to go at once. */
   readonly scheduledAt: EpochMs | null;
-  /** Claims so far; the number of a claim names its attempt. */
+  /** Claims so far. An attempt has the number of its claim. */
   readonly attempts: number;
   /** The attempts that count: the backoff grows with them. */
   readonly countedAttempts: number;
@@ -109,7 +109,7 @@ export function isWaiting(status: EmailStatus): boolean {
   return status === "queued" || status === "scheduled" || status === "deferred";
 }
 
-/** When its delivery was to begin: that is its date, and its lifetime counts from then. */
+/** When its delivery may begin: this is its date, and its lifetime starts here. */
 export function deliverFrom({ scheduledAt, acceptedAt }: Pick<Email, "scheduledAt" | "acceptedAt">): EpochMs {
   return scheduledAt ?? acceptedAt;
 }
@@ -154,29 +154,29 @@ function accepted(data: Accepted, acceptedAs: AcceptedAs, scheduledAt: EpochMs |
 }
 
 /**
- * Delivery ends once: the first terminal status stays, and a late outcome only adds to the history. What is reported of the
- * message afterwards is another matter: see {@link applyFeedback}.
+ * Delivery ends once: the first terminal status stays, and a late outcome only adds to the history. For what is reported
+ * afterwards see {@link applyFeedback}.
  */
 function end(state: Email, status: EmailStatus, attempt?: number): Email {
   const settled = attempt === undefined ? state : settle(state, attempt);
   return isTerminal(state.status) ? settled : { ...settled, status, claim: null };
 }
 
-/** The statuses that feedback supersedes: those that say less than it. */
+/** The statuses that each kind of feedback supersedes, because they say less. */
 const SUPERSEDED_BY: Readonly<Record<"delivered" | "bounced" | "complained", ReadonlySet<EmailStatus>>> = {
   delivered: new Set(["sending", "deferred", "sent"]),
   bounced: new Set(["sending", "deferred", "sent", "delivered"]),
   complained: new Set(["sending", "deferred", "sent", "delivered"]),
 };
 
-/** Whether feedback changes a message's status. Only a message that a relay may have has feedback. */
+/** Whether feedback changes a message's status. Only a message that a relay may have can get feedback. */
 export function changesStatus({ status, ambiguous }: Email, feedback: keyof typeof SUPERSEDED_BY): boolean {
   return SUPERSEDED_BY[feedback].has(status) && (status !== "deferred" || ambiguous);
 }
 
 /**
- * What became of a message after a relay had it. It may come before the outcome of the attempt does, which then is still
- * recorded: so no attempt is settled here.
+ * Applies feedback. It may arrive before the outcome of the attempt, which is still recorded later, so this settles no
+ * attempt.
  */
 function applyFeedback(state: Email, feedback: keyof typeof SUPERSEDED_BY): Email {
   return changesStatus(state, feedback) ? { ...state, status: feedback, claim: null } : state;
@@ -188,7 +188,7 @@ function settle(state: Email, attempt: number): Email {
 
 type Deferred = Extract<EmailEvent, { type: "EmailDeferred" }>["data"];
 
-/** A lease that ran out does not settle its attempt: the worker's own outcome may still come. */
+/** An expired lease does not settle its attempt: the worker may still record the outcome. */
 function defer(state: Email, data: Deferred): Email {
   if (data.reason === RESUMED) {
     if (state.status !== "deferred") return state;
@@ -202,13 +202,13 @@ function defer(state: Email, data: Deferred): Email {
   return { ...counted, status: "deferred", claim: null, isDeliveryUnknown: data.ambiguous, nextAttemptAt };
 }
 
-/** The reason of the EmailDeferred that ends a claim whose worker was not heard of again. */
+/** The reason of the EmailDeferred that ends a claim whose worker never reported back. */
 export const LEASE_EXPIRED = "lease_expired";
 
-/** The reason of the EmailFailed of a message whose time was over. */
+/** The reason of the EmailFailed that ends a message whose lifetime is over. */
 export const EXPIRED = "expired";
 
-/** The reason of the EmailDeferred by which an operator lets held mail go on. */
+/** The reason of the EmailDeferred by which an operator resumes a held message. */
 export const RESUMED = "resumed";
 
 function evolveExisting(
@@ -245,7 +245,7 @@ function evolveExisting(
       if (event.data.source !== undefined) return applyFeedback(state, "bounced");
       return end(state, "bounced", event.data.attempt);
     case "EmailFailed":
-      // The end of its time settles no attempt: a worker that was given up may still have an outcome to record.
+      // Expiry settles no attempt: a worker whose lease expired may still have an outcome to record.
       return end(state, "failed", event.data.reason === EXPIRED ? undefined : event.data.attempt);
     case "EmailCanceled":
       return end(state, "canceled");

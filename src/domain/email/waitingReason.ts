@@ -25,7 +25,7 @@ export interface Waiting {
   readonly detail: string;
 }
 
-/** What one instance knows of a message's way beside the message itself. */
+/** What one instance knows about a message's delivery, beside the message itself. */
 export interface WaitingFacts {
   readonly now: EpochMs;
   /** Held since the log was restored. */
@@ -39,11 +39,11 @@ export interface WaitingFacts {
   readonly hasRoom: boolean;
   /** When the lease of the claim ends; null without a claim. */
   readonly leaseUntil: EpochMs | null;
-  /** When the message's time is over. */
+  /** When the message's lifetime ends. */
   readonly expiresAt: EpochMs;
   /** Whether a message that the relay may have waits for the operator. */
   readonly holdsAmbiguous: boolean;
-  /** The reason of the last attempt that was put off; null when there was none. */
+  /** The reason of the last deferral; null if there was none. */
   readonly lastDeferral: string | null;
   /** What keeps the relay from taking mail, and when it is tried again; null while nothing does. */
   readonly relay: { readonly trouble: RelayTrouble; readonly nextTryAt: EpochMs } | null;
@@ -52,9 +52,9 @@ export interface WaitingFacts {
 /** What callers see: what kind of trouble it is, not where the relay is. */
 export const RELAY_DETAILS: Readonly<Record<RelayTrouble, string>> = {
   login_refused: "The relay refuses the service's log-in, or wants one.",
-  tls_failed: "No secure connection to the relay comes about.",
+  tls_failed: "A secure connection to the relay cannot be established.",
   unreachable: "The relay cannot be reached.",
-  throttled: "The relay asks for less mail in so short a time.",
+  throttled: "The relay asks the service to send less mail in the same time.",
   unavailable: "The relay takes no mail at the moment.",
   outbox_unwritable: "The outbox cannot be written.",
 };
@@ -66,7 +66,7 @@ export function waitingOf(email: Email, facts: WaitingFacts): Waiting | null {
   if (isTerminal(email.status)) return null;
   if (facts.leaseUntil !== null) {
     const detail =
-      "A worker is at it. When it has not said by then what came of it, the message is tried again.";
+      "A worker is delivering it. If its outcome is not recorded by then, the message is tried again.";
     return { reason: "being_delivered", until: facts.leaseUntil, detail };
   }
   if (email.status === "scheduled" && email.nextAttemptAt > facts.now) {
@@ -75,7 +75,7 @@ export function waitingOf(email: Email, facts: WaitingFacts): Waiting | null {
   return heldBack(email, facts) ?? soonToGo(email, facts);
 }
 
-/** The reasons that do not end by waiting. */
+/** The reasons that do not go away by waiting. */
 function heldBack(email: Email, facts: WaitingFacts): Waiting | null {
   const waits = (reason: Waiting["reason"], detail: string): Waiting => ({ reason, until: null, detail });
   if (facts.isHeld) return waits("held_after_restore", `The log was restored since; ${RESUME}`);
@@ -100,6 +100,6 @@ function soonToGo({ nextAttemptAt }: Email, { now, relay, lastDeferral }: Waitin
   return {
     reason: "in_queue",
     until: null,
-    detail: "It is due and goes as soon as the relay has a place for it.",
+    detail: "It is due, and goes as soon as the relay has room for it.",
   };
 }

@@ -27,7 +27,7 @@ describe("a time to schedule a message for", () => {
     ["a moment more", NOW + 30 * DAY_MS + 1, "must be at most 30 days ahead"],
     ["now", NOW, null],
     ["an hour ago", NOW - HOUR_MS, null],
-    ["before that", NOW - HOUR_MS - 1, "is in the past; what is to go at once has the present time"],
+    ["before that", NOW - HOUR_MS - 1, "is in the past; to send at once, give the present time"],
   ])("%s", (_, at, fault) => {
     expect(scheduleFault(at, NOW)).toBe(fault);
   });

@@ -5,15 +5,15 @@ import { codePoints } from "../../../kernel/text/textLength.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
 
-/** Why a send is refused whose text cannot be made. */
+/** The fault of a send whose text cannot be made. */
 export const NO_AUTO_TEXT = {
   pointer: "/auto_text",
   message: `cannot be made of this html: it takes too long to read, or has more than ${grouped(TEXT_CHARACTERS_MAX)} characters of text; give text`,
 };
 
 /**
- * The content with a text made of its html, where it has html and no text. Null when none can be made; html without
- * anything to read stays without a text. Throws `StoreError` when there is no time for it now.
+ * Adds a text made of the html to content without one. Null if none can be made. Html without readable text stays
+ * without. Throws `StoreError` if too many texts are being made already.
  */
 export async function withAutoText(
   { htmlToText }: Pick<Dependencies, "htmlToText">,

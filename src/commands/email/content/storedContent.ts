@@ -6,7 +6,7 @@ import type { ContentFolder, ContentStore } from "../../../ports/contentStore.ts
 import type { MailAttachment } from "../../../ports/mail/mailTransport.ts";
 import type { ResolvedAttachment } from "../send/resolveAttachments.ts";
 
-/** Content whose JSON is longer than this goes to the content store: one append is at most 1 MiB. */
+/** Content with longer JSON than this goes to the content store: one append is at most 1 MiB. */
 const IN_EVENT_BYTES_MAX = 512 * 1_024;
 
 type Stored = Extract<EmailEvent, { type: "EmailContentStored" }>["data"];
@@ -14,7 +14,7 @@ type Attachments = NonNullable<EmailContent["attachments"]>;
 
 /** The event that holds the content of a message, and what the acceptance event says about it. */
 export interface PreparedContent {
-  /** The data of EmailContentStored, compressed where that pays. */
+  /** The data of EmailContentStored, compressed if that saves space. */
   readonly event: object;
   /** Null when the content is in the content store. */
   readonly salt: string | null;
@@ -22,7 +22,7 @@ export interface PreparedContent {
   readonly bytes: number;
 }
 
-/** Decides where content is stored: in its event, or in the content store, where it is put durably before the event. */
+/** Prepares content for its event. Large content goes to the content store, durably, before the event is appended. */
 export async function prepareContent(
   store: ContentStore,
   folder: ContentFolder,
@@ -36,12 +36,12 @@ export async function prepareContent(
     return { event: encodeData({ salt, content }, bytes), salt, digest, bytes };
   }
   const reference = { sha256: await store.put(folder, Buffer.from(json)), bytes };
-  // Of what the event itself holds: a check of the log needs no content store for it.
+  // The digest of what the event holds, so verifying the log needs no content store.
   const digest = contentDigest(salt, "reference", JSON.stringify(reference));
   return { event: { salt, reference }, salt: null, digest, bytes };
 }
 
-/** The content as it was sent; null when it was erased. */
+/** The content as it was sent; null if it was erased. */
 export async function openContent(
   store: ContentStore,
   folder: ContentFolder,
@@ -54,8 +54,8 @@ export async function openContent(
 }
 
 /**
- * Gives the message bytes of its own, durably: an upload may go the next moment. Null when one of the uploads
- * has gone already.
+ * Puts every file into the message's own folder, durably, because an upload may be deleted at any moment. Null if one of
+ * the uploads is already gone.
  */
 export async function keepAttachments(
   store: ContentStore,
@@ -76,7 +76,7 @@ export async function keepAttachments(
   return kept;
 }
 
-/** The bytes of all files of a message, in order; null when any of them is gone. */
+/** The bytes of all files of a message, in order; null if any of them is gone. */
 export async function openAttachments(
   store: ContentStore,
   folder: ContentFolder,

@@ -2,9 +2,7 @@ import { ACCEPTANCE_REVISION, emailCodec, emailStream } from "../../../domain/em
 import type { EventStore } from "../../../ports/eventStore.ts";
 import { streamPages } from "../../transact.ts";
 
-/**
- * The first of the messages that a relay has accepted under this id; null when none of them was. Throws `StoreError`.
- */
+/** The first of these messages that a relay accepted under this id; null if none was. Throws `StoreError`. */
 export async function findByRelayId(
   store: EventStore,
   emailIds: readonly string[],
@@ -16,7 +14,7 @@ export async function findByRelayId(
   return null;
 }
 
-/** Reads from after the content, which may be large: a short request has many messages looked at. */
+/** Skips the content, which may be large: one short request makes us look at many messages. */
 async function hasRelayId(store: EventStore, id: string, relayId: string): Promise<boolean> {
   for await (const page of streamPages(store, emailStream(id), ACCEPTANCE_REVISION)) {
     const events = page.map((recorded) => emailCodec.decode(recorded));

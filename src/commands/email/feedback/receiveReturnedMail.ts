@@ -8,13 +8,13 @@ import type { EpochMs } from "../../../kernel/time.ts";
 import type { ReturnedMailParser } from "../../../ports/mail/returnedMailParser.ts";
 import { type FeedbackContext, type FeedbackReport, recordEmailFeedback } from "./recordEmailFeedback.ts";
 
-/** Which addresses accept mail, and what it is read with. */
+/** Which addresses accept mail, and what reads it. */
 export interface ReturnedMailContext extends FeedbackContext {
   readonly keys: InstanceKeys;
   readonly parser: ReturnedMailParser;
   /** The domain of envelope senders, in lower case. */
   readonly domain: string;
-  /** The local part that is registered with providers for complaints, in lower case; null: there is none. */
+  /** The local part registered with providers for complaints, in lower case; null if there is none. */
   readonly complaintLocalPart: string | null;
   readonly actor: string;
   readonly now: () => EpochMs;
@@ -23,19 +23,19 @@ export interface ReturnedMailContext extends FeedbackContext {
 /** RFC 5321 §4.5.1: every server that accepts mail accepts it for this address. */
 const POSTMASTER = "postmaster";
 
-/** What an address is here. */
+/** What an address of ours is for. */
 export type ReturnAddress =
   | ({ readonly kind: "returnPath" } & ReturnPath)
   | { readonly kind: "complaints" }
   | { readonly kind: "postmaster" };
 
-/** What an address is here, in either case; null when it accepts no mail. */
+/** What an address is for, in upper or lower case; null if it accepts no mail. */
 export function returnAddress(
   context: Pick<ReturnedMailContext, "keys" | "domain" | "complaintLocalPart" | "now">,
   address: string,
 ): ReturnAddress | null {
   const lower = address.toLowerCase();
-  // RFC 5321 §4.5.1 has it without a domain as well.
+  // RFC 5321 §4.5.1 also permits it without a domain.
   if (lower === POSTMASTER) return { kind: "postmaster" };
   const at = lower.lastIndexOf("@");
   if (at < 0 || domainOf(lower) !== context.domain) return null;
@@ -46,13 +46,13 @@ export function returnAddress(
   return path && { kind: "returnPath", ...path };
 }
 
-/** What became of a mail that came in: what it was read as, and whether it changed anything. */
+/** What a returned mail was read as, and for how many messages it was recorded. */
 export interface ReturnedMailResult {
   readonly reading: ReturnedMail["kind"];
   readonly recorded: number;
 }
 
-/** What the mail reports of the message whose envelope it was sent back to; null when nothing. */
+/** What the mail reports about the messages that it refers to; null if nothing. */
 function feedbackReportOf(reading: ReturnedMail): FeedbackReport | null {
   switch (reading.kind) {
     case "bounced":
@@ -66,7 +66,7 @@ function feedbackReportOf(reading: ReturnedMail): FeedbackReport | null {
   }
 }
 
-/** The messages that the mail is about: by the address that it came to, or by one of ours that a complaint gives. */
+/** The messages that the mail is about: from the address it came to, or from addresses of ours that a complaint names. */
 function messagesOf(
   context: ReturnedMailContext,
   address: ReturnAddress,
@@ -79,9 +79,8 @@ function messagesOf(
 }
 
 /**
- * Reads a mail that came back to some of {@link returnAddress}' addresses, once for all of them, and records what it
- * says. Whoever writes it can be wrong only about the messages whose addresses they have. Durable when it returns. Throws
- * `StoreError`.
+ * Reads a mail that came to one or more addresses of {@link returnAddress}, and records what it says. A forged mail can
+ * affect only messages whose return paths its author knows. Durable when it returns. Throws `StoreError`.
  */
 export async function receiveReturnedMail(
   context: ReturnedMailContext,

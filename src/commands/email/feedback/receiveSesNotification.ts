@@ -13,19 +13,19 @@ import type { EpochMs } from "../../../kernel/time.ts";
 import type { SnsEndpoint } from "../../../ports/snsEndpoint.ts";
 import { type FeedbackContext, recordEmailFeedback } from "./recordEmailFeedback.ts";
 
-/** Amazon changes its certificate once a year or so; each says until when it holds. */
+/** Amazon changes its certificate about once a year; each states how long it is valid. */
 const CERTIFICATES_MAX = 10;
-/** Certificates that are asked for at once: anybody may name one, and only a request shows whether it is there. */
+/** Certificates requested at the same time: anybody may name one, and only a request shows whether it exists. */
 const CERTIFICATES_ASKED_MAX = 5;
 
-/** What notifications are checked with. */
+/** What checking and recording notifications needs. */
 export interface SesContext extends FeedbackContext {
   readonly sns: SnsEndpoint;
-  /** The topics whose notifications are accepted; subscriptions of others are not confirmed. */
+  /** The topics whose notifications are accepted; subscriptions to others are not confirmed. */
   readonly topicArns: ReadonlySet<string>;
 }
 
-/** Who brought a notification, and when. */
+/** Who delivered a notification, and when. */
 export interface SesOrigin {
   readonly at: EpochMs;
   readonly actor: string;
@@ -33,12 +33,12 @@ export interface SesOrigin {
 }
 
 /**
- * `refused`: it is not of a topic of ours, or Amazon has not signed it. `unavailable`: Amazon's certificate, or the
- * confirmation, cannot be had now.
+ * `refused`: it is not from one of our topics, or Amazon did not sign it. `unavailable`: the request for Amazon's
+ * certificate, or the one that confirms, cannot be made now or fails.
  */
 export type SesOutcome = "taken" | "refused" | "unavailable";
 
-/** The message as texts; null when it is none. */
+/** The text members of an SNS message; null if `text` is not a JSON object. */
 function snsMessage(text: string): SnsMessage | null {
   const parsed = parseJson(text);
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return null;
@@ -46,7 +46,7 @@ function snsMessage(text: string): SnsMessage | null {
   return Object.fromEntries(texts) as SnsMessage;
 }
 
-/** Whether it is worth asking Amazon whether it has signed the message. */
+/** Whether the message is worth a request for Amazon's certificate. */
 function mayBeOurs({ Type = "", TopicArn = "", SigningCertURL = "" }: SnsMessage, ours: ReadonlySet<string>) {
   return (
     (SNS_TYPES as readonly string[]).includes(Type) &&
@@ -56,16 +56,16 @@ function mayBeOurs({ Type = "", TopicArn = "", SigningCertURL = "" }: SnsMessage
   );
 }
 
-/** What the notification is about; undefined when Amazon writes to people: it does after a confirmation. */
+/** The event in the notification; undefined if Amazon writes to people, as it does after a confirmation. */
 function eventOf({ Message = "" }: SnsMessage): unknown {
   return parseJson(Message);
 }
 
-/** Makes the receiver of notifications of Amazon SES that come through Amazon SNS. */
+/** Makes the receiver of Amazon SES notifications that arrive through Amazon SNS. */
 export function sesNotifications(context: SesContext) {
   /**
-   * Those that a message of ours was signed with. No other is kept, so that whoever names certificates without end neither
-   * drives these out, nor is in the way of what is signed with them.
+   * Certificates that have verified a message of one of our topics. No others are cached, so a caller who names endless
+   * certificates cannot evict these or delay messages signed with them.
    */
   const proven = new LRUCache<string, string>({ max: CERTIFICATES_MAX });
   const asked = new Map<string, Promise<string | null>>();
@@ -85,7 +85,7 @@ export function sesNotifications(context: SesContext) {
     }
   }
 
-  /** Records what SES reports. A message that we do not know is no fault: the topic may be about others as well. */
+  /** Records what SES reports. Unknown messages are no error: the topic may cover other senders too. */
   async function record(event: unknown, origin: SesOrigin): Promise<void> {
     const { emailId, report } = readSesEvent(event);
     if (emailId === null || report === null) return;
@@ -97,7 +97,7 @@ export function sesNotifications(context: SesContext) {
     return (await context.sns.get(SubscribeURL)) === null ? "unavailable" : "taken";
   }
 
-  /** Accepts a message as it was posted. A repeat changes nothing. Throws `StoreError`. */
+  /** Accepts an SNS message as it was posted. A repeat changes nothing. Throws `StoreError`. */
   return async function take(text: string, origin: SesOrigin): Promise<SesOutcome> {
     const message = snsMessage(text);
     if (message === null || !mayBeOurs(message, context.topicArns)) return "refused";

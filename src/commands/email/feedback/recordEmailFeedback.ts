@@ -19,21 +19,21 @@ import { transact } from "../../transact.ts";
 import { contentSaltOf, type EmailHistory, readEmailHistory } from "../emailHistory.ts";
 import { contentOf } from "../readEmail.ts";
 
-/** What is reported of a message after a relay has accepted it. */
+/** What is reported about a message after a relay accepted it. */
 export type FeedbackReport =
   | { readonly kind: "delivered" }
   | { readonly kind: "complained"; readonly feedbackType: string }
   /**
-   * `diagnostic` is the server's answer, "" where it is not known. It may name people: it is redacted and encrypted.
+   * `diagnostic` is the server's reply, "" if unknown. It may name people, so it is redacted and encrypted.
    */
   | { readonly kind: "bounced"; readonly bounce: BounceReason; readonly diagnostic: string };
 
-/** What recording works with. */
+/** What recording feedback needs. */
 export interface FeedbackContext {
   readonly store: EventStore;
   readonly content: ContentStore;
   readonly keys: Pick<InstanceKeys, "encryptWithSalt">;
-  /** Whether a bounce keeps its recipient's domain for good. */
+  /** Whether a bounce event keeps the recipient's domain for good. */
   readonly bounceDomains: boolean;
 }
 
@@ -43,11 +43,11 @@ export interface FeedbackOrigin {
   readonly at: EpochMs;
   readonly actor: string;
   readonly correlationId: string;
-  /** Set where only messages of one workspace may be reported on. */
+  /** Set if only messages of one workspace may be reported on. */
   readonly workspaceId?: string;
 }
 
-/** What of the message's content goes into what is recorded: nothing once it was erased. */
+/** What the recorded feedback takes from the message's content: nothing once it is erased. */
 interface Known {
   readonly address: string | null;
   readonly domain?: string;
@@ -78,7 +78,7 @@ function feedbackOf(report: FeedbackReport, { domain, encrypt }: Known): Feedbac
   };
 }
 
-/** What a suppression keeps of a bounce. */
+/** What a suppression keeps about a bounce. */
 function bounceOf(feedback: Feedback) {
   if (feedback.kind !== "bounced") return {};
   const { kind: _, reason: bounceReason, recipientDomain: __, ...reply } = feedback;
@@ -86,8 +86,8 @@ function bounceOf(feedback: Feedback) {
 }
 
 /**
- * Records what is reported of a message, and suppresses the address that it was sent to where that follows. A repeat
- * changes nothing. The suppression comes first: if we end in between, the repeat finds both to do. Throws `StoreError`.
+ * Records feedback on a message, and suppresses the recipient if the feedback calls for it. A repeat changes nothing. The
+ * suppression comes first: after a crash in between, the repeat does both. Throws `StoreError`.
  */
 export async function recordEmailFeedback(
   context: FeedbackContext,
@@ -98,7 +98,7 @@ export async function recordEmailFeedback(
   const { source, workspaceId: only, ...on } = origin;
   const history = await readEmailHistory(context.store, id);
   const email = history.state;
-  // Nobody outside knows of test mail: it never left.
+  // Test mail never left, so nobody outside can report on it.
   if (email === null || email.isTest) return "notFound";
   if (only !== undefined && email.workspaceId !== only) return "notFound";
   const facts = await known(context, id, history);

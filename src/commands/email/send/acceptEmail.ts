@@ -22,13 +22,13 @@ import type { SendOutcome } from "./sendOutcome.ts";
 
 type SendWithFiles = PreparedSend & { readonly files: AcceptedAttachments };
 
-/** The version of the content event that is written; its acceptance says so where it is not the first. */
+/** The version in which the content event is written. The acceptance states it unless it is 1. */
 const contentSchema = emailCodec.formats.get("EmailContentStored")?.writes ?? 1;
 const contentVersion = contentSchema === 1 ? {} : { contentSchema };
 
 /**
- * Stores the files and the content, then appends the content and the acceptance where the stream does not exist yet.
- * Where it does, the answer is that of the request which began it. Throws `StoreError`.
+ * Stores the files and the content, then appends content and acceptance as the start of the stream. If the stream already
+ * exists, the answer is that of the request which began it. Throws `StoreError`.
  */
 export async function acceptEmail(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, id, contentEventId } = send;
@@ -95,20 +95,20 @@ async function append(
 
 type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
 
-/** What makes of a message one that stays inside, for good. */
+/** The marks that keep a message from ever leaving the service. */
 function simulation(send: SendWithFiles): Pick<Accepted, "test" | "simulated"> {
   if (!isSimulated(send)) return {};
   return { ...(send.context.isTest === true ? { test: true } : {}), simulated: true };
 }
 
-/** Tags of test mail have hashes of their own, so that none of it is found among live mail. */
+/** Tags of test mail have hashes of their own, so searches of live mail never find test mail. */
 function tagHashesOf({ keys }: Dependencies, send: SendWithFiles) {
   const { tags } = send.content;
   const ownerId = mailOwnerId(ownerOf(send));
   return tags === undefined ? {} : { tagHashes: tags.map((tag) => keys.hashTag(ownerId, tag)) };
 }
 
-/** A time that has come means at once. */
+/** A scheduled time that has passed means at once. */
 function acceptedAs({ scheduledAt, context }: PreparedSend, isSuppressed: boolean): AcceptedAs {
   if (isSuppressed) return "suppressed";
   return scheduledAt !== undefined && scheduledAt > context.at ? "scheduled" : "queued";
@@ -127,7 +127,7 @@ function acceptance(as: AcceptedAs, accepted: Accepted, scheduledAt: EpochMs): D
   }
 }
 
-/** Keeps what delivery is about to need. */
+/** Caches what delivery is about to need. */
 function remember(
   { recent }: Dependencies,
   { content, context }: Pick<SendCommand, "content" | "context">,

@@ -4,7 +4,7 @@ import type { Dependencies } from "../../dependencies.ts";
 import { readWorkspaceLimits } from "../../workspace/readWorkspaceLimits.ts";
 import type { ResolvedAttachment } from "./resolveAttachments.ts";
 
-/** What an acceptance keeps of its files for good; nothing where there are none. */
+/** What an acceptance keeps about its files for good; nothing if there are none. */
 export type AcceptedAttachments =
   | {
       readonly attachmentBytes: number;
@@ -20,12 +20,12 @@ interface FilesOfSend {
   readonly context: CommandContext;
 }
 
-/** Bytes that count against the storage quota: a message's direct files. Uploads are counted as uploads. */
+/** Bytes that count against the storage quota: a message's direct files. Uploads already count as uploads. */
 export function directBytes(attachments: readonly ResolvedAttachment[]): number {
   return attachments.reduce((sum, { source, bytes }) => sum + (source.kind === "direct" ? bytes : 0), 0);
 }
 
-/** The retention is the workspace's at acceptance: what is set later holds for later messages. */
+/** The retention is the workspace's at acceptance: a later setting applies to later messages. */
 export async function acceptedAttachments(
   deps: Dependencies,
   send: FilesOfSend,
@@ -36,7 +36,7 @@ export async function acceptedAttachments(
   const uploads = new Set(resolved.flatMap(({ source }) => (source.kind === "upload" ? [source.id] : [])));
   return {
     attachmentBytes: resolved.reduce((sum, { bytes }) => sum + bytes, 0),
-    // What is reserved now is released once the files are gone: test mail reserves nothing.
+    // This is released once the files are gone. Test mail reserved nothing.
     directBytes: context.isTest === true ? 0 : directBytes(resolved),
     attachmentsUntil: rfc3339(context.at + attachmentRetentionHours * HOUR_MS),
     ...(uploads.size === 0 ? {} : { uploadIds: [...uploads] }),

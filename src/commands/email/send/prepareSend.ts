@@ -15,7 +15,7 @@ const CONTENT_EXCEEDED: SendRefusal = {
   detail: CONTENT_QUOTA_USED_UP,
 };
 
-/** What a sender lacks, and what to do about it. Those of other workspaces are unknown here. */
+/** What a sender lacks, and what to do about it. Senders of other workspaces count as unknown. */
 const SENDER_FAULTS: Readonly<Record<SenderFault, string>> = {
   unknown:
     "is not a sending address of this workspace: add it or its domain (POST /api/v1/senders), then verify it",
@@ -29,10 +29,10 @@ const SENDER_FAULTS: Readonly<Record<SenderFault, string>> = {
 
 const NO_FILES: AttachmentsOutcome = { kind: "resolved", attachments: [] };
 
-/** All checks that depend on state but reserve nothing, in the order of answers. */
+/** All checks that depend on state but reserve nothing. The first fault in this order is the answer. */
 export async function prepareSend(deps: Dependencies, send: SendCommand): Promise<Prepared | SendRefusal> {
   const { workspaceId, scheduledAt } = send;
-  // The clock, too, is a state: the repeat of a message that went long ago gets its answer.
+  // The clock is state too: checked here, it never refuses the retry of a message that went long ago.
   const timeFault = scheduledAt === undefined ? null : scheduleFault(scheduledAt, send.context.at);
   if (timeFault !== null)
     return refused("INVALID_REQUEST", [{ pointer: "/scheduled_at", message: timeFault }]);

@@ -5,20 +5,20 @@ import type { Email } from "../../../domain/email/state.ts";
 const ACCEPTANCES_MAX = 20_000;
 const AGE_MS_MAX = 600_000;
 
-/** What a repeat of an accepted request is answered from. */
+/** What answers a repeat of an accepted request. */
 export type Acceptance = Pick<Email, "fingerprint" | "acceptedAs" | "acceptedAt">;
 
 /**
- * The messages that this instance has accepted or found accepted last, by their ids. An acceptance never changes, so
- * what is here is right; what is not here has to be read from the log.
+ * The messages that this instance most recently accepted or found accepted, by their ids. An acceptance never changes, so
+ * an entry is always right; a miss has to be read from the log.
  */
 export type ReplayCache = Pick<LRUCache<string, Acceptance>, "get" | "set">;
 
-/** The messages that were accepted, as this instance's read model has them. */
+/** The accepted messages that this instance's read model knows. */
 export interface AcceptanceList {
   /**
-   * How the message was accepted; null where none is listed with this id and this fingerprint, which says nothing: the
-   * log knows. Where losing an append to the log costs hardly more than asking, it is always null.
+   * How the message was accepted; null if none is listed with this id and fingerprint. A miss proves nothing; only the
+   * log can tell. Always null where a lost append costs hardly more than this query.
    */
   find(emailId: string, fingerprint: string): ListedAcceptance | null;
 }

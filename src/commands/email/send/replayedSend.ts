@@ -6,8 +6,8 @@ import type { Acceptance } from "./replayCache.ts";
 import type { SendIdentity } from "./sendCommand.ts";
 
 /**
- * What an earlier request with this key and content is answered from, where the read model lists it: a call of a server
- * may cost more than an append. Changed content is never listed, so a conflict has the log's word.
+ * The acceptance of an earlier request with this key and content, if the read model lists it: that spares a failed append
+ * to a server. Different content never matches, so only the log decides on a conflict.
  */
 export function listedAcceptance(
   deps: Dependencies,
@@ -22,8 +22,8 @@ export function listedAcceptance(
 }
 
 /**
- * The answer to an earlier request with this key; null when there was none. That one may still wait for the disk, and
- * nothing is said to be accepted before it is there. Throws `StoreError`.
+ * The answer to an earlier request with this key; null if there was none. Flushes first, because that request's append
+ * may still be waiting for the disk, and only a durable message counts as accepted. Throws `StoreError`.
  */
 export async function replayedSend(
   deps: Dependencies,
@@ -35,7 +35,7 @@ export async function replayedSend(
   return replayOfAcceptance(deps, request, email);
 }
 
-/** The answer to the request that this one's append has lost to, which is on disk: null when it cannot be read. */
+/** The answer to the request that won against this one's append. It is on disk; null if it cannot be read. */
 export async function winnersReplay(
   deps: Dependencies,
   request: Pick<SendIdentity, "id" | "fingerprint">,

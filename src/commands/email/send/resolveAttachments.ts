@@ -11,16 +11,16 @@ import type { Dependencies } from "../../dependencies.ts";
 import { readWorkspaceLimits } from "../../workspace/readWorkspaceLimits.ts";
 import type { AttachmentRefusal } from "./sendOutcome.ts";
 
-/** An element of a send's `attachments`, in the shape that the schema has checked. */
+/** An element of a send's `attachments`, after the schema has checked its shape. */
 export type RequestedAttachment =
   | { readonly kind: "upload"; readonly id: string }
   | {
       readonly kind: "direct";
       readonly filename: string;
       readonly contentType: string;
-      /** Base64 as it was sent: not decoded, not checked. */
+      /** Base64 as it was sent: neither decoded nor checked. */
       readonly content: string;
-      /** What the html calls it. */
+      /** The id by which the html refers to it. */
       readonly contentId?: string;
     };
 
@@ -53,7 +53,7 @@ export type AttachmentsOutcome =
 interface Fault {
   readonly code: AttachmentRefusal;
   readonly message: string;
-  /** What of a direct file is at fault; an upload has no members. */
+  /** Which member of a direct file is at fault; an upload has none. */
   readonly member?: FileFault["member"];
 }
 
@@ -70,7 +70,7 @@ function refused({ code, message }: Fault, pointer: string): AttachmentsOutcome 
   return { kind: "refused", code, pointer, message };
 }
 
-/** Finds or decodes every file of a send, in order, and checks it: all of them can be sent, or the first fault. */
+/** Resolves and checks every file of a send, in order. Returns all of them, or the first fault found. */
 export async function resolveAttachments(
   deps: Dependencies,
   workspaceId: string,
@@ -105,7 +105,7 @@ function pointerTo(index: number, { member }: Pick<Fault, "member">): string {
   return `/attachments/${index}${member === undefined ? "" : `/${DIRECT_MEMBERS[member]}`}`;
 }
 
-/** From their own streams, so that one that was checked a moment ago can be used at once. */
+/** Reads uploads from their own streams, so one that was checked a moment ago can be used at once. */
 async function readUploads(
   deps: Dependencies,
   workspaceId: string,
@@ -118,7 +118,7 @@ async function readUploads(
   return new Map(found.filter((entry): entry is [string, Attachment] => entry[1] !== null));
 }
 
-/** Before anything is decoded: the length of Base64 gives the number of bytes it decodes to. */
+/** Checks sizes before anything is decoded: the length of Base64 gives the number of bytes it decodes to. */
 function sizeRefusal(requested: readonly RequestedAttachment[], uploads: Uploads): AttachmentsOutcome | null {
   let total = 0;
   for (const [index, file] of requested.entries()) {
@@ -139,7 +139,7 @@ function resolveUpload(deps: Dependencies, id: string, uploads: Uploads): Resolv
   const upload = uploads.get(id);
   invariant(upload, "unknown uploads were refused before");
   const { workspaceId, filename, contentType, bytes, sha256, status } = upload;
-  // Its time counts, not when somebody came round to clear it away.
+  // What counts is its expiry time, not when the clean-up got to it.
   if (status === "expired" || deps.clock.now() >= upload.expiresAt) {
     return { code: "ATTACHMENT_EXPIRED", message: "is no longer retained" };
   }

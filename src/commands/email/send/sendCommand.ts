@@ -13,15 +13,15 @@ import type { SendRefusal, SendRefusalCode } from "./sendOutcome.ts";
 export interface SendCommand {
   readonly workspaceId: string;
   readonly idempotencyKey: string;
-  /** The request as it was sent, direct files by their digests: what a retry is compared by. */
+  /** The request as it was sent, with direct files by their digests: retries are compared by this. */
   readonly request: JsonObject;
   readonly from: Address;
   readonly to: Address;
-  /** The request's own content; a template's output replaces subject, html and text. */
+  /** The request's own content; the output of a template replaces subject, html and text. */
   readonly content: EmailContent;
-  /** When it is to be delivered; absent: at once. */
+  /** When to deliver it; absent: at once. */
   readonly scheduledAt?: EpochMs;
-  /** Whether html without a text gets one made of it. */
+  /** Whether to make a text of html that comes without one. */
   readonly autoText?: boolean;
   readonly template: { readonly id: string; readonly versionId: string | null } | null;
   readonly attachments: readonly RequestedAttachment[];
@@ -36,7 +36,7 @@ export interface SendIdentity {
   readonly contentEventId: string;
 }
 
-/** A send that every check but the limits has passed. */
+/** A send that has passed every check except the limits. */
 export interface Prepared {
   readonly kind: "prepared";
   readonly sender: AuthorizingSender;
@@ -45,7 +45,7 @@ export interface Prepared {
   readonly resolved: readonly ResolvedAttachment[];
 }
 
-/** A send, all that was found for it, and what names it. */
+/** A send with its ids, and with everything that its preparation found. */
 export type PreparedSend = Omit<SendCommand, "content"> & SendIdentity & Prepared;
 
 /** Whose mail it is: the workspace's, or its test keys'. */
@@ -53,7 +53,7 @@ export function ownerOf({ workspaceId, context }: Pick<SendCommand, "workspaceId
   return { workspaceId, isTest: context.isTest === true };
 }
 
-/** Whether the simulator delivers it: then it takes nothing from the daily limit. */
+/** Whether the simulator delivers it: then it does not count against the daily limit. */
 export function isSimulated({ context, to }: Pick<SendCommand, "context" | "to">): boolean {
   return simulatedEndOf(to.canonical, context.isTest === true) !== null;
 }

@@ -17,13 +17,13 @@ const STORAGE_EXCEEDED: SendRefusal = {
   detail: "the workspace's quota for temporary files (storage_bytes) cannot take the direct files",
 };
 
-/** Instead of a unit of the daily limit, for what does not count. */
+/** Stands in for a unit of the daily limit if the message does not count. */
 const NO_UNIT = Symbol("no unit of the daily limit");
 
 /**
- * Accepts one message: one append of its content and its acceptance, expected to begin the stream that the
- * Idempotency-Key names. The second one reads what the first one wrote: the same request gets the same
- * answer, another one a conflict. Throws `StoreError`; then nothing is known to be accepted.
+ * Accepts one message: one append of its content and its acceptance, which must begin the stream that the
+ * Idempotency-Key names. A second request reads what the first one wrote: the same request gets the same answer, a
+ * different one a conflict. Throws `StoreError`; then no message is known to be accepted.
  */
 export async function sendEmail(deps: Dependencies, send: SendCommand): Promise<SendOutcome> {
   const id = emailId(ownerOf(send), send.idempotencyKey);
@@ -31,11 +31,11 @@ export async function sendEmail(deps: Dependencies, send: SendCommand): Promise<
   const kept = deps.acceptances.get(id) ?? listedAcceptance(deps, id, fingerprint);
   if (kept !== undefined) return replayOf(id, kept, fingerprint);
   const request = { id, fingerprint, contentEventId: newId() };
-  // Files are dear to check and to store, so a retry is looked for before them; all else is cheaper than a look.
+  // Files are expensive to check and store, so we look for a replay first. Everything else is cheaper than that look.
   const known = send.attachments.length > 0 ? await replayedSend(deps, request) : null;
   if (known) return known;
   const prepared = await prepareSend(deps, send);
-  // We look for a replay before a refusal, so a retry of what was accepted is never refused by what happened since.
+  // We look for a replay before a refusal, so the retry of an accepted send is never refused for what happened since.
   if (prepared.kind === "refused") {
     await whenSendEnds(deps.sends, id);
     return (await replayedSend(deps, request)) ?? prepared;
@@ -65,7 +65,7 @@ async function acceptOrRefuse(deps: Dependencies, send: PreparedSend): Promise<S
   return outcome.kind === "refused" ? ((await replayedSend(deps, send)) ?? outcome) : outcome;
 }
 
-/** Reserves what the limits allow, and returns it unless the message was accepted. Test mail reserves nothing. */
+/** Reserves what the send needs from the limits, and returns it unless it was accepted. Test mail reserves nothing. */
 async function withinLimits(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, context, id } = send;
   const bytes = context.isTest === true ? 0 : directBytes(send.resolved);
@@ -83,14 +83,14 @@ async function withinLimits(deps: Dependencies, send: PreparedSend): Promise<Sen
       used = outcome.kind === "accepted" && !outcome.replayed;
       return outcome;
     } catch (error) {
-      // An outage must not eat up the day. Where the outcome is unknown the message may be there: it counts.
+      // An outage must not use up the daily limit. If the outcome is unknown, the message may be there, so it counts.
       used = !(error instanceof StoreError) || error.failure === "outcomeUnknown";
       throw error;
     } finally {
       if (!used && unit !== NO_UNIT) await deps.quota.returnUnit(workspaceId, unit);
     }
   } finally {
-    // Where the outcome is unknown the reservation stays until stale ones are settled.
+    // If the outcome is unknown, the reservation stays until the stale ones are settled.
     if (!used && bytes > 0) await deps.storage.release(workspaceId, owner, context);
   }
 }

@@ -21,9 +21,9 @@ export type SendRefusalCode =
 export interface SendRefusal {
   readonly kind: "refused";
   readonly code: SendRefusalCode;
-  /** What is wrong where, by JSON Pointers (RFC 6901) into the body; empty when the code says it all. */
+  /** What is wrong where, by JSON Pointers (RFC 6901) into the body; empty if the code says it all. */
   readonly faults: readonly { readonly pointer: string; readonly message: string }[];
-  /** Which case of the code it is, for people. */
+  /** Explains the code to people, where it has several causes. */
   readonly detail?: string;
 }
 

@@ -1,20 +1,20 @@
 import type { InFlightMap } from "../../../kernel/inFlightCollections.ts";
 import type { SendOutcome } from "./sendOutcome.ts";
 
-/** A send under way, and what it will end with. */
+/** A send in flight, and its coming outcome. */
 interface SendFlight {
-  /** Equal for requests that ask for the same. */
+  /** Equal for requests with the same content. */
   readonly fingerprint: string;
   readonly outcome: Promise<SendOutcome>;
 }
 
-/** The sends under way on this instance, by the id of their message: as many as there are requests. */
+/** The sends in flight on this instance, by message id; bounded by the requests in flight. */
 export type SingleFlightSends = InFlightMap<SendFlight>;
 
 /**
- * The outcome of a request while another one with its key is under way. With the same content they share one try: they
- * count once against the limits and get one answer. With different content it is a conflict, or null when the other one
- * was not accepted: then whoever waited first tries.
+ * The outcome of a request while another one with its key is in flight. With the same content they share one send: they
+ * count once against the limits and get one answer. With different content it is a conflict, or null if the other one
+ * was not accepted: then the first waiter tries.
  */
 export async function sharedOutcome(other: SendFlight, fingerprint: string): Promise<SendOutcome | null> {
   if (other.fingerprint === fingerprint) {
@@ -25,7 +25,7 @@ export async function sharedOutcome(other: SendFlight, fingerprint: string): Pro
   return end?.kind === "accepted" ? { kind: "conflict", id: end.receipt.id } : null;
 }
 
-/** Waits for the send of this message that is under way, however it ends. */
+/** Waits until the message's send in flight, if any, has ended one way or the other. */
 export async function whenSendEnds(flights: SingleFlightSends, id: string): Promise<void> {
   await flights.get(id)?.outcome.catch(() => {});
 }

@@ -3,7 +3,7 @@ import { headerOf, type ReturnedMailParts } from "../../../kernel/mail/returnedM
 const MAILER_NAMES =
   /\b(?:mailer[-_ ]?daemon|mail delivery (?:sub)?system|mail delivery service|mail administrator|mail router|mailsystem)\b/i;
 const POSTMASTER = /\bpostmaster\b/i;
-/** How servers name their reports. Those of people who are away name nothing of the kind. */
+/** Subjects of servers' reports. Out-of-office replies have none of these. */
 const REPORT_SUBJECT =
   /undeliver|undelivrable|not delivered|non.?deliver|non remis|n'a pas pu|unzustellbar|nicht zugestellt|delivery (?:status|failure|failed|problem|report|has failed|notification|error|delayed|incomplete)|delivery of your|fail(?:ed|ure) (?:notice|delivery|to deliver)|mail (?:failure|error|could not|delivery|not delivered)|returned (?:mail|e-?mail|to sender)|message (?:could not|undeliver|delivery|was not|you sent)|DELIVERY FAILURE|warning: (?:message|could not)|error (?:sending|delivering)|bounce|rejected|can ?not (?:be )?(?:send|deliver)|there was an error|user unknown|problem delivering/i;
 const AWAY_SUBJECT =
@@ -18,8 +18,8 @@ const REPLY_FIELDS = [
 ] as const;
 
 /**
- * Whether a server reports about a delivery in words. Looked at before {@link isAutomaticReply}: many reports say
- * `Auto-Submitted: auto-replied` too, as Postfix's do.
+ * Whether a mail is a server's delivery report in words. Check this before {@link isAutomaticReply}: many reports, such
+ * as Postfix's, also say `Auto-Submitted: auto-replied`.
  */
 export function isReportOfDelivery(mail: ReturnedMailParts): boolean {
   if (headerOf(mail, "x-failed-recipients") !== "") return true;
@@ -31,7 +31,7 @@ export function isReportOfDelivery(mail: ReturnedMailParts): boolean {
   return isFromServer ? REPORT_SUBJECT.test(subject) : /^(?:DELIVERY FAILURE|Undelivera?ble)/i.test(subject);
 }
 
-/** Whether a machine has answered for a person (RFC 3834), or reported that a mail was opened (RFC 8098). */
+/** Whether a mail is an automatic reply (RFC 3834) or a read receipt (RFC 8098). */
 export function isAutomaticReply(mail: ReturnedMailParts): boolean {
   const submitted = headerOf(mail, "auto-submitted").trim().toLowerCase();
   if (submitted !== "" && submitted !== "no") return true;

@@ -1,17 +1,17 @@
 import { reasonOfReply } from "../smtpReplyRules.ts";
 import type { RecipientStatus } from "./deliveryStatus.ts";
 
-/** Where the report ends and what it returns begins. */
+/** Where the report ends and the returned message begins. */
 const ORIGINAL_BELOW =
   /^[ \t>]*(?:[-_=*]{2,} ?(?:Below this line|This is a copy|(?:The )?(?:header|body|beginning|start) of|(?:Original|Undelivered|Unsent|Returned) message|Message (?:header|text|follows)|Full message|Enclosed is|Original e-?mail|Transcript of (?:original|message))|(?:Message|Original|Returned) (?:message )?headers(?: follow)?|(?:A |Below is a )copy of (?:your|the original)|Original message(?: headers)?\s*:?\s*$|(?:The|Your) (?:original|undelivered) message (?:follows|is attached))/im;
-/** Words before a report's reason, and after it: a long one is not worth reading on. */
+/** How much of a report is searched for its reason: more text is not worth reading. */
 const TEXT_CHARACTERS_MAX = 20_000;
 const PARAGRAPHS_MAX = 100;
 const PARAGRAPH_CHARACTERS_MAX = 1_000;
 
 const REPLY =
   /(?<![\d.:])(?:4[2357]\d|5[0-7]\d)[ -]+\S|\(?#[45]\.\d{1,3}\.\d{1,3}|(?<![\d.])[45]\.\d{1,3}\.\d{1,3}(?!\.?\d)/;
-/** A server that still tries says so. */
+/** What a server says that is still trying. */
 const STILL_TRYING =
   /warning: (?:message|could not send)|has not (?:yet )?been delivered|will (?:continue|keep|be retried|retry|try again|attempt)|delivery (?:is |was |has been |will be |temporarily )?(?:delayed|suspended)|still be(?:ing)? (?:re)?tried|no action is required|this is a warning message only|\(delay\)/i;
 const GIVEN_UP =
@@ -19,7 +19,7 @@ const GIVEN_UP =
 const OUT_OF_TIME =
   /(?:in|on) (?:the )?queue (?:for )?too long|retry time(?:out)? exceeded|(?:message|delivery|queue)(?: \w+)? (?:time )?(?:expired|timed out)|could not be delivered (?:for|after|within) |(?:too|very) long (?:time )?(?:on|in) (?:the|our) queue|unable to deliver .{0,60}for \d+ (?:hours|days)|(?:connection|operation) timed out|unable to connect|undeliverable for|delivery time.?out/i;
 
-/** The part of a report that speaks for itself. */
+/** The report without the message that it returns. */
 function reportText(text: string): string {
   const bounded = text.slice(0, TEXT_CHARACTERS_MAX);
   const end = ORIGINAL_BELOW.exec(bounded)?.index ?? bounded.length;
@@ -27,8 +27,8 @@ function reportText(text: string): string {
 }
 
 /**
- * What a report in words alone says. The first paragraph with a server's answer counts, then the first with words that
- * refusals have. Null when it says nothing that is known: then not even that it failed is certain.
+ * Reads a report in plain words. The first paragraph with a server's reply counts, else the first with the words of a
+ * refusal, else all of it. Null if it has no words: then not even the failure is certain.
  */
 export function bounceText(subject: string, text: string): RecipientStatus | null {
   const report = reportText(text);

@@ -1,19 +1,19 @@
 import { headerOf, type ReturnedMailParts } from "../../../kernel/mail/returnedMailParts.ts";
 import { fieldOf, headerFields, type ReportFields, reportFields } from "./reportFields.ts";
 
-/** What somebody has said about a message to the provider of the mailbox (RFC 5965). */
+/** A recipient's complaint about a message, as the mailbox provider reports it (RFC 5965). */
 export interface ComplaintReport {
   /** In lower case, as registered by RFC 5965 §7.3 and RFC 6430: `abuse`. */
   readonly feedbackType: string;
-  /** Whether the recipient does not want it. `not-spam` and reports about authentication are no complaints. */
+  /** Whether it counts as a complaint: `not-spam` and authentication reports do not. */
   readonly isComplaint: boolean;
-  /** What the report gives as the sender of the envelope: whoever believes it looks for an address of his own there. */
+  /** The envelope senders that the report names. Anyone could write it: look for one of our own addresses here. */
   readonly mailFrom: readonly string[];
 }
 
 const COMPLAINTS = new Set(["abuse", "fraud", "virus", "other", "opt-out", "opt-out-list", "complaint"]);
 const ADDRESSES_MAX = 10;
-/** The junk mail reporting of Microsoft has no report part, but this field before what it returns. */
+/** Microsoft's junk mail reports have no report part, only this field in their own or the returned message's header. */
 const MICROSOFT_FIELD = "x-hmxmroriginalrecipient";
 const ORIGINAL_TYPES = /^(?:message\/(?:rfc822|global|rfc822-headers|global-headers)|text\/rfc822-headers)$/;
 
@@ -21,7 +21,7 @@ function bare(address: string): string {
   return address.replace(/^.*</, "").replace(/>.*$/, "").trim();
 }
 
-/** The header fields of the message that is returned; null when there is none. */
+/** The header fields of the returned message; null without one. */
 function returnedHeaders({ parts }: ReturnedMailParts): ReportFields | null {
   const part = parts.find(({ contentType }) => ORIGINAL_TYPES.test(contentType));
   return part === undefined ? null : headerFields(part.content);
@@ -32,7 +32,7 @@ function mailFromOf(report: ReportFields | undefined, original: ReportFields | n
   return [...new Set(given.map(bare))].filter((address) => address !== "").slice(0, ADDRESSES_MAX);
 }
 
-/** The report about abuse that a mail is; null when it is none. */
+/** Reads a mail as an abuse report; null if it is none. */
 export function complaintReport(mail: ReturnedMailParts): ComplaintReport | null {
   const part = mail.parts.find(({ contentType }) => contentType === "message/feedback-report");
   const original = returnedHeaders(mail);

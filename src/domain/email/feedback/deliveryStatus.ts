@@ -1,21 +1,21 @@
 import { fieldOf, type ReportFields, reportFields } from "./reportFields.ts";
 
-/** What a server says that it did (RFC 3464 §2.3.3). `relayed` and `expanded` end nothing, as `delayed` does not. */
+/** What a server reports that it did (RFC 3464 §2.3.3). `delayed`, `relayed` and `expanded` are not final. */
 export type DeliveryAction = "failed" | "delivered" | "delayed" | "relayed" | "expanded";
 
-/** What a report says of one recipient. */
+/** What a report says about one recipient. */
 export interface RecipientStatus {
   readonly action: DeliveryAction;
   /** RFC 3463: `5.1.1`; "" when there is none. */
   readonly status: string;
-  /** What the server behind has answered, without its type; "" when it is not given. */
+  /** The remote server's reply, without its type; "" if the report gives none. */
   readonly diagnostic: string;
 }
 
 const STATUS = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?!\.?\d)/;
 const DIAGNOSTIC_TYPE = /^[\w.-]{1,40}[ \t]*;[ \t]*/;
 
-/** As written by those who keep to the RFC, and by those who do not. */
+/** The words that servers use, whether the RFC has them or not. */
 const ACTIONS: ReadonlyMap<string, DeliveryAction> = new Map([
   ["failed", "failed"],
   ["failure", "failed"],
@@ -29,7 +29,7 @@ const ACTIONS: ReadonlyMap<string, DeliveryAction> = new Map([
   ["expanded", "expanded"],
 ]);
 
-/** Which recipient's status counts for the message, if it went to several: the worst. */
+/** If a report names several recipients, the worst status counts. */
 const WORST_FIRST: readonly DeliveryAction[] = ["failed", "delivered", "delayed", "relayed", "expanded"];
 
 function actionOf(fields: ReportFields, status: string): DeliveryAction {

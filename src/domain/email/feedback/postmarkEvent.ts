@@ -2,7 +2,7 @@ import { isUuid } from "../../../kernel/ids.ts";
 import { type BounceReason, bounceReason } from "./bounceReason.ts";
 import { asPermanent, asTransient, diagnosticOf, type ProviderFeedback, textOf } from "./providerFeedback.ts";
 
-/** The members that are read; Postmark sends many more. */
+/** The members that we read; Postmark sends many more. */
 export interface PostmarkEvent {
   readonly RecordType: string;
   readonly Type?: unknown;
@@ -10,16 +10,16 @@ export interface PostmarkEvent {
   readonly Metadata?: unknown;
 }
 
-/** The name in `Metadata` that carries our id. */
+/** The key in `Metadata` that carries our id. */
 const METADATA_NAME = "postledger_id";
 
-/** Bounces by which the address is at fault, unless the server's answer shows another reason. */
+/** Bounces that are the address's fault, unless the server's reply gives another reason. */
 const OF_THE_ADDRESS = new Set(["HardBounce", "BadEmailAddress"]);
 /** Bounces that are about us, or about what we sent. */
 const OF_POLICY = new Set(["Blocked", "SpamNotification", "DMARCPolicy", "SMTPApiError", "InboundError"]);
-/** Bounces that pass, or that nobody's fault is known of. */
+/** Bounces that are temporary, or that nobody is known to be at fault for. */
 const PASSING = new Set(["SoftBounce", "DnsError", "Unknown"]);
-/** Postmark suppresses by itself: such a message was not tried. */
+/** Postmark has suppressed the address itself, and did not try to deliver. */
 const NOT_TRIED = new Set(["ManuallyDeactivated", "Unconfirmed"]);
 
 function bounceOf({ Type, Details }: PostmarkEvent): ProviderFeedback["report"] {
@@ -35,11 +35,11 @@ function bounceOf({ Type, Details }: PostmarkEvent): ProviderFeedback["report"] 
     return bounced({ ...read, kind: "policy", reason });
   }
   if (PASSING.has(type)) return bounced(asTransient(read));
-  // `Transient` is still tried; `AutoResponder` and the like say nothing about the address.
+  // Postmark still retries `Transient`; `AutoResponder` and the like say nothing about the address.
   return null;
 }
 
-/** Reads a webhook call of Postmark. Pure and total. */
+/** Reads a Postmark webhook call. Pure and total. */
 export function readPostmarkEvent(event: PostmarkEvent): ProviderFeedback {
   const { Metadata } = event;
   const isObject = typeof Metadata === "object" && Metadata !== null;

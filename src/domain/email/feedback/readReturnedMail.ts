@@ -5,17 +5,17 @@ import { bounceText } from "./bounceText.ts";
 import { type ComplaintReport, complaintReport } from "./complaintReport.ts";
 import { deliveryStatus, type RecipientStatus } from "./deliveryStatus.ts";
 
-/** What a mail that came back says about the message that it is about. */
+/** What a returned mail says about the message that it refers to. */
 export type ReturnedMail =
-  /** It was given up. `diagnostic` is what the server behind has said, as it came: it may name people. */
+  /** A server gave up. `diagnostic` is the remote server's reply, unredacted: it may name people. */
   | { readonly kind: "bounced"; readonly bounce: BounceReason; readonly diagnostic: string }
-  /** It is in the mailbox, as the server there says. */
+  /** The recipient's server says that it is in the mailbox. */
   | { readonly kind: "delivered" }
-  /** A server has it and goes on: this ends nothing. */
+  /** A server has it and is still trying: not final. */
   | { readonly kind: "underway" }
-  /** Somebody has reported it. To be believed only with an address of ours among `mailFrom`. */
+  /** Somebody reported it. Unless it came to a return path, believe it only if `mailFrom` has an address of ours. */
   | ({ readonly kind: "reported" } & ComplaintReport)
-  /** A machine has answered for a person: this says nothing about the address. */
+  /** An automatic reply: it says nothing about the address. */
   | { readonly kind: "autoReply" }
   | { readonly kind: "unknown" };
 
@@ -26,12 +26,12 @@ const MAILBOX_REPORT = /^[ \t]*Final-Recipient[ \t]*:/im;
 function fromStatus(status: RecipientStatus, words: RecipientStatus | null): ReturnedMail {
   if (status.action === "delivered") return { kind: "delivered" };
   if (status.action !== "failed") return { kind: "underway" };
-  // A status alone is worth less than what the report says beside it.
+  // A bare status says less than the words of the report.
   const diagnostic = status.diagnostic || (words?.action === "failed" ? words.diagnostic : "");
   return { kind: "bounced", bounce: bounceReason({ status: status.status, diagnostic }), diagnostic };
 }
 
-/** The delivery status of a report, also where it is in a part for people; null when there is none. */
+/** A report's delivery status, from its own part or from the readable text; null without one. */
 function statusOf({ parts, text }: ReturnedMailParts): RecipientStatus | null {
   for (const { contentType, content } of parts) {
     const status = STATUS_TYPES.has(contentType) ? deliveryStatus(content) : null;
@@ -42,9 +42,9 @@ function statusOf({ parts, text }: ReturnedMailParts): RecipientStatus | null {
 }
 
 /**
- * Reads delivery status notifications (RFC 3464), also those in words alone, reports of abuse (RFC 5965) and automatic
- * replies (RFC 3834). Whoever could send the mail could write it: which message it is about has to be known otherwise.
- * Pure and total.
+ * Reads delivery status notifications (RFC 3464), bounces in plain words, abuse reports (RFC 5965) and automatic replies
+ * (RFC 3834). Anyone could have written the mail, so the caller must know from elsewhere which message it is about. Pure
+ * and total.
  */
 export function readReturnedMail(mail: ReturnedMailParts): ReturnedMail {
   const complaint = complaintReport(mail);

@@ -4,21 +4,21 @@ import type { EmailEvent } from "../events.ts";
 import type { RecordedReply } from "../recordedAttemptResult.ts";
 import { changesStatus, type Email, type EmailState } from "../state.ts";
 
-/** Who reports what became of a message. These names are kept for good. */
+/** Who reports what happened to a message. The log stores these names, so they never change. */
 export type FeedbackSource = "return_path" | "complaint_address" | "ses" | "postmark" | "api" | "simulator";
 
-/** What became of a message after a relay had taken it. */
+/** What happened to a message after a relay accepted it. */
 export type Feedback =
   | { readonly kind: "delivered" }
   | { readonly kind: "complained"; readonly feedbackType: string }
   | ({
       readonly kind: "bounced";
       readonly reason: string;
-      /** For usage; absent where it is not known or not kept. */
+      /** For usage; absent if unknown or not kept. */
       readonly recipientDomain?: string;
     } & RecordedReply);
 
-/** `superseded`: what is known already says more, or the message never left. */
+/** `superseded`: the message's status already says more, or the message never left. */
 export type FeedbackOutcome = "recorded" | "superseded" | "notFound";
 
 function feedbackEvent({ attempts: attempt }: Email, feedback: Feedback, source: FeedbackSource): EmailEvent {
@@ -35,8 +35,8 @@ function feedbackEvent({ attempts: attempt }: Email, feedback: Feedback, source:
 }
 
 /**
- * Records what somebody reports of a message. A message that waits or is claimed after an attempt whose end is not known
- * ends with it: the relay had it after all. A repeat gives no events.
+ * Records feedback on a message. A claimed message, or a deferred one whose delivery is unknown, ends with it: the relay
+ * had it after all. A repeat gives no events.
  */
 export function recordFeedback(
   state: EmailState,

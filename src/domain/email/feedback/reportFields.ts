@@ -1,16 +1,16 @@
 /** Fields of a report by their names in lower case; each may occur more than once. */
 export type ReportFields = ReadonlyMap<string, readonly string[]>;
 
-/** More groups or lines than this no report needs: one group for each recipient, and we send to one. */
+/** No report needs more groups or lines than this: it has one group for each recipient, and we send to one. */
 const GROUPS_MAX = 50;
 const LINES_MAX = 2_000;
 const VALUE_CHARACTERS_MAX = 2_000;
 
 const FIELD = /^([A-Za-z][A-Za-z0-9-]{0,60})[ \t]*:(.*)$/;
-/** The names without a hyphen. Of all other words before a colon, a server's reply may have broken there. */
+/** The field names without a hyphen. Any other word before a colon may come from a server's reply that wrapped. */
 const PLAIN_NAMES = new Set(["action", "status", "version", "incidents"]);
 
-/** The lines of each group; an empty line ends one. */
+/** The lines of each group; an empty line ends a group. */
 function lineGroups(text: string): readonly (readonly string[])[] {
   const groups: string[][] = [[]];
   for (const line of text.split(/\r\n|\r|\n/, LINES_MAX)) {
@@ -21,7 +21,7 @@ function lineGroups(text: string): readonly (readonly string[])[] {
   return groups.filter((lines) => lines.length > 0);
 }
 
-/** The fields of lines, of which those that are none go on with the one before. */
+/** Reads fields from lines. A line that is no field continues the field before it. */
 function fieldsOf(lines: readonly string[], isField: (name: string, line: string) => boolean): ReportFields {
   const fields = new Map<string, string[]>();
   let values: string[] = [];
@@ -40,8 +40,8 @@ function fieldsOf(lines: readonly string[], isField: (name: string, line: string
 }
 
 /**
- * Reads groups of fields as in RFC 3464 §2.1 and RFC 5965 §3.1, with any line ends, and with continuations that were
- * not indented. Pure, and bounded whatever the text is.
+ * Reads groups of fields as in RFC 3464 §2.1 and RFC 5965 §3.1. Accepts any line endings, and continuation lines that
+ * are not indented. Pure, and bounded for any text.
  */
 export function reportFields(text: string): readonly ReportFields[] {
   return lineGroups(text).map((lines) =>
@@ -49,7 +49,7 @@ export function reportFields(text: string): readonly ReportFields[] {
   );
 }
 
-/** The fields of a message's header (RFC 5322 §2.2), to its first empty line. */
+/** The fields of a message's header (RFC 5322 §2.2), up to the first empty line. */
 export function headerFields(text: string): ReportFields {
   const [lines = []] = lineGroups(text);
   return fieldsOf(lines, (_, line) => !/^[ \t]/.test(line));

@@ -2,7 +2,7 @@ import { isUuid } from "../../../kernel/ids.ts";
 import { bounceReason } from "./bounceReason.ts";
 import { asPermanent, asTransient, diagnosticOf, type ProviderFeedback, textOf } from "./providerFeedback.ts";
 
-/** The message tag that carries our id; names have letters, digits, hyphens and underscores. */
+/** The message tag that carries our id. Tag names consist of letters, digits, hyphens and underscores. */
 export const SES_TAG = "postledger_id";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -16,8 +16,8 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 /**
- * By the tag, which SES gives back as it is; else by our own field or Message-ID, where these are included. Where they
- * name different messages somebody has put one of them there, and none is believed.
+ * Our id: from the tag, which SES returns unchanged, and from our header field and the Message-ID if the event includes
+ * them. If they name different messages, somebody has set one of them, and we believe none.
  */
 function emailIdOf(mail: Json): string | null {
   const fields = listOf(mail.headers).map(objectOf);
@@ -32,7 +32,7 @@ function emailIdOf(mail: Json): string | null {
   return others.length === 0 ? id : null;
 }
 
-/** SES suppresses by itself: such a message was not tried, so nothing new is known of the address. */
+/** SES has suppressed the address itself and did not try to deliver, so this says nothing new about the address. */
 const NOT_TRIED = new Set(["Suppressed", "OnAccountSuppressionList"]);
 
 function bounceOf(bounce: Json): ProviderFeedback["report"] {
@@ -44,7 +44,7 @@ function bounceOf(bounce: Json): ProviderFeedback["report"] {
     return { kind: "bounced", bounce: { kind: "soft", reason: "relay_suppressed" }, diagnostic };
   const read = bounceReason({ status, diagnostic });
   if (bounceType === "Permanent") return { kind: "bounced", bounce: asPermanent(read), diagnostic };
-  // People who are out of office are reported as transient bounces, without a word of any server's.
+  // SES reports out-of-office replies as transient bounces, without any server's reply.
   if (textOf(recipient.action) !== "failed" && diagnostic === "") return null;
   return { kind: "bounced", bounce: asTransient(read), diagnostic };
 }
@@ -54,7 +54,7 @@ function complaintOf({ complaintSubType, complaintFeedbackType }: Json): Provide
   return { kind: "complained", feedbackType: textOf(complaintFeedbackType) || "abuse" };
 }
 
-/** Reads an event of Amazon SES, of an identity's notifications or of a configuration set. Pure and total. */
+/** Reads an Amazon SES event, from an identity's notifications or from a configuration set. Pure and total. */
 export function readSesEvent(event: unknown): ProviderFeedback {
   const all = objectOf(event);
   const emailId = emailIdOf(objectOf(all.mail));
