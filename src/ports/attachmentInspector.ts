@@ -5,31 +5,31 @@ export interface InspectedFile {
   readonly bytes: Uint8Array;
 }
 
-/** What a workspace may send beyond the formats that everybody may. */
+/** What a workspace may send beyond the formats open to everybody. */
 export interface FileAllowances {
-  /** Whether zip, eml, p7s and pkpass files are taken. */
+  /** Whether zip, eml, p7s and pkpass files are accepted. */
   readonly archiveAttachments: boolean;
 }
 
-/** What became of a look at a file. Reasons are for the person who sent it; `member` is what they are about. */
+/** The result of inspecting a file. `reason` is written for the sender; `member` is the member at fault. */
 export type InspectionResult =
   | { readonly kind: "clean" }
-  /** The format is none of the supported ones. */
+  /** The format is not supported. */
   | { readonly kind: "unsupported"; readonly reason: string; readonly member: "filename" }
-  /** The name, the type and the content do not go together, or the content is not allowed. */
+  /** The name, the type and the content disagree, or the content is not allowed. */
   | { readonly kind: "invalid"; readonly reason: string; readonly member: keyof InspectedFile };
 
-/** Looks into files before they are sent. Pure but for a malware scanner, where there is one. */
+/** Inspects files before they are sent. Pure, apart from the malware scanner if there is one. */
 export interface AttachmentInspector {
-  /** The type that a file of this name must be declared as; null where it cannot be sent. */
+  /** The type that a file with this name must declare; null if it cannot be sent. */
   contentTypeOf(filename: string, allowances: FileAllowances): string | null;
-  /** The extension, without its dot, of files of this MIME type; null when files of that format can never be sent. */
+  /** The extension, without its dot, for this MIME type; null when files of that format can never be sent. */
   extensionOf(contentType: string): string | null;
-  /** What the name (in NFC) and the declared type alone say: no bytes needed. */
+  /** Checks only the name (in NFC) and the declared type; needs no bytes. */
   inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowances): InspectionResult;
   /**
-   * Everything. Where files have to wait for each other, `owner` says whose this one is: owners take turns. Throws
-   * `StoreError` `unavailable` when the malware scanner cannot be asked.
+   * Checks everything. When files have to queue, owners take turns; `owner` says whose file this is. Throws
+   * `StoreError` `unavailable` when the malware scanner cannot be reached.
    */
   inspect(file: InspectedFile, allowances: FileAllowances, owner: string): Promise<InspectionResult>;
 }

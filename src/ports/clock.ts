@@ -1,9 +1,9 @@
 import type { EpochMs } from "../kernel/time.ts";
 
-/** Time, as data for decisions. */
+/** Where the time comes from that decisions get as data. */
 export interface Clock {
   /** The time of day. */
   now(): EpochMs;
-  /** Milliseconds that only grow, whatever happens to the time of day: for measuring durations. */
+  /** Milliseconds that never go back, even when the time of day is set: for measuring durations. */
   monotonicMs(): number;
 }

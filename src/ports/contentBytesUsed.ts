@@ -1,5 +1,5 @@
-/** How much content the workspaces have stored, as this instance's read models have it. */
+/** How much content each workspace has stored, according to this instance's read models. */
 export interface ContentBytesUsed {
-  /** Bytes of the content of messages and of the sources of templates; null while that is not known. */
+  /** Bytes of message content and template sources; null while the figure is unknown. */
   bytesOf(workspaceId: string): number | null;
 }

@@ -1,9 +1,9 @@
 import type { Position } from "./eventStore.ts";
 
-/** How far one reader of the log has come, remembered by this instance alone. */
+/** How far the content clean-up has read the log. Only this instance remembers it. */
 export interface ContentCleanupCheckpoint {
-  /** The log's start when nothing is remembered, or when it was another log's. */
+  /** The saved position; the log's start if none is saved or it belongs to another log. */
   load(): Position;
-  /** What a crash loses of it is read again. */
+  /** Need not survive a crash: the events since the last position that did are read again. */
   save(position: Position): void;
 }

@@ -7,56 +7,56 @@ export interface ContentOwner {
 }
 
 /**
- * Where one request puts its bytes: a folder that no other request writes, named by a fresh uuid. So a folder
- * that its owner's stream does not name, and that is older than any request can be, never will be named.
+ * Where one request puts its bytes: a folder that no other request writes, named by a fresh uuid. So if a folder
+ * is older than any request can be, and its owner's stream does not name it yet, the stream never will.
  */
 export interface ContentFolder extends ContentOwner {
   readonly folderId: string;
 }
 
-/** A folder that a sweep has come upon. */
+/** A folder that a sweep has found. */
 export interface FoundFolder extends ContentFolder {
-  /** When the newest thing in it was written, epoch ms, by the content store's clock ({@link ContentStore.now}). */
+  /** When its newest file was written, in epoch ms by the content store's clock ({@link ContentStore.now}). */
   readonly modifiedAt: number;
-  /** Whether an interrupted write has left something in it that has no name yet. */
+  /** Whether an interrupted write has left an unfinished file in it. */
   readonly hasTemporary: boolean;
 }
 
 /**
- * Bytes on their way in. Ends with `finish` or `abort`, once; a `finish` that throws has ended it too. One that
- * is left without an end keeps a file open, which the runtime takes for a fault of the whole process.
+ * Bytes being written. Call `finish` or `abort` exactly once; a `finish` that throws counts. A writer that is never
+ * ended keeps a file open, and the runtime treats that as a fault of the whole process.
  */
 export interface ContentWriter {
-  /** Takes the next bytes; settles when more may come. */
+  /** Takes the next bytes; settles when it can take more. */
   write(chunk: Uint8Array): Promise<void>;
-  /** Makes the whole durable. Answers its lower-case hex SHA-256, which is its name in the folder, and its length. */
+  /** Makes the file durable. Returns its length and its lower-case hex SHA-256, which is its name in the folder. */
   finish(): Promise<{ readonly sha256: string; readonly bytes: number }>;
   /** Leaves nothing behind. */
   abort(): Promise<void>;
 }
 
 /**
- * Where bytes are kept that are too large for an event. Nothing is shared between owners. Throws `StoreError`
- * (`unavailable`) when the store does not do its part, and a plain error on ids that are none. Every adapter
- * passes the one suite in `test/contract/contentStore.ts`.
+ * Keeps bytes that are too large for an event. Nothing is shared between owners. Throws `StoreError` (`unavailable`)
+ * when the store fails, and a plain error on malformed ids. Every adapter passes the same suite,
+ * `test/contract/contentStore.ts`.
  */
 export interface ContentStore {
   /** Identifies this store for the life of the log, so that a wrong directory or bucket is noticed. */
   identity(): Promise<string>;
-  /** The log whose content this is; null while none has claimed it. */
+  /** The log that this content belongs to; null while no log has claimed it. */
   claimedBy(): Promise<string | null>;
-  /** Names the log whose content this is, once for good. Answers the one that was named first. */
+  /** Claims this store for a log, once and for good. Returns the log that claimed it first. */
   claim(logId: string): Promise<string>;
-  /** The store's own clock, epoch ms: another machine's, which may go wrong where ours goes right. */
+  /** The store's own clock, epoch ms. It is another machine's clock, so it may be wrong when ours is right. */
   now(): Promise<number>;
-  /** Keeps `bytes` durably and answers their lower-case hex SHA-256, which is their name in the folder. */
+  /** Stores `bytes` durably and returns their lower-case hex SHA-256, which is their name in the folder. */
   put(folder: ContentFolder, bytes: Uint8Array, options?: CallOptions): Promise<string>;
-  /** Opens one file for writing, so that it never is in memory as a whole. */
+  /** Opens one file for writing in pieces, so it is never in memory as a whole. */
   writer(folder: ContentFolder): Promise<ContentWriter>;
-  /** The bytes, checked against `sha256`; null when there are none. */
+  /** The bytes, checked against `sha256`; null when there is no such file. */
   get(folder: ContentFolder, sha256: string, options?: CallOptions): Promise<Uint8Array | null>;
   /**
-   * Gives `to` the bytes too, durably: removing either owner leaves the other's. False when `from` has none.
+   * Gives `to` the file too, durably; removing either owner leaves the other's file. False if `from` has no such file.
    */
   link(from: ContentFolder, sha256: string, to: ContentFolder, options?: CallOptions): Promise<boolean>;
   /** Removes one file of a folder and leaves the others. Repeatable. */
@@ -65,18 +65,18 @@ export interface ContentStore {
   removeOwner(owner: ContentOwner, options?: CallOptions): Promise<void>;
   /** Removes one folder. Repeatable. */
   removeFolder(folder: ContentFolder, options?: CallOptions): Promise<void>;
-  /** Removes what interrupted writes have left in a folder that nobody writes any more. Repeatable. */
+  /** Removes unfinished files of interrupted writes from a folder that nobody writes any more. Repeatable. */
   removeTemporary(folder: ContentFolder, options?: CallOptions): Promise<void>;
-  /** Every folder there is, in no order; one that is written or removed meanwhile may be missing. */
+  /** Every folder, in no order; may miss folders written or removed during the listing. */
   folders(): AsyncIterable<FoundFolder>;
 }
 
-/** What a call throws whose content store fails it. */
+/** What a call throws when the content store fails. */
 export function contentStoreError(cause: unknown): StoreError {
   return new StoreError("unavailable", "the content store cannot be used", { cause });
 }
 
-/** What `work` settles with; all that it throws becomes a {@link contentStoreError}. */
+/** Runs `work` and turns everything it throws into a {@link contentStoreError}. */
 export async function orStoreError<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

@@ -1,5 +1,5 @@
-/** How much room the data directory's disk has. */
+/** How much room is left on the data directory's disk. */
 export interface DiskSpace {
-  /** Bytes that an ordinary user can still write; measured at most a second ago. 0 while the directory is away. */
+  /** Bytes that an ordinary user can still write, measured at most a second ago. 0 while the directory is missing. */
   freeBytes(): number;
 }

@@ -6,41 +6,40 @@ export type SqlValue = string | number | null | Uint8Array;
 export type SqlRow = Readonly<Record<string, SqlValue>>;
 
 /**
- * One read model's own SQLite database, as `apply` and queries see it. Synchronous: a projection is never
- * waiting for anything but its own rows. Statements are prepared once for each text.
+ * One read model's own SQLite database, as `apply` and queries see it. Synchronous, because a projection never
+ * waits for anything but its own rows. Each statement text is prepared once.
  */
 export interface ReadDatabase {
-  /** Alone may change rows. */
+  /** The only one of the three that may change rows. */
   run(sql: string, ...values: readonly SqlValue[]): void;
   get(sql: string, ...values: readonly SqlValue[]): SqlRow | undefined;
   all(sql: string, ...values: readonly SqlValue[]): readonly SqlRow[];
 }
 
-/** The rows of a read model as `apply` sees them, within the transaction of the events around it. */
+/** The rows of a read model as `apply` sees them, within the transaction that applies a batch of events. */
 export interface ProjectedRows extends ReadDatabase {
-  /** Changes rows by a statement that ends in RETURNING; the first row that it answers. */
+  /** Runs a statement that changes rows and ends in RETURNING; returns its first row. */
   change(sql: string, ...values: readonly SqlValue[]): SqlRow | undefined;
   /**
-   * Adds amounts to sums. The values of `sql` are the key of their row and then the amounts, and it adds what it is
-   * given to what there is. It may run later, once for all amounts of one key, but before the transaction ends; so
-   * `apply` must not read these sums.
+   * Adds amounts to sums. The parameters of `sql` are the row's key and then the amounts, which it adds to the stored
+   * sums. It may run later in the same transaction, once for all amounts of a key, so `apply` must not read these sums.
    */
   add(sql: string, key: readonly SqlValue[], amounts: readonly number[]): void;
 }
 
-/** An event of the log as a read model sees it: without its position, which no row may hold. */
+/** An event of the log as a read model sees it: without its position, because no row may hold one. */
 export type ProjectedEvent = HashedEvent;
 
-/** Why a database did not do what it was asked. */
+/** Why a database operation failed. */
 export type ReadDatabaseFailure =
-  /** The statement is at fault: bad SQL, or a constraint that the row breaks. */
+  /** The statement is at fault: bad SQL, or a violated constraint. */
   | "statement"
-  /** Locked, out of room, or not there: another time it may work. */
+  /** Locked, out of room, or missing: a later try may succeed. */
   | "unavailable"
-  /** The file is not a sound database: it is to be built anew. */
+  /** The file is not a sound database and must be rebuilt. */
   | "damaged";
 
-/** What every operation of a read database throws. Its message names tables and columns, never values. */
+/** What every operation of a read database throws. The message names tables and columns, never values. */
 export class ReadDatabaseError extends Error {
   override readonly name = "ReadDatabaseError";
   constructor(
@@ -52,7 +51,7 @@ export class ReadDatabaseError extends Error {
   }
 }
 
-/** What a query says; null where its read model cannot be asked, as while it is being made anew. */
+/** The result of a query; null if its read model is unavailable, for example during a rebuild. */
 export function unlessUnavailable<Value>(query: () => Value): Value | null {
   try {
     return query();
@@ -62,34 +61,34 @@ export function unlessUnavailable<Value>(query: () => Value): Value | null {
   }
 }
 
-/** A read model's database as the runners see it: one connection, which is theirs alone. */
+/** A read model's database as its follower, rebuild or check sees it: one connection, used by nobody else. */
 export interface ReadDatabaseFile extends ProjectedRows, Disposable {
-  /** The rows one by one, for walks that memory could not hold. */
+  /** The rows one by one, for results too large for memory. */
   rows(sql: string, ...values: readonly SqlValue[]): Iterable<SqlRow>;
-  /** Starts a transaction that writes; waits a bounded time for another one's end. */
+  /** Starts a write transaction; waits a bounded time for another one to end. */
   begin(): void;
-  /** Starts a transaction that sees the rows as they are now until it ends, whatever others commit. */
+  /** Starts a read transaction that keeps seeing the rows as they are now, whatever others commit. */
   beginSnapshot(): void;
   commit(): void;
   /** Undoes the open transaction; does nothing when there is none. */
   rollback(): void;
-  /** A number that changes when another connection has committed. */
+  /** A number that changes whenever another connection commits. */
   dataVersion(): number;
   /** Closes the file; an open transaction is rolled back. A second call does nothing. */
   close(): void;
   /**
-   * Puts what a file opened with `build` holds beside it, durably: `resume` goes on from there, whatever becomes
-   * of the file. Replaces what was saved before. Not within a transaction, and nothing else meanwhile.
+   * Saves a durable copy of a file opened with `build` beside it. `resume` can continue from there, even if the file is
+   * lost. Replaces the previous copy. Call it outside a transaction, and leave the file alone meanwhile.
    */
   save(): Promise<void>;
-  /** Makes a file opened with `build` durable and fit for other connections, and closes it. Nothing stays saved. */
+  /** Makes a file opened with `build` durable and usable by others, closes it, and deletes its saved copy. */
   publish(): void;
 }
 
 /**
- * `read`: the file must be there. `write`: created where missing; readers in other threads and processes go on
- * reading meanwhile. `build`: created where missing, fast and not durable before `publish`, and locked against
- * everyone else for as long as it is open, so that a dead builder's file can be distinguished from a live one's.
+ * `read`: the file must exist. `write`: created if missing; other threads and processes can keep reading it. `build`:
+ * created if missing, fast, not durable before `publish`. It is locked against everyone else while open, which tells
+ * a live builder's file from a dead one's.
  */
 export type ReadDatabaseMode = "read" | "write" | "build";
 
@@ -97,17 +96,17 @@ export type ReadDatabaseMode = "read" | "write" | "build";
 export interface ReadDatabases {
   open(path: string, mode: ReadDatabaseMode): ReadDatabaseFile;
   /**
-   * Opens, as `build` does, what was last saved of a build whose builder is gone. Undefined when nothing was
-   * saved, and while any connection of any process has the file open.
+   * Opens the last saved copy of a build whose builder is gone, in mode `build`. Undefined when nothing was saved, or
+   * while any connection of any process has the file open.
    */
   resume(path: string): ReadDatabaseFile | undefined;
-  /** When the build at `path` was last saved; null when nothing of it is. */
+  /** When the build at `path` was last saved; null if it never was. */
   savedAt(path: string): EpochMs | null;
   /**
-   * Moves everything into the file and cuts its write-ahead log to nothing. False while another connection is in the
-   * way: then it changes nothing that matters. Never waits.
+   * Checkpoints the write-ahead log and truncates it to nothing. False if another connection is in the way; that does
+   * no harm. Never waits.
    */
   truncateWriteAheadLog(path: string): boolean;
-  /** Removes a database with all that belongs to it; false while any connection of any process has it open. */
+  /** Removes a database with all its files; false while any connection of any process has it open. */
   remove(path: string): boolean;
 }

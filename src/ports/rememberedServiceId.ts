@@ -1,11 +1,11 @@
-/** What a data directory remembers of the service that works with it, beyond that service's death. */
+/** The id of the service that uses a data directory. It stays there when that service dies. */
 export interface RememberedServiceId {
   /**
-   * The id under which a service on this data directory joined the log, and has not left it. It has ended when the
-   * caller holds the directory's lock. Null: it has left, or nobody knows.
+   * The id under which a service on this data directory joined the log without leaving since. If the caller holds the
+   * directory's lock, that service has ended. Null: it has left, or nothing is known.
    */
   previous(): string | null;
-  /** Durable when it returns: before it is recorded in the log. */
+  /** Durable when it returns, so the id is on disk before it is recorded in the log. */
   remember(serviceId: string): void;
   forget(): void;
 }

@@ -1,5 +1,5 @@
-/** What is asked of Amazon SNS. */
+/** Requests to Amazon SNS. */
 export interface SnsEndpoint {
-  /** The text behind a URL of Amazon SNS; null when it cannot be had. Follows no redirection; never throws. */
+  /** The text at a URL of Amazon SNS; null when it cannot be fetched. Follows no redirect; never throws. */
   get(url: string): Promise<string | null>;
 }

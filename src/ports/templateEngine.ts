@@ -1,13 +1,13 @@
-/** A template's source that was found sound, ready to be rendered any number of times. */
+/** A valid template, ready to be rendered any number of times. */
 export interface CompiledTemplate {
-  /** About how much memory it takes: caches are bounded by it. */
+  /** Roughly how much memory it takes, for caches with a limit. */
   readonly bytes: number;
   /**
-   * The output. Bounded in time and size: past a bound it is `failed`, with a reason for the template's author.
-   * Sees own properties of `variables` only.
+   * Renders within limits on time and size. Beyond them the result is `failed`, with a reason for the author.
+   * Sees only own properties of `variables`.
    */
   render(variables: Readonly<Record<string, unknown>>): RenderResult;
-  /** What it reads that it does not make itself, as a loop makes its item: each name once, where it is read first. */
+  /** The variables it reads but does not define itself (as a loop defines its item), each at its first use. */
   variables(): readonly UsedVariable[];
 }
 
@@ -23,11 +23,11 @@ export type RenderResult =
 
 export type CompileResult =
   | { readonly kind: "compiled"; readonly template: CompiledTemplate }
-  /** `reason` names the line and what is wrong, for the template's author. */
+  /** `reason` tells the template's author the line and what is wrong. */
   | { readonly kind: "invalid"; readonly reason: string };
 
-/** Turns the source of a template into something that renders. */
+/** Compiles template sources. */
 export interface TemplateEngine {
-  /** `html`: output of variables is escaped by default; `text`: it is not. */
+  /** `html` escapes the output of variables by default; `text` does not. */
   compile(source: string, kind: "html" | "text"): CompileResult;
 }

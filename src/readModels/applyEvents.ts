@@ -6,11 +6,11 @@ import { type ProjectedRows, ReadDatabaseError, type ReadDatabaseFile } from "..
 import { BufferedIncrements } from "./bufferedIncrements.ts";
 import { type EventReference, writeCheckpoint } from "./generations/checkpoint.ts";
 
-/** So many events may share one transaction: more gains no speed and only makes a crash dearer. */
+/** The most events in one transaction: more gains no speed and only makes a crash costlier. */
 export const TRANSACTION_EVENTS_MAX = 2_000;
-/** A reading that nobody follows commits less often: pages that are written to again and again are written out once. */
+/** The same for {@link feedToHead}: with fewer commits, a page that changes again and again is written out once. */
 const READING_TRANSACTION_EVENTS_MAX = 10_000;
-/** A projection that had nothing to do still writes its checkpoint down after so many events of others. */
+/** A projection with nothing to apply still saves its checkpoint after this many events of other types. */
 const CHECKPOINT_LAG_EVENTS_MAX = 20_000;
 /** Or after this time. */
 const CHECKPOINT_LAG_MS_MAX = 1_000;
@@ -19,28 +19,28 @@ const NO_LIMIT = "\uffff" as Position;
 
 /** Why a projection stopped. */
 export interface ApplyFailure {
-  /** Says the event and the kind of error, never an event's data. */
+  /** Names the event and the kind of error, never the event's data. */
   readonly reason: string;
-  /** `projection`: its code or the event; a repetition would fail again. Else its database is at fault. */
+  /** `projection`: its code or the event is at fault, so a retry would fail again. Otherwise the database is. */
   readonly cause: "projection" | "unavailable" | "damaged";
 }
 
-/** One generation being brought forward. Only this module changes it. */
+/** Applies the log's events to one generation. Only this module changes it. */
 export interface Applier {
   readonly projection: Projection;
   readonly db: ReadDatabaseFile;
-  /** The same as the projection sees it: the first write begins a transaction. */
+  /** The database as the projection sees it: the first write begins a transaction. */
   readonly rows: ProjectedRows;
-  /** What the open transaction has yet to add to its sums. */
+  /** What the open transaction still has to add to sums. */
   readonly sums: BufferedIncrements;
-  /** Events after this position are left alone: verify stops at another generation's checkpoint. */
+  /** Events after this position are skipped: a verification stops at another generation's checkpoint. */
   readonly limit: Position;
-  /** Everything up to here is applied, though perhaps not yet committed. */
+  /** Everything up to here is applied, perhaps not yet committed. */
   position: Position;
-  /** What the file says. */
+  /** The position saved in the file. */
   checkpoint: Position;
   checkpointAt: number;
-  /** The last event that was handed over since the checkpoint, whatever its type; null when there was none. */
+  /** The last event fed to the applier since the checkpoint, of any type; null if there was none. */
   lastEvent: EventReference | null;
   eventsSinceCheckpoint: number;
   isWriting: boolean;
@@ -86,20 +86,20 @@ export function makeApplier(
   return applier;
 }
 
-/** Most events mean nothing to most projections, and a transaction costs as much as several rows. */
+/** Begins a transaction only when a row changes: most events mean nothing to most projections. */
 function beginWriting(applier: Applier): void {
   if (applier.isWriting) return;
   applier.db.begin();
   applier.isWriting = true;
 }
 
-/** Messages that can't hold an event's data: SQLite's name columns, the codec's a path, JavaScript's code. */
+/** Whether the message cannot contain event data: SQLite names columns, the codec a path, JavaScript code. */
 function isSafe(error: Error): boolean {
   if (error instanceof ReadDatabaseError || error instanceof UnreadableEventError) return true;
   return error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
 }
 
-/** The position is reported beside it. */
+/** The reason without the event's location, which is reported separately. */
 function messageOf(error: Error): string {
   return error instanceof UnreadableEventError ? error.reason : error.message;
 }
@@ -115,7 +115,7 @@ function eventPlace(projection: Projection, event: RecordedEvent): string {
   return `projection ${projection.name} stopped at ${event.type}, stream ${event.stream}, revision ${event.revision}`;
 }
 
-/** Applies nothing more; what is not committed is undone. */
+/** Stops an applier with a failure and rolls back what is not committed. */
 export function stop(applier: Applier, failure: ApplyFailure): void {
   applier.failure = failure;
   applier.isWriting = false;
@@ -123,7 +123,7 @@ export function stop(applier: Applier, failure: ApplyFailure): void {
   try {
     applier.db.rollback();
   } catch {
-    // What isn't committed is undone when the file is closed, whatever the rollback said.
+    // Closing the file rolls back anyway.
   }
   applier.position = applier.checkpoint;
   applier.lastEvent = null;
@@ -138,7 +138,7 @@ function applyOne(applier: Applier, event: RecordedEvent): void {
   }
 }
 
-/** The event types that any of the appliers wants. */
+/** The event types that at least one of the appliers wants. */
 export function typesOf(appliers: Iterable<Applier>): readonly string[] {
   const types = new Set<string>();
   for (const { projection } of appliers) for (const type of projection.events) types.add(type);
@@ -149,7 +149,7 @@ export function typesOf(appliers: Iterable<Applier>): readonly string[] {
 export type Feed = (batch: LogBatch) => void;
 
 /**
- * A feed for these appliers. Each leaves alone what it already has; one that fails takes no further part.
+ * A feed for these appliers. Each skips events that it already has; one that fails gets no more events.
  * Nothing is committed before {@link commit}.
  */
 export function makeFeed(appliers: readonly Applier[]): Feed {
@@ -179,7 +179,7 @@ function isDone({ failure, position, limit }: Applier): boolean {
   return failure !== undefined || position >= limit;
 }
 
-/** Everything up to `position` was handed over, `events` of all types among it. */
+/** Notes that the applier has been fed everything up to `position`, `events` events of all types. */
 export function moveTo(applier: Applier, position: Position, events: number): void {
   if (applier.failure) return;
   const reached = position > applier.limit ? applier.limit : position;
@@ -188,7 +188,7 @@ export function moveTo(applier: Applier, position: Position, events: number): vo
   applier.eventsSinceCheckpoint += events;
 }
 
-/** Commits what was applied, rows and checkpoint together. A commit that fails stops the applier. */
+/** Commits rows and checkpoint together. A commit that fails stops the applier. */
 export function commit(applier: Applier): void {
   if (applier.failure || (!applier.isWriting && applier.position === applier.checkpoint)) return;
   try {
@@ -206,7 +206,7 @@ export function commit(applier: Applier): void {
   }
 }
 
-/** Commits where there are rows, and where the checkpoint alone would lag by too much. */
+/** Commits if rows changed or the saved checkpoint lags too far behind. */
 export function commitDue(applier: Applier): void {
   const lags =
     applier.eventsSinceCheckpoint >= CHECKPOINT_LAG_EVENTS_MAX ||
@@ -215,8 +215,8 @@ export function commitDue(applier: Applier): void {
 }
 
 /**
- * The log from the least of the appliers' positions to its head, or to their limits, through a feed; commits now
- * and then and ends with everything committed. Yields the number of events since it last did.
+ * Feeds the appliers the log, from the lowest of their positions to its head or to their limits. Commits now and then
+ * and at the end. Yields the number of events since the last yield.
  */
 export async function* feedToHead(store: EventStore, appliers: readonly Applier[]): AsyncIterable<number> {
   const head = await store.head();
@@ -234,10 +234,10 @@ export async function* feedToHead(store: EventStore, appliers: readonly Applier[
     }
     yield pending;
     pending = 0;
-    // A store that answers from memory would never let timers and messages have their turn.
+    // A store that reads from memory never yields to the event loop by itself.
     await nextTurn();
   }
-  // The reading covered all up to where the head was, though its last batch may end before that.
+  // The reading covered everything up to `head`, though its last batch may end before it.
   feed({ events: [], position: head, caughtUp: true });
   for (const applier of appliers) commit(applier);
   yield pending;

@@ -19,17 +19,16 @@ export interface AsOfOptions extends ReadModelStorage {
   readonly signal: AbortSignal;
 }
 
-/** A read model as it was, for as long as the work with it lasts. */
+/** A read model as it was at a time. It exists only while the caller's `work` runs. */
 export interface PastReadModel {
   readonly projection: Projection;
   readonly db: ReadDatabaseFile;
 }
 
 /**
- * The read model made of the events that belong to `at`: those whose own time is not after it, up to the first of
- * their stream that is later. So a stream is shown as far as somebody with a clock would have seen it, never with a
- * gap, whatever the instances' clocks say; and the events are applied in the order of the log. What was erased is
- * not in the log any more, nor was it ever in a row.
+ * The read model as of `at`: it applies each stream's events, in log order, up to the first whose own time is later.
+ * So a stream never has a gap, even if the clocks of instances disagree. Erased data is no longer in the log, and was
+ * never in a row.
  */
 function upTo(projection: Projection, at: EpochMs): Projection {
   let hasLate = false;
@@ -48,8 +47,9 @@ function upTo(projection: Projection, at: EpochMs): Projection {
 }
 
 /**
- * Builds a read model aside as it was at each of the times, from one reading of the log, and removes it after
- * `work`. Throws the reason when an event can't be applied; rejects when the store does, or with the signal's reason.
+ * Builds a read model as it was at each of the times in temporary databases, from one reading of the log, and removes
+ * them after `work`. Throws {@link AsOfError} when an event cannot be applied. Rejects when the store does, or with the
+ * signal's reason.
  */
 export async function withReadModelAsOf<Result>(
   options: AsOfOptions,
@@ -62,7 +62,7 @@ export async function withReadModelAsOf<Result>(
     for (const _ of times) {
       const scratch = makeTemporaryDatabase(options, projection);
       scratches.push(scratch);
-      // On disk, because it is most streams of the log when the time is long ago.
+      // On disk, because it holds most streams of the log when the time is long ago.
       scratch.db.run("CREATE TABLE late (stream TEXT PRIMARY KEY) WITHOUT ROWID");
     }
     const appliers = scratches.map(({ db }, index) =>
@@ -80,7 +80,7 @@ export async function withReadModelAsOf<Result>(
   }
 }
 
-/** The read model can't be built: its message says at which event, and nothing of the event's data. */
+/** The read model can't be built. The message names the event but none of its data. */
 export class AsOfError extends Error {
   override readonly name = "AsOfError";
 }
@@ -92,11 +92,11 @@ export interface Change {
   readonly key: RowDifference["key"];
   readonly before: RowDifference["live"];
   readonly after: RowDifference["rebuilt"];
-  /** The columns that changed, where the row was there at both. */
+  /** The columns that changed, if the row existed at both times. */
   readonly columns: readonly string[];
 }
 
-/** What changed from one time to the other, table by table in the order of the keys. Holds one row at a time. */
+/** The changes from one time to the other, table by table in key order. Holds one row at a time. */
 export function* changesBetween(from: PastReadModel, to: PastReadModel): Iterable<Change> {
   for (const table of from.projection.tables) {
     for (const difference of compareTable(from.db, to.db, table)) {

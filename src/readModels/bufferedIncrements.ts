@@ -5,12 +5,12 @@ interface Sum {
   readonly amounts: number[];
 }
 
-/** Stands in no value of a key. */
+/** Never occurs in a key's values. */
 const SEPARATOR = "\0";
 
 /**
- * Amounts that one transaction adds to sums. Nearly every event adds to the same few rows, so each row is written once
- * a transaction instead of once an event.
+ * The amounts that one transaction adds to sums. Nearly every event adds to the same few rows, so each row is written
+ * once per transaction instead of once per event.
  */
 export class BufferedIncrements {
   readonly #sums = new Map<string, Map<string, Sum>>();
@@ -26,7 +26,7 @@ export class BufferedIncrements {
       });
   }
 
-  /** Writes all of them, in the order in which each was first added to, and forgets them. */
+  /** Writes all sums, in the order of their first addition, and clears the buffer. */
   writeTo(db: Pick<ProjectedRows, "add">): void {
     for (const [sql, sums] of this.#sums) {
       for (const { key, amounts } of sums.values()) db.add(sql, key, amounts);

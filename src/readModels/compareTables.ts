@@ -1,18 +1,18 @@
 import type { ProjectionTable } from "../../projections/projection.ts";
 import type { ReadDatabaseFile, SqlRow, SqlValue } from "../ports/readDatabase.ts";
 
-/** A row that one side has and the other has not, or has otherwise. */
+/** A row that only one side has, or that differs between the sides. */
 export interface RowDifference {
   readonly table: string;
   /** The values of the table's key columns. */
   readonly key: readonly SqlValue[];
   readonly live: SqlRow | null;
   readonly rebuilt: SqlRow | null;
-  /** Which columns differ, where both sides have the row. */
+  /** The columns that differ, if both sides have the row. */
   readonly columns: readonly string[];
 }
 
-/** The rows in the order of their key, by bytes whatever the columns' own collation says. */
+/** The rows in key order, compared by bytes whatever the columns' own collation is. */
 export function rowsByKey(db: ReadDatabaseFile, table: ProjectionTable): Iterable<SqlRow> {
   const order = table.key.map((column) => `${column} COLLATE BINARY`).join(", ");
   return db.rows(`SELECT * FROM ${table.name} ORDER BY ${order}`);
@@ -55,7 +55,7 @@ export function differingColumns(a: SqlRow, b: SqlRow): readonly string[] {
   return Object.keys(a).filter((column) => compareValues(a[column] ?? null, b[column] ?? null) !== 0);
 }
 
-/** One side of the comparison: its rows, and the one that is next. */
+/** One side of the comparison: its rows, and the next one. */
 interface Side {
   readonly rows: Iterator<SqlRow>;
   row: SqlRow | null;
@@ -79,7 +79,7 @@ function sideFirst(live: Side, rebuilt: Side, table: ProjectionTable): number {
   return compareKeys(keyOf(live.row, table), keyOf(rebuilt.row, table));
 }
 
-/** The row of a side if the walk has come to it, and goes on to that side's next. */
+/** Takes a side's next row if it is due, and advances that side. */
 function take(side: Side, isDue: boolean): SqlRow | null {
   if (!isDue) return null;
   const { row } = side;
@@ -88,8 +88,8 @@ function take(side: Side, isDue: boolean): SqlRow | null {
 }
 
 /**
- * Walks one table on both sides in the order of its key and yields, for every row that either side has, the
- * difference or null where there is none. Holds one row of each side at a time.
+ * Walks one table on both sides in key order. For every row that either side has, yields the difference, or null if
+ * there is none. Holds one row of each side at a time.
  */
 export function* compareTable(
   liveDb: ReadDatabaseFile,

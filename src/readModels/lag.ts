@@ -2,15 +2,15 @@ import type { Projection } from "../../projections/projection.ts";
 import { type EpochMs, epochMs } from "../kernel/time.ts";
 import { type EventStore, type Position, StoreError } from "../ports/eventStore.ts";
 
-/** How long the store may take to find the first event that rows lack. */
+/** How long the store may take to find the first missing event. */
 const FIND_MS_MAX = 5_000;
 
-/** Since when rows lack something of the log. */
+/** When the first event was written that the rows lack; null if they lack none. */
 export type BehindSince = EpochMs | null | "unknown";
 
 /**
- * How far rows at `position` are behind the log: when the first event was written that the projection wants and they do
- * not have. Null when there is none; `"unknown"` when the store does not say so in time.
+ * Since when rows at `position` have been behind the log: the time of the first later event that the projection wants.
+ * Null when there is none; `"unknown"` when the store does not answer in time.
  */
 export async function behindSince(
   store: EventStore,

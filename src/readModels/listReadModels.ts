@@ -22,14 +22,14 @@ export interface ListOptions {
 /** One generation of a projection, or a projection that has none. */
 export interface ReadModelListing {
   readonly name: string;
-  /** The version of its rows; the program's own where there are none. */
+  /** The version of its rows; this program's version if there are no rows. */
   readonly version: number;
   /** `<name>.<version>.<number>.db`. */
   readonly number: number | null;
   readonly file: string | null;
   /** `absent`: nothing was built yet. `failed`: current, but stopped for the reason in `failure`. */
   readonly status: GenerationStatus | "failed" | "absent";
-  /** Null while another process holds the file for itself, or it can't be read. */
+  /** Null while another process has the file locked, or if it can't be read. */
   readonly checkpoint: Position | null;
   readonly isAtHead: boolean;
   /** Rows of all its tables. */
@@ -53,7 +53,7 @@ function listingOf(
   const { name, version, number, file, failure } = entry;
   const status = entry.status === "current" && failure !== null ? "failed" : entry.status;
   const listing = { name, version, number, file, status, failure } as const;
-  // Its builder has the file locked, and what it will hold is of no interest before it is ready.
+  // Its builder has the file locked, and nobody needs its figures before it is ready.
   if (status === "building") return { ...listing, checkpoint: null, isAtHead: false, rows: null };
   try {
     using db = options.databases.open(join(options.directory, file), "read");
@@ -71,7 +71,7 @@ function absent({ name, version }: Projection): ReadModelListing {
   return { name, version, status: "absent", isAtHead: false, ...nothing };
 }
 
-/** The status of the read models of a directory, also beside a running service. Changes nothing. */
+/** The status of a directory's read models. Works beside a running service and changes nothing. */
 export async function listReadModels(options: ListOptions): Promise<readonly ReadModelListing[]> {
   if (!hasCatalog(options.directory)) return options.projections.map(absent);
   const head = await options.store.head();
@@ -85,8 +85,8 @@ export async function listReadModels(options: ListOptions): Promise<readonly Rea
 }
 
 /**
- * What the last verification of each read model has found; none of those never verified since they were built, and none
- * at all while the catalog is damaged: nothing that it says holds then.
+ * The last verification of each read model, except those not verified since they were built. Empty while the catalog is
+ * damaged, because nothing in it can be trusted then.
  */
 export function lastVerifications(databases: ReadDatabases, directory: string): readonly Verification[] {
   if (!hasCatalog(directory)) return [];

@@ -14,42 +14,42 @@ export interface ReadersOptions {
   /** `<DATA_DIR>/projections`. */
   readonly directory: string;
   readonly projections: readonly Pick<Projection, "name">[];
-  /** Hears of each file that a reading has found damaged, once until the follower opens it again. */
+  /** Called with each file that a query finds damaged, once until the follower opens a file again. */
   readonly onDamage?: (file: string) => void;
 }
 
-/** The status of a projection, as far as the follower has said. */
+/** The status of a projection, as last reported by the follower. */
 export interface ReaderStatus {
   readonly name: string;
-  /** `absent`: not opened yet. `behind`: being brought to the live position. `failed`: stopped, rows stay. */
+  /** `absent`: not opened yet. `behind`: catching up with the live position. `failed`: stopped, rows stay. */
   readonly state: "absent" | "behind" | "live" | "failed";
   /** The rows hold the log at least up to here. */
   readonly position: Position;
-  /** Live, and at the head of the log when it was last heard of. */
+  /** Live, and at the head of the log at the follower's last report. */
   readonly isCaughtUp: boolean;
   readonly failure: string | null;
 }
 
-/** Whether the rows say what a waiting query needs. */
+/** Whether the rows have what a waiting caller needs. */
 export type Predicate = (db: ReadDatabase) => boolean;
 
 /** The reading side of the read models: one read-only connection for each projection's current generation. */
 export interface Readers {
   /**
-   * The rows of a projection. May be kept: it goes over to a new generation by itself. Its operations throw
-   * {@link ReadDatabaseError} `unavailable` for as long as the follower has opened none.
+   * The rows of a projection. Callers may keep it: it switches to a new generation by itself. Its operations throw
+   * {@link ReadDatabaseError} `unavailable` until the follower opens a generation.
    */
   reader(name: string): ReadDatabase;
   status(): readonly ReaderStatus[];
-  /** How far the rows of this projection are known to have come. */
+  /** The last known position of this projection's rows. */
   position(name: string): Position;
-  /** Waits until the rows satisfy `predicate`, looking again whenever they move; false after `timeoutMs`. */
+  /** Waits until the rows satisfy `predicate`, checked whenever they change; false after `timeoutMs`. */
   waitFor(name: string, predicate: Predicate, timeoutMs: number): Promise<boolean>;
   /** Waits until the rows hold the log up to `position`; false after `timeoutMs`. */
   waitForPosition(name: string, position: Position, timeoutMs: number): Promise<boolean>;
-  /** To be called with every event of the follower. Once it returns for `switched`, the old file is closed. */
+  /** Call it with every event of the follower. When it returns for `switched`, the old file is closed. */
   receive(event: FollowEvent): void;
-  /** Closes the files; whoever still waits gets false. */
+  /** Closes the files; waiting callers get false. */
   close(): void;
 }
 
@@ -67,7 +67,7 @@ interface Slot {
   failure: string | null;
   file: string | undefined;
   db: ReadDatabaseFile | undefined;
-  /** Whether the follower has been told that the file is damaged. */
+  /** Whether `onDamage` has been called for the file. */
   isDamageTold: boolean;
 }
 
@@ -89,7 +89,7 @@ function databaseOf(slot: Slot): ReadDatabaseFile {
   throw new ReadDatabaseError("unavailable", `the read model ${slot.name} has not been opened yet`);
 }
 
-/** Runs a query. Damage that it meets may lie where no event of the follower ever comes: the follower is told. */
+/** Runs a query and reports damage, which may lie where the follower's own writes never reach. */
 function query<Result>(
   slot: Slot,
   { onDamage }: ReadersOptions,
@@ -115,7 +115,7 @@ function readerOf(slot: Slot, options: ReadersOptions): ReadDatabase {
   };
 }
 
-/** Goes over to `file`, whose rows hold the log up to `position`; a connection to another one is closed. */
+/** Switches to `file`, whose rows hold the log up to `position`, and closes the previous file. */
 function openFile(
   slot: Slot,
   { file, position }: { readonly file: string; readonly position: Position },
@@ -129,7 +129,7 @@ function openFile(
   slot.db?.close();
   slot.db = db;
   slot.file = file;
-  // One that replaces a damaged file begins again: what the old one held says nothing of it.
+  // Set, not advanced: a file that replaces a damaged one starts from the beginning.
   slot.position = position;
 }
 
@@ -174,7 +174,7 @@ function wait(slot: Slot, isSatisfied: () => boolean, timeoutMs: number): Promis
   });
 }
 
-/** What an event about one projection says of it. */
+/** Applies an event about one projection to its slot. */
 function receiveOne(slot: Slot, event: FollowEvent, options: ReadersOptions): void {
   switch (event.type) {
     case "opened":
@@ -200,7 +200,7 @@ function receiveOne(slot: Slot, event: FollowEvent, options: ReadersOptions): vo
   wake(slot);
 }
 
-/** The reading side. It opens nothing by itself: the follower's events say which files are there. */
+/** Opens the reading side. It opens no file by itself: the follower's events say which files exist. */
 export function openReaders(options: ReadersOptions): Readers {
   const slots = new Map(options.projections.map((projection) => [projection.name, slotOf(projection)]));
   let isCaughtUp = false;

@@ -14,7 +14,7 @@ export interface ReadingProgress {
   readonly eventsPerSecond: number;
 }
 
-/** Counts a reading's events, and how fast they go by. */
+/** Counts a reading's events and measures their rate. */
 export function readingMeter(
   { from, head }: Pick<ReadingProgress, "from" | "head">,
   onProgress: ((progress: ReadingProgress) => void) | undefined,
@@ -29,7 +29,7 @@ export function readingMeter(
   };
 }
 
-/** How far all of them have come; those that failed are not waited for. */
+/** The lowest position of the appliers that have not failed. */
 export function leastPosition(appliers: readonly Applier[]): Position {
   const goingOn = appliers.filter(({ failure }) => !failure);
   return goingOn.map(({ position }) => position).sort()[0] ?? LOG_START;

@@ -21,20 +21,20 @@ import { leastPosition, type ReadingProgress, readingMeter } from "./readingMete
 /** How long a rebuild beside a running service waits for it to switch. */
 const SWITCH_WAIT_MS_MAX = 60_000;
 const SWITCH_POLL_MS = 50;
-/** How often what is built is saved. No more than a twentieth of the time goes into that. */
+/** How often to save unfinished builds. Saving takes at most a twentieth of the time. */
 const SAVE_EVERY_MS = 10_000;
 const SAVE_SHARE_MAX = 1 / 20;
 
 export interface RebuildOptions extends ReadModelStorage {
   readonly store: EventStore;
-  /** Those to be rebuilt. */
+  /** The projections to rebuild. */
   readonly projections: readonly Projection[];
-  /** Whether this process owns the directory. If not, the running service switches, and the rebuild waits for that. */
+  /** Whether this process owns the directory. If not, the rebuild waits for the running service to switch. */
   readonly owner: boolean;
   readonly onProgress?: (progress: ReadingProgress) => void;
-  /** Ends the work; what was built is saved, and the next rebuild of the same read models goes on from there. */
+  /** Interrupts the rebuild. It saves its progress, and the next rebuild of the same read models resumes there. */
   readonly signal: AbortSignal;
-  /** Begins anew, whatever an interrupted rebuild has left. */
+  /** Starts over, even if an interrupted rebuild could be resumed. */
   readonly fresh?: boolean;
   readonly saveEveryMs?: number;
   readonly switchWaitMsMax?: number;
@@ -45,12 +45,12 @@ export interface RebuildResult {
   readonly version: number;
   readonly file: string;
   /**
-   * `current`: it is what readers see. `ready`: complete, and the service will take it over when it next looks.
+   * `current`: readers see it now. `ready`: complete; the service will switch to it the next time it looks.
    * `failed`: nothing has changed for readers; `reason` says why.
    */
   readonly outcome: "current" | "ready" | "failed";
   readonly reason: string | null;
-  /** Where it went on from, after an interruption; null: it was begun anew. */
+  /** Where it resumed after an interruption; null if it started from the beginning. */
   readonly resumedFrom: Position | null;
 }
 
@@ -80,7 +80,7 @@ async function startBuilds(options: RebuildOptions, catalog: Catalog, builds: Bu
   }
 }
 
-/** Reads the log once, for all builds, and saves them now and then. */
+/** Reads the log once for all builds, and saves them now and then. */
 async function build(options: RebuildOptions, builds: readonly Build[]): Promise<void> {
   const appliers = builds.map(({ applier }) => applier);
   const from = leastPosition(appliers);
@@ -93,7 +93,7 @@ async function build(options: RebuildOptions, builds: readonly Build[]): Promise
   }
 }
 
-/** Saves the builds when that is due. */
+/** Returns a function that saves the builds when that is due. */
 function saving({ saveEveryMs = SAVE_EVERY_MS }: RebuildOptions, builds: readonly Build[]) {
   let dueAt = performance.now() + saveEveryMs;
   return async () => {
@@ -105,7 +105,7 @@ function saving({ saveEveryMs = SAVE_EVERY_MS }: RebuildOptions, builds: readonl
   };
 }
 
-/** Saves all that can still be finished. What cannot be saved, for want of room say, is begun anew the next time. */
+/** Saves every build that can still be finished. One that cannot be saved (no room, say) starts over the next time. */
 async function saveAll(builds: readonly Build[]): Promise<void> {
   for (const { applier, result } of builds) {
     if (result) continue;
@@ -131,7 +131,7 @@ function publish(catalog: Catalog, build: Build): void {
     : resultOf(build, "failed", "a service that started meanwhile cleared it away: rebuild again");
 }
 
-/** Discards what failed, and what was interrupted before any of it was saved. */
+/** Discards builds that failed, and builds interrupted before their first save. */
 function abandon({ databases, directory }: RebuildOptions, catalog: Catalog, builds: readonly Build[]): void {
   for (const { entry, applier, result } of builds) {
     applier.db.close();
@@ -140,13 +140,13 @@ function abandon({ databases, directory }: RebuildOptions, catalog: Catalog, bui
   }
 }
 
-/** What the service has made of this generation. It removes the entry of one that it refuses. */
+/** What the service did with this generation. It removes the entry of one that it refuses. */
 function outcomeOf(catalog: Catalog, build: Build): RebuildResult {
   const entry = catalog.generations().find(({ number }) => number === build.entry.number);
   if (entry?.status === "current") return resultOf(build, "current");
   if (entry?.status === "ready") return resultOf(build, "ready");
   const current = catalog.current(build.entry.name);
-  // A rebuild that was ready after ours may have come and gone past it.
+  // The service may already have switched to a later rebuild than ours.
   if (current && current.number > build.entry.number) return resultOf(build, "current");
   return resultOf(build, "failed", "the service could not follow it to the live position: its log says why");
 }
@@ -174,11 +174,10 @@ function switchNow(catalog: Catalog, ready: readonly Build[]): void {
 }
 
 /**
- * Builds the read models anew from one reading of the log, aside from what readers see, and then puts them in
- * place: itself as the owner, else by waiting for the service, which follows them to the live position and
- * switches. One that fails does not hold up the others. Rejects when the store does, or with the signal's reason;
- * what was built by then is saved, and the next call goes on from there. A process that is killed, or loses its
- * power, loses what it built since it last saved.
+ * Rebuilds the read models from one reading of the log, into files that readers do not see yet, and then switches to
+ * them. The owner switches itself; otherwise the running service catches them up and switches, and we wait for that.
+ * One that fails does not hold up the others. Rejects when the store does, or with the signal's reason; progress is
+ * saved, and the next call resumes there. A killed process or a power failure loses what was built since the last save.
  */
 export async function rebuildReadModels(options: RebuildOptions): Promise<readonly RebuildResult[]> {
   const { databases, directory, owner, signal } = options;

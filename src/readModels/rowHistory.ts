@@ -2,7 +2,7 @@ import type { Projection, ProjectionTable } from "../../projections/projection.t
 import type { ProjectedEvent, ReadDatabaseFile, SqlRow, SqlValue } from "../ports/readDatabase.ts";
 import { differingColumns } from "./compareTables.ts";
 
-/** Where an event is, for whoever wants to look it up. */
+/** Where to find an event. */
 export interface EventLocation {
   readonly stream: string;
   readonly revision: number;
@@ -11,11 +11,11 @@ export interface EventLocation {
   readonly at: string;
 }
 
-/** A row to keep an eye on. */
+/** A row to watch. */
 export interface WatchedRow {
   readonly table: string;
   readonly key: readonly SqlValue[];
-  /** The columns of interest; whether the row is there at all always is. */
+  /** The columns of interest. Whether the row exists is always of interest. */
   readonly columns: readonly string[];
 }
 
@@ -25,13 +25,13 @@ interface Watch extends WatchedRow {
   cause: EventLocation | null;
 }
 
-/** A read model that is built while some of its rows are watched. */
+/** A read model being built while some of its rows are watched. */
 export interface Watching {
-  /** What to build with: it gives the same rows. */
+  /** The projection to build with. It produces the same rows. */
   readonly projection: Projection;
   /**
-   * The last event so far that put the row there, took it away or changed one of its columns of interest; null
-   * when none did. By the index of the row among those that are watched.
+   * The last event so far that added or removed the watched row with this index, or changed one of its columns of
+   * interest; null if none did.
    */
   cause(index: number): EventLocation | null;
 }
@@ -39,8 +39,8 @@ export interface Watching {
 const HITS = "watched_hits";
 
 /**
- * Watches rows of a read model whose tables are still empty. Triggers note which of them an event has touched, so
- * that a row costs nothing while others are written.
+ * Watches rows of a read model whose tables are still empty. Triggers note which watched rows an event touches, so
+ * writes to other rows need no look at them.
  */
 export function watchRows(
   db: ReadDatabaseFile,
@@ -61,7 +61,7 @@ export function watchRows(
     projection: {
       ...projection,
       apply(event, rowsOf) {
-        // Written at once: a sum that is written later would seem to come of another event.
+        // Write sums at once: if written later, they would be attributed to another event.
         const add = (sql: string, key: readonly SqlValue[], amounts: readonly number[]) =>
           rowsOf.run(sql, ...key, ...amounts);
         projection.apply(event, { ...rowsOf, add });

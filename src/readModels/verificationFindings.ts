@@ -1,7 +1,7 @@
 import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
 import type { RowDifference } from "./compareTables.ts";
 
-/** Differences of one read model that are reported one by one; all are counted. */
+/** How many differences of one read model are reported one by one; all are counted. */
 const SHOWN_MAX = 100;
 
 /** Which rows of a read model were found to differ. */
@@ -10,11 +10,11 @@ export interface Differences {
   readonly differences: number;
   add(difference: RowDifference): void;
   has(difference: RowDifference): boolean;
-  /** The index of the same row among those shown; -1 when it is not one of them. */
+  /** The index of the same row in `shown`; -1 if it is not there. */
   place(difference: RowDifference): number;
 }
 
-/** Notes what is found in a table of its own: it may be as many as there are rows. */
+/** Keeps the findings in a table, because there may be as many as there are rows. */
 export function collectDifferences(db: ReadDatabaseFile): Differences {
   db.run("CREATE TABLE found (key TEXT PRIMARY KEY)");
   const shown: RowDifference[] = [];

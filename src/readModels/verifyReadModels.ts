@@ -25,42 +25,42 @@ import { leastPosition, type ReadingProgress, readingMeter } from "./readingMete
 import { type EventLocation, watchRows } from "./rowHistory.ts";
 import { collectDifferences, type Differences } from "./verificationFindings.ts";
 
-/** A switch between our look at the catalog and our opening of the file makes us look again. */
+/** How often to look again when the service switches generations before we have opened the file. */
 const OPEN_ATTEMPTS_MAX = 5;
-/** After so many rows other work gets its turn. */
+/** How many rows to compare before letting other work run. */
 const ROWS_PER_TURN = 10_000;
 
 /** One row in which the live read model and the log disagree. */
 export interface Difference extends RowDifference {
   readonly projection: string;
-  /** The event that should have made the row what the log says, or taken it away; null: no event ever did. */
+  /** The event that should have given the row its correct values, or removed it; null if there is no such event. */
   readonly event: EventLocation | null;
 }
 
 export interface VerifyOptions extends ReadModelStorage {
   readonly store: EventStore;
   readonly projections: readonly Projection[];
-  /** Called for the first hundred of each read model; all are counted. */
+  /** Called for the first hundred differences of each read model; all are counted. */
   readonly onDifference?: (difference: Difference) => void;
   readonly onProgress?: (progress: ReadingProgress) => void;
-  /** Called now and then: the work waits for it. */
+  /** Called now and then; the verification waits until it settles. */
   readonly rest?: () => Promise<void>;
   readonly signal: AbortSignal;
 }
 
-/** What a comparison has found, before it is noted. */
+/** The result of a comparison, before it is recorded. */
 export type VerifyResult = Omit<Verification, "finishedAt">;
 
 interface Check {
   readonly projection: Projection;
   readonly scratch: TemporaryDatabase;
-  /** The generation that was last opened; undefined: there was none. */
+  /** The generation opened last; undefined if there was none. */
   live: GenerationEntry | undefined;
   position: Position;
   failure: string | null;
 }
 
-/** The current generation, opened for reading; a message where there is none to compare with. */
+/** The current generation, opened for reading; a message if there is none to compare with. */
 function openLive(options: VerifyOptions, catalog: Catalog, check: Check): ReadDatabaseFile | string {
   const { projection } = check;
   for (let attempt = 1; ; attempt += 1) {
@@ -102,7 +102,7 @@ function startCheck(options: VerifyOptions, projection: Projection): Check {
   };
 }
 
-/** Reads the log for these appliers, to its head or their limits. Rejects with the signal's reason. */
+/** Feeds the appliers the log, to its head or their limits. Rejects with the signal's reason. */
 async function readOn(options: VerifyOptions, appliers: readonly Applier[]): Promise<void> {
   const note = readingMeter(
     { from: leastPosition(appliers), head: await options.store.head() },
@@ -115,7 +115,7 @@ async function readOn(options: VerifyOptions, appliers: readonly Applier[]): Pro
   }
 }
 
-/** Builds copies up to the positions of the live ones, all from one reading of the log. */
+/** Builds copies up to the positions of the live read models, all from one reading of the log. */
 async function buildAside(options: VerifyOptions, catalog: Catalog, checks: readonly Check[]): Promise<void> {
   const appliers = new Map<Check, Applier>();
   for (const check of checks) {
@@ -138,7 +138,7 @@ function resultOf({ projection, position }: Check, failure: string | null): Veri
   return { name: projection.name, version: projection.version, position, rows: 0, differences: 0, failure };
 }
 
-/** Walks all tables of both sides; the number of rows looked at. */
+/** Compares all tables of both sides; returns the number of rows compared. */
 async function compareAll(
   options: VerifyOptions,
   projection: Projection,
@@ -159,7 +159,7 @@ async function compareAll(
   return rows;
 }
 
-/** Takes a snapshot of the live side, brings ours level with it, and compares the two row by row. */
+/** Takes a snapshot of the live side, brings our copy to its position, and compares the two row by row. */
 async function firstLook(
   options: VerifyOptions,
   check: Check,
@@ -183,9 +183,9 @@ async function firstLook(
 }
 
 /**
- * Looks at what differs a second time. What is truncated in the log was permitted by an event before, and a
- * reading that missed the one may not have come to the other. So a copy of the live rows and rows built anew go on
- * to the head of the log by one reading, which shows both the same; what differed then and differs now is wrong.
+ * Checks the differing rows a second time. An event permits each truncation before it happens, and a reading may miss
+ * the truncated events without having reached that event. So one reading brings a copy of the live rows and freshly
+ * built rows to the head of the log, and shows both the same events. A row that differs again is wrong.
  */
 async function secondLook(
   options: VerifyOptions,
@@ -211,7 +211,7 @@ async function secondLook(
     if (index === -1) return;
     options.onDifference?.({ projection: projection.name, ...difference, event: watching.cause(index) });
   };
-  // An event that can't be applied to the live rows, because of what is wrong with them, leaves them behind.
+  // If an event can't be applied to the live rows because they are wrong, the copy stops before it.
   if (live?.checkpoint !== rebuilt?.checkpoint) {
     for (const difference of found.shown) report(difference);
     return { ...resultOf(check, null), differences: found.differences };
@@ -259,10 +259,9 @@ async function compare(options: VerifyOptions, catalog: Catalog, check: Check): 
 }
 
 /**
- * Builds the read models aside from the log and compares them with the live ones, row by row, each at one
- * position; a difference is looked into with a second reading. Changes nothing but the note of its result in the
- * catalog, and works beside a running service. Rejects when the store does, or with the signal's reason; whatever
- * is wrong with one read model is in its result.
+ * Builds temporary copies of the read models from the log and compares each with the live one, row by row, at the same
+ * position. A second reading checks every difference. Only records its result in the catalog, and works beside a
+ * running service. Rejects when the store does, or with the signal's reason; faults of a read model are in its result.
  */
 export async function verifyReadModels(options: VerifyOptions): Promise<readonly VerifyResult[]> {
   options.signal.throwIfAborted();

@@ -1,16 +1,16 @@
-/** What came of a reading. `unreadable`: not within the bounds on time. `busy`: not now, too many others wait. */
+/** `unreadable`: it would take longer than the time limit. `busy`: too many others are waiting now. */
 export type HtmlToTextResult =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "unreadable" }
   | { readonly kind: "busy" };
 
-/** Makes plain text of html. */
+/** Turns html into plain text. */
 export interface HtmlToText {
   /**
-   * What a person reads of the html, as lines of text: links with their addresses, no images. "" where there is nothing
-   * to read. Never throws, and leaves the event loop free meanwhile.
+   * The html as a person reads it, in lines of text: links with their addresses, no images. "" if there is nothing to
+   * read. Never throws, and does not block the event loop.
    */
   read(html: string): Promise<HtmlToTextResult>;
-  /** Ends its threads: whoever waits gets `busy`. */
+  /** Ends its threads; waiting callers get `busy`. */
   close(): void;
 }

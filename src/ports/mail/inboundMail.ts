@@ -6,17 +6,17 @@ export interface InboundReply {
   readonly text: string;
 }
 
-/** What takes the mail that comes in. */
+/** Receives incoming mail. */
 export interface InboundMailHandler {
-  /** Null: mail to this address is taken. */
+  /** The refusal of mail to this address; null if it is accepted. */
   refusalOf(address: string): InboundReply | null;
-  /** Takes a message, or the beginning of a large one, for all of its recipients. Durable when it returns; never throws. */
+  /** Takes a message, or the start of a large one, for all its recipients. Durable when it returns; never throws. */
   receive(recipients: readonly string[], bytes: Uint8Array): Promise<InboundReply>;
 }
 
-/** A port on which mail comes in. */
+/** A port that receives mail. */
 export interface InboundMailServer {
   readonly port: number;
-  /** Takes no more connections, and waits until `graceMs` for those that are under way. */
+  /** Accepts no more connections, and waits up to `graceMs` for the open ones. */
   close(graceMs: number): Promise<void>;
 }

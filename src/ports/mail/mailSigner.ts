@@ -1,8 +1,8 @@
 /** Signs mail for its sender's domain. */
 export interface MailSigner {
   /**
-   * The mail with the signatures of the domain of `from` before it; as it is where there is no key for that domain.
-   * Throws when a key does not sign: nothing that is to be signed goes out without it.
+   * The mail with the signatures for the domain of `from` in front; unchanged if that domain has no key. Throws when
+   * signing fails, so mail that should be signed never goes out unsigned.
    */
   sign(mail: Buffer, from: string): Promise<Buffer>;
 }

@@ -1,32 +1,32 @@
 import type { MailOutcome, RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 
-/** A file of a message: an attachment (RFC 2183), or with a content id a part of the html (RFC 2387). */
+/** A file of a message: an attachment (RFC 2183) or, if it has a content id, a part of the html (RFC 2387). */
 export interface MailAttachment {
   readonly filename: string;
   readonly contentType: string;
   readonly content: Uint8Array;
-  /** Without angle brackets: what the html calls it (RFC 2392). */
+  /** The name by which the html refers to it (RFC 2392), without angle brackets. */
   readonly contentId?: string;
 }
 
 /** One message, ready to be built as MIME (RFC 5322, RFC 2045). Addresses are bare addr-specs. */
 export interface MailMessage {
-  /** The message's uuid: goes into `X-Postledger-Id` and, with the sender's domain, into the Message-ID. */
+  /** The message's uuid, also in the header `X-Postledger-Id` and, with the sender's domain, in the Message-ID. */
   readonly id: string;
   readonly messageId: string;
   readonly date: EpochMs;
   readonly from: string;
-  /** The sender of the envelope, where the relay keeps one (RFC 5321 §4.4); `from` unless given. */
+  /** The envelope sender, if the relay keeps one (RFC 5321 §4.4). The default is `from`. */
   readonly returnPath?: string;
-  /** The display name beside `from`. */
+  /** The display name of `from`. */
   readonly fromName?: string;
   readonly to: string;
   readonly toName?: string;
   readonly replyTo?: string;
   readonly replyToName?: string;
   readonly subject: string;
-  /** The caller's own headers, beside those that the transport writes; of any script. */
+  /** The caller's own headers, in addition to those that the transport writes. Values may be in any script. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly html?: string;
   readonly text?: string;
@@ -34,13 +34,13 @@ export interface MailMessage {
   readonly attachments?: readonly MailAttachment[];
 }
 
-/** One session at the relay: a connection that is open and has been greeted. Used for one message at a time. */
+/** One session with the relay: an open connection, after the greeting. Sends one message at a time. */
 export interface MailSession {
-  /** Sends one message. Never throws. Stops before the content when `deadline` has passed. */
+  /** Sends one message. Never throws. Stops before the content if `deadline` has passed. */
   send(message: MailMessage, deadline: EpochMs): Promise<MailOutcome>;
-  /** Of several relays the host and port of the one that the last message went to; left out where there is one. */
+  /** Host and port of the relay that got the last message; absent if only one relay is configured. */
   readonly relay?: string;
-  /** Gives it back. The session must not be used afterwards. */
+  /** Returns the session to the pool. It must not be used afterwards. */
   release(): void;
 }
 
@@ -49,15 +49,15 @@ export type SessionResult =
   | ({ readonly kind: "broken" } & RelayFault);
 
 export interface MailTransport {
-  /** Written into events, so that nobody mistakes an outbox for a relay. */
+  /** Recorded in events, so that nobody mistakes an outbox for a relay. */
   readonly name: "smtp" | "outbox";
   /** How many sessions can be open at once. */
   readonly sessionsMax: number;
   /**
-   * Waits for a free session within the bounds on connections and rate, then connects if need be.
+   * Waits until the limits on connections and rate permit a session, then connects if necessary.
    * `broken` when the relay cannot be reached, refuses TLS or authentication, or `signal` aborts.
    */
   session(signal: AbortSignal): Promise<SessionResult>;
-  /** Closes what is idle now and the rest when it is released. */
+  /** Closes idle sessions now and the others when they are released. */
   close(): Promise<void>;
 }

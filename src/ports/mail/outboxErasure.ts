@@ -1,5 +1,5 @@
-/** Removes mail that was written to files instead of a relay. Throws `StoreError` (`unavailable`) when a disk fails. */
+/** Removes mail that was written to files instead of sent. Throws `StoreError` (`unavailable`) when a disk fails. */
 export interface OutboxErasure {
-  /** Removes what there is of a message, half-written files too. True when there was its file. Repeatable. */
+  /** Removes all files of a message, half-written ones too. True if its finished file was there. Repeatable. */
   remove(emailId: string): Promise<boolean>;
 }

@@ -1,4 +1,4 @@
-/** A mailbox of an address header: its display name, decoded, "" where there is none. */
+/** A mailbox of an address header. The display name is decoded, "" if there is none. */
 export interface ParsedMailbox {
   readonly name: string;
   readonly address: string;
@@ -12,22 +12,22 @@ export interface ParsedHeader {
 
 /** A part of a mail that is not its text. */
 export interface ParsedFile {
-  /** Null where the part names none. */
+  /** Null if the part names none. */
   readonly filename: string | null;
   /** The MIME type in lower case, without parameters. */
   readonly contentType: string;
-  /** Without angle brackets, where the html can refer to the part (RFC 2392); null elsewhere. */
+  /** Without angle brackets, if the html can refer to the part (RFC 2392); otherwise null. */
   readonly contentId: string | null;
   readonly content: Uint8Array;
 }
 
-/** What a mail says, decoded (RFC 5322, RFC 2045 to 2047). */
+/** The decoded content of a mail (RFC 5322, RFC 2045 to 2047). */
 export interface ParsedMail {
-  /** Every field of the mail's own header, in its order. */
+  /** Every field of the mail's own header, in order. */
   readonly headers: readonly ParsedHeader[];
   readonly from: readonly ParsedMailbox[];
   readonly replyTo: readonly ParsedMailbox[];
-  /** Of To and Cc. */
+  /** The recipients in To and Cc. */
   readonly shownRecipients: readonly ParsedMailbox[];
   readonly subject: string;
   readonly text: string;
@@ -35,7 +35,7 @@ export interface ParsedMail {
   readonly files: readonly ParsedFile[];
 }
 
-/** `refused`: the mail cannot be read, or would take too much work; `reason` ends a sentence about it. */
+/** `refused`: the mail is unreadable or would take too much work. `reason` completes a sentence about the mail. */
 export type MailParseResult =
   | { readonly kind: "mail"; readonly mail: ParsedMail }
   | { readonly kind: "refused"; readonly reason: string };
@@ -43,8 +43,8 @@ export type MailParseResult =
 /** Reads mails that strangers wrote. */
 export interface MailParser {
   /**
-   * Never holds up the loop of its caller for long, however large or hostile the mail is, nor one owner's mails for all
-   * of another's. Throws for bugs alone.
+   * Never blocks the caller's event loop for long, however large or hostile the mail, and never makes one owner's mail
+   * wait for all of another's. Throws only for bugs.
    */
   parse(bytes: Uint8Array, owner: string): Promise<MailParseResult>;
   close(): void;

@@ -1,25 +1,25 @@
-/** An SMTP reply: its code, and its text, which begins with the enhanced code (RFC 3463) where one applies. */
+/** An SMTP reply. The text begins with the enhanced code (RFC 3463) if one applies. */
 export interface SmtpReply {
   readonly code: number;
   readonly text: string;
-  /** Whether the connection ends with it, without waiting for what its client still sends. */
+  /** Whether to close the connection after it, without waiting for what the client still sends. */
   readonly isLast?: true;
 }
 
-/** Whoever is at the other end of a connection. */
+/** The client of a connection. */
 export interface SubmissionClient {
   /** An IP address. */
   readonly address: string;
 }
 
-/** Somebody who may send. */
+/** A user who may send. */
 export interface LoggedIn<User> {
   readonly user: User;
-  /** Whose connections this one is counted with. */
+  /** The owner whose connections include this one. */
   readonly owner: string;
 }
 
-/** One mail as it comes in, from its envelope alone (RFC 5321). */
+/** One incoming mail, known by its envelope only (RFC 5321). */
 export interface IncomingMail<User> {
   readonly user: User;
   /** The forward-paths of RCPT TO, each once. */
@@ -28,29 +28,29 @@ export interface IncomingMail<User> {
   readonly content: AsyncIterable<Uint8Array>;
 }
 
-/** What decides about each step of a session. None of them throws for what a client does. */
+/** The handlers for each step of a session. None of them throws because of what a client does. */
 export interface SubmissionHandlers<User> {
-  /** The user behind a password, whatever the user name is. */
+  /** Finds the user by password; the user name does not matter. */
   logIn(password: string, client: SubmissionClient): Promise<LoggedIn<User> | SmtpReply>;
-  /** Whether a user may still send; null: yes. */
+  /** The refusal of a user who may no longer send; null if they may. */
   refuseMail(user: User): Promise<SmtpReply | null>;
-  /** What is wrong with a recipient; null: nothing. */
+  /** The refusal of a recipient; null if it is accepted. */
   refuseRecipient(address: string): SmtpReply | null;
-  /** Takes a mail. A reply of 250 means that it is durable. Rejects when its client leaves before the end. */
+  /** Takes a mail. A reply of 250 means it is durable. Rejects when the client leaves before the end. */
   take(mail: IncomingMail<User>): Promise<SmtpReply>;
 }
 
-/** A port on which mail is taken. */
+/** A port that accepts mail. */
 export interface SubmissionServer<User> {
   readonly host: string;
   readonly port: number;
-  /** From now on sessions go on; those that have come before have waited for it. */
+  /** Lets sessions proceed from now on; those that connected earlier have been waiting for this. */
   answer(handlers: SubmissionHandlers<User>): void;
-  /** Connections that are open. */
+  /** The number of open connections. */
   connections(): number;
-  /** Mails that have no reply yet. */
+  /** The number of mails without a reply yet. */
   taking(): number;
-  /** Lets mails that are on their way in finish, refuses what is new, and closes. */
+  /** Lets incoming mails finish, refuses new ones, and closes. */
   stop(): Promise<void>;
   /** Closes every connection at once. */
   kill(): void;

@@ -2,21 +2,21 @@ import type { EventStore, Position } from "../../ports/eventStore.ts";
 import { type Applier, feedToHead, TRANSACTION_EVENTS_MAX } from "../applyEvents.ts";
 import type { FollowedGeneration } from "./followedGeneration.ts";
 
-/** A round that is not at least this much shorter than the one before: the log won't be outrun. */
+/** A round must shrink at least to this share of the one before; otherwise events come as fast as they are applied. */
 const SHRINKING = 0.8;
 
 export interface CatchUpOptions {
   readonly store: EventStore;
-  /** The position to reach, which moves on meanwhile. */
+  /** The position to reach. It keeps moving. */
   readonly headPosition: () => Position;
-  /** Told now and then how far one has come. */
+  /** Called now and then with each generation's progress. */
   readonly onProgress: (generation: FollowedGeneration) => void;
-  /** Told of each that failed and is no longer among those behind. */
+  /** Called for each generation that failed and no longer takes part. */
   readonly onFailure: (generation: FollowedGeneration) => void;
   readonly signal: AbortSignal;
 }
 
-/** The generations that are behind those at the head, and the readings of the log that bring them forward. */
+/** Brings generations that lag behind to the live position, by reading the log. */
 export class CatchUp {
   readonly #options: CatchUpOptions;
   #behind: FollowedGeneration[] = [];
@@ -33,12 +33,12 @@ export class CatchUp {
     this.#behind.push(generation);
   }
 
-  /** Those behind, which are so no longer. */
+  /** Returns all its generations and forgets them. */
   takeAll(): FollowedGeneration[] {
     return this.#behind.splice(0);
   }
 
-  /** Rounds that get shorter, until the next one is short, or no shorter: events come as fast as they are applied. */
+  /** Runs rounds until the next one will be short, or rounds no longer shrink. */
   async approachHead(): Promise<void> {
     let events = Infinity;
     for (let before = Infinity; events >= TRANSACTION_EVENTS_MAX; before = events) {
@@ -47,7 +47,7 @@ export class CatchUp {
     }
   }
 
-  /** Reads until all have come past the live position; the number of events. */
+  /** Reads the log until all have reached the live position; returns the number of events. */
   async round(): Promise<number> {
     const { store, onProgress, onFailure, signal } = this.#options;
     let total = 0;

@@ -1,43 +1,43 @@
 import type { Position } from "../../ports/eventStore.ts";
 
 /**
- * What the follower sends to whoever reads its rows. Plain data: it passes between threads as it is.
- * A projection is `live` from `joined` on: from then `progress` counts for it.
+ * What the follower sends to the readers of its rows. Plain data, so it can be posted between threads.
+ * A projection is `live` from `joined` on; from then on `progress` applies to it.
  */
 export type FollowEvent =
-  /** The catalog was damaged and is begun anew: every read model is built again from the log. */
+  /** The catalog was damaged and has been replaced: every read model is rebuilt from the log. */
   | { readonly type: "renewed"; readonly reason: string }
-  /** Nothing follows the log for now, and rows stay as they are. Each read model is opened again when something does. */
+  /** Nobody follows the log for now, so rows stay as they are. A new follower opens each read model again. */
   | { readonly type: "interrupted"; readonly reason: string }
-  /** The log ends before what read models hold of it: its newest events are gone. They are built again from the rest. */
+  /** The log lacks events that read models hold: its newest are gone. The read models are rebuilt from the rest. */
   | { readonly type: "logCutShort" }
   /** `file` is the current generation of `name` and can be opened; its rows hold the log up to `position`. */
   | { readonly type: "opened"; readonly name: string; readonly file: string; readonly position: Position }
   /** Every live projection holds the log up to `position`; `caughtUp`: that was its head. */
   | { readonly type: "progress"; readonly position: Position; readonly caughtUp: boolean }
-  /** A projection that is not yet live has come as far as `position`. */
+  /** A projection that is not live yet has reached `position`. */
   | { readonly type: "behind"; readonly name: string; readonly position: Position }
   | { readonly type: "joined"; readonly name: string; readonly position: Position }
   /**
-   * `file` is now the current generation of `name`, no further back than the one before. The follower removes
-   * the old file only after the promise that its listener returned for this event has settled.
+   * `file` is now the current generation of `name`, at least as far as the one before. The follower removes the old
+   * file only after the listener's promise for this event is fulfilled.
    */
   | { readonly type: "switched"; readonly name: string; readonly file: string; readonly position: Position }
-  /** The projection has stopped; its rows stay as they are. `retrying`: the cause may go away by itself. */
+  /** The projection has stopped; its rows stay as they are. `retrying`: the follower will try again. */
   | { readonly type: "failed"; readonly name: string; readonly reason: string; readonly retrying: boolean }
-  /** A generation that was to become current is given up; the current one goes on. */
+  /** A generation that should have become current was given up; the current one continues. */
   | { readonly type: "discarded"; readonly name: string; readonly file: string; readonly reason: string };
 
-/** A listener settles `switched` once it has closed the old file. */
+/** For `switched`, a listener settles once it has closed the old file. */
 export type OnFollowEvent = (event: FollowEvent) => void | Promise<void>;
 
-/** From the follower's thread to the reader's: an event, and the number under which it wants an answer. */
+/** From the follower's thread to the reader's: an event, and the number to answer to if it wants an answer. */
 export interface FollowMessage {
   readonly event: FollowEvent;
   readonly answerTo?: number;
 }
 
-/** From the reader's thread: the event of that number has been dealt with. */
+/** From the reader's thread: the event with this number has been handled. */
 export interface FollowAnswer {
   readonly answerTo: number;
 }
@@ -45,11 +45,11 @@ export interface FollowAnswer {
 /** The follower's end of a message channel. */
 export interface FollowRelay {
   readonly onEvent: OnFollowEvent;
-  /** To be called with each answer from the other thread. */
+  /** Call it with each answer from the other thread. */
   receive(answer: FollowAnswer): void;
 }
 
-/** Carries the follower's events over a message channel; only `switched` waits for its answer. */
+/** Sends the follower's events over a message channel. Only `switched` waits for an answer. */
 export function followRelay(post: (message: FollowMessage) => void): FollowRelay {
   const waiting = new Map<number, () => void>();
   let lastNumber = 0;
@@ -70,7 +70,7 @@ export function followRelay(post: (message: FollowMessage) => void): FollowRelay
   };
 }
 
-/** The reader's end: hands over a message's event, then answers it where that was asked for. */
+/** The reader's end: passes on a message's event, then answers it if asked to. */
 export async function deliver(
   message: FollowMessage,
   onEvent: OnFollowEvent,

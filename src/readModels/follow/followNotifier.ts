@@ -1,6 +1,6 @@
 import type { FollowEvent, OnFollowEvent } from "./followMessages.ts";
 
-/** Tells a listener what the follower does. One that throws is our caller's fault, which must not go unheard. */
+/** Tells a listener what the follower does. A listener that throws is a bug of our caller, which must surface. */
 export class FollowNotifier {
   readonly #onEvent: OnFollowEvent;
   readonly #failure = new AbortController();
@@ -9,12 +9,12 @@ export class FollowNotifier {
     this.#onEvent = onEvent;
   }
 
-  /** Aborts when the listener has thrown or rejected; the reason is the error to end with. */
+  /** Aborts when the listener throws or rejects; its reason is the error to end with. */
   get failure(): AbortSignal {
     return this.#failure.signal;
   }
 
-  /** Tells of the event; `dealtWith` is called once the listener's promise has been fulfilled. */
+  /** Sends the event; calls `dealtWith` once the listener's promise is fulfilled. */
   tell(event: FollowEvent, dealtWith: () => void = () => {}): void {
     Promise.try(this.#onEvent, event).then(dealtWith, (cause: unknown) =>
       this.#failure.abort(new Error("the listener to the follower's events failed", { cause })),

@@ -20,16 +20,16 @@ import type { OnFollowEvent } from "./followMessages.ts";
 import { FollowNotifier } from "./followNotifier.ts";
 import { LiveGenerations } from "./liveGenerations.ts";
 
-/** How often the follower looks for interrupted builds that were kept long enough. */
+/** How often the follower removes interrupted builds that are too old to resume. */
 const CLEAR_BUILDS_MS = HOUR_MS;
-/** How often the follower looks for generations that others have built, and commits what lies about. */
+/** How often the follower looks for generations built by others, and commits what is not committed yet. */
 const TICK_MS = 200;
-/** How long a projection whose database failed, or a reading that the store refused, rests by default. */
+/** The default wait before retrying a projection whose database failed, or a reading that the store refused. */
 const RETRY_MS = 2_000;
 /**
- * While events come so many at a time, what comes in this time is applied together: a transaction costs as much as
- * several rows, and a page that is written once needs no second copy in the write-ahead log. An event that comes alone
- * is applied at once.
+ * After a batch of this many events the follower rests this long, so that the next events share a transaction. A
+ * transaction costs as much as several rows, and a page written once needs no second copy in the write-ahead log.
+ * Fewer events are applied without a rest.
  */
 const BUSY_BATCH_EVENTS = 8;
 const BUSY_REST_MS = 25;
@@ -38,18 +38,18 @@ export interface FollowOptions extends ReadModelStorage {
   readonly store: EventStore;
   readonly projections: readonly Projection[];
   readonly onEvent: OnFollowEvent;
-  /** Files that readers have found damaged; each is taken out when it is given up. */
+  /** Files that readers have found damaged. The follower empties it and stops the projections of those files. */
   readonly damagedFiles?: Set<string>;
   readonly retryMs?: number;
-  /** Ends the following: what was applied is committed, every file is closed, the promise is fulfilled. */
+  /** Ends the follower: it commits what was applied, closes every file and fulfils its promise. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Keeps the read models of a directory at the head of the log. One reader of the log feeds all that are there;
- * those further back (new, restored, built by another process) are brought up aside and then join. Only for
- * the process that owns the directory. A projection that fails stops alone. Rejects for broken invariants, and for a
- * catalog that is damaged: the next call makes it anew.
+ * Keeps the read models of a directory at the head of the log. One subscription feeds all that are live; those further
+ * back (new, restored, built by another process) catch up separately and then join. Only for the process that owns the
+ * directory. A projection that fails stops alone. Rejects for broken invariants, and when the catalog is damaged; the
+ * next call then replaces it.
  */
 export async function followReadModels(options: FollowOptions): Promise<void> {
   if (options.signal.aborted) return;
@@ -65,9 +65,9 @@ export async function followReadModels(options: FollowOptions): Promise<void> {
   }
 }
 
-/** What was found out before anything is opened. */
+/** What the follower finds before it opens any generation. */
 interface FoundAtStart {
-  /** Why the catalog was made anew; null when it was not. */
+  /** Why the catalog was replaced; null if it was not. */
   readonly renewed: string | null;
   readonly isCutShort: boolean;
 }
@@ -79,14 +79,14 @@ class Follower {
   readonly #signal: AbortSignal;
   readonly #notifier: FollowNotifier;
   #live = new LiveGenerations(LOG_START);
-  /** Brought up aside: current ones that lag, and ready ones that are to become current. */
+  /** Generations that catch up separately: current ones that lag, and ready ones that will become current. */
   readonly #behind: CatchUp;
   #announced: { position: Position; caughtUp: boolean } | undefined;
   /** When to try again the projections whose database failed. */
   readonly #retryAt = new Map<string, number>();
   #catchUpAt = 0;
   #mustLookForReady = true;
-  /** Closed by every reader; removed as soon as no other process has them open. */
+  /** Generations that every reader has closed. They are removed once no other process has them open. */
   readonly #released = new Set<GenerationEntry>();
   #clearBuildsAt = performance.now() + CLEAR_BUILDS_MS;
 
@@ -104,7 +104,7 @@ class Follower {
     });
   }
 
-  /** Opens or makes the current generations and clears away what earlier runs left. */
+  /** Opens or creates the current generations, and removes what earlier runs left. */
   open(head: Position, { renewed, isCutShort }: FoundAtStart): void {
     if (renewed !== null) this.#notifier.tell({ type: "renewed", reason: renewed });
     if (isCutShort) {
@@ -126,7 +126,7 @@ class Follower {
     }
   }
 
-  /** Follows until the signal; a loop that breaks stops the other. */
+  /** Runs until the signal aborts. If one loop fails, it stops the other. */
   async run(): Promise<void> {
     const stopAfter = (loop: Promise<void>) => loop.finally(() => this.#stop.abort());
     const outcomes = await Promise.allSettled([stopAfter(this.#followLog()), stopAfter(this.#tickOn())]);
@@ -161,7 +161,7 @@ class Follower {
     if (!this.#signal.aborted) throw new Error("the subscription to the log ended by itself");
   }
 
-  /** Commits, then announces: whoever hears of a position can read its rows. */
+  /** Commits, then announces, so a reader that gets a position can read its rows. */
   #commitLive(caughtUp: boolean): void {
     for (const failed of this.#live.commit()) this.#giveUp(failed);
     const { position } = this.#live;
@@ -179,7 +179,7 @@ class Follower {
         this.#clearBuilds();
         await this.#bringIn();
       } catch (error) {
-        // The subscription gets over a store's absence by itself; our own readings wait for another time.
+        // The subscription recovers from an unavailable store by itself; our own readings are retried later.
         if (!(error instanceof StoreError || isUnavailable(error))) throw error;
         this.#catchUpAt = this.#retryTime();
         this.#mustLookForReady = true;
@@ -188,7 +188,7 @@ class Follower {
     }
   }
 
-  /** Stops what its readers have found damaged, as an event does that meets the damage. */
+  /** Stops projections that readers have found damaged, as if an event had hit the damage. */
   #stopDamaged(): void {
     const { damagedFiles } = this.#options;
     if (damagedFiles === undefined || damagedFiles.size === 0) return;
@@ -202,7 +202,7 @@ class Follower {
     damagedFiles.clear();
   }
 
-  /** Opens what is to be followed from now on, and brings it to the live position. */
+  /** Opens generations due for a retry and newly ready ones, and brings them to the live position. */
   async #bringIn(): Promise<void> {
     if (performance.now() < this.#catchUpAt) return;
     if (this.#catalog.hasChanged()) this.#mustLookForReady = true;
@@ -210,7 +210,7 @@ class Follower {
       ({ name }) => (this.#retryAt.get(name) ?? Infinity) <= performance.now(),
     );
     if (this.#mustLookForReady || due.length > 0) {
-      // Before the head is read: what becomes ready meanwhile may hold later events.
+      // Read before the head: a generation that becomes ready later may hold later events.
       const entries = this.#catalog.generations();
       const head = await this.#options.store.head();
       this.#mustLookForReady = false;
@@ -241,8 +241,8 @@ class Follower {
   }
 
   /**
-   * Opens the ready ones among the entries, the oldest first, so that the newest has the last word. `head`: of the log,
-   * read after the entries.
+   * Opens the ready generations among the entries, oldest first, so the newest becomes current last. `head` is the log's
+   * head, read after the entries.
    */
   #takeInReady(entries: readonly GenerationEntry[], head: Position): void {
     const taken = new Set(this.#all().map(({ entry }) => entry.number));
@@ -256,7 +256,7 @@ class Follower {
     }
   }
 
-  /** While the last round is read, the live generations rest, so that all meet at one position. */
+  /** Pauses the live generations during the last round, so that all meet at one position. */
   async #catchUp(): Promise<void> {
     await this.#behind.approachHead();
     if (this.#signal.aborted) return;
@@ -266,11 +266,11 @@ class Follower {
     });
   }
 
-  /** The last readings began after the live position was reached, so those behind hold all up to it. */
+  /** The last round began after the live position was reached, so those behind hold everything up to it. */
   #joinAll(): void {
     this.#commitLive(this.#announced?.caughtUp ?? false);
     const generations = this.#behind.takeAll();
-    // First those that are current, so that one that is to replace them finds them among the live.
+    // Current ones join first, so the generation that replaces one finds it among the live.
     for (const generation of generations.sort((a, b) => Number(b.isCurrent) - Number(a.isCurrent))) {
       moveTo(generation.applier, this.#live.position, 0);
       commit(generation.applier);
@@ -288,7 +288,7 @@ class Follower {
     try {
       replaced = this.#catalog.makeCurrent(generation.entry);
     } catch (error) {
-      // It is still in the catalog as ready, and will be taken in again.
+      // The catalog still lists it as ready, so it will be opened again.
       generation.applier.db.close();
       throw error;
     }
@@ -308,7 +308,7 @@ class Follower {
     this.#notifier.tell({ type: "joined", name: entry.name, position: applier.checkpoint });
   }
 
-  /** Readers are to open this one; the one that it replaces is let go as soon as they have. */
+  /** Tells readers to open this generation. The one it replaces is released once they have. */
   #tellOpened(generation: FollowedGeneration, replaced: GenerationEntry | undefined): void {
     const file = fileAt(generation);
     if (replaced === undefined) this.#notifier.tell({ type: "opened", ...file });
@@ -319,7 +319,7 @@ class Follower {
     if (isCurrent) this.#notifier.tell({ type: "behind", name: entry.name, position: applier.checkpoint });
   }
 
-  /** After a failure: a current generation stays for its readers, one that was to become current goes. */
+  /** Handles a failure: keeps a current generation for its readers, and discards one that was not current yet. */
   #giveUp({ entry, applier, isCurrent }: FollowedGeneration): void {
     const { reason, cause } = applier.failure ?? { reason: "unknown", cause: "projection" };
     applier.db.close();
@@ -333,11 +333,11 @@ class Follower {
     this.#notifier.tell({ type: "failed", name: entry.name, reason, retrying });
   }
 
-  /** A full disk stops the catalog too; the listener learns of the projection's failure in any case. */
+  /** Records the failure if it can. On a full disk it cannot, but the listener still hears of the failure. */
   #recordFailure(entry: GenerationEntry, reason: string, isDamaged: boolean): void {
     try {
       this.#catalog.setFailure(entry, reason);
-      // Without a current generation the next attempt begins with an empty one.
+      // Without a current generation the next attempt uses a ready one, or an empty one.
       if (isDamaged) this.#catalog.retire(entry);
     } catch (error) {
       if (!(error instanceof ReadDatabaseError)) throw error;
@@ -365,7 +365,7 @@ class Follower {
   }
 }
 
-/** Whether another time may go well: every file but the catalog is replaced when it is damaged. */
+/** Whether a retry may succeed. Damage can only be the catalog's, because every other damaged file is replaced. */
 function isUnavailable(error: unknown): boolean {
   return error instanceof ReadDatabaseError && error.failure !== "damaged";
 }

@@ -4,15 +4,15 @@ import { type Applier, makeApplier } from "../applyEvents.ts";
 import type { GenerationEntry } from "../generations/generationCatalog.ts";
 import type { OpenGeneration } from "../generations/generationFiles.ts";
 
-/** A generation that the follower brings forward. */
+/** A generation that the follower keeps up to date. */
 export interface FollowedGeneration {
   readonly entry: GenerationEntry;
   readonly applier: Applier;
-  /** Readers have this one open; the others are yet to be switched to. */
+  /** Whether readers use this one; otherwise they will be switched to it. */
   isCurrent: boolean;
 }
 
-/** An open generation, to be gone on with from its checkpoint. */
+/** An open generation, continued from its checkpoint. */
 export function followedGeneration(
   projection: Projection,
   { entry, db, checkpoint }: OpenGeneration,
@@ -21,7 +21,7 @@ export function followedGeneration(
   return { entry, applier: makeApplier(projection, db, checkpoint), isCurrent };
 }
 
-/** What the events `opened` and `switched` say of it. */
+/** The members that the events `opened` and `switched` have in common. */
 export function fileAt({ entry, applier }: FollowedGeneration): {
   readonly name: string;
   readonly file: string;

@@ -2,7 +2,7 @@ import type { LogBatch, Position } from "../../ports/eventStore.ts";
 import { commitDue, type Feed, makeFeed } from "../applyEvents.ts";
 import type { FollowedGeneration } from "./followedGeneration.ts";
 
-/** The generations that stand at one position of the log together, fed by its one subscription. */
+/** The generations that share one position of the log, fed by a single subscription. */
 export class LiveGenerations {
   #generations: readonly FollowedGeneration[] = [];
   #feed: Feed = () => {};
@@ -18,7 +18,7 @@ export class LiveGenerations {
     return this.#generations;
   }
 
-  /** All have been fed up to here. */
+  /** All generations have been fed up to here. */
   get position(): Position {
     return this.#position;
   }
@@ -27,7 +27,7 @@ export class LiveGenerations {
     return this.#uncommittedEvents;
   }
 
-  /** Applies what the subscription has brought; waits for the end of a rest. */
+  /** Applies a batch of the subscription; waits first while a rest lasts. */
   async apply(batch: LogBatch): Promise<void> {
     while (this.#rest) await this.#rest;
     this.#feed(batch);
@@ -35,7 +35,7 @@ export class LiveGenerations {
     this.#uncommittedEvents += batch.events.length;
   }
 
-  /** Does some work during which the position stays where it is. */
+  /** Runs `work` while the position stays where it is. */
   async restDuring(work: () => Promise<void>): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#rest = promise;
@@ -47,7 +47,7 @@ export class LiveGenerations {
     }
   }
 
-  /** Commits what is due; those that have failed leave and are returned. */
+  /** Commits what is due. Removes and returns the generations that have failed. */
   commit(): readonly FollowedGeneration[] {
     this.#uncommittedEvents = 0;
     for (const { applier } of this.#generations) commitDue(applier);

@@ -3,20 +3,20 @@ import { parseJson } from "../../kernel/text/json.ts";
 import { type EventId, LOG_START, type Position } from "../../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
 
-/** An event of the log, by where it is in its stream: positions are given anew where a log was cut short. */
+/** An event of the log, identified by its place in its stream, because a log cut short reuses positions. */
 export interface EventReference {
   readonly stream: string;
   readonly revision: number;
   readonly id: EventId;
 }
 
-/** What a database file says about itself: what its rows are made of, and up to where. */
+/** What a database file says about itself: what its rows are computed from, and up to where. */
 export interface GenerationMeta {
   readonly logId: string;
   readonly projection: string;
   readonly version: number;
   readonly checkpoint: Position;
-  /** The last event that was handed over before the checkpoint; null when none was yet. */
+  /** The last event read before the checkpoint; null if there was none yet. */
   readonly lastEvent: EventReference | null;
 }
 
@@ -29,19 +29,19 @@ const META_TABLE = `CREATE TABLE meta (
   last_event TEXT
 )`;
 
-/** Makes what a new file says about itself: nothing of the log is in it yet. */
+/** Creates the meta row of a new file, with a checkpoint before the log's first event. */
 export function createMeta(db: ReadDatabase, { name, version }: Projection, logId: string): void {
   db.run(META_TABLE);
   db.run("INSERT INTO meta VALUES (1, ?, ?, ?, ?, NULL)", logId, name, version, LOG_START);
 }
 
-/** Gives a file of an earlier release what it lacks. */
+/** Adds the column that files of earlier releases lack. */
 export function updateMeta(db: ReadDatabase): void {
   if (db.get("SELECT 1 FROM pragma_table_info('meta') WHERE name = 'last_event'")) return;
   db.run("ALTER TABLE meta ADD COLUMN last_event TEXT");
 }
 
-/** Reads what the file says about itself. */
+/** Reads the file's meta row. */
 export function readMeta(db: ReadDatabase): GenerationMeta {
   const row = db.get("SELECT * FROM meta");
   if (!row) throw new ReadDatabaseError("damaged", "the file has no checkpoint");
@@ -62,8 +62,8 @@ function eventReference(text: string): EventReference {
 }
 
 /**
- * Moves the checkpoint; part of the transaction that holds the rows. `lastEvent`: of those that were handed over since
- * the checkpoint before; null when there was none.
+ * Moves the checkpoint, in the transaction that writes the rows. `lastEvent` is the last event read since the previous
+ * checkpoint; null if there was none.
  */
 export function writeCheckpoint(
   db: ReadDatabase,

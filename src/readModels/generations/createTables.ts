@@ -3,7 +3,7 @@ import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import { createMeta } from "./checkpoint.ts";
 import { updateIndexes } from "./updateIndexes.ts";
 
-/** Makes the empty tables of a new generation, with a checkpoint before the log's first event. */
+/** Creates the empty tables of a new generation, with a checkpoint before the log's first event. */
 export function createTables(db: ReadDatabaseFile, projection: Projection, logId: string): void {
   db.begin();
   createMeta(db, projection, logId);

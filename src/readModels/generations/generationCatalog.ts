@@ -12,8 +12,8 @@ import {
 const CATALOG_FILE = "catalog.db";
 
 /**
- * `building`: some process writes it. `ready`: complete up to the head as its builder saw it. `current`: the one
- * that is followed and read. `retired`: to be removed once nobody has it open.
+ * `building`: some process writes it. `ready`: complete up to the head that its builder saw. `current`: the one that
+ * is followed and read. `retired`: will be removed once nobody has it open.
  */
 export type GenerationStatus = "building" | "ready" | "current" | "retired";
 
@@ -25,50 +25,50 @@ export interface GenerationEntry {
   /** The file's name in the read models' directory. */
   readonly file: string;
   readonly status: GenerationStatus;
-  /** Why the follower stopped with it; null while nothing is wrong. */
+  /** Why the follower stopped; null while nothing is wrong. */
   readonly failure: string | null;
 }
 
-/** What the last comparison of a read model with the log has found. */
+/** The result of the last comparison of a read model with the log. */
 export interface Verification {
   readonly name: string;
   readonly version: number;
   /** RFC 3339. */
   readonly finishedAt: string;
-  /** Where in the log the two sides were compared. */
+  /** The log position at which the two sides were compared. */
   readonly position: Position;
-  /** Rows looked at: a row that both sides have counts once. */
+  /** Rows compared; a row that both sides have counts once. */
   readonly rows: number;
   readonly differences: number;
-  /** Why they could not be compared; null when they were. */
+  /** Why the comparison failed; null if it did not. */
   readonly failure: string | null;
 }
 
-/** Which generations there are, shared by all processes of a data directory. */
+/** The list of generations, shared by all processes of a data directory. */
 export interface Catalog extends Disposable {
   /** All generations, the newest first. */
   generations(): readonly GenerationEntry[];
   current(name: string): GenerationEntry | undefined;
-  /** Enters a new generation under a file name that was never used; runs `prepare` before others see it. */
+  /** Adds a new generation under a file name never used before; runs `prepare` before others see it. */
   create(name: string, version: number, prepare: (entry: GenerationEntry) => void): GenerationEntry;
-  /** Runs `work` unless the generation was cleared away, which nobody else does or takes up meanwhile. */
+  /** Runs `work` under the catalog's write lock, so nobody claims or removes it meanwhile. Undefined if it is gone. */
   claim<Result>(entry: GenerationEntry, work: () => Result): Result | undefined;
-  /** Runs `publish` and calls the generation ready, in one step for others. False: it was cleared away. */
+  /** Runs `publish` and marks the generation ready, in one step for others. False if it was removed meanwhile. */
   makeReady(entry: GenerationEntry, publish: () => void): boolean;
-  /** Makes it the current generation of its name; the one before is retired and returned. */
+  /** Makes it the current generation of its name; retires the one before and returns it. */
   makeCurrent(entry: GenerationEntry): GenerationEntry | undefined;
   retire(entry: GenerationEntry): void;
   setFailure(entry: GenerationEntry, failure: string | null): void;
-  /** The last verification of each read model; none while its current generation was never verified. */
+  /** The last verification of each read model, except those whose current generation was never verified. */
   verifications(): readonly Verification[];
-  /** Replaces the last one of its read model, unless another generation than the one it speaks of is current by now. */
+  /** Replaces its read model's last verification, unless `of` is no longer the current generation. */
   noteVerification(of: GenerationEntry | undefined, verification: Verification): void;
   /**
-   * Removes file and entry. False, and both stay: a connection has the file open, or another process has finished what
-   * the entry calls a build.
+   * Removes file and entry. False if a connection has the file open, or if the entry is a build that another process
+   * has finished meanwhile; then both stay.
    */
   remove(entry: GenerationEntry): boolean;
-  /** Whether anyone else has changed the catalog since this was last asked. Cheap. */
+  /** Whether anyone else has changed the catalog since the last call. Cheap. */
   hasChanged(): boolean;
   close(): void;
 }
@@ -151,7 +151,7 @@ function isFinished(db: ReadDatabaseFile, { number }: GenerationEntry): boolean 
   return db.get("SELECT 1 FROM generations WHERE number = ? AND status <> 'building'", number) !== undefined;
 }
 
-/** The next number whose file is not there: a catalog that was lost must not take over old files. */
+/** Inserts an entry with the next number whose file does not exist: a new catalog must not take over old files. */
 function insertEntry(
   db: ReadDatabaseFile,
   directory: string,
@@ -177,7 +177,7 @@ function makeCurrent(db: ReadDatabaseFile, entry: GenerationEntry): GenerationEn
     const before = currentOf(db, entry.name);
     if (before?.number === entry.number) return undefined;
     if (before) setStatus(db, before.number, "retired");
-    // What was found of the rows before says nothing of these.
+    // Findings about the previous rows do not apply to these.
     db.run("DELETE FROM verifications WHERE name = ?", entry.name);
     setStatus(db, entry.number, "current");
     invariant(currentOf(db, entry.name)?.number === entry.number, `${entry.file} is not in the catalog`);
@@ -185,7 +185,7 @@ function makeCurrent(db: ReadDatabaseFile, entry: GenerationEntry): GenerationEn
   });
 }
 
-/** Opens the catalog of a directory, which is made where missing. Throws {@link ReadDatabaseError}. */
+/** Opens the catalog of a directory, creating both if missing. Throws {@link ReadDatabaseError}. */
 export function openCatalog(databases: ReadDatabases, directory: string): Catalog {
   mkdirSync(directory, { recursive: true });
   let db: ReadDatabaseFile | undefined;
@@ -203,22 +203,22 @@ export function openCatalog(databases: ReadDatabases, directory: string): Catalo
   return catalogOf(db, databases, directory);
 }
 
-/** Throws for damage anywhere in the file, which a query may meet much later. It has a few pages: that takes no time. */
+/** Throws for damage anywhere in the file, which queries might hit only much later. Quick: it has few pages. */
 function requireSound(db: ReadDatabaseFile): void {
   const result = String(db.get("PRAGMA integrity_check(1)")?.integrity_check);
-  // SQLite names the database in a line of its own before the finding.
+  // SQLite names the database on a separate line before the finding.
   if (result !== "ok") throw new ReadDatabaseError("damaged", result.split("\n").at(-1) ?? result);
 }
 
-/** A catalog, and why the one before it was thrown away; null when it was not. */
+/** A catalog, and why it replaced the one before; null if it did not. */
 export interface OwnedCatalog {
   readonly catalog: Catalog;
   readonly renewed: string | null;
 }
 
 /**
- * The same for the owner of the directory, who makes a damaged catalog anew: what it says can all be made again from
- * the log, as after its loss. While another process has it open the damage is thrown.
+ * Opens the catalog for the owner of the directory, and replaces a damaged one: all it says can be rebuilt from the
+ * log, as if it were lost. Throws the damage while another process has it open.
  */
 export function openOwnedCatalog(databases: ReadDatabases, directory: string): OwnedCatalog {
   try {
@@ -275,12 +275,12 @@ function catalogOf(db: ReadDatabaseFile, databases: ReadDatabases, directory: st
   };
 }
 
-/** Whether a directory has a catalog: without one there are no read models to look at. */
+/** Whether a directory has a catalog. Without one it has no read models. */
 export function hasCatalog(directory: string): boolean {
   return existsSync(join(directory, CATALOG_FILE));
 }
 
-/** The read model's database that a file of the directory is, or is kept for; undefined for any other file. */
+/** The read model database that a file of the directory is or belongs to; undefined for any other file. */
 export function databaseFileOf(file: string): string | undefined {
   const database = /^.+\.db(?=$|\.sav(?:ed|ing)$)/.exec(file)?.[0];
   return database === CATALOG_FILE ? undefined : database;

@@ -9,7 +9,7 @@ import { createTables } from "./createTables.ts";
 import { type Catalog, databaseFileOf, type GenerationEntry } from "./generationCatalog.ts";
 import { updateIndexes } from "./updateIndexes.ts";
 
-/** Where read models live and of which log they speak. */
+/** Where read models are stored, and which log they are computed from. */
 export interface ReadModelStorage {
   readonly databases: ReadDatabases;
   /** `<DATA_DIR>/projections`. */
@@ -17,7 +17,7 @@ export interface ReadModelStorage {
   readonly logId: string;
 }
 
-/** A generation that can go on from its checkpoint. */
+/** A generation that can continue from its checkpoint. */
 export interface OpenGeneration {
   readonly entry: GenerationEntry;
   readonly db: ReadDatabaseFile;
@@ -29,8 +29,8 @@ function isOfLog(meta: GenerationMeta, projection: Projection, logId: string): b
 }
 
 /**
- * Opens a generation for writing. Undefined when it can't be gone on with: made from another log or by another
- * version, further than the log itself (which was restored from an older copy), missing or damaged.
+ * Opens a generation for writing. Undefined when it can't be continued: made from another log or by another version,
+ * ahead of the log (which was restored from an older copy), missing or damaged.
  */
 export function openGeneration(
   storage: ReadModelStorage,
@@ -44,7 +44,7 @@ export function openGeneration(
   return db && usableGeneration(storage, { entry, db }, projection, head);
 }
 
-/** The generation, with its indexes, if it can be continued. Else its file is closed, also when this throws. */
+/** The generation, with its indexes, if it can be continued. Otherwise, or if this throws, its file is closed. */
 function usableGeneration(
   { logId }: ReadModelStorage,
   { entry, db }: Pick<OpenGeneration, "entry" | "db">,
@@ -76,7 +76,7 @@ function unlessUnusable<Result>(work: () => Result): Result | undefined {
   }
 }
 
-/** Enters and creates an empty generation. */
+/** Creates an empty generation and adds it to the catalog. */
 export function createGeneration(
   storage: ReadModelStorage,
   catalog: Catalog,
@@ -100,15 +100,15 @@ export function createGeneration(
   }
 }
 
-/** The current generation of a projection, and the one that it has just replaced, if any. */
+/** The current generation of a projection, and the one it has just replaced, if any. */
 export interface OpenedCurrent {
   readonly generation: OpenGeneration;
   readonly replaced: GenerationEntry | undefined;
 }
 
 /**
- * Opens the current generation of a projection; where there is none to go on with, a ready one becomes current,
- * or an empty one. Only for the owner of the directory.
+ * Opens the current generation of a projection. If it can't be continued, a ready one becomes current, or else an
+ * empty one. Only for the owner of the directory.
  */
 export function openCurrent(
   storage: ReadModelStorage,
@@ -139,8 +139,8 @@ function openReady(
 }
 
 /**
- * Retires what no projection of this program will ever use: other names, and versions gone by. A ready
- * generation of a later version was built for a program that is yet to come.
+ * Retires generations that no projection of this program will ever use: other names and older ready versions. A ready
+ * generation of a later version was built for a later release of the program.
  */
 export function retireOutdated(catalog: Catalog, projections: readonly Projection[]): void {
   const versions = new Map(projections.map(({ name, version }) => [name, version]));
@@ -151,12 +151,12 @@ export function retireOutdated(catalog: Catalog, projections: readonly Projectio
   }
 }
 
-/** How long a build that was interrupted waits to be gone on with. */
+/** How long an interrupted build is kept so that it can be resumed. */
 const SAVED_BUILD_MS_MAX = DAY_MS;
 
 /**
- * Goes on with the newest build of this projection that was saved and that nobody is at any more; undefined when
- * there is none. One that can't be gone on with is removed.
+ * Resumes the newest saved build of this projection that nobody works on any more; undefined when there is none.
+ * Removes those of its saved builds that can't be continued.
  */
 export function resumeGeneration(
   storage: ReadModelStorage,
@@ -176,14 +176,14 @@ export function resumeGeneration(
   return undefined;
 }
 
-/** Removes the interrupted builds of a projection. One that is under way stays. */
+/** Removes the interrupted builds of a projection, but none that is still being built. */
 export function discardBuilds(catalog: Catalog, { name }: Projection): void {
   for (const entry of catalog.generations()) {
     if (entry.status === "building" && entry.name === name) catalog.remove(entry);
   }
 }
 
-/** The builds that somebody may yet go on with: for each projection and version the newest that was saved lately. */
+/** The builds that may still be resumed: of each projection and version the newest, if saved recently. */
 function resumable(storage: ReadModelStorage, catalog: Catalog): ReadonlySet<number> {
   const numbers = new Map<string, number>();
   for (const { name, version, file, number, status } of catalog.generations()) {
@@ -195,7 +195,7 @@ function resumable(storage: ReadModelStorage, catalog: Catalog): ReadonlySet<num
   return new Set(numbers.values());
 }
 
-/** Removes the builds that nobody is at any more and nobody will go on with. Only for the owner of the directory. */
+/** Removes abandoned builds that will not be resumed. Only for the owner of the directory. */
 export function clearBuilds(storage: ReadModelStorage, catalog: Catalog): void {
   const kept = resumable(storage, catalog);
   for (const entry of catalog.generations()) {
@@ -204,8 +204,8 @@ export function clearBuilds(storage: ReadModelStorage, catalog: Catalog): void {
 }
 
 /**
- * Removes what dead runs and earlier switches left behind: generations that nobody builds any more, retired
- * ones, and files that the catalog doesn't know. Only for the owner of the directory. What is open stays.
+ * Removes what dead processes and earlier switches left behind: abandoned builds, retired generations, and files that
+ * the catalog doesn't list. Open files stay. Only for the owner of the directory.
  */
 export function clearAway(storage: ReadModelStorage, catalog: Catalog): void {
   clearBuilds(storage, catalog);

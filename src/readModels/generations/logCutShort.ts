@@ -6,7 +6,7 @@ import { type EventReference, type GenerationMeta, readMeta } from "./checkpoint
 import type { Catalog, GenerationEntry } from "./generationCatalog.ts";
 import { discardBuilds, type ReadModelStorage } from "./generationFiles.ts";
 
-/** What a file says about itself; null where it cannot be asked. */
+/** The meta row of a generation's file; null if the file cannot be read. */
 function metaOf(
   { databases, directory }: ReadModelStorage,
   { file }: GenerationEntry,
@@ -20,21 +20,21 @@ function metaOf(
   }
 }
 
-/** Whether the log still has the event, or has cut it off, which it remembers. */
+/** Whether the log has the event, or had it and truncated it on purpose. */
 async function isInLog(store: EventStore, { stream, revision, id }: EventReference): Promise<boolean> {
   const [event] = await store.read(stream, revision, 1);
   if (event?.revision === revision) return event.id === id;
   return ((await store.lastRevision(stream)) ?? -1) >= revision;
 }
 
-/** The generations that are followed, or may be. */
+/** The generations that are followed or may become so. */
 function usable(catalog: Catalog): readonly GenerationEntry[] {
   return catalog.generations().filter(({ status }) => status === "current" || status === "ready");
 }
 
 /**
- * Whether read models hold events that the log does not: an older copy of it was put in its place, and may have grown
- * past their checkpoints since. Asks the log for one event of each generation at most.
+ * Whether read models hold events that the log lacks, because the log was replaced with an older copy. That copy may
+ * have grown past their checkpoints since. Reads at most one event of the log for each generation.
  */
 export async function isLogCutShort(
   store: EventStore,
@@ -44,7 +44,7 @@ export async function isLogCutShort(
   const metas = usable(catalog)
     .flatMap((entry) => metaOf(storage, entry) ?? [])
     .filter(({ logId }) => logId === storage.logId);
-  // After the checkpoints: a rebuild beside the service may have moved them since an earlier head.
+  // Read after the checkpoints, which a rebuild beside the service may move past an earlier head.
   const head = await store.head();
   if (metas.some(({ checkpoint }) => checkpoint > head)) return true;
   const lastEvents = metas.flatMap(({ lastEvent }) => lastEvent ?? []);
@@ -53,7 +53,7 @@ export async function isLogCutShort(
   return false;
 }
 
-/** Gives up all generations: of none can be said which of its rows the log still has. */
+/** Gives up all generations, because nobody can tell which of their rows come from events the log still has. */
 export function giveUpGenerations(catalog: Catalog, projections: readonly Projection[]): void {
   for (const entry of usable(catalog)) catalog.retire(entry);
   for (const projection of projections) discardBuilds(catalog, projection);

@@ -5,7 +5,7 @@ import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import { createTables } from "./createTables.ts";
 import type { ReadModelStorage } from "./generationFiles.ts";
 
-/** A database beside the read models that one piece of work makes and removes. A service clears dead ones away. */
+/** A database beside the read models that one task creates and removes. The service removes abandoned ones. */
 export interface TemporaryDatabase {
   readonly path: string;
   readonly db: ReadDatabaseFile;

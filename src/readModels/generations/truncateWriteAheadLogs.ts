@@ -2,13 +2,13 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { ReadDatabaseError, type ReadDatabases } from "../../ports/readDatabase.ts";
 
-/** How often a file is tried that somebody is reading or writing, and how long it is left alone in between. */
+/** How often to try a file that somebody is reading or writing, and how long to wait between tries. */
 const ATTEMPTS_MAX = 200;
 const RETRY_MS = 25;
 
 /**
- * Cuts back the write-ahead logs of all read models of a directory. No row holds what a person can have erased; an
- * older version's may have. What could not be cut back, a sentence each.
+ * Truncates the write-ahead logs of all read models of a directory. No row holds data that a person can have erased,
+ * but rows of older versions may have. Returns the logs that could not be truncated, one sentence each.
  */
 export async function truncateWriteAheadLogs(
   databases: ReadDatabases,
@@ -27,7 +27,7 @@ export async function truncateWriteAheadLogs(
 async function truncateLogOf(databases: ReadDatabases, directory: string, file: string): Promise<boolean> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      // One that is being built, or was removed meanwhile, has no write-ahead log.
+      // A file that is being built, or was removed meanwhile, has no write-ahead log.
       if (
         !existsSync(join(directory, `${file}-wal`)) ||
         databases.truncateWriteAheadLog(join(directory, file))
