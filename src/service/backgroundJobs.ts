@@ -35,15 +35,15 @@ import { isLoopbackUrl } from "./config/loopback.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./relayLogLines.ts";
 import { type RelayStates, relayStates } from "./status/relayStates.ts";
 
-/** On a store in another process a read costs as much as half an append; on the embedded one nearly nothing. */
+/** A read from a store in another process costs half as much as an append; from the embedded store next to nothing. */
 const REMOTE_READ_SPACING_MS = 25;
 
-/** Something that acts on the log for as long as the service runs. */
+/** Acts on the log for as long as the service runs. */
 interface Worker {
   start(): void;
   /** A read model has moved. */
   wake?(): void;
-  /** Begins nothing more, and waits for what is at hand until `graceMs` have passed. */
+  /** Begins nothing more, and waits up to `graceMs` for work in hand. */
   stop(graceMs: number): Promise<void>;
 }
 
@@ -51,14 +51,14 @@ export interface BackgroundJobs {
   readonly delivery: MailDeliveryWorker;
   /** The status of each of several relays. */
   readonly relays: RelayStates["list"];
-  /** Mail and webhook calls that are under way. */
+  /** Mail and webhook calls in flight. */
   inFlightCount(): number;
   start(): void;
   wake(): void;
   stop(graceMs: number): Promise<void>;
 }
 
-/** What jobs are made of. */
+/** What jobs need. */
 interface JobParts {
   readonly deps: Dependencies;
   readonly readers: Readers;
@@ -68,13 +68,13 @@ interface LogJobParts extends JobParts {
   readonly logId: string;
 }
 
-/** Who claims mail and calls, and who has ended that did so before. */
+/** The worker that claims mail and calls, and its predecessor, which is known to have ended. */
 interface Claiming {
   readonly worker: string;
   readonly endedWorker: string | null;
 }
 
-/** Everything of a service that acts by itself. What reaches out works only where delivery is on. */
+/** Everything in a service that acts by itself. Mail and webhooks only go out where delivery is on. */
 export function makeBackgroundJobs(
   config: Config,
   logger: Logger,
@@ -125,7 +125,7 @@ export function makeBackgroundJobs(
   };
 }
 
-/** Logs what keeps a worker from its work, and for which thing where `name` is what its id is called. */
+/** Logs a worker's trouble. `name` is the log field for the id of the item concerned. */
 function warningOf(logger: Logger, text: string, name?: string) {
   return (error: unknown, id?: string) =>
     logger.warn({ ...(name === undefined ? {} : { [name]: id }), reason: reasonOf(error) }, text);
@@ -134,7 +134,7 @@ function warningOf(logger: Logger, text: string, name?: string) {
 const DISABLED_ENDPOINT =
   "a webhook endpoint is disabled: it answered 410 (gone), or nothing got through to it for five days (failing). POST /webhooks/{id}/enable and /recover bring back what it misses";
 
-/** What is wrong with a destination whose name leads to an address that is not public, and what to do. */
+/** Explains why a destination is blocked, and what to do. */
 function blockedText({ baseUrl }: Config, url: string): string {
   const pair = isLoopbackUrl(baseUrl) ? privateHostOf(url) : null;
   const remedy =
@@ -167,7 +167,7 @@ function webhookDelivery(
     onTrouble: warningOf(logger, "webhook delivery was interrupted", "deliveryId"),
     onDisabled: (endpoint) => logger.warn(endpoint, DISABLED_ENDPOINT),
     onBlockedDestination: ({ workspaceId, endpointId, url }) =>
-      // Paths of destinations may hold secrets.
+      // Log only the host: paths of destinations may hold secrets.
       logger.warn({ workspaceId, endpointId, host: new URL(url).host }, blockedText(config, url)),
   });
 }
@@ -235,7 +235,7 @@ function contentSweeperOf(config: Config, logger: Logger, { store, content }: De
   });
 }
 
-/** What erases content whose time is over, what was erased on request, and people. */
+/** The workers that erase content past its retention, clean up after erasures, and erase people. */
 function workOnErasures(
   config: Config,
   logger: Logger,
@@ -273,7 +273,7 @@ function workOnErasures(
   ];
 }
 
-/** What checks uploads, and what deletes files whose time is over. */
+/** The workers that check uploads and delete files past their retention. */
 function workOnAttachments(logger: Logger, { deps, readers }: JobParts): readonly PollingWorker[] {
   const shared = {
     deps,
@@ -286,7 +286,7 @@ function workOnAttachments(logger: Logger, { deps, readers }: JobParts): readonl
   return [attachmentChecks(shared), ...attachmentRetention({ ...shared, attachmentUse })];
 }
 
-/** Null where there is no address to mail links from. */
+/** Null without an address to mail links from. */
 function senderVerification(config: Config, logger: Logger, { readers, ...mailing }: MailJobParts) {
   const { verificationFrom: from, baseUrl } = config;
   if (from === null) return null;

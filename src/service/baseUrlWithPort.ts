@@ -1,4 +1,4 @@
-/** Port 0 of a base URL means the port that the system has chosen. */
+/** Replaces port 0 of a base URL with the port that the system chose. */
 export function baseUrlWithPort(baseUrl: URL, port: string): URL {
   const url = new URL(baseUrl);
   if (url.port === "0") url.port = port;

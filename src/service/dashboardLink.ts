@@ -4,7 +4,7 @@ import { type NamedWorkspace, workspacesNamed } from "../commands/workspace/read
 import { type EpochMs, rfc3339 } from "../kernel/time.ts";
 import type { Config } from "./config/config.ts";
 
-/** What a service answers to whoever asks for a link that logs in to the dashboard. */
+/** A service's answer to a request for a link that logs in to the dashboard. */
 export type DashboardLinkAnswer =
   | {
       readonly kind: "link";
@@ -13,12 +13,12 @@ export type DashboardLinkAnswer =
       readonly workspaceName: string;
       readonly expiresAt: string;
     }
-  /** There is more than one workspace, and none was named. */
+  /** There are several workspaces, and the request named none. */
   | { readonly kind: "several"; readonly workspaces: readonly NamedWorkspace[] }
   | { readonly kind: "unknownWorkspace" }
   | { readonly kind: "noWorkspace" };
 
-/** Makes a link that logs in once, to the named workspace or to the only one there is. */
+/** Makes a link that logs in once, to the named workspace or to the only one. */
 export async function dashboardLink(
   deps: Dependencies,
   config: Pick<Config, "baseUrl">,
@@ -39,7 +39,7 @@ export async function dashboardLink(
   };
 }
 
-/** Where a browser finds the dashboard. A service that listens everywhere is found on its own machine by that name. */
+/** The dashboard's URL. For a service that listens on all addresses it uses localhost. */
 export function dashboardUrl({ baseUrl }: Pick<Config, "baseUrl">): string {
   const url = new URL(baseUrl);
   if (url.hostname === "0.0.0.0" || url.hostname === "[::]") url.hostname = "localhost";

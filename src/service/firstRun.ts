@@ -27,7 +27,7 @@ export function hasBootstrapKey(dataDir: string): boolean {
   return existsSync(bootstrapKeyPath(dataDir));
 }
 
-/** What is wrong with leaving it there. */
+/** Why it should not stay there. */
 export function bootstrapKeyDetail(dataDir: string): string {
   return `${bootstrapKeyPath(dataDir)} holds a key that may do everything and does not expire`;
 }
@@ -39,7 +39,7 @@ export const WORKSPACE_REMEDY = `\`${POSTLEDGER} workspace create\`, then \`send
 
 /**
  * Gives a new log a workspace, a verified sender and a key, and writes the key to `bootstrap.key`. The workspace
- * comes last: a start that was cut short before it is simply done again. Does nothing when it was done.
+ * comes last, so an interrupted start simply repeats all of it. Does nothing if it is already done.
  */
 export async function bootstrap(deps: Dependencies, logId: string, dataDir: string): Promise<void> {
   const { store, keys } = deps;
@@ -63,7 +63,7 @@ export async function bootstrap(deps: Dependencies, logId: string, dataDir: stri
   await transact(store, workspace, (state) => createWorkspace(state, "default"), context);
 }
 
-/** Whether the log has a workspace. One is made before all else, so a reading that finds none was short. */
+/** Whether the log has a workspace. Everything else comes after one, so if there is none the log is short to read. */
 export async function hasWorkspace(store: EventStore): Promise<boolean> {
   for await (const { events } of store.readAll(LOG_START, { types: ["WorkspaceCreated"] })) {
     if (events.length > 0) return true;
@@ -71,12 +71,12 @@ export async function hasWorkspace(store: EventStore): Promise<boolean> {
   return false;
 }
 
-/** A text as one word of a shell command, whatever is in it. */
+/** Quotes any text as one word of a shell command. */
 export function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** A command that sends a first email from any folder, unchanged, with the key read from its file. */
+/** A command that sends a first email as it stands, from any folder; it reads the key from its file. */
 export function firstCurl(url: string, dataDir: string): string {
   const path = bootstrapKeyPath(dataDir);
   const body = { from: BOOTSTRAP_SENDER, to: "you@example.com", subject: "Hello", text: "It works." };

@@ -52,7 +52,7 @@ interface Serving extends Pick<DashboardOptions, "deps" | "relays" | "maintenanc
 interface Controllers {
   readonly controllers: readonly AnyElysia[];
   readonly dashboard: Dashboard;
-  /** What `/health/ready` looks at. */
+  /** What `/health/ready` checks. */
   readonly readiness: ReturnType<typeof readinessOf>;
 }
 
@@ -114,7 +114,7 @@ export async function makeControllers(config: Config, serving: Serving): Promise
   return { controllers, dashboard, readiness };
 }
 
-/** What the routes of webhooks work with, those of the API and those of the dashboard. */
+/** What the webhook routes of the API and of the dashboard need. */
 function webhooksOptions(config: Config, readers: Readers, shared: ControllerOptions): WebhooksOptions {
   return {
     ...shared,

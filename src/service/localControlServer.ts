@@ -3,29 +3,29 @@ import { join } from "node:path";
 import { writeDurably } from "../adapters/directory/durableFile.ts";
 import { equalInConstantTime } from "../kernel/crypto/equalInConstantTime.ts";
 
-/** Where a command finds the service that runs on a data directory. Only the owner of the directory can read it. */
+/** Tells a command where the service on this data directory is. Only the directory's owner can read it. */
 const FILE = "service.json";
 
 /**
- * How long an answer may take: `doctor` waits for all that the service depends on, and a relay that hangs takes longer
- * than the ten seconds after which a connection without a word is cut off unless we say otherwise.
+ * How long an answer may take. `doctor` waits for everything the service depends on, and a hanging relay takes longer
+ * than the ten seconds after which Bun closes an idle connection by default.
  */
 const ANSWER_SECONDS_MAX = 60;
 
-/** How a command on the same machine asks a running service. */
+/** How a command on the same machine reaches a running service. */
 export interface ServiceAddress {
   readonly url: string;
-  /** Of this run alone. */
+  /** Valid for this run only. */
   readonly token: string;
 }
 
-/** What a service answers to commands of its own data directory. */
+/** What a service tells commands that use its data directory. */
 export interface LocalAnswers {
   /** What `doctor` shows. */
   status(): Promise<unknown>;
-  /** Whether the log was frozen and nothing is under way here that could still be written to it. */
+  /** Whether the log is frozen and nothing in flight here could still be written to it. */
   settled(): Promise<boolean>;
-  /** A link that logs in to the dashboard of a workspace; null: of the only one. */
+  /** A link that logs in to the dashboard of a workspace; null means the only one. */
   dashboardLink(workspaceId: string | null): Promise<unknown>;
 }
 
@@ -35,8 +35,8 @@ export interface LocalControl {
 }
 
 /**
- * Answers commands that run on this machine and can read the data directory: on a loopback port of its own, so that
- * no caller of the API comes near it, and no setting of the API's own port matters.
+ * Answers commands that run on this machine and can read the data directory. It has its own loopback port, so no API
+ * caller can reach it and no setting of the API's port affects it.
  */
 export async function openLocalControl(dataDir: string, answers: LocalAnswers): Promise<LocalControl> {
   const token = crypto.getRandomValues(new Uint8Array(32)).toBase64({ alphabet: "base64url" });
@@ -73,7 +73,7 @@ export async function openLocalControl(dataDir: string, answers: LocalAnswers): 
   };
 }
 
-/** The address that the last service on this data directory has left; null when it has taken it away or left none. */
+/** The address that the last service on this data directory left; null if it removed it or left none. */
 export async function serviceAddress(dataDir: string): Promise<ServiceAddress | null> {
   try {
     return JSON.parse(await readFile(join(dataDir, FILE), "utf8")) as ServiceAddress;

@@ -1,13 +1,13 @@
 import { LOG_START, type Position } from "../ports/eventStore.ts";
 
-/** A reading of the log: where it began, which is the log's start unless it says so, where it is, and its end. */
+/** A read of the log: where it began (the log's start by default), where it is, and where it ends. */
 interface Reading {
   readonly from?: Position;
   readonly position: Position;
   readonly head: Position;
 }
 
-/** How far a reading has come, in [0, 1]. Positions are opaque and ordered: that is good enough for a bar. */
+/** How far a read has come, in [0, 1]. Positions are opaque but ordered, which is good enough for a bar. */
 export function logReadFraction({ from = LOG_START, position, head }: Reading): number {
   const number = (text: Position) => Number(text.split("-", 1)[0] ?? 0);
   const whole = number(head) - number(from);

@@ -18,7 +18,7 @@ import { lastSealCheck } from "./status/logChecks.ts";
 import { readModelStates } from "./status/readModelStates.ts";
 import { verificationChecks } from "./status/readModelVerificationChecks.ts";
 
-/** What is looked up for the overview is good for so long, in ms: it reads files and the log. */
+/** How long to reuse what the overview looks up, which reads files and the log. */
 const UPKEEP_MS = 30 * SECOND_MS;
 
 interface Served
@@ -59,7 +59,7 @@ export function openDashboard(
   });
 }
 
-/** A page says at once that a list is still being built, and not after seconds. */
+/** Pages say at once that a list is still being built, instead of after seconds. */
 function withoutWaiting({
   readModel,
   readModelBuild,
@@ -85,7 +85,7 @@ function withoutWaiting({
   };
 }
 
-/** Asks once for all who want to know at the same time. */
+/** Shares one look-up between all who ask at the same time. */
 function upkeepOf(
   config: Config,
   { store, clock }: Dependencies,

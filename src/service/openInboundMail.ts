@@ -14,11 +14,11 @@ import type { Config } from "./config/config.ts";
 import { smtpName } from "./smtpName.ts";
 import { listenError } from "./startupErrors.ts";
 
-/** Where mail that comes back is taken, once it is answered. */
+/** The port that receives returned mail, once it answers. */
 export interface InboundMail {
   readonly host: string;
   readonly port: number;
-  /** How many mails were read as what, since the start. */
+  /** How many mails were received of each kind, since the start. */
   readonly counts: ReadonlyMap<string, number>;
   answer(deps: Dependencies, isClosed: () => boolean | Promise<boolean>): void;
   stop(graceMs: number): Promise<void>;
@@ -28,20 +28,20 @@ const TAKEN: InboundReply = { code: 250, text: "2.0.0 taken" };
 const NO_SUCH_ADDRESS: InboundReply = { code: 550, text: "5.1.1 no such address" };
 const LATER: InboundReply = { code: 451, text: "4.3.0 try again later" };
 
-/** How mail is answered while the service runs. */
+/** What answers mail while the service runs. */
 interface Answering {
   readonly context: ReturnedMailContext;
   readonly isClosed: () => boolean | Promise<boolean>;
 }
 
-/** Takes the port that INBOUND_PORT names; null where none is. Throws what says why it cannot be had. */
+/** Opens the port that INBOUND_PORT names; null if none. Throws why it cannot be opened. */
 export async function openInboundMail(
   config: Pick<Config, "inbound" | "bounceDomains" | "baseUrl">,
   logger: Logger,
 ): Promise<InboundMail | null> {
   const { inbound: place, bounceDomains, baseUrl } = config;
   if (place === null) return null;
-  // Only who takes mail over SMTP pays for loading the server.
+  // Load the server only if mail is to come in over SMTP.
   const { openInboundMailServer } = await import("../adapters/smtpServer/inboundMailServer.ts");
   const counts = new Map<string, number>();
   const parser = threadedReturnedMailParser();

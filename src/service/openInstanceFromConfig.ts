@@ -16,23 +16,23 @@ import { systemCommandContext } from "./systemCommandContext.ts";
 
 /** What a log is opened for. */
 export interface OpenLogOptions {
-  /** Nothing will be appended: a log of a newer format than we read may be looked at all the same. */
+  /** Nothing will be appended, so a log of a newer format than ours may be read too. */
   readonly readOnly?: boolean;
 }
 
-/** Proves that the settings belong to the log, and gives its keys. Throws what `openInstance` throws. */
+/** Checks that the settings belong to the log, and opens its keys. Throws what `openInstance` throws. */
 export async function openInstanceFromConfig(
   config: Config,
   store: EventStore,
   content: ContentStore,
   { readOnly = false }: OpenLogOptions = {},
 ): Promise<OpenInstance> {
-  // Both, because a server may let a user read the one and not the other.
+  // Try both, because a server may let a user read one and not the other.
   await Promise.all([store.lastRevision(INSTANCE_STREAM), store.head()]).catch((error: unknown) => {
     throw storeError(config, error);
   });
   const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir, store));
-  // Both, because either can be out of reach by itself.
+  // Try both, because either can be unavailable by itself.
   const [contentStoreId] = await Promise.all([content.identity(), content.claimedBy()]).catch(
     (error: unknown) => {
       throw contentError(config, error);
@@ -46,7 +46,7 @@ export async function openInstanceFromConfig(
   return opened;
 }
 
-/** The embedded store's own master key: made at the first start, in a file that only its owner can read. */
+/** The embedded store's own master key, created at the first start in a file that only its owner can read. */
 async function ownMasterKey(dataDir: string, store: EventStore): Promise<Uint8Array> {
   const path = join(dataDir, "master.key");
   if (!existsSync(path) && (await store.lastRevision(INSTANCE_STREAM)) !== null) {

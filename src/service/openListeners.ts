@@ -20,25 +20,25 @@ interface Answering extends Pick<ServerOptions, "controllers" | "requests" | "is
   readonly deps: Dependencies;
 }
 
-/** The ports of the service: HTTP, and SMTP where that is set. */
+/** The ports of the service: HTTP, and the optional ones for SMTP and metrics. */
 export interface Listeners {
   readonly url: URL;
-  /** Null where nothing is taken over SMTP. */
+  /** Null if no mail is taken over SMTP. */
   readonly submission: SubmissionServer<Principal> | null;
-  /** Null where nothing that comes back is taken. */
+  /** Null if no returned mail is taken. */
   readonly inbound: InboundMail | null;
-  /** Null where no figures are read. */
+  /** Null if metrics are off. */
   readonly metrics: MetricsPort | null;
-  /** From now on requests are answered; those that have come before have waited for it. */
+  /** Starts answering requests; those that came before have waited for it. */
   answer(answering: Answering): void;
-  /** Requests and mails that have no whole answer yet. */
+  /** Requests and mails without a complete answer yet. */
   inFlightCount(): number;
   /** Lets what is in flight finish and refuses what is new. */
   stop(): Promise<void>;
   kill(): Promise<void>;
 }
 
-/** Takes the ports. Throws what says why one of them cannot be had. `counts`: what is answered is counted there. */
+/** Opens the ports. Throws why one of them cannot be opened. `counts` counts what they answer. */
 export async function openListeners(
   config: Config,
   logger: Logger,
@@ -47,7 +47,7 @@ export async function openListeners(
   const { requestTimeoutMs, trustedProxies } = config;
   const lines = requestLogOf(config, logger);
   const log = counts?.countedLog(lines) ?? lines;
-  // Those that were taken are given back where another cannot be had.
+  // Closes the ports already opened if another cannot be.
   await using undo = new AsyncDisposableStack();
   const port = bindPort(config, log);
   undo.defer(() => port.kill());
@@ -57,7 +57,7 @@ export async function openListeners(
   undo.defer(() => submission?.kill());
   const inbound = await openInboundMail(config, logger);
   undo.move();
-  // What callers use up is one for both.
+  // HTTP and SMTP share one budget.
   const rateLimits = makeRateLimits(config.authFailuresPerMinute);
   const bodies = new BodyAdmissionControl(config.bodyBytesInFlightMax);
   const shared = { rateLimits, bodies, log, requestTimeoutMs };

@@ -8,7 +8,7 @@ import type { Config } from "./config/config.ts";
 import { smtpName } from "./smtpName.ts";
 import { listenError } from "./startupErrors.ts";
 
-/** Where mail is taken over SMTP, once it is answered. */
+/** The port that takes mail over SMTP, once it answers. */
 export interface OpenSubmission {
   readonly port: SubmissionServer<Principal>;
   answer(options: Omit<SubmissionOptions, "parser">): void;
@@ -16,13 +16,13 @@ export interface OpenSubmission {
   kill(): void;
 }
 
-/** Takes the port that SUBMISSION_PORT names; null where none is. Throws what says why it cannot be had. */
+/** Opens the port that SUBMISSION_PORT names; null if none. Throws why it cannot be opened. */
 export async function openSubmission(
   { submission: config, baseUrl }: Pick<Config, "submission" | "baseUrl">,
   logger: Logger,
 ): Promise<OpenSubmission | null> {
   if (config === null) return null;
-  // Only who takes mail over SMTP pays for loading the server.
+  // Load the server only if mail is to come in over SMTP.
   const { openSubmissionServer } = await import("../adapters/smtpServer/submissionServer.ts");
   const port = await openSubmissionServer<Principal>({
     ...config,

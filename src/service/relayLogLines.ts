@@ -44,7 +44,7 @@ export function relayRemedy(trouble: RelayTrouble): string {
   return TROUBLES[trouble][1];
 }
 
-/** What to do about mail that the relay refuses for good. */
+/** What to do about mail that the relay permanently refuses. */
 const REFUSALS: Readonly<Record<CorrectableReason, string>> = {
   sender_rejected: "verify the sender's address or domain at the relay too, or let this log-in send from it",
   relay_refused:
@@ -53,12 +53,12 @@ const REFUSALS: Readonly<Record<CorrectableReason, string>> = {
   policy_rejected: "check SPF, DKIM, DMARC and the reputation of the sender's domain and the relay",
 };
 
-/** What an operator can do about mail that is refused for our sake. */
+/** What an operator can do about mail refused because of our setup. */
 export function refusalRemedy({ emailId, reason }: Refusal): string {
   return `${REFUSALS[reason]}; GET /api/v1/emails/${emailId} shows the relay's words`;
 }
 
-/** Writes to the log that mail is lost for a reason which the operator can mend. */
+/** Logs that mail is lost for a reason the operator can fix. */
 export function refusalLog(config: Config, logger: Logger): (report: RelayRefusalReport) => void {
   const relay = mailDestination(config);
   return ({ failed, ...refusal }) => {
@@ -68,7 +68,7 @@ export function refusalLog(config: Config, logger: Logger): (report: RelayRefusa
   };
 }
 
-/** Writes to the log which of several relays takes no mail, and when it does again. */
+/** Logs which of several relays takes no mail, and when it does again. */
 export function relayChangeLog(logger: Logger): (change: RelayChange) => void {
   return ({ relay, reason }) => {
     if (reason === null) logger.info({ relay }, "the relay takes mail again");
@@ -76,10 +76,10 @@ export function relayChangeLog(logger: Logger): (change: RelayChange) => void {
   };
 }
 
-/** Messages that are counted for a line; more are reported as this many. */
+/** Counting of waiting messages stops here; more are logged as this many. */
 const WAITING_MAX = 10_000;
 
-/** Writes what an operator should know of the relay to the log. `emails` says how much mail waits for it. */
+/** Logs what an operator should know about the relay. `emails` tells how much mail waits for it. */
 export function relayLog(
   config: Config,
   logger: Logger,
@@ -87,7 +87,7 @@ export function relayLog(
 ): (report: RelayReport) => void {
   const relay = mailDestination(config);
   return (report) => {
-    // Null while the read model cannot be asked.
+    // Null while the read model is unavailable.
     const waiting = unlessUnavailable(() => countReady(emails, systemClock.now(), WAITING_MAX));
     if (report.kind === "began") {
       const { trouble, reason } = report.fault;

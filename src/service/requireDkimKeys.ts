@@ -2,7 +2,7 @@ import { dkimKeyFault } from "../adapters/mailauth/dkimSigner.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 
-/** Tries every key that mail is to be signed with. Throws {@link ConfigError} when one of them does not sign. */
+/** Tries to sign with every DKIM key. Throws {@link ConfigError} if one does not sign. */
 export async function requireDkimKeys({ dkimKeys }: Pick<Config, "dkimKeys">): Promise<void> {
   const faults = await Promise.all(dkimKeys.map(dkimKeyFault));
   const errors = faults.flatMap((fault, index) => {

@@ -52,22 +52,22 @@ import { readModelLog } from "./threads/readModelLogLines.ts";
 import { superviseReadModels } from "./threads/readModelSupervisor.ts";
 import { verifyOnSchedule } from "./threads/readModelVerifySchedule.ts";
 
-/** A service that runs. */
+/** A running service. */
 export interface RunningApp {
   readonly url: URL;
-  /** Where mail is taken over SMTP; null where it is not. */
+  /** Where mail is taken over SMTP; null if it is not. */
   readonly submission: { readonly host: string; readonly port: number } | null;
-  /** Where mail that comes back is taken; null where it is not. */
+  /** Where returned mail is taken; null if it is not. */
   readonly inbound: { readonly host: string; readonly port: number } | null;
-  /** Where figures are read; null where they are not. */
+  /** Where metrics are read; null if they are off. */
   readonly metrics: URL | null;
   /** Whether the key of a first run is still in its file. */
   readonly hasBootstrapKey: boolean;
-  /** Whether nobody can use it yet: a log without a workspace, and no first run to make one. */
+  /** Whether nobody can use it yet: the log has no workspace, and no first run makes one. */
   readonly isWithoutWorkspace: boolean;
-  /** What to say of mail that waits for its operator since the log was restored; null where none does. */
+  /** What to say about mail held since the log was restored; null if there is none. */
   readonly held: string | null;
-  /** A link that logs in to the dashboard of a workspace; null: of the only one. */
+  /** A link that logs in to the dashboard of a workspace; null means the only one. */
   dashboardLink(workspaceId: string | null): Promise<DashboardLinkAnswer>;
   /** What `stop` would have to finish now. */
   inFlight(): { readonly requests: number; readonly deliveries: number };
@@ -75,15 +75,15 @@ export interface RunningApp {
   stop(): Promise<void>;
 }
 
-/** In DATA_DIR: the id of the service. */
+/** The file in DATA_DIR that holds the service's id. */
 const SERVICE_ID_FILE = "service.id";
 
-/** Starts the service: one process for each DATA_DIR. Throws what says why it cannot start. */
+/** Starts the service, one process per DATA_DIR. Throws why it cannot start. */
 export async function startApp(config: Config, logger: Logger): Promise<RunningApp> {
-  // What is to be undone, the last thing first, when the service cannot start after all.
+  // Undone in reverse order if the service cannot start after all.
   await using undo = new AsyncDisposableStack();
   await requireDkimKeys(config);
-  // Before anything is made: a HOST or PORT that cannot be had leaves no data behind.
+  // Before anything is created: a HOST or PORT that cannot be opened leaves no data behind.
   const counts = config.metrics && activityCounts();
   const listeners = await openListeners(config, logger, counts);
   undo.defer(() => listeners.kill());
@@ -98,14 +98,14 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   const opened = await openInstanceFromConfig(config, store, content);
   requireNotFrozen(opened);
   const membership = await joinServices(config, store);
-  // The reason why it cannot start is reported, and not that it could not be recorded.
+  // Report why the service cannot start, and ignore a failure to leave the register.
   undo.defer(() => membership.leave().catch(() => {}));
   const app = await runWith(reached, logger, { listeners, lock, store, content, opened, membership, counts });
   undo.move();
   return app;
 }
 
-/** Where the ports for mail are. */
+/** The addresses of the mail ports. */
 function smtpPorts({ submission, inbound }: Listeners): Pick<RunningApp, "submission" | "inbound"> {
   return {
     submission: submission && { host: submission.host, port: submission.port },
@@ -126,7 +126,7 @@ function lockData(dataDir: string): DirectoryLock {
   ]);
 }
 
-/** What a service takes before it runs, and gives back when it stops. */
+/** What a service acquires before it runs, and releases when it stops. */
 interface AcquiredResources {
   readonly listeners: Listeners;
   readonly lock: DirectoryLock;
@@ -134,7 +134,7 @@ interface AcquiredResources {
   readonly content: ContentStore;
   readonly opened: OpenInstance;
   readonly membership: ServiceMembership;
-  /** Null where no figures are read. */
+  /** Null if metrics are off. */
   readonly counts: ActivityCounts | null;
 }
 
@@ -167,7 +167,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const status = serviceStatus({ ...listeners, config, deps, readers, delivery, logId, inFlight });
   const makeLink = (workspaceId: string | null) => dashboardLink(deps, config, workspaceId);
   const control = await openLocalControl(config.dataDir, { status, settled, dashboardLink: makeLink });
-  // Not before it listens: a service that cannot must not have claimed anything.
+  // Only once it listens: a service that cannot must not have claimed anything.
   workers.start();
   const verifying = verifyOnSchedule(config, logger, logCopyOf(config, incarnation));
   return {
@@ -192,7 +192,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
       await Promise.all([verifying.stop(), maintenance.stop()]);
       await readModels.stop();
       readers.close();
-      // What has outlived the time for draining may still write, and send, until the process ends, and with it the lock.
+      // What outlives the drain time may still write and send until the process ends, so the lock stays until then.
       const isIdle = requests.isIdle && workers.inFlightCount() === 0;
       if (isIdle) await leave();
       await store.close();
@@ -202,12 +202,12 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
 }
 
 interface Stopping {
-  /** Begins nothing more, and settles when nothing is under way. */
+  /** Begins nothing more, and settles when nothing is in flight. */
   stopWork(): Promise<unknown>;
   leave(): Promise<void>;
 }
 
-/** Ends the work of a service whose log was frozen. `settled` says whether it was, and nothing is under way any more. */
+/** Stops the work of a service when its log is frozen. `settled`: the log is frozen and nothing is in flight. */
 function stopAtFreeze(deps: Dependencies, logger: Logger, { stopWork, leave }: Stopping) {
   let isSettled = false;
   const freezeWatch = watchFreeze(deps.instanceStatus, () => {
@@ -221,8 +221,8 @@ function stopAtFreeze(deps: Dependencies, logger: Logger, { stopWork, leave }: S
 }
 
 /**
- * Enters the service in the register of those that work on the log, on a store where others cannot be asked. On the
- * embedded one whoever freezes it asks the service on its DATA_DIR.
+ * Enters the service in the log's register of services, on a store where a command cannot ask the others. On the
+ * embedded store, whoever freezes the log asks the service on its DATA_DIR.
  */
 async function joinServices({ dataDir, ...config }: Config, store: EventStore): Promise<ServiceMembership> {
   const memory = serviceIdFile({ path: join(dataDir, SERVICE_ID_FILE), lockPath: lockPathOf(dataDir) });
@@ -231,7 +231,7 @@ async function joinServices({ dataDir, ...config }: Config, store: EventStore): 
   return registerService(store, joining, () => systemCommandContext("system"));
 }
 
-/** Whoever freezes the log waits its longest for a service that could not say that it has left. */
+/** If a service cannot record that it has left, freezing the log waits its full time for it. */
 async function leaveRegister(membership: ServiceMembership, logger: Logger): Promise<void> {
   await membership
     .leave()
@@ -243,7 +243,7 @@ async function leaveRegister(membership: ServiceMembership, logger: Logger): Pro
     );
 }
 
-/** What a thread opens this copy of the log with. */
+/** What a thread needs to open this copy of the log. */
 function logCopyOf({ storeUrl, storeTimeoutMs, dataDir }: Config, incarnation: string) {
   return { storeUrl, storeTimeoutMs, dataDir, logId: incarnation };
 }
@@ -259,7 +259,7 @@ function readersOf({ dataDir }: Config, onDamage: (file: string) => void): Reade
   return openReaders({ databases: sqliteReadDatabases, directory, projections, onDamage });
 }
 
-/** Keeps the read models level with the log, on a thread of their own. */
+/** Keeps the read models caught up with the log, on a thread of their own. */
 function followLog(config: Config, logger: Logger, { incarnation, readers, workers }: Following) {
   const { auditSealIntervalMs, auditSigningKey } = config;
   const tell = readModelLog(logger);
@@ -299,7 +299,7 @@ function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
   });
 }
 
-/** A send does not wait for a count that is being made anew. */
+/** Null while the count is being rebuilt: a send does not wait for that. */
 function storedContentBytes(readers: Readers, workspaceId: string): number | null {
   return unlessUnavailable(() => {
     const ofMessages = contentBytesOf(readers.reader("emails"), workspaceId);
@@ -307,7 +307,7 @@ function storedContentBytes(readers: Readers, workspaceId: string): number | nul
   });
 }
 
-/** Waits until every read model can be asked, so that the first request finds them; a slow one does not hold us up. */
+/** Waits until every read model can be queried, so the first request finds them; a slow one only delays us so long. */
 async function readersOpen(readers: Readers, timeoutMs: number): Promise<void> {
   await Promise.all(projections.map(({ name }) => readers.waitFor(name, () => true, timeoutMs)));
 }

@@ -4,7 +4,7 @@ import { StoreError } from "../ports/eventStore.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 
-/** What the operating system says, for somebody who reads it for the first time. */
+/** Errors of the operating system, in words for a first-time reader. */
 const SYSTEM_FAULTS: Readonly<Record<string, string>> = {
   EACCES: "this user may not read or write there",
   EPERM: "this user may not read or write there",
@@ -17,13 +17,13 @@ const SYSTEM_FAULTS: Readonly<Record<string, string>> = {
   ENOTDIR: "there is a file of that name, or on the way to it",
 };
 
-/** The code of an error that the operating system gave; null for all others. */
+/** The code of an operating system error; null for all others. */
 function systemCode(error: unknown): string | null {
   const { code } = error as { code?: unknown };
   return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : null;
 }
 
-/** The fault in a few words: of the operating system, else what the error says. */
+/** The fault in a few words: the operating system's, else the error's message. */
 function fileFaultOf(error: unknown): string {
   const code = systemCode(error);
   if (code !== null && SYSTEM_FAULTS[code] !== undefined) return `${SYSTEM_FAULTS[code]} (${code})`;
@@ -38,29 +38,29 @@ export function directoryError(variable: string, directory: string, error: unkno
   ]);
 }
 
-/** Why a file of ours cannot be read; an error that is no matter of the file is given back as it is. */
+/** Why one of our files cannot be used; errors that are not about the file come back unchanged. */
 export function fileError(path: string, error: unknown): unknown {
   const code = systemCode(error);
   if (code === null || SYSTEM_FAULTS[code] === undefined) return error;
   return new ConfigError([`${path} cannot be used: ${fileFaultOf(error)}`]);
 }
 
-/** Why a place that somebody has named cannot be written to; null for an error that is no matter of the place. */
+/** Why the place that somebody named cannot be written to; null for an error that is not about the place. */
 export function placeFault(error: unknown): string | null {
   const code = systemCode(error);
   if (code === null || SYSTEM_FAULTS[code] === undefined) return null;
   const { path: from, dest, syscall } = error as NodeJS.ErrnoException & { readonly dest?: string };
-  // What is renamed has a name of its own; that of the place tells people more.
+  // In a rename, the target's name tells people more than the source's.
   const path = dest ?? from;
-  // That something is not there may be a fault of ours, unless a directory was to be made.
+  // A missing file may be our own fault, unless a directory was to be made.
   if (code === "ENOENT" && syscall !== "mkdir") return null;
   return path === undefined ? fileFaultOf(error) : `${path} cannot be used: ${fileFaultOf(error)}`;
 }
 
-/** What begins the names of the settings that say where something listens: SUBMISSION_HOST, SUBMISSION_PORT. */
+/** The prefix of the settings that say where something listens: SUBMISSION_HOST, SUBMISSION_PORT. */
 type ListenPrefix = "" | "SUBMISSION_" | "INBOUND_" | "METRICS_";
 
-/** Why nothing can listen where the two settings say; what is no matter of theirs is given back as it is. */
+/** Why nothing can listen where the two settings say; errors that are not about them come back unchanged. */
 export function listenError(
   prefix: ListenPrefix,
   { host, port }: Pick<Config, "host" | "port">,
@@ -88,12 +88,12 @@ export function listenError(
     case null:
       return error;
     default:
-      // For a name that is not found Bun gives whatever code the system's last error had.
+      // For a name that is not found, Bun gives whatever code the system's last error had.
       return isIP(host) === 0 ? noAddress() : error;
   }
 }
 
-/** What is wrong with a STORE_URL of EventStoreDB, by what the server or the handshake says, and what to do. */
+/** What is wrong with an EventStoreDB STORE_URL, judged by the server's or the handshake's message, and what to do. */
 const STORE_FAULTS: readonly (readonly [pattern: RegExp, predicate: string])[] = [
   [
     /unauthenticated/i,
@@ -111,7 +111,7 @@ const STORE_FAULTS: readonly (readonly [pattern: RegExp, predicate: string])[] =
 ];
 const ACCESS_DENIED = /permission_denied|access denied|access to the stream is denied/i;
 
-/** Why the log cannot be opened, when its store is why; other errors are given back as they are. */
+/** Why the store does not open the log; other errors come back unchanged. */
 export function storeError({ storeUrl }: Pick<Config, "storeUrl">, error: unknown): unknown {
   if (!(error instanceof StoreError) || !storeUrl.startsWith("esdb")) return error;
   const server = `STORE_URL: EventStoreDB at ${storeHosts(storeUrl)}`;
@@ -129,14 +129,14 @@ export function storeError({ storeUrl }: Pick<Config, "storeUrl">, error: unknow
   return new StoreError(error.failure, `${server} ${remedy}`, { cause: error });
 }
 
-/** What the vendor's client says, without what it says around it. */
+/** The vendor client's message, without its wrapping. */
 function storeFault({ message }: StoreError): string {
   const reason = message.replace(/^EventStoreDB: cannot [^:]*: /, "");
   return /Last error: (?:\w*Error(?: \[\w+\])?: )?(.*?)\.? Resolution note/.exec(reason)?.[1] ?? reason;
 }
 
 /**
- * What to say of a connection string that the vendor's client does not take; it may hold a password, so none of it is
+ * What to say about a connection string that the vendor's client rejects. It may hold a password, so none of it is
  * shown.
  */
 export function connectionStringError(error: unknown): ConfigError {
@@ -151,10 +151,10 @@ export function connectionStringError(error: unknown): ConfigError {
   ]);
 }
 
-/** A second `@`, or a `/` before one, in what comes before the parameters: the user and the password end at the first. */
+/** A second `@`, or a `/` before one, ahead of the parameters: user and password end at the first. */
 const NOT_ENCODED = /^[^:]+:\/\/[^?]*(@|\/)[^?]*@/;
 
-/** Throws where `url` cannot be taken apart: what would be taken for the host may be a part of the password. */
+/** Throws if `url` is ambiguous: what looks like the host may be part of the password. */
 export function requireEncodedUser(url: string): void {
   if (!NOT_ENCODED.test(url)) return;
   throw new ConfigError([
@@ -174,7 +174,7 @@ export function contentError({ contentUrl }: Pick<Config, "contentUrl">, error: 
     ? "Check CONTENT_URL, S3_ENDPOINT, S3_REGION and the access key"
     : "Set CONTENT_URL to a directory that this user can write to";
   const text = `CONTENT_URL ${contentUrl} cannot be used: ${fileFaultOf(error.cause ?? error)}. ${remedy}`;
-  // A bucket may be there again in a moment; a directory is a matter of the setting.
+  // A bucket may come back in a moment; a directory depends on the setting.
   return contentUrl.startsWith("s3:")
     ? new StoreError(error.failure, text, { cause: error })
     : new ConfigError([text]);

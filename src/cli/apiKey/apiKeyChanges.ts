@@ -11,7 +11,7 @@ import { type Command, notFound, refuse, UsageError } from "../program/command.t
 import { loadAllAggregates } from "../program/loadAllAggregates.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
-/** Answers which ones. What a key has issued may issue more meanwhile, so it is looked for until there is none. */
+/** Returns the ids it revoked. Children may issue further keys meanwhile, so it repeats until it finds none. */
 async function revokeChildren(deps: Dependencies, id: string): Promise<readonly string[]> {
   const revoked: string[] = [];
   for (;;) {
@@ -22,12 +22,12 @@ async function revokeChildren(deps: Dependencies, id: string): Promise<readonly 
   }
 }
 
-/** The keys that a key has issued or was rotated to, and that those have, as far as they are not revoked. */
+/** The unrevoked keys that a key issued or was rotated to, directly or through others. */
 function apiKeysBelow(keys: ReadonlyMap<string, ApiKey>, id: string): readonly string[] {
   const below = new Set([id]);
   const isBelow = ({ issuerId, rotatedFrom }: ApiKey) =>
     below.has(issuerId ?? "") || below.has(rotatedFrom ?? "");
-  // A key comes after the one that it stems from, in the log and so in the map.
+  // A key comes after its parent in the log, and so in the map.
   for (const [one, key] of keys) if (isBelow(key)) below.add(one);
   return [...below].filter((one) => one !== id && keys.get(one)?.revoked === false);
 }

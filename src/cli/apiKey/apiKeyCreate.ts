@@ -26,12 +26,12 @@ function scopesOf(text: string | undefined, isTest: boolean): readonly Scope[] {
   return scopes;
 }
 
-/** The parts of a list with commas between; null where there is no list. */
+/** The parts of a comma-separated list; null if there is no list. */
 function listOf(text: string | undefined, partOf: (part: string) => string): readonly string[] | null {
   return text === undefined ? null : text.split(",").map((part) => partOf(part.trim()));
 }
 
-/** A sender as keys are compared with it. */
+/** A sender in the canonical form that keys are compared with. */
 function senderOf(text: string): string {
   const address = text.includes("@") ? parseAddress(text) : null;
   if (address !== null && "invalid" in address) throw new UsageError(`--sender: ${text} ${address.invalid}`);
@@ -107,7 +107,7 @@ export const apiKeyCreate: Command = {
     });
     invariant(issued, "a workspace is never removed");
     invocation.print({ ...issued, scopes: issue.scopes, test: isTest }, [issued.key]);
-    // Beside the key, which scripts take from standard output.
+    // On standard error, because scripts take the key from standard output.
     if (invocation.option("scopes") === undefined && !invocation.json) {
       process.stderr.write(
         `it has ${isTest ? "every scope that a test key can hold" : "every scope"}, since --scopes was not given: ${issue.scopes.join(", ")}\n`,

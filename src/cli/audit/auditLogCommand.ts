@@ -13,18 +13,18 @@ import { withStore } from "../program/openStoreForCommand.ts";
 import { parseTime } from "../program/timeArgument.ts";
 import { existingWorkspace } from "../workspace/workspaceOption.ts";
 
-/** Entries that are read from the rows at once. */
+/** Entries to read at once. */
 const PAGE_ENTRIES = 500;
 const ENTRIES_DEFAULT = 1_000;
 const ENTRIES_MAX = 100_000;
 
-/** What was asked for. */
+/** What the call asks for. */
 interface AuditLogArguments {
-  /** Null: of the whole installation. */
+  /** Null: the whole installation. */
   readonly workspaceId: string | null;
   readonly createdFrom?: string;
   readonly action?: string;
-  /** How many entries at most. */
+  /** The maximum number of entries. */
   readonly entries: number;
 }
 
@@ -50,7 +50,7 @@ function argumentsOf({ option }: Invocation): AuditLogArguments {
   };
 }
 
-/** The rows as the log makes them now: nothing that was written a moment ago is missing, whether or not a service runs. */
+/** Builds the rows from the log, so the latest entries are there whether or not a service runs. */
 async function withRows<Result>(
   store: EventStore,
   work: (db: ReadDatabase) => Promise<Result>,
@@ -96,7 +96,7 @@ function lineOf({ createdAt, action, actor, target, details }: AuditRow): string
   return [createdAt, action, who, what, ...more].filter((part) => part !== "").join("  ");
 }
 
-/** Who did what: of one workspace, or what was done to the installation. */
+/** Who did what: in one workspace, or to the installation. */
 export const auditLogCommand: Command = {
   name: "audit log",
   summary: "Show who did what to keys, senders, templates, endpoints and limits",

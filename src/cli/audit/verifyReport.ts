@@ -13,7 +13,7 @@ const TO_DO = [
 
 const WIDTH = 12;
 
-/** A line under a heading, or going on under it. */
+/** A line with a heading, or a continuation without one. */
 function line(heading: string, text: string): string {
   return `${heading.padEnd(WIDTH)}${text}`.trimEnd();
 }
@@ -26,7 +26,7 @@ function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** One finding: what it is, where, and why. Names may hold anything once somebody has forged them. */
+/** One finding: what it is, where, and why. Forged names may contain anything, so they are escaped. */
 function findingLine(finding: Finding): string {
   const { kind, seal, detail } = finding;
   const [place, why] = [locationOfFault(finding), detail].map((text) =>
@@ -76,7 +76,7 @@ function sealLines({ chain, uncovered }: LogVerification, now: EpochMs): readonl
   ];
 }
 
-/** The result of a verification for a person: findings first, then what was checked, what it means and what to do. */
+/** The result of a verification for people: findings first, then what was checked, what it means and what to do. */
 export function verifyReport(result: LogVerification, now: EpochMs): readonly string[] {
   const { findings, shown } = result;
   return [

@@ -31,7 +31,7 @@ import {
 
 const FOLDER_MODE = 0o700;
 
-/** Backups are of files of this machine. Throws what exits with 2. */
+/** Only a log on this machine can be backed up. Throws a {@link ConfigError} (exit status 2). */
 export function requireEmbedded(config: Config): void {
   if (isEmbedded(config)) return;
   throw new ConfigError([
@@ -39,7 +39,7 @@ export function requireEmbedded(config: Config): void {
   ]);
 }
 
-/** Notes the copy in the log before it is taken, so that none is unknown. */
+/** Records the copy in the log before it is taken, so no copy goes unrecorded. */
 async function factsOf(config: Config, place: string): Promise<BackupFacts> {
   const createdAt = rfc3339(Date.now());
   const { state } = await withLog(config, async ({ log }) => {
@@ -54,8 +54,8 @@ async function factsOf(config: Config, place: string): Promise<BackupFacts> {
 }
 
 /**
- * First the log, then the content: what an event of the copy names was there before the event, so it is copied unless
- * it was erased meanwhile.
+ * Copies the log first, then the content: content that an event names was stored before the event, so it is copied
+ * unless it was erased meanwhile.
  */
 async function fill(
   config: Config,
@@ -67,11 +67,11 @@ async function fill(
   const bar = progressBar("backup");
   bar.show(0, "the log");
   vacuumCopy(logPath(config), join(directory, BACKUP_LOG));
-  // A file and a folder are flushed alike.
+  // This flushes a file as well as a folder.
   await syncFolder(join(directory, BACKUP_LOG));
   manifest.add({ path: BACKUP_LOG, ...(await digestFile(join(directory, BACKUP_LOG))) });
   if (withKey) {
-    // A key may well be a link to where secrets are kept.
+    // The key may be a link to where secrets are kept.
     const key = await copyDurably(
       await realpath(join(config.dataDir, BACKUP_KEY)),
       join(directory, BACKUP_KEY),
@@ -95,7 +95,7 @@ async function fill(
   return { ...facts, files, bytes, damaged };
 }
 
-/** Fills a directory beside `out`, which gets its name once it is whole. What fails takes no room on the disk any more. */
+/** Fills a directory beside `out` and renames it once it is complete. A failed backup leaves nothing on the disk. */
 async function make(config: Config, wanted: { readonly out: string; readonly withKey: boolean }) {
   const { out } = wanted;
   const partial = `${out}.partial`;

@@ -17,7 +17,7 @@ const MANIFEST = "manifest.jsonl";
 const FORMAT = 1;
 const FILE_MODE = 0o600;
 
-/** What a backup is of. */
+/** Facts about a backup. */
 export interface BackupFacts
   extends Pick<ExportHeader, "logId" | "contentStoreId" | "sealedDataKey" | "sealed"> {
   readonly backupId: string;
@@ -26,14 +26,14 @@ export interface BackupFacts
   readonly content: "directory" | "s3";
 }
 
-/** The backup cannot be used. The message says why, for people. */
+/** The backup cannot be used. The message tells people why. */
 export class BackupError extends CommandFailure {
   constructor(message: string) {
     super("refused", message);
   }
 }
 
-/** Writes the list of a backup's files while they are copied; it is whole once it is closed. */
+/** Writes the list of a backup's files while they are copied; it is complete once closed. */
 export class ManifestWriter {
   private readonly hasher = new Bun.CryptoHasher("sha256");
   private readonly file;
@@ -81,7 +81,7 @@ function factsOf(line: Line): BackupFacts {
   return line as unknown as BackupFacts;
 }
 
-/** A file as the list names it: its path is one of those that a backup has. */
+/** A file from the list, whose path must be one that a backup can have. */
 function fileOf({ file }: Line): CopiedFile {
   const { path, bytes, sha256 } = (file ?? {}) as Partial<CopiedFile>;
   const isText = typeof path === "string" && typeof sha256 === "string" && typeof bytes === "number";
@@ -99,7 +99,7 @@ function isPartPath(path: string): boolean {
   );
 }
 
-/** Goes over the files that a backup lists. Throws {@link BackupError} when the list is not whole, at its end. */
+/** Goes through the files of a backup. Throws {@link BackupError} at the end if the list is incomplete. */
 export async function readManifest(
   directory: string,
   each: (file: CopiedFile) => Promise<void>,
@@ -124,16 +124,16 @@ export async function readManifest(
   return first;
 }
 
-/** What a check of a backup finds. */
+/** The result of checking a backup. */
 export interface CheckedBackup {
   readonly facts: BackupFacts;
   readonly files: number;
   readonly bytes: number;
-  /** Of these bytes, those of the log. */
+  /** The part of `bytes` that is the log. */
   readonly logBytes: number;
 }
 
-/** Reads every byte of a backup. Throws {@link BackupError} with the first thing that is not as it was written. */
+/** Reads every byte of a backup. Throws {@link BackupError} at the first difference from what was written. */
 export async function checkBackup(
   directory: string,
   onFile: (checked: Pick<CheckedBackup, "files" | "bytes">) => void,

@@ -36,12 +36,12 @@ import {
 import { BACKUP_DIRECTORY } from "./backupVerify.ts";
 import { requireRoom } from "./restoreRoom.ts";
 
-/** What may be in a DATA_DIR that is empty: the lock that we hold, and the key that somebody has put there. */
+/** What an empty DATA_DIR may contain: the lock that we hold, and a key that somebody put there. */
 const NO_DATA: ReadonlySet<string> = new Set(["lock.db", "lock.db-journal", BACKUP_KEY]);
-/** In the directory while a restore is under way: of which backup. */
+/** The file that names the backup while its restore is under way. */
 const RESTORED_BACKUP = "backup";
 const FOLDER_MODE = 0o700;
-/** Files that are copied at once: most of the time of each is waiting for the disk. */
+/** Files to copy concurrently: each mostly waits for the disk. */
 const COPIES_MAX = 16;
 const FILE_MODE = 0o600;
 
@@ -55,13 +55,13 @@ function isBegun(config: Config, { backupId }: BackupFacts): boolean {
   return existsSync(marker) && readFileSync(marker, "utf8") === backupId;
 }
 
-/** Throws {@link BackupError} when anything else than an interrupted restore of this backup is there. */
+/** Throws {@link BackupError} if anything but an interrupted restore of this backup is there. */
 function requireEmptyOrSameRestore(config: Config, facts: BackupFacts): void {
   if (isBegun(config, facts)) return;
   const marker = join(restoringDirectory(config), RESTORED_BACKUP);
   if (existsSync(marker))
     throw new BackupError("a restore of another backup into DATA_DIR was interrupted: empty it");
-  // Nothing is in it that has no marker yet.
+  // A restoring directory without a marker is empty.
   const found = readdirSync(config.dataDir).filter((name) => !NO_DATA.has(name) && name !== RESTORING);
   if (found.length > 0) throw new BackupError(`DATA_DIR is not empty: there is ${found[0]}`);
   if (existsSync(logPath(config))) throw new BackupError(`there is a log already: ${logPath(config)}`);
@@ -70,7 +70,7 @@ function requireEmptyOrSameRestore(config: Config, facts: BackupFacts): void {
   if (existsSync(root) && readdirSync(root).length > 0) throw new BackupError(`${root} is not empty`);
 }
 
-/** Throws {@link BackupError} where the disk is too small. One that was begun has some of its bytes there already. */
+/** Throws {@link BackupError} if the disk is too small. An interrupted restore has part of its bytes there already. */
 function requireRoomFor(config: Config, { facts, bytes, logBytes }: CheckedBackup): void {
   if (isBegun(config, facts)) return;
   const content = { directory: config.contentUrl.slice("file:".length), bytes: bytes - logBytes };
@@ -90,7 +90,7 @@ async function begin(config: Config, { backupId }: BackupFacts): Promise<string>
   return directory;
 }
 
-/** Copies the log aside and notes in it that it is restored, before it is moved to its directory: else it would send. */
+/** Copies the log aside, records in it that it is restored, and moves it into place: otherwise it would send. */
 async function restoreLog(config: Config, from: string, facts: BackupFacts): Promise<void> {
   const aside = join(restoringDirectory(config), BACKUP_LOG);
   for (const ending of ["", "-wal", "-shm"]) await rm(aside + ending, { force: true });
@@ -116,7 +116,7 @@ async function restoreLog(config: Config, from: string, facts: BackupFacts): Pro
   await syncFolder(dirname(logPath(config)));
 }
 
-/** Copies the content that the backup lists and nothing else, and holds each copy to what the list says of it. */
+/** Copies only the content that the backup lists, and checks each copy against the list. */
 async function restoreContent(config: Config, from: string): Promise<void> {
   const root = config.contentUrl.slice("file:".length);
   const below = `${BACKUP_CONTENT}/`;
@@ -145,7 +145,7 @@ interface Restored extends CheckedBackup {
   readonly hasKey: boolean;
 }
 
-/** The key goes first, then the content, and the log last: what is there without it starts no service. */
+/** Restores the key, then the content, and the log last: without the log no service starts. */
 async function restore(config: Config, from: string): Promise<Restored> {
   const bar = progressBar("checking");
   const checked = await checkBackup(from, (files) => bar.show(0, filesText(files)));
@@ -158,13 +158,13 @@ async function restore(config: Config, from: string): Promise<Restored> {
   const ownKey = join(config.dataDir, BACKUP_KEY);
   if (!hasKey && existsSync(join(from, BACKUP_KEY))) await copyDurably(join(from, BACKUP_KEY), ownKey);
   if (facts.content === "directory" && config.s3 === null) await restoreContent(config, from);
-  // A run before may have come as far as this, and no further.
+  // An earlier run may have got this far.
   if (!existsSync(logPath(config))) await restoreLog(config, from, facts);
   await rm(directory, { recursive: true, force: true });
   return { ...checked, hasKey: (await findMasterKey(config)) !== null };
 }
 
-/** Whether the key of the log is there already. Throws {@link BackupError} when it is another one. */
+/** Whether the log's key is already there. Throws {@link BackupError} if it is another one. */
 async function keyFits(config: Config, { sealedDataKey }: BackupFacts): Promise<boolean> {
   const key = await findMasterKey(config);
   if (key === null) return false;

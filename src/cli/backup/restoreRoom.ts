@@ -4,13 +4,13 @@ import { diskSpaceOf } from "../../adapters/system/diskSpace.ts";
 import { bytesText } from "../../kernel/text/readableNumbers.ts";
 import { BackupError } from "./backupManifest.ts";
 
-/** What is to be written to a directory, which need not be there yet. */
+/** How much to write to a directory, which need not exist yet. */
 export interface RoomNeeded {
   readonly directory: string;
   readonly bytes: number;
 }
 
-/** A file system: the same number, the same one. */
+/** A file system; equal device numbers mean the same one. */
 interface FileSystem {
   readonly device: number;
   readonly freeBytes: number;
@@ -20,12 +20,12 @@ function fileSystemOf(directory: string): FileSystem {
   return { device: statSync(directory).dev, freeBytes: diskSpaceOf(directory).freeBytes() };
 }
 
-/** The directory, or the first one above it that is there. */
+/** The directory, or its nearest ancestor that exists. */
 function existing(directory: string): string {
   return existsSync(directory) ? directory : existing(dirname(directory));
 }
 
-/** Throws {@link BackupError} where a file system has less room than all that is to be written to it takes. */
+/** Throws {@link BackupError} if a file system has too little room for everything to be written to it. */
 export function requireRoom(needed: readonly RoomNeeded[], fileSystem = fileSystemOf): void {
   const places = needed.map((need) => ({ ...need, ...fileSystem(existing(need.directory)) }));
   for (const { directory, device, freeBytes } of places) {

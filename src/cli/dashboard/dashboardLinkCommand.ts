@@ -20,7 +20,7 @@ export const dashboardLinkCommand: Command = {
       help: "which workspace it opens: see `workspace list` (default: the only one)",
     },
   ],
-  // Where the service is, is what its data directory says.
+  // It only reads the service's address from DATA_DIR.
   dataDirectory: "unused",
   examples: ["postledger dashboard link", "postledger dashboard link --workspace <id>"],
   async run({ config, option, print }) {

@@ -15,16 +15,16 @@ import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
 
-/** Messages that are read from the read model at once. */
+/** Messages to read from the read model at once. */
 const PAGE_EMAILS = 1_000;
 
-/** What was held since the log was restored, and goes on now. */
+/** What was held since the log was restored, and now continues. */
 interface Released {
   readonly restored: Restoration;
   readonly emails: number;
   readonly webhookDeliveries: number;
   readonly verificationMails: number;
-  /** Those that may have been delivered elsewhere since the copy was taken. */
+  /** How many may have been delivered elsewhere since the copy was taken. */
   readonly mayRepeat: number;
 }
 
@@ -34,7 +34,7 @@ interface Resumed {
   readonly released: Released | null;
 }
 
-/** Every message that waits, page by page: the rows do not move while no service follows the log. */
+/** Every waiting message, page by page: the rows do not move while no service follows the log. */
 function* waiting(
   db: ReadDatabase,
   now: EpochMs,
@@ -53,7 +53,7 @@ const NEEDED: ReadonlySet<string> = new Set(["emails", "senders", "webhook-deliv
 
 type Models = ReadonlyMap<string, ReadDatabaseFile>;
 
-/** The current read models of this copy of the log that hold it up to `position`, open for reading. */
+/** The current read models of this copy of the log that have reached `position`, open for reading. */
 async function openModels({ deps, storage }: OpenForCommand, position: Position): Promise<Models> {
   const listing = await listReadModels({ ...storage, store: deps.store, projections });
   const models = new Map<string, ReadDatabaseFile>();

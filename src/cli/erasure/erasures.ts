@@ -15,7 +15,7 @@ const WORKSPACE: Option = {
   help: "id of the one workspace to erase in (default: every workspace, for which the log is read)",
 };
 
-/** The workspace that was named, or all of them. */
+/** The named workspace, or all of them. */
 async function workspacesOf(store: EventStore, named: string | undefined): Promise<readonly string[]> {
   if (named !== undefined) return [await existingWorkspace(store, named)];
   const ids: string[] = [];
@@ -74,7 +74,7 @@ function countLines(counts: Counts | null): readonly string[] {
   });
 }
 
-/** Null before the request is completed. */
+/** `remains` is null before the request is completed. */
 function remainsLines(remains: readonly string[] | null): readonly string[] {
   if (remains === null) return [];
   return remains.length === 0 ? ["remains  nothing"] : remains.map((one) => `remains  ${one}`);

@@ -9,9 +9,9 @@ import { progressBar } from "../output/progressBar.ts";
 import type { OpenForCommand } from "../program/openStoreForCommand.ts";
 import { askRunningService } from "../service/askRunningService.ts";
 
-/** Instances notice within a second that the log is frozen; the rest is for a machine that is busy. */
+/** Instances notice a freeze within a second; the rest allows for a busy machine. */
 const FREEZE_NOTICED_MS = 2 * SECOND_MS;
-/** How often a service is asked whether it is done. */
+/** How often to ask a service whether it is done. */
 const ASK_EVERY_MS = 100;
 const ASK_MS_MAX = 2_000;
 
@@ -20,12 +20,12 @@ function settleMs({ requestTimeoutMs, drainTimeoutMs }: Config): number {
   return Math.max(requestTimeoutMs, drainTimeoutMs) + FREEZE_NOTICED_MS;
 }
 
-/** Where services run that may still be writing to a log that was frozen. */
+/** Where services run that may still write to a frozen log. */
 type Unsettled = () => Promise<readonly string[]>;
 
 /**
- * On the embedded store the service on this data directory, until it has seen the freeze and has nothing under way, or
- * has ended. On a server those in the log's register of services, which leave it then.
+ * On the embedded store: the service on this data directory, until it has seen the freeze and has nothing in flight,
+ * or has ended. On a server: the services in the log's register, which leave it at that point.
  */
 function unsettledServices({ log }: OpenForCommand, config: Config): Unsettled {
   if (!isEmbedded(config)) {
@@ -40,8 +40,8 @@ function unsettledServices({ log }: OpenForCommand, config: Config): Unsettled {
 }
 
 /**
- * Freezes the log and waits until nobody can be writing to it: what was promised by then is in the export. Answers where
- * services run, or have died, that did not say so in all the time that they may take.
+ * Freezes the log and waits until nobody can be writing to it, so everything promised by then is in the export.
+ * Returns where services run, or have died, that did not report in time that they are done.
  */
 export async function freezeAndSettle(
   open: OpenForCommand,

@@ -35,11 +35,11 @@ interface Written extends ExportEnd {
 
 interface Exported extends Written {
   readonly content: ExportedContent | null;
-  /** Services that were waited for to no avail. */
+  /** Services that did not answer in time. */
   readonly silent: readonly string[];
 }
 
-/** Writes the whole log out, and what is needed to keep it apart in a temporary database. */
+/** Writes the whole log out, using a temporary database to keep streams apart. */
 async function writeOut({ log, storage }: OpenForCommand, out: string): Promise<Written> {
   const copy = { kind: "export", place: out === STDOUT ? "standard output" : resolve(out) } as const;
   await recordLogCopy(log, copy, systemCommandContext("cli"));
@@ -88,7 +88,7 @@ function linesOf(out: string, exported: Exported): readonly string[] {
   ];
 }
 
-/** Standard output is the export's own when it goes there. */
+/** Reports to standard error if standard output carries the export. */
 function report(invocation: Invocation, out: string, exported: Exported): void {
   const lines = linesOf(out, exported);
   if (out === STDOUT) process.stderr.write(lines.map((line) => `${line}\n`).join(""));
@@ -131,12 +131,12 @@ export const logExport: Command = {
     for (const path of [out, contentDir]) {
       if (path !== undefined && path !== STDOUT && existsSync(path)) refuse(`${path} is there already`);
     }
-    // A log must not be frozen for an export that cannot be written.
+    // Check before freezing a log whose export cannot be written.
     if (out !== STDOUT) requireDirectoryOf(out);
     if (contentDir !== undefined && config.s3 !== null) {
       refuse("the content is on S3, where every instance finds it: keep CONTENT_URL as it is");
     }
-    // Held to the end, so that no service begins on a log that is on its way out.
+    // Held to the end, so no service starts on a log that is moving away.
     const isFreezing = invocation.option("freeze") !== undefined;
     using lock = isFreezing && isEmbedded(config) ? lockDirectory(config.dataDir) : null;
     await withLog(config, async (open) => {
@@ -154,7 +154,7 @@ interface ExportedContent {
   readonly bytes: number;
 }
 
-/** Copies the content directory to one that is not there yet: it has its name once all is in it. */
+/** Copies the content directory to a new one, which gets its name once the copy is complete. */
 async function exportContent({ contentUrl }: Config, target: string): Promise<ExportedContent> {
   const partial = `${target}.partial`;
   const bar = progressBar("content");

@@ -19,7 +19,7 @@ import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { findMasterKey } from "../program/findMasterKey.ts";
 
-/** What keeps a service from working on the log once it is here; null: nothing. Looked for before hours of copying. */
+/** What would keep a service from using the imported log, checked before hours of copying; null if nothing. */
 async function importObstacle(config: Config, header: ExportHeader): Promise<string | null> {
   const key = await findMasterKey(config);
   if (key === null)
@@ -60,7 +60,7 @@ function linesOf({ events, missing, found }: Imported): readonly string[] {
   ];
 }
 
-/** Looks at the first line before anything is made. */
+/** Checks the first line before anything is created. */
 async function requireExport(file: string): Promise<void> {
   for await (const [first] of readLines(file)) {
     parseHeader(first);
@@ -69,7 +69,7 @@ async function requireExport(file: string): Promise<void> {
   throw new ExportError("the export is empty");
 }
 
-/** Imports into the store of DATA_DIR or STORE_URL, which nobody else uses meanwhile. */
+/** Imports into the store of DATA_DIR or STORE_URL, with exclusive use of it. */
 async function importAlone(config: Config, file: string): Promise<Imported & { readonly logId: string }> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   using lock = lockDirectory(config.dataDir);

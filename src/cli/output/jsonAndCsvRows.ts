@@ -1,15 +1,15 @@
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import type { SqlRow, SqlValue } from "../../ports/readDatabase.ts";
 
-/** Text is handed on in pieces of about this size, each awaited: so much is in memory, however slow the reader. */
+/** The size of pieces to write. Each is awaited, so memory holds only this much, however slow the reader. */
 const PIECE_CHARACTERS = 65_536;
 
 /** Where rows go, line by line. */
 export interface RowOutput {
   write(line: string): Promise<void>;
-  /** All of it is there. */
+  /** Everything has been written. */
   end(): Promise<void>;
-  /** It is given up: a file that is not whole is never left under its name. */
+  /** Abandons the output: an incomplete file never appears under its name. */
   abandon(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ function standardOutput(): RowOutput {
   return buffered(put, { end: async () => {}, abandon: async () => {} });
 }
 
-/** A file that appears under its name only when all of it is there. */
+/** A file that appears under its name only when it is complete. */
 async function fileOutput(path: string): Promise<RowOutput> {
   const partial = `${path}.partial`;
   const file: FileHandle = await open(partial, "w", 0o600);
@@ -62,22 +62,22 @@ async function fileOutput(path: string): Promise<RowOutput> {
   });
 }
 
-/** A value as JSON has it: bytes are base64. */
+/** A value for JSON; bytes become base64. */
 function jsonValue(value: SqlValue): string | number | null {
   return value instanceof Uint8Array ? value.toBase64() : value;
 }
 
-/** The values of a key as JSON has them. */
+/** A key's values for JSON. */
 export function jsonKey(key: readonly SqlValue[]): readonly (string | number | null)[] {
   return key.map(jsonValue);
 }
 
-/** A row as JSON has it. */
+/** A row for JSON. */
 export function jsonRow(row: SqlRow): Readonly<Record<string, string | number | null>> {
   return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, jsonValue(value)]));
 }
 
-/** One record of RFC 4180. Null is an empty field, the empty text is `""`; bytes are base64. */
+/** One record (RFC 4180). Null is an empty field, the empty text is `""`; bytes are base64. */
 export function csvRecord(values: readonly SqlValue[]): string {
   return `${values.map(csvField).join(",")}\r\n`;
 }
@@ -88,7 +88,7 @@ function csvField(value: SqlValue): string {
   return text === "" || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Opens an output, does the work, and leaves either all of it or nothing. */
+/** Opens an output, does the work, and leaves either everything or nothing. */
 export async function writeAllOrNothing<Result>(
   path: string | undefined,
   work: (output: RowOutput) => Promise<Result>,

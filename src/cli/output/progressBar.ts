@@ -1,14 +1,14 @@
 const BAR_CHARACTERS = 30;
 const DRAW_EVERY_MS = 100;
 
-/** How far long work has come: a bar that is redrawn on a terminal, nothing elsewhere. */
+/** Progress of long work: a bar that is redrawn on a terminal, nothing elsewhere. */
 export interface ProgressBar {
   /** `done` in [0, 1]; `note` follows the bar. */
   show(done: number, note: string): void;
   end(): void;
 }
 
-/** Draws on standard error, so that a result on standard output stays clean. */
+/** Draws on standard error, to keep standard output clean. */
 export function progressBar(label: string): ProgressBar {
   if (!process.stderr.isTTY) return { show: () => {}, end: () => {} };
   let drawnAt = Number.NEGATIVE_INFINITY;

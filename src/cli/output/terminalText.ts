@@ -3,7 +3,7 @@ import { type Colour, coloured } from "./terminalColour.ts";
 
 const CONTROL_CHARACTERS = new RegExp(CONTROL_CHARACTER, "gu");
 
-/** A line that begins with a word in a colour; the rest is as it comes. */
+/** A line that begins with a coloured word; the rest is plain. */
 export interface ColouredLine {
   readonly colour: Colour;
   readonly word: string;
@@ -11,8 +11,8 @@ export interface ColouredLine {
 }
 
 /**
- * A line for people, without its end. Names in it are whatever a tenant has called things, and messages may repeat what
- * somebody has written into a file: no terminal is to do what that says, and nothing in it makes a further line.
+ * A line for people, without its line end. Tenants choose names, and messages may repeat file contents, so control
+ * characters are escaped: they must neither command the terminal nor start a new line.
  */
 export function terminalText(line: string | ColouredLine): string {
   if (typeof line !== "string") return coloured(line.colour, line.word) + terminalText(line.rest);

@@ -37,7 +37,7 @@ const RUN = "Run it:";
 const USE = "Use it:";
 const KEEP = "Look after it:";
 
-/** Every command, in the order in which they are shown. */
+/** All commands, in the order in which they are shown. */
 export const commandGroups: readonly CommandGroup[] = [
   { noun: "serve", heading: RUN, summary: serveCommand.summary, commands: [serveCommand] },
   { noun: "doctor", heading: RUN, summary: "", commands: [doctor] },

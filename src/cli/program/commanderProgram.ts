@@ -17,12 +17,12 @@ const JSON_OPTION: Option = {
 export interface CommandGroup {
   readonly noun: string;
   readonly summary: string;
-  /** Its group in the list of all. */
+  /** Its heading in the list of all commands. */
   readonly heading: string;
   readonly commands: readonly Command[];
 }
 
-/** The words name no command, or not what it takes. `parser` is what read them last. */
+/** The call names no command, or has wrong arguments. `parser` is the last one that read it. */
 export class ParseError extends UsageError {
   constructor(
     readonly failure: CommanderError,
@@ -32,7 +32,7 @@ export class ParseError extends UsageError {
   }
 }
 
-/** `error: unknown command 'a'\n(Did you mean b?)` in one line, and where it was looked for. */
+/** Turns `error: unknown command 'a'\n(Did you mean b?)` into one line, and adds where it was looked for. */
 function messageOf({ message, code }: CommanderError, parser: Parser): string {
   if (code === "commander.help")
     return parser.parent ? `${parser.name()} needs a command` : "a command is needed";
@@ -43,7 +43,7 @@ function messageOf({ message, code }: CommanderError, parser: Parser): string {
   return meant === null ? told : `${told.replace(/\.$/, "")}. ${meant}`;
 }
 
-/** For who calls `list` or `create workspace`: the commands that have that verb. */
+/** For a call like `list` or `create workspace`: suggests the commands with that verb. */
 function verbFirst({ parent, args, commands }: Parser): string | null {
   const [verb, noun] = args;
   if (parent !== null || verb === undefined) return null;
@@ -58,12 +58,12 @@ function pathOf(parser: Parser): string {
   return parser.parent === null ? parser.name() : `${pathOf(parser.parent)} ${parser.name()}`;
 }
 
-/** How a command is called, in one line. */
+/** How to call a command, in one line. */
 export function usageLine(parser: Parser): string {
   return `Usage: ${pathOf(parser)} ${parser.usage()}`;
 }
 
-/** Throws what a parser would end the process for: help and version too, after they are printed. */
+/** Makes a parser throw where it would exit, after printing help or version too. */
 function throwing(parser: Parser): Parser {
   return parser.exitOverride((failure) => {
     throw new ParseError(failure, parser);
@@ -87,14 +87,14 @@ function shownOperand({ name, count }: Operand): string {
   return count === "optional" ? `[${name}]` : `<${name}>`;
 }
 
-/** The value that an option was given, by the name that people know it by. */
+/** The value of an option, by the name that people know. */
 function givenOption(parser: Parser, name: string): string | undefined {
   const found = parser.options.find((one) => one.name() === name);
   const value: unknown = found && parser.getOptionValue(found.attributeName());
   return value === undefined ? undefined : String(value);
 }
 
-/** Examples call the command `postledger`; they are shown as it is called here. */
+/** Examples are written with `postledger` and shown with the command's name here. */
 function exampleLines(examples: readonly string[]): string {
   const lines = examples.flatMap((example) => {
     const [words = "", remark] = example.split(" # ");
@@ -104,10 +104,10 @@ function exampleLines(examples: readonly string[]): string {
   return `${coloured("bold", "Examples:")}\n${lines.join("\n")}`;
 }
 
-/** What is done with a call that was understood. `parser` holds what was given. */
+/** Runs a call that was understood. `parser` holds its arguments. */
 export type Act = (command: Command, parser: Parser) => Promise<void>;
 
-/** The parser of one command, whose last word is its name. */
+/** The parser of one command, named by the last word of its name. */
 function leaf(command: Command, act: Act): Parser {
   const { name, summary, description, options = [], operands = [], examples } = command;
   const parser = new Parser(name.slice(name.indexOf(" ") + 1));
@@ -120,7 +120,7 @@ function leaf(command: Command, act: Act): Parser {
   const required = options.filter(({ isRequired }) => isRequired);
   parser.usage([...required.map(flagsOf), "[options]", ...operands.map(shownOperand)].join(" "));
   parser.action(() => {
-    // Not left to the parser, which would ask for it before it looks at an option that is misspelt.
+    // Checked here, because the parser would complain about it before a misspelt option.
     const missing = required.find((option) => givenOption(parser, option.name) === undefined);
     if (missing !== undefined) parser.error(`error: missing option '${flagsOf(missing)}'`);
     return act(command, parser);
@@ -128,7 +128,7 @@ function leaf(command: Command, act: Act): Parser {
   return throwing(parser);
 }
 
-/** What a command works with, out of a call that its parser has read. */
+/** Builds a command's invocation from a parsed call. */
 export function invocationOf({ operands = [] }: Command, parser: Parser, settings: () => Config): Invocation {
   const json = parser.optsWithGlobals().json === true;
   const option = (name: string) => givenOption(parser, name);
@@ -154,19 +154,19 @@ export function invocationOf({ operands = [] }: Command, parser: Parser, setting
 function configured(parser: Parser): Parser {
   return parser
     .configureOutput({
-      // The caller reports what is wrong.
+      // The caller reports errors.
       writeErr: () => {},
       getOutHasColors: () => hasColours(process.stdout),
       getOutHelpWidth: () => Math.min(process.stdout.columns ?? 80, COLUMNS_MAX),
     })
     .configureHelp({
       styleTitle: (title) => coloured("bold", title),
-      // The list of commands is for finding one: what each takes is in its own help.
+      // The list only helps to find a command; its own help shows its arguments.
       subcommandTerm: (parser) => parser.name(),
     });
 }
 
-/** Adds a parser below another, with the settings that all share. */
+/** Adds a sub-parser with the settings that all share. */
 function addBelow(parent: Parser, child: Parser): void {
   child.copyInheritedSettings(parent);
   throwing(child);
@@ -198,7 +198,7 @@ ${exampleLines(["postledger serve", "postledger doctor", "postledger help worksp
 
 Exit status: 0 well, 1 something failed or was found, 2 wrong usage or settings.`;
 
-/** The whole command line. `act` is called with what was understood; anything else throws {@link ParseError}. */
+/** The whole command line. Calls `act` with a call that was understood; throws {@link ParseError} otherwise. */
 export function makeProgram(groups: readonly CommandGroup[], act: Act): Parser {
   const program = throwing(configured(new Parser(POSTLEDGER)));
   program.description(ABOUT).usage("<command> [options]").helpCommand(false).addHelpText("after", AFTER);
@@ -216,7 +216,7 @@ export function makeProgram(groups: readonly CommandGroup[], act: Act): Parser {
   return program;
 }
 
-/** Shows the help of what the words name, and throws as `--help` does; an unknown word throws what says so. */
+/** Shows the help of what the words name, and throws as `--help` does; for an unknown word it throws an error. */
 export async function showHelp(program: Parser, words: readonly string[]): Promise<void> {
   let parser = program;
   let taken = 0;
@@ -226,13 +226,13 @@ export async function showHelp(program: Parser, words: readonly string[]): Promi
     parser = next;
     taken += 1;
   }
-  // A command that is unknown does nothing but say so. What follows a whole command may be its operands.
+  // Parsing an unknown command only reports it. Words after a complete command may be its operands.
   if (taken < words.length && parser.commands.length > 0)
     await program.parseAsync([...words], { from: "user" });
   parser.outputHelp();
 }
 
-/** Reads the words behind a command's name as a call would. Throws {@link UsageError}. */
+/** Parses a command's arguments as a call would. Throws {@link UsageError}. */
 export function invoke(command: Command, words: readonly string[], config: Config): Invocation {
   const parser = configured(leaf(command, async () => {}));
   parser.parse([...words], { from: "user" });

@@ -7,12 +7,12 @@ import { CommandFailure } from "./command.ts";
 
 const HOW = `\`${POSTLEDGER} serve\` makes one. If yours is elsewhere, set DATA_DIR to it: DATA_DIR=/path/to/data ${POSTLEDGER} …`;
 
-/** The log's file of an embedded store. */
+/** The log's file in an embedded store. */
 export function logPath({ storeUrl }: Pick<Config, "storeUrl">): string {
   return join(storeUrl.slice("file:".length), "events.db");
 }
 
-/** Throws {@link CommandFailure} where a command would have to make what it was to look at. */
+/** Throws {@link CommandFailure} if there is no data directory or log: a command must not create what it only reads. */
 export function requireDataDirectory(config: Config): void {
   const { dataDir } = config;
   if (!existsSync(dataDir)) {
@@ -20,12 +20,12 @@ export function requireDataDirectory(config: Config): void {
   }
   if (!isEmbedded(config)) return;
   const directory = dirname(logPath(config));
-  // Who opens the log says what to do about a restore that was interrupted.
+  // Opening the log reports an interrupted restore.
   if (existsSync(logPath(config)) || existsSync(join(directory, RESTORING))) return;
   throw new CommandFailure("no_data", `there is no log in ${directory}`, HOW);
 }
 
-/** Throws what says that nothing has been written to the store of STORE_URL yet. */
+/** Throws the error for a store that has never been written to. */
 export function refuseEmptyStore(): never {
   throw new CommandFailure("no_data", "there is no log in the store of STORE_URL yet", HOW);
 }

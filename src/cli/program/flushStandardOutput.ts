@@ -1,6 +1,6 @@
 /**
- * Waits until standard output has taken everything that was written to it, which an exit would cut off, and answers the
- * exit status: `status`, or 1 where something could not be written. Whoever reads no more of it has had enough.
+ * Waits until standard output has taken everything written to it, which an exit would cut off. Returns the exit
+ * status: `status`, or 1 if something could not be written. A reader that has closed the pipe has had enough.
  */
 export async function flushStandardOutput(status: number): Promise<number> {
   const failure = await new Promise<NodeJS.ErrnoException | null>((resolve) => {

@@ -3,8 +3,8 @@ import { constants } from "node:os";
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 /**
- * Runs a command that Ctrl-C and SIGTERM end cleanly: the work's signal aborts, `left` says what that has
- * left behind, and the exit status is the shells' own for a signal. The second signal ends the process at once.
+ * Runs a command that Ctrl-C and SIGTERM end cleanly: the work's signal aborts, `left` says what remains, and the
+ * exit status is what shells use for a signal. A second signal ends the process at once.
  */
 export async function interruptible(
   left: string,

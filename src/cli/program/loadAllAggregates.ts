@@ -2,7 +2,7 @@ import type { AggregateKind } from "../../commands/transact.ts";
 import type { DomainEvent } from "../../kernel/event/decider.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 
-/** The aggregates of a kind by their ids, folded while the log is read once. Throws `StoreError`. */
+/** All aggregates of a kind by id, folded in one read of the log. Throws `StoreError`. */
 export async function loadAllAggregates<State, Event extends DomainEvent>(
   store: EventStore,
   { decider, codec, of }: AggregateKind<State, Event>,

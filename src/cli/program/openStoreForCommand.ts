@@ -20,7 +20,7 @@ export interface OpenForCommand {
   readonly deps: Dependencies;
   readonly logId: string;
   readonly format: number;
-  /** What `deps.store` is unless the log is frozen: then that one takes nothing. */
+  /** The same as `deps.store`, but writable even when the log is frozen. */
   readonly log: EventStore;
   readonly storage: {
     readonly databases: typeof sqliteReadDatabases;
@@ -31,11 +31,11 @@ export interface OpenForCommand {
 
 /** What a command opens the log for. */
 interface OpenForCommandOptions extends OpenLogOptions {
-  /** Begins a log where there is none; without it that is refused. */
+  /** Creates a log if there is none; otherwise that is refused. */
   readonly begins?: boolean;
 }
 
-/** Whether nothing was ever written to the store. An import that was interrupted has written something. */
+/** Whether nothing was ever written to the store. An interrupted import has written something. */
 async function isUnused(
   config: Config,
   store: EventStore,
@@ -47,13 +47,13 @@ async function isUnused(
     }
     return true;
   } catch (error) {
-    // Whoever looks for faults says why it cannot be read.
+    // A command that looks for faults reports itself why the store cannot be read.
     if (evenIfFaulty && error instanceof StoreError) return false;
     throw storeError(config, error);
   }
 }
 
-/** Opens the store alone, does the work, and closes it. Throws where no log was begun. */
+/** Opens only the store, does the work, and closes it. Throws if there is no log. */
 export async function withStore<Result>(
   config: Config,
   work: (store: EventStore) => Promise<Result>,
@@ -108,7 +108,7 @@ export async function withLog<Result>(
   }
 }
 
-/** The log as a command sees it that finds it frozen: it can be read, and nothing can be written that would be lost. */
+/** A frozen log: it can be read, but writes are refused because they would be lost. */
 function readOnlyEventStore(store: EventStore): EventStore {
   const refuse = async () => {
     throw new StoreError(

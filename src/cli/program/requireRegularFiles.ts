@@ -5,7 +5,7 @@ import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { logPath } from "./dataDirectory.ts";
 
-/** What a service, or a command, may read or write in DATA_DIR under a name that is always the same. */
+/** The fixed file names in DATA_DIR that a service or a command may read or write. */
 const IN_DATA_DIR = [
   "lock.db",
   "master.key",
@@ -36,7 +36,7 @@ function kindOf(found: Stats): string {
   return found.isSocket() ? "socket" : "device";
 }
 
-/** What is at a path or where its link leads; null where nothing is that one may look at: whoever opens it says why. */
+/** What is at a path, links followed; null if it cannot be looked at: opening it will say why. */
 function lookAt(path: string): Stats | null {
   try {
     return statSync(path);
@@ -46,7 +46,7 @@ function lookAt(path: string): Stats | null {
 }
 
 /**
- * Throws {@link ConfigError} where something else has the name of one of our files: whoever opens a named pipe waits for
+ * Throws {@link ConfigError} if something else has the name of one of our files. Opening a named pipe would wait for
  * ever, and SQLite would only say that it cannot open a file.
  */
 export function requireRegularFiles(config: Locations): void {

@@ -17,16 +17,16 @@ import { commandGroups } from "./commandGroups.ts";
 import { requireDataDirectory } from "./dataDirectory.ts";
 import { requireRegularFiles } from "./requireRegularFiles.ts";
 
-/** A failure as it is reported: to people in lines, to programs as one object. */
+/** A failure to report: to people in lines, to programs as one object. */
 interface ReportedFailure {
   readonly status: 1 | 2;
   readonly code: string;
   readonly message: string;
-  /** What to do, or how the command is called; none where the message says all. */
+  /** What to do, or how to call the command; none if the message says it all. */
   readonly hint?: string | null;
 }
 
-/** Runs one call of the command line and answers its exit status. */
+/** Runs one call of the command line and returns its exit status. */
 export async function runCommandLine(words: readonly string[]): Promise<number> {
   const [flags] = splitAt(words, "--");
   let status = 0;
@@ -54,7 +54,7 @@ export async function runCommandLine(words: readonly string[]): Promise<number> 
   }
 }
 
-/** What comes before the first of the marks, and what after it; null when there is none. */
+/** The words before the first of the marks, and those after it; null if there is no mark. */
 function splitAt(
   words: readonly string[],
   ...marks: readonly string[]
@@ -64,12 +64,12 @@ function splitAt(
 }
 
 interface Call {
-  /** Of the command that began; null when the words name none. */
+  /** The parser of the command that started; null if the words name none. */
   readonly parser: Parser | null;
   readonly isJson: boolean;
 }
 
-/** Reports what went wrong on standard error: standard output holds results alone. */
+/** Reports an error on standard error, because standard output holds only results. */
 function report(error: unknown, { parser, isJson }: Call): number {
   if (error instanceof ParseError && error.failure.exitCode === 0) return 0;
   const { status, code, message, hint = null } = failureOf(error, parser);
@@ -81,7 +81,7 @@ function report(error: unknown, { parser, isJson }: Call): number {
   return status;
 }
 
-/** An expected failure is reported in a line; anything else is a bug and keeps its stack. */
+/** An expected failure is reported in one line; anything else is a bug and keeps its stack. */
 function failureOf(error: unknown, parser: Parser | null): ReportedFailure {
   if (error instanceof ParseError) return ofWords(error);
   const { message } = error as Error;
@@ -97,7 +97,7 @@ function failureOf(error: unknown, parser: Parser | null): ReportedFailure {
   return { status: 1, code: "unexpected", message: (error as Error).stack ?? String(error) };
 }
 
-/** A failure of files, or of what the log or the read models are kept in; null for every other error. */
+/** A failure of files, the log or the read models; null for every other error. */
 function failureOfFiles(error: unknown): ReportedFailure | null {
   const { message } = error as Error;
   if (error instanceof StoreError || error instanceof FrozenLogError) {
@@ -112,7 +112,7 @@ function failureOfFiles(error: unknown): ReportedFailure | null {
   return fault === null ? null : { status: 1, code: "refused", message: fault };
 }
 
-/** The failure of a call that names no command, or not what it takes. */
+/** The failure of a call that names no command or has wrong arguments. */
 function ofWords({ message, parser }: ParseError): ReportedFailure {
   return { status: 2, code: "wrong_usage", message, hint: hintOf(parser) };
 }

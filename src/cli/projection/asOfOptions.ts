@@ -27,7 +27,7 @@ export function formatOf(invocation: Invocation): Format {
   throw new UsageError("--format takes jsonl or csv");
 }
 
-/** Where it is to be written; a usage error when that can't be, before a long reading has been in vain. */
+/** The output file. Throws a usage error if it cannot be written, before a long read is wasted. */
 export function outOf(invocation: Invocation): string | undefined {
   const out = invocation.option("out");
   if (out === undefined) return undefined;

@@ -58,7 +58,7 @@ function nameOf({ name }: SqlRow): SqlValue {
   return name ?? null;
 }
 
-/** `rows.csv` becomes `rows.<table>.csv`: a file of records has one head. */
+/** `rows.csv` becomes `rows.<table>.csv`, because a CSV file has a single header. */
 function pathOfTable(path: string, { name }: ProjectionTable): string {
   const { dir, name: base, ext } = parse(path);
   return join(dir, `${base}.${name}${ext}`);

@@ -9,7 +9,7 @@ import { withReadModelsAsOf } from "./withReadModelsAsOf.ts";
 
 const CHANGE_HEAD = ["table", "key", "change", "column", "before", "after"];
 
-/** One record for each column that changed; of a row that came or went, each that holds something. */
+/** One record for each changed column; of an added or removed row, for each column with a value. */
 function changeRecords({ table, key, change, before, after, columns }: Change): string {
   const changed = change === "changed" ? columns : Object.keys(before ?? after ?? {});
   const keyText = JSON.stringify(jsonKey(key));

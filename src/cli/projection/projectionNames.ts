@@ -12,7 +12,7 @@ export const PROJECTION_NAMES: Operand = {
   count: "many",
 };
 
-/** The read model of that name; a usage error when there is none. */
+/** The read model with that name. Throws a usage error if there is none. */
 export function projectionNamed(name: string): Projection {
   const found = projections.find((projection) => projection.name === name);
   if (found) return found;

@@ -7,7 +7,7 @@ import { withLog } from "../program/openStoreForCommand.ts";
 import { PROJECTION_NAMES, projectionsNamed } from "./projectionNames.ts";
 import { readingProgressBar } from "./readingProgressBar.ts";
 
-/** Rebuilds; as the owner of the data directory when no service runs on it. */
+/** Rebuilds, as the owner of the data directory if no service runs on it. */
 async function rebuildNamed(
   invocation: Invocation,
   signal: AbortSignal,

@@ -44,7 +44,7 @@ export const projectionVerify: Command = {
     }),
 };
 
-/** A difference as people read it: which row, what is wrong with it, and the event that says so. */
+/** A difference for people: which row, what is wrong with it, and the event that proves it. */
 function rowDifferenceLine(difference: Difference): string {
   const { projection, table, key, event } = difference;
   const row = `${projection}  ${table} ${JSON.stringify(jsonKey(key))}`;

@@ -2,7 +2,7 @@ import type { ReadingProgress } from "../../readModels/readingMeter.ts";
 import { logReadFraction } from "../../service/logReadFraction.ts";
 import { progressBar } from "../output/progressBar.ts";
 
-/** A bar for a reading of the log: how far it is, how fast it goes and how long it will still take. */
+/** A progress bar for reading the log: progress, speed and time left. */
 export function readingProgressBar(label: string): { show(progress: ReadingProgress): void; end(): void } {
   const bar = progressBar(label);
   return {

@@ -7,7 +7,7 @@ import { readingProgressBar } from "./readingProgressBar.ts";
 
 const LEFT = "nothing is left behind";
 
-/** Builds the past and works with it; the exit status is 1 when an event can't be applied. */
+/** Builds past read models and works with them. The exit status is 1 if an event cannot be applied. */
 export async function withReadModelsAsOf(
   invocation: Invocation,
   { projection, times }: { readonly projection: Projection; readonly times: readonly number[] },
@@ -31,7 +31,7 @@ export async function withReadModelsAsOf(
       );
       return 0;
     } catch (error) {
-      // Whoever read our output has seen enough.
+      // Whoever reads our output has seen enough.
       if ((error as { code?: string }).code === "EPIPE") return 0;
       if (error instanceof AsOfError) throw new CommandFailure("unreadable_event", error.message);
       throw error;

@@ -52,7 +52,7 @@ export const senderAdd: Command = {
   },
 };
 
-/** What the domain should publish, so that receivers can authenticate its mail. */
+/** The records the domain should publish so that receivers can authenticate its mail. */
 function recordsOf({ dkimKeys, returnPathDomain }: Config, domain: string): readonly MailRecord[] {
   const keys = dkimKeysFor(dkimKeys, domain);
   return mailRecords({ domain, envelopeDomain: returnPathDomain ?? domain, keys });
@@ -68,7 +68,7 @@ function recordLines(records: readonly MailRecord[]): readonly string[] {
   ];
 }
 
-/** What was done, and what is still to be done before the sender can send. */
+/** What was done, and what is left to do before the sender can send. */
 function addedLines(isNew: boolean, record: DomainRecord | null, verify: string): readonly string[] {
   const shown = record === null ? [] : [`  ${record.name}  ${record.value}`];
   if (!isNew) return ["was there already", ...(record === null ? [] : ["Its TXT record:"]), ...shown];

@@ -8,7 +8,7 @@ import { SENDER_OPERAND, senderNameOf } from "./senderOperand.ts";
 
 type SenderChange = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
 
-/** A command that changes a sender that is there. */
+/** A command that changes an existing sender. */
 function changeSenderCommand(verb: string, summary: string, done: string, change: SenderChange): Command {
   return {
     name: `sender ${verb}`,

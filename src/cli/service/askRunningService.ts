@@ -3,18 +3,18 @@ import { isDirectoryLocked } from "../../adapters/sqlite/directoryLock.ts";
 import { parseJson } from "../../kernel/text/json.ts";
 import { type ServiceAddress, serviceAddress } from "../../service/localControlServer.ts";
 
-/** Far more than a service says of itself. */
+/** Far more than a service has to say. */
 const ANSWER_CHARS_MAX = 1_000_000;
 
 /**
- * What a service said. `silent`: it has left its address and does not answer. `busy`: there is no address, and something
- * holds the data directory all the same. `none`: nothing holds it.
+ * A service's answer. `silent`: it left its address but does not answer. `busy`: there is no address, but something
+ * holds the data directory. `none`: nothing holds it.
  */
 export type ServiceAnswer =
   | { readonly kind: "answered"; readonly body: unknown }
   | { readonly kind: "silent" | "busy" | "none" };
 
-/** What a service can be asked. */
+/** What a command can ask a service. */
 type ControlPath = "/status" | "/settled" | `/dashboard-link${string}`;
 
 /** Asks the service that runs on a data directory. */
@@ -26,12 +26,12 @@ export async function askRunningService(
   const address = await serviceAddress(dataDir);
   const body = address && (await answerOf(address, path, timeoutMs));
   if (body !== null) return { kind: "answered", body };
-  // Not asked before: a service that begins just now must find the lock free.
+  // Checked last: a service that is just starting must find the lock free.
   if (!isDirectoryLocked(dataDir)) return { kind: "none" };
   return { kind: address === null ? "busy" : "silent" };
 }
 
-/** The answer as JSON; null for anything else. Not by `fetch`, which would go through a proxy of the environment. */
+/** The answer as JSON; null for anything else. Not with `fetch`, which would use a proxy from the environment. */
 function answerOf({ url, token }: ServiceAddress, path: string, timeoutMs: number): Promise<unknown> {
   return new Promise((resolve) => {
     const options = { headers: { authorization: `Bearer ${token}` }, signal: AbortSignal.timeout(timeoutMs) };
@@ -40,7 +40,7 @@ function answerOf({ url, token }: ServiceAddress, path: string, timeoutMs: numbe
       response.setEncoding("utf8");
       response.on("data", (piece: string) => {
         text += piece;
-        // The address is what a file says: nobody knows who is there.
+        // The address comes from a file, so anybody may be answering.
         if (text.length > ANSWER_CHARS_MAX) response.destroy(new Error("too long"));
       });
       response.on("end", () => resolve(response.statusCode === 200 ? (parseJson(text) ?? null) : null));

@@ -22,7 +22,7 @@ import { requireRegularFiles } from "../program/requireRegularFiles.ts";
 import { projectionNamed } from "../projection/projectionNames.ts";
 import { askRunningService } from "./askRunningService.ts";
 
-/** The service looks at everything before it answers: the relay alone may take 15 s. */
+/** The service checks everything before it answers; the relay alone may take 15 s. */
 const ASK_MS_MAX = 30_000;
 
 async function readModelCheck(store: EventStore, listing: ReadModelListing): Promise<Check> {
@@ -60,14 +60,14 @@ async function logFindings(config: Config): Promise<LogFindings> {
   try {
     return await withLog(config, look, { readOnly: true });
   } catch (error) {
-    // Where there is nothing, there is nothing to look at.
+    // Without a log there is nothing to check.
     if (error instanceof CommandFailure) throw error;
     const log = [unreadableLog(error as Error, "check STORE_URL and MASTER_KEY")];
     return { log, readModels: [], disk: [] };
   }
 }
 
-/** Where no service can be asked: what a service would find that had this command's own settings. */
+/** Without a service to ask: what a service with this command's settings would find. */
 function checksWithoutService(config: Config, service: Check): Promise<readonly Check[]> {
   requireDataDirectory(config);
   return allChecks({ config, service: [service], log: () => logFindings(config), workers: () => [] });
@@ -116,7 +116,7 @@ export const doctor: Command = {
   summary: "Check what the service depends on, and say what to do",
   description:
     "Asks the service that runs on DATA_DIR. If none runs, it says so and looks for itself, with the settings of its own environment. Exit status 1 when a check has failed; warnings leave it at 0.",
-  // A running service may have its log where this command's own settings do not look.
+  // A running service may keep its log where this command's settings do not look.
   dataDirectory: "unused",
   examples: ["postledger doctor", "DATA_DIR=/srv/mail postledger doctor --json"],
   async run({ config, print }) {

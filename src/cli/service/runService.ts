@@ -10,7 +10,7 @@ import { STATUS_AT_ONCE, STOP_SIGNALS, type StopSignal, stopSignals } from "./st
 /** Runs the service until SIGTERM or SIGINT, then drains it. A later signal ends it at once. */
 export async function runService(config: Config): Promise<void> {
   const logger = createLogger(config.logLevel, config.logFormat);
-  // Before it claims anything and before it says that it listens.
+  // Registered before the service claims anything or says that it listens.
   const stopAsked = firstSignal(logger);
   const app = await startApp(config, logger);
   const isGreeted = process.stdout.isTTY === true;
@@ -32,14 +32,14 @@ export async function runService(config: Config): Promise<void> {
   else logger.info("stopped");
 }
 
-/** A link to the dashboard, for as long as an installation is new; null later, and where it has several workspaces. */
+/** A link to the dashboard while an installation is new; null later, or if it has several workspaces. */
 async function logInLink(app: RunningApp): Promise<string | null> {
   if (!app.hasBootstrapKey) return null;
   const answer = await app.dashboardLink(null);
   return answer.kind === "link" ? answer.url : null;
 }
 
-/** Waits for the first signal; from then on a later one ends the process. */
+/** Waits for the first signal; a later one ends the process. */
 function firstSignal(logger: Logger): Promise<StopSignal> {
   return new Promise((resolve) => {
     const receive = stopSignals({
@@ -62,11 +62,11 @@ interface Draining {
   readonly signal: StopSignal;
 }
 
-/** Says what is waited for: in a sentence on a terminal, elsewhere as a line of the log. */
+/** Says what it waits for: a sentence on a terminal, a log line elsewhere. */
 function logDrain({ drainTimeoutMs }: Config, logger: Logger, { app, signal }: Draining): void {
   const { requests, deliveries } = app.inFlight();
   if (process.stdout.isTTY) process.stdout.write(drainSentence(requests, deliveries));
-  // One of the two is enough for whoever reads both on one screen.
+  // With both on one screen, one of the two is enough.
   if (process.stdout.isTTY && process.stderr.isTTY) return;
   logger.info({ signal, requests, deliveries, drainTimeoutMs }, "draining");
 }

@@ -12,7 +12,7 @@ export const serveCommand: Command = {
   ],
   dataDirectory: "made",
   async run({ config }) {
-    // Only this command pays for loading the service.
+    // Only this command needs to load the service.
     const { runService } = await import("./runService.ts");
     await runService(config);
   },

@@ -13,13 +13,13 @@ import { basePathOf } from "../../service/httpControllers.ts";
 import type { RunningApp } from "../../service/startApp.ts";
 
 interface Started extends Pick<RunningApp, "url" | "hasBootstrapKey" | "isWithoutWorkspace"> {
-  /** Logs in to the dashboard once; null where none was made. */
+  /** Logs in to the dashboard once; null if none was made. */
   readonly logInLink: string | null;
 }
 
 /**
- * What a person at a terminal needs to know when the service has started. Its only secret is a link that works once and
- * for minutes: it goes to the terminal and nowhere else.
+ * What a person at a terminal needs to know when the service has started. Its only secret is a link that works once
+ * and for minutes; it goes only to the terminal.
  */
 export function startupBanner(config: Config, started: Started): string {
   const url = started.url.origin + basePathOf(config);
@@ -61,7 +61,7 @@ function nextSteps(
   ];
 }
 
-/** How to begin where no first run has made a workspace. */
+/** How to begin when no first run made a workspace. */
 function firstCommands(command: string): readonly string[] {
   return [
     `  ${command} workspace create "Acme"`,
@@ -79,7 +79,7 @@ function ownKeyCommands(command: string): readonly string[] {
   ];
 }
 
-/** The command line for this installation: another terminal may not have the settings that this one was started with. */
+/** The command for this installation: another terminal may lack the settings this one was started with. */
 function commandHere(config: Config): string {
   const settings = [
     ...(config.dataDir === resolve(DATA_DIR_DEFAULT) ? [] : [`DATA_DIR=${shellQuoted(config.dataDir)}`]),
@@ -92,7 +92,7 @@ function logDirectory({ storeUrl }: Config): string {
   return resolve(storeUrl.slice("file:".length));
 }
 
-/** Whether the log is a file, but not in DATA_DIR. */
+/** Whether the log is a file outside DATA_DIR. */
 function isLogElsewhere(config: Config): boolean {
   return isEmbedded(config) && logDirectory(config) !== config.dataDir;
 }

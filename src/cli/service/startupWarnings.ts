@@ -5,11 +5,11 @@ import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, WORKSPACE_REMEDY } from "../.
 import type { RunningApp } from "../../service/startApp.ts";
 
 interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace" | "held"> {
-  /** Whether somebody has read the banner, which says the same of what is left from a first run. */
+  /** Whether the banner was shown, which already tells about what is left from a first run. */
   readonly isGreeted: boolean;
 }
 
-/** What works and should not stay so, a sentence each for the log. */
+/** What works but should be changed: a sentence each for the log. */
 export function startupWarnings(
   config: Pick<
     Config,
@@ -65,7 +65,7 @@ function isOpenWithoutTls({
   baseUrl,
   trustedProxies,
 }: Pick<Config, "host" | "baseUrl" | "trustedProxies">) {
-  // Whoever says that callers come by loopback has the port open to this machine alone, as a container does.
+  // A loopback BASE_URL means that only this machine reaches the port, as with a container.
   const isLocal = isLoopback(host) || isLoopback(baseUrl.hostname.replace(/[[\]]/g, ""));
   return !isLocal && baseUrl.protocol !== "https:" && trustedProxies.length === 0;
 }

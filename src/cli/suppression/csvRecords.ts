@@ -4,7 +4,7 @@ export interface CsvRecord {
   readonly fields: readonly string[];
 }
 
-/** A field, and where what ends it begins. */
+/** A field, and the index of the delimiter or line end after it. */
 interface Field {
   readonly value: string;
   readonly end: number;
@@ -14,9 +14,9 @@ const DELIMITERS = [",", ";", "\t"] as const;
 const LINE_END = /\r\n|\n|\r/g;
 
 /**
- * The records of a CSV file (RFC 4180), without empty ones. Fields are trimmed. Commas separate them, unless the first
- * line has none, but semicolons or tabs. A quotation mark in the middle of a field, or one that is never closed, is a
- * character like any other.
+ * The records of a CSV file (RFC 4180), without empty ones. Fields are trimmed. The delimiter is a comma; if the
+ * first line has none, a semicolon or a tab. A quotation mark in the middle of a field, or one that is never closed,
+ * is an ordinary character.
  */
 export function csvRecords(text: string): readonly CsvRecord[] {
   const [first = ""] = text.split(/\r|\n/, 1);
@@ -39,8 +39,8 @@ export function csvRecords(text: string): readonly CsvRecord[] {
 }
 
 /**
- * The field in quotation marks that begins here; null where none does. Walked by hand: a pattern for it finds nothing in
- * a field of some megabytes, and one quotation mark too many makes that of the rest of a file.
+ * The quoted field that begins here; null if there is none. Scanned by hand: a regular expression fails on a field of
+ * some megabytes, which one stray quotation mark makes of the rest of a file.
  */
 function quotedField(text: string, start: number, delimiter: string): Field | null {
   if (text[start] !== '"') return null;
@@ -57,7 +57,7 @@ function plainField(text: string, start: number, plainEnd: RegExp): Field {
   return { value: text.slice(start, end), end };
 }
 
-/** Past the delimiter, or the end of the line, that stands here. */
+/** The index after the delimiter or line end at `end`. */
 function afterEnd(text: string, end: number): number {
   return end + (text.startsWith("\r\n", end) ? 2 : 1);
 }

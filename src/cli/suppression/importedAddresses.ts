@@ -4,7 +4,7 @@ import { parseJson } from "../../kernel/text/json.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import { csvRecords } from "./csvRecords.ts";
 
-/** An address that a file suppresses, with what the file says of why. */
+/** An address to suppress, with the reason the file gives. */
 export interface ImportedAddress {
   readonly address: Address;
   readonly note: string | null;
@@ -12,22 +12,22 @@ export interface ImportedAddress {
 
 /** What a file holds. */
 export interface ImportedAddresses {
-  /** Each once, however often and in whatever spelling the file has it. */
+  /** Each address once, however often and however spelled the file has it. */
   readonly addresses: readonly ImportedAddress[];
-  /** Where there is no address, and why: a sentence each. They repeat nothing of the file. */
+  /** The entries that are not addresses, and why: a sentence each, without any content of the file. */
   readonly faults: readonly string[];
 }
 
-/** A place of the file with what was found there, as text. */
+/** One entry of the file, as text. */
 interface Entry {
   readonly place: string;
   readonly address: string;
   readonly note: string;
 }
 
-/** Columns and members with an address, as our own list and the exports of other services call them. */
+/** Names of columns and members that hold an address, in our own list and in exports of other services. */
 const ADDRESS_NAMES = ["email", "address", "emailaddress", "recipient"];
-/** Those that say why. */
+/** Names of those that hold a reason. */
 const NOTE_NAMES = ["note", "reason", "suppressionreason", "error"];
 
 function comparableName(name: string): string {
@@ -35,8 +35,8 @@ function comparableName(name: string): string {
 }
 
 /**
- * Reads the addresses of a file: one on each line, CSV with a column for them, or JSON with a list of addresses or of
- * objects that have one. Null where it cannot tell where they are.
+ * Reads the addresses of a file: one per line, CSV with a column for them, or JSON with a list of addresses or of
+ * objects that have one. Null if it cannot tell where they are.
  */
 export function importedAddresses(text: string): ImportedAddresses | null {
   const content = text.replace(/^\uFEFF/, "");
@@ -65,7 +65,7 @@ function csvEntries(text: string): readonly Entry[] | null {
       note: (noteAt < 0 ? undefined : fields[noteAt]) ?? "",
     }));
   }
-  // Without names, a file of several columns could hold anything.
+  // Without column names, several columns could hold anything.
   if (names.length > 1) return null;
   return records.map(({ line, fields: [address = ""] }) => ({ place: `line ${line}`, address, note: "" }));
 }
@@ -80,14 +80,14 @@ function jsonEntries(text: string): readonly Entry[] | null {
   return entries ?? null;
 }
 
-/** A list, or the one list that an object has among its members; null for everything else. */
+/** The value if it is a list, or the only list among an object's members; else null. */
 function itemsOf(value: unknown): readonly unknown[] | null {
   if (Array.isArray(value)) return value;
   const lists = Object.values(value ?? {}).filter((member) => Array.isArray(member));
   return lists.length === 1 ? (lists[0] ?? null) : null;
 }
 
-/** The first text among the members of these names, in the names' order; "" where there is none. */
+/** The first text among the members with one of these names, in the names' order; "" if there is none. */
 function memberOf(item: unknown, names: readonly string[]): string {
   const members = Object.entries(item ?? {}).filter(([, value]) => typeof value === "string" && value !== "");
   const found = names.flatMap((name) => members.filter(([member]) => comparableName(member) === name));

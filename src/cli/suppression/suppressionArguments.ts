@@ -5,7 +5,7 @@ import { type Invocation, type Operand, type Option, UsageError } from "../progr
 
 export const ADDRESS_OPERAND: Operand = { name: "address", help: "the recipient's address" };
 
-/** The address that a call is about. Throws a {@link UsageError} for what is none. */
+/** The address operand. Throws a {@link UsageError} if it is not an address. */
 export function addressOf({ operand }: Invocation): Address {
   const address = parseAddress(operand(ADDRESS_OPERAND.name));
   if ("invalid" in address) throw new UsageError(`the address ${address.invalid}`);
@@ -18,7 +18,7 @@ export const NOTE_OPTION: Option = {
   help: "why, for your team (default: none)",
 };
 
-/** The note that the call gives; null without one. Throws a {@link UsageError} for one that is too long. */
+/** The note option; null if not given. Throws a {@link UsageError} if it is too long. */
 export function noteOf({ option }: Invocation): string | null {
   const note = option(NOTE_OPTION.name) ?? null;
   if (note !== null && codePoints(note) > NOTE_CHARACTERS_MAX)

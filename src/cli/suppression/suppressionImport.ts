@@ -9,9 +9,9 @@ import { type ImportedAddress, type ImportedAddresses, importedAddresses } from 
 import { NOTE_OPTION, noteOf } from "./suppressionArguments.ts";
 
 const STDIN = "-";
-/** Some millions of addresses. The file is held in memory. */
+/** Enough for millions of addresses. The file is held in memory. */
 const FILE_BYTES_MAX = 268_435_456;
-/** So many are written at once: the log takes them to disk together. */
+/** Concurrent writes, which the log flushes to disk together. */
 const WRITES_AT_ONCE = 64;
 const FAULTS_SHOWN_MAX = 10;
 
@@ -71,7 +71,7 @@ async function contentOf(file: string): Promise<string> {
   return refuse(`${isStdin ? "standard input" : file} has more than ${bytesText(FILE_BYTES_MAX)}: split it`);
 }
 
-/** All that comes; null where it is too much. Of a pipe nobody knows the length before. */
+/** Everything the stream holds; null if it is too long. The length of a pipe is unknown beforehand. */
 async function bytesOf(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array | null> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
@@ -93,7 +93,7 @@ function faulty({ faults }: ImportedAddresses): CommandFailure {
   return new CommandFailure("refused", lines.join("\n"), `--${SKIP_INVALID.name} imports the others`);
 }
 
-/** For how many the work says yes. Several are at work at once. */
+/** The number of items that `work` is true for, several at a time. */
 async function countOf<Item>(
   items: readonly Item[],
   work: (item: Item) => Promise<boolean>,

@@ -9,7 +9,7 @@ import { onlyWorkspace } from "./workspaceOption.ts";
 type NumberName = keyof typeof LIMIT_RANGES;
 type Changes = Parameters<typeof limitWorkspace>[2];
 
-/** A limit's option, its name, what it is of, and the variable that the installation's own comes from. */
+/** A limit's option, its name, what it limits, and the variable with the installation's default. */
 type LimitOption = readonly [option: string, name: NumberName, help: string, variable: string];
 
 const NUMBERS: readonly LimitOption[] = [

@@ -15,14 +15,14 @@ export const WORKSPACE_OPTION: Option = {
   help: "id of the workspace it belongs to: see `workspace list` (default: the only one)",
 };
 
-/** The id of the workspace that a command is about. Throws {@link CommandFailure} where it is not there or not clear. */
+/** The id of a command's workspace. Throws {@link CommandFailure} if it does not exist or is ambiguous. */
 export async function workspaceOf(store: EventStore, invocation: Invocation): Promise<string> {
   const id = invocation.option(WORKSPACE_OPTION.name);
   if (id === undefined) return (await onlyWorkspace(store, "add --workspace <id>")).id;
   return existingWorkspace(store, id);
 }
 
-/** Does what the operator asks for in the workspace that a command is about. Throws as {@link workspaceOf} does. */
+/** Runs `work` in the workspace that a command is about. Throws as {@link workspaceOf} does. */
 export function inWorkspace<Result>(
   invocation: Invocation,
   work: (deps: Dependencies, context: WorkspaceCommandContext) => Promise<Result>,
@@ -33,7 +33,7 @@ export function inWorkspace<Result>(
   });
 }
 
-/** The id of a workspace that a command was given. Throws {@link CommandFailure} where there is none. */
+/** Checks the workspace id given to a command. Throws {@link CommandFailure} if there is no such workspace. */
 export async function existingWorkspace(store: EventStore, id: string): Promise<string> {
   if (isUuid(id) && (await store.lastRevision(workspaceStream(id))) !== null) return id;
   const called = (await workspacesNamed(store)).filter(({ name }) => name === id);
@@ -44,7 +44,7 @@ export async function existingWorkspace(store: EventStore, id: string): Promise<
   throw new CommandFailure("not_found", `there is no workspace ${id}`, hint);
 }
 
-/** The workspace of a log that has one alone. Throws {@link CommandFailure}, with `hint` where there are several. */
+/** The only workspace of a log. Throws {@link CommandFailure}, with `hint` if there are several. */
 export async function onlyWorkspace(store: EventStore, hint: string): Promise<NamedWorkspace> {
   const [first, ...others] = await workspacesNamed(store);
   if (first === undefined) throw noWorkspace();
@@ -52,13 +52,13 @@ export async function onlyWorkspace(store: EventStore, hint: string): Promise<Na
   return first;
 }
 
-/** What a command ends with that needs a workspace where there is none. */
+/** The failure of a command that needs a workspace when there is none. */
 export function noWorkspace(): CommandFailure {
   const hint = `make one: \`${POSTLEDGER} workspace create\``;
   return new CommandFailure("not_found", "there is no workspace yet", hint);
 }
 
-/** What a command ends with that cannot know which workspace is meant. */
+/** The failure of a command that cannot tell which workspace is meant. */
 export function severalWorkspaces(workspaces: readonly NamedWorkspace[], hint: string): CommandFailure {
   const listed = workspaces.map(({ id, name }) => `  ${id}  ${name}`).join("\n");
   return new CommandFailure("refused", `name one of the workspaces:\n${listed}`, hint);

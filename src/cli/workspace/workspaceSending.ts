@@ -9,7 +9,7 @@ const WORKSPACE_ID: Operand = { name: "id", help: "id of the workspace: see `wor
 
 type Change = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
 
-/** A command that changes whether a workspace sends. */
+/** A command that turns a workspace's sending on or off. */
 function switchSendingCommand(verb: string, summary: string, change: Change): Command {
   return {
     name: `workspace ${verb}`,

@@ -6,7 +6,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import type { Config } from "../config/config.ts";
 import { openAttachmentInspector } from "./openAttachmentInspector.ts";
 
-/** What commands work with that is no part of a log: clock, disk, limits, and what reads files, templates and html. */
+/** What commands need besides a log: clock, disk, limits, and what reads files, templates and html. */
 export function dependenciesFromConfig(config: Config) {
   return {
     clock: systemClock,

@@ -4,7 +4,7 @@ import type { AttachmentInspector } from "../../ports/attachmentInspector.ts";
 import type { MalwareScanner } from "../../ports/malwareScanner.ts";
 import type { Config } from "../config/config.ts";
 
-/** What looks into files before they are sent. */
+/** Inspects files before they are sent. */
 export function openAttachmentInspector(config: Pick<Config, "clamavUrl">): AttachmentInspector {
   return fileInspector({ scanner: openMalwareScanner(config) });
 }

@@ -16,19 +16,19 @@ import type { OutboxErasure } from "../../ports/mail/outboxErasure.ts";
 import type { Config } from "../config/config.ts";
 import type { MailRoute } from "../config/relayConfig.ts";
 
-/** Whether mail goes to files and not to a relay. */
+/** Whether mail goes to files instead of a relay. */
 export function isOutbox({ mailRoute }: Pick<Config, "mailRoute">): boolean {
   return mailRoute.kind === "outbox";
 }
 
-/** The relays that mail goes to; none where it goes to files. */
+/** The relays that mail goes to; none if it goes to files. */
 export function relaysOf({ mailRoute }: Pick<Config, "mailRoute">): readonly SmtpRelay[] {
   return mailRoute.kind === "smtp" ? mailRoute.relays : [];
 }
 
 /**
- * The transport that SMTP_URL names: of several relays one that hands mail over from each to the next, and reports which
- * of them takes none.
+ * The transport that SMTP_URL names. With several relays it fails over from one to the next, and reports which of
+ * them takes no mail.
  */
 export function openMailTransport(
   config: Config,
@@ -58,7 +58,7 @@ function relayTransport(
     : relayFailover(relays, { clock: systemClock, random: Math.random, onChange });
 }
 
-/** Each of the relays that SMTP_URL names, by itself. */
+/** One transport for each relay in SMTP_URL. */
 export function openRelays(config: Config): readonly FailoverRelay[] {
   const shared = {
     connectionsMax: config.smtpConnectionsMax,
@@ -93,7 +93,7 @@ export function mailDestination(config: Pick<Config, "mailRoute" | "dataDir">): 
   }
 }
 
-/** The mail that outbox transports of this instance have written, also those of settings before. */
+/** Erases mail that this instance's outbox transports wrote, even under earlier settings. */
 export function openOutboxErasure({ dataDir, mailRoute }: Config): OutboxErasure {
   const named = mailRoute.kind === "outbox" ? mailRoute.directory : null;
   return outboxErasure([join(dataDir, "outbox"), ...(named === null ? [] : [named])]);

@@ -11,17 +11,17 @@ import type { Config } from "../config/config.ts";
 import { ConfigError } from "../config/configError.ts";
 import { connectionStringError, directoryError, requireEncodedUser, storeError } from "../startupErrors.ts";
 
-/** Whether the log is a file of this machine, not a server's. */
+/** Whether the log is a file on this machine rather than a server's. */
 export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
   return storeUrl.startsWith("file:");
 }
 
-/** How the log is opened. */
+/** How to open the log. */
 export interface OpenStoreOptions
   extends Pick<SqliteEventStoreOptions, "cacheKib" | "evenIfFaulty" | "writingThreads"> {
   /**
-   * Appends reach the log in the order of their calls, though none waits for the one before: for a process that
-   * imports a log and does nothing else.
+   * Appends reach the log in the order of the calls, although none waits for the one before. For a process that only
+   * imports a log.
    */
   readonly inOrder?: boolean;
 }
@@ -35,7 +35,7 @@ export async function openStore(
   if (isEmbedded(config)) {
     const directory = storeUrl.slice("file:".length);
     requireRestored(directory);
-    // It always keeps the order: its appends wait in line.
+    // Always in order: its appends wait in line.
     const path = join(directory, "events.db");
     try {
       const cache = cacheKib === undefined ? {} : { cacheKib };
@@ -48,7 +48,7 @@ export async function openStore(
     }
   }
   requireEncodedUser(storeUrl);
-  // Loaded only when it is used: the client and its gRPC stack cost a start on the embedded store a third of a second.
+  // Loaded only if needed: the client and its gRPC stack would add a third of a second to each start.
   const { connectEventStoreDb } = await import("../../adapters/eventstoredb/eventStoreDb.ts");
   try {
     return await connectEventStoreDb({ url: storeUrl, timeoutMs, inOrder });
@@ -57,10 +57,10 @@ export async function openStore(
   }
 }
 
-/** It writes all of the write-ahead log anew, which may be 128 MB and more, on a slow disk. */
+/** It rewrites the whole write-ahead log, which may be 128 MB and more, on a slow disk. */
 const FIRST_FLUSH_MS_MAX = 2 * MINUTE_MS;
 
-/** What a service that was killed has left is on disk before the next one acts on it. Throws `StoreError`. */
+/** Flushes what a killed service left, so it is on disk before the next one acts on it. Throws `StoreError`. */
 async function flushOrClose(store: EventStore): Promise<void> {
   try {
     await store.flush({ timeoutMs: FIRST_FLUSH_MS_MAX });
@@ -70,7 +70,7 @@ async function flushOrClose(store: EventStore): Promise<void> {
   }
 }
 
-/** Beside the log's file for as long as a backup is being restored there. */
+/** Exists beside the log's file while a backup is being restored there. */
 export const RESTORING = "restoring";
 
 function requireRestored(directory: string): void {

@@ -17,7 +17,7 @@ import { readStoreConfig, type StoreConfig } from "./storeConfig.ts";
 import { readSubmissionConfig, type SubmissionConfig } from "./submissionConfig.ts";
 import { readWebhookConfig, type WebhookConfig } from "./webhookConfig.ts";
 
-/** Everything that can be set, checked. Times in ms, sizes in bytes. */
+/** All settings, checked. Times in ms, sizes in bytes. */
 export interface Config
   extends ServerConfig,
     StoreConfig,
@@ -29,14 +29,14 @@ export interface Config
     IntegrityConfig,
     LoggingConfig,
     InboundConfig {
-  /** Null: nothing is taken over SMTP. */
+  /** Null: no mail is taken over SMTP. */
   readonly submission: SubmissionConfig | null;
-  /** Null: figures can be read nowhere. */
+  /** Null: metrics are off. */
   readonly metrics: MetricsConfig | null;
   readonly webhooks: WebhookConfig;
-  /** What a workspace may use unless it was set for itself. */
+  /** What a workspace may use unless it has limits of its own. */
   readonly limitsDefault: WorkspaceLimits;
-  /** Variables that look like slips of the pen, a sentence each: the service works without them. */
+  /** Variables that look misspelt, a sentence each; the service works without them. */
   readonly misspelt: readonly string[];
 }
 
@@ -67,7 +67,7 @@ export function readConfig(env: Environment): Config {
   return config;
 }
 
-/** Settings that do not go with one another, where nothing was said of them for themselves. */
+/** Settings that contradict each other, unless one of them is already reported. */
 function contradictions(
   { storeUrl, masterKey, webhooks, baseUrl }: Config,
   said: readonly string[],
@@ -99,7 +99,7 @@ function readLoggingConfig(reader: EnvironmentReader) {
   };
 }
 
-/** What a workspace may use unless it was set for itself, retention included. */
+/** What a workspace may use unless it has limits of its own, retention included. */
 function readWorkspaceLimitsDefault(reader: EnvironmentReader): WorkspaceLimits {
   const limit = (variable: string, name: keyof typeof LIMIT_RANGES, fallback: number) =>
     reader.integer(variable, fallback, LIMIT_RANGES[name]);
@@ -119,15 +119,15 @@ function readWorkspaceLimitsDefault(reader: EnvironmentReader): WorkspaceLimits 
   };
 }
 
-/** How log and read models are guarded against change: audit seals, and comparisons of the two. */
+/** How log and read models are guarded against tampering: audit seals, and comparisons of the two. */
 type IntegrityConfig = Readonly<ReturnType<typeof readIntegrityConfig>>;
 
 function readIntegrityConfig(reader: EnvironmentReader) {
   return {
-    /** How long after one comparison of the read models with the log the next one begins; 0: never. */
+    /** From the end of one comparison of read models and log to the next; 0: never. */
     verifyIntervalMs:
       HOUR_MS * reader.integer("PROJECTION_VERIFY_INTERVAL_HOURS", 0, { min: 0, max: 365 * 24 }),
-    /** An event is sealed so long after it was written, at the latest; 0: nothing is sealed by itself. */
+    /** The longest time from writing an event to sealing it; 0: nothing is sealed automatically. */
     auditSealIntervalMs: reader.integer("AUDIT_SEAL_INTERVAL_MS", 10 * MINUTE_MS, { min: 0, max: DAY_MS }),
     /** The Ed25519 private key that signs seals, as PEM; null: they are not signed. */
     auditSigningKey: auditSigningKey(reader),

@@ -1,4 +1,4 @@
-/** Settings that cannot be worked with: each error names its variable and what it takes. */
+/** Invalid settings: each error names its variable and what it takes. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   constructor(readonly errors: readonly string[]) {

@@ -3,18 +3,18 @@ import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { namesNoDirectory } from "./storeConfig.ts";
 
-/** Where content and files are kept, and what looks into files. */
+/** Where content and files are kept, and which scanner checks files. */
 export type ContentStoreConfig = Readonly<ReturnType<typeof readContentStoreConfig>>;
 
 export function readContentStoreConfig(reader: EnvironmentReader, dataDir: string) {
   const url = contentUrl(reader, dataDir);
   return {
     /**
-     * `file:<directory>` or `s3://<bucket>[/<prefix>]`: where content is kept that is too large for an event.
-     * Instances of one log share it, and no two logs do.
+     * `file:<directory>` or `s3://<bucket>[/<prefix>]`: where content too large for an event is kept. Instances of
+     * one log share it; two logs never do.
      */
     contentUrl: url,
-    /** Where and as whom `s3://` is reached; null with a directory. */
+    /** The S3 endpoint and credentials; null with a directory. */
     s3: s3Settings(reader, url),
     contentTimeoutMs: reader.integer("CONTENT_TIMEOUT_MS", 10_000, { min: 100, max: MINUTE_MS }),
     /** How often each instance looks for content that no message and no upload names. */
@@ -22,7 +22,7 @@ export function readContentStoreConfig(reader: EnvironmentReader, dataDir: strin
       min: 10,
       max: DAY_MS,
     }),
-    /** Where clamd listens, `tcp://host:port` or `unix:/path`; null: files are not looked at for malware. */
+    /** Where clamd listens, `tcp://host:port` or `unix:/path`; null: files are not scanned for malware. */
     clamavUrl: reader.parsed("CLAMAV_URL", clamavUrl, "tcp://host:port or unix:/path, where clamd listens"),
   };
 }
@@ -34,7 +34,7 @@ function contentUrl(reader: EnvironmentReader, dataDir: string): string {
   return url;
 }
 
-/** Characters that need no escape in a path, so that a signature cannot depend on how they are escaped. */
+/** Only characters that need no escape in a path, so a signature cannot depend on how they are escaped. */
 const S3_URL = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)\/?$/;
 
 function s3Settings(reader: EnvironmentReader, contentUrl: string): S3Location | null {
@@ -48,7 +48,7 @@ function s3Settings(reader: EnvironmentReader, contentUrl: string): S3Location |
   if (endpoint.pathname !== "/" || endpoint.search !== "" || endpoint.username !== "") {
     reader.errors.push("S3_ENDPOINT must be a scheme, a host and a port alone");
   }
-  // Bun's client would send the token with our own credentials, and it would expire while we run.
+  // Bun's client would send the token along with our own credentials, and it would expire while we run.
   for (const name of ["AWS_SESSION_TOKEN", "S3_SESSION_TOKEN"]) {
     if (reader.text(name, "") !== "") reader.errors.push(`${name} must not be set with an s3:// CONTENT_URL`);
   }

@@ -3,11 +3,11 @@ import { type DkimKey, dkimAlgorithm } from "../../kernel/crypto/dkimKeys.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 
-/** Labels of a name below `_domainkey` (RFC 6376 §3.1). */
+/** Labels below `_domainkey` (RFC 6376 §3.1). */
 const SELECTOR = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;
 const KEYS = "domain:selector:file, with commas between them: example.com:pl1:/run/secrets/dkim.pem";
 
-/** The keys that mail is signed with; none: it is not. */
+/** The keys that sign mail; without any, mail is not signed. */
 export interface DkimConfig {
   readonly dkimKeys: readonly DkimKey[];
 }

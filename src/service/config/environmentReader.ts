@@ -4,24 +4,24 @@ import { nearestName } from "../../kernel/text/nearestName.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { hostInUrl } from "./loopback.ts";
 
-/** What a port may be in a setting. */
+/** The range of a port setting. */
 export const PORTS = { min: 1, max: 65_535 } as const;
 
-/** Wrong entries of one list that are named. */
+/** How many wrong entries of a list an error names. */
 const WRONG_ENTRIES_SHOWN_MAX = 5;
 
-/** Shorter names are too near to those of other programs (HOME, HOST). */
+/** Shorter names are too similar to those of other programs (HOME, HOST). */
 const NAME_CHARACTERS_MIN = 6;
 
-/** What other programs set for their relay, one variable for each part of ours. */
+/** The variables other programs use for their relay, one for each part of our SMTP_URL. */
 const RELAY_PARTS = ["HOST", "PORT", "USER", "USERNAME", "PASS", "PASSWORD", "SECURE"];
 const RELAY_NAMES = new Set(RELAY_PARTS.map((part) => `SMTP_${part}`));
-/** Some programs begin the names of all their settings with their own. */
+/** Some programs prefix all their settings with their name. */
 const OUR_PREFIX = "POSTLEDGER_";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads one variable after another and collects what is wrong with all of them. */
+/** Reads one variable after another and collects all that is wrong with them. */
 export class EnvironmentReader {
   readonly errors: string[] = [];
   private readonly names = new Set<string>();
@@ -34,7 +34,7 @@ export class EnvironmentReader {
     return value === undefined || value === "" ? fallback : value;
   }
 
-  /** What `parse` makes of the setting; null where it is not set, or is not as it must be. */
+  /** The setting as `parse` returns it; null if it is not set or invalid. */
   parsed<Value>(name: string, parse: (text: string) => Value | null, must: string): Value | null {
     const text = this.text(name, "");
     const value = text === "" ? null : parse(text);
@@ -50,7 +50,7 @@ export class EnvironmentReader {
     return fallback;
   }
 
-  /** A port to listen on; null where it is `off`, which it is unless set. */
+  /** A port to listen on; null for `off`, the default. */
   listeningPort(name: string): number | null {
     const text = this.text(name, "off");
     const port = wholeNumber(text, { max: PORTS.max });
@@ -71,7 +71,7 @@ export class EnvironmentReader {
     return found ?? fallback;
   }
 
-  /** Variables that nobody has asked for and that somebody may have meant for one of ours: a sentence each. */
+  /** Unknown variables that were probably meant as one of ours: a sentence each. */
   misspelt(): readonly string[] {
     return Object.keys(this.env)
       .filter((name) => name.length >= NAME_CHARACTERS_MIN && !this.names.has(name))
@@ -81,7 +81,7 @@ export class EnvironmentReader {
       });
   }
 
-  /** The setting that somebody may have meant by a name that is none; null where it is likely another program's. */
+  /** The setting probably meant by an unknown name; null if the name is likely another program's. */
   private meantBy(name: string): string | null {
     if (RELAY_NAMES.has(name)) return "SMTP_URL";
     const unprefixed = name.startsWith(OUR_PREFIX) ? name.slice(OUR_PREFIX.length) : "";
@@ -92,7 +92,7 @@ export class EnvironmentReader {
     );
   }
 
-  /** A setting that has another name now must not be passed over in silence. */
+  /** Reports the old name of a renamed setting, which must not be silently ignored. */
   renamed(name: string, newName: string): void {
     if (this.text(name, "") !== "") this.errors.push(`${name} is called ${newName} now: set that instead`);
   }
@@ -105,26 +105,26 @@ export class EnvironmentReader {
     return value === "" ? this.file(`${name}_FILE`) : value;
   }
 
-  /** The variable that a secret comes from, for what is said of a wrong one. */
+  /** Where a secret comes from, for error messages. */
   sourceOf(name: string): string {
     return this.text(`${name}_FILE`, "") === "" ? name : `the file of ${name}_FILE`;
   }
 
-  /** What is in the file that the variable names; null when it is not set. */
+  /** The content of the file that the variable names; null when it is not set. */
   file(name: string): string | null {
     const path = this.text(name, "");
     if (path === "") return null;
     try {
       return readFileSync(path, "utf8").trim();
     } catch (error) {
-      // Not the name: some put the secret itself here.
+      // Leave the path out: some people put the secret itself here.
       const { code } = error as NodeJS.ErrnoException;
       this.errors.push(`${name} names a file that cannot be read (${code})`);
       return null;
     }
   }
 
-  /** Values between commas; none when it is not set. */
+  /** Comma-separated values; none when it is not set. */
   list(name: string): readonly string[] {
     return this.text(name, "")
       .split(",")
@@ -132,7 +132,7 @@ export class EnvironmentReader {
       .filter((value) => value !== "");
   }
 
-  /** Says which entries of a list are not as they must be. */
+  /** Reports which entries of a list are invalid. */
   requireEach(
     name: string,
     texts: readonly string[],
@@ -148,7 +148,7 @@ export class EnvironmentReader {
     );
   }
 
-  /** A name or an address as it is listened on: alone, IPv6 without brackets. */
+  /** A name or an address to listen on, by itself; IPv6 without brackets. */
   host(name: string, fallback: string): string {
     const text = this.text(name, fallback);
     const isAlone = isIP(text) !== 0 || /^[\w.-]+$/.test(text);

@@ -3,26 +3,26 @@ import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { readTlsFiles } from "./tlsFiles.ts";
 
-/** Which sender envelopes have, and how what becomes of messages comes back. */
+/** Which sender envelopes carry, and how bounces and complaints come back. */
 export interface InboundConfig {
-  /** The topics of Amazon SNS whose notifications are taken. */
+  /** The Amazon SNS topics whose notifications are accepted. */
   readonly sesTopicArns: readonly string[];
-  /** The domain of envelope senders, in lower-case ASCII; null: envelopes have the message's own sender. */
+  /** The domain of envelope senders, in lower-case ASCII; null: each message's own sender. */
   readonly returnPathDomain: string | null;
-  /** Null: nothing that comes back is taken here. */
+  /** Null: no returned mail is taken here. */
   readonly inbound: InboundMailConfig | null;
 }
 
 const TOPIC_ARN = /^arn:aws(?:-[a-z]+){0,2}:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$/;
 
-/** Where mail that comes back is taken. */
+/** Where returned mail is taken. */
 export interface InboundMailConfig {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
   /** The domain of envelope senders. */
   readonly domain: string;
-  /** The local part at that domain that is registered with providers for complaints, in lower case; null: none. */
+  /** The local part at that domain that providers send complaints to, in lower case; null: none. */
   readonly complaintLocalPart: string | null;
   /** Null: TLS is not offered. */
   readonly tls: TlsFiles | null;
@@ -55,7 +55,7 @@ export function readInboundConfig(reader: EnvironmentReader, host: string): Inbo
   return { returnPathDomain, inbound, sesTopicArns };
 }
 
-/** The local part of an address at the domain; null where it is none. */
+/** The local part of an address at the domain; null if it is not one. */
 function localPartAt(domain: string | null, text: string): string | null {
   const address = parseAddress(text);
   if (!("canonical" in address)) return null;

@@ -5,7 +5,7 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
 }
 
-/** A host as a URL holds it: IPv6 in brackets. */
+/** A host as written in a URL: IPv6 in brackets. */
 export function hostInUrl(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }

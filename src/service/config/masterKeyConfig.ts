@@ -6,7 +6,7 @@ const MASTER_KEY_BYTES = 32;
 export interface MasterKeyConfig {
   /** 32 bytes; null: the embedded store makes its own. */
   readonly masterKey: Uint8Array | null;
-  /** The one before, while keys are rotated; null without one. */
+  /** The previous key, during a rotation; null otherwise. */
   readonly masterKeyPrevious: Uint8Array | null;
 }
 
@@ -28,7 +28,7 @@ function masterKey(reader: EnvironmentReader, name: string): Uint8Array | null {
   return key;
 }
 
-/** A master key as text holds it; null when it is not 32 bytes in base64. */
+/** Parses a master key; null unless it is 32 bytes in base64. */
 export function parseMasterKey(text: string): Uint8Array | null {
   try {
     const bytes = Uint8Array.fromBase64(text.trim());

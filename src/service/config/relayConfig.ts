@@ -9,19 +9,19 @@ const OUTBOX = "outbox:";
 
 /** Where mail goes, as SMTP_URL says. */
 export type MailRoute =
-  /** Into `.eml` files; without a directory into `outbox` in the data directory. */
+  /** Into `.eml` files; by default in `outbox` in the data directory. */
   | { readonly kind: "outbox"; readonly directory: string | null }
   | { readonly kind: "smtp"; readonly relays: readonly SmtpRelay[] };
 
-/** How mail leaves: the relay, and when a delivery is tried again. */
+/** How mail leaves: the relay, and when to retry a delivery. */
 export type RelayConfig = Readonly<ReturnType<typeof readRelayConfig>>;
 
-/** `host` is what the service listens on: only on loopback a relay may be left out. */
+/** `host` is what the service listens on: only loopback may do without a relay. */
 export function readRelayConfig(reader: EnvironmentReader, host: string) {
   const url = reader.secret("SMTP_URL");
   return {
     mailRoute: mailRoute(reader, url, host),
-    /** Whether mail goes into files because nobody has said where else. */
+    /** Whether mail goes into files because SMTP_URL is not set. */
     isOutboxByDefault: url === null,
     smtpConnectionsMax: reader.integer("SMTP_CONNECTIONS_MAX", 8, { min: 1, max: 1_000 }),
     smtpMessagesPerConnectionMax: reader.integer("SMTP_MESSAGES_PER_CONNECTION_MAX", 100, {
@@ -33,7 +33,7 @@ export function readRelayConfig(reader: EnvironmentReader, host: string) {
     /** Whether mail and webhook calls leave this instance at all. */
     deliveryEnabled: reader.flag("DELIVERY", true),
     deliveryPolicy: deliveryPolicy(reader),
-    /** Whether the log keeps at which domains mail bounced. */
+    /** Whether the log records the domains at which mail bounced. */
     bounceDomains: reader.flag("BOUNCE_DOMAINS", true),
   };
 }
@@ -51,7 +51,7 @@ function mailRoute(reader: EnvironmentReader, url: string | null, host: string):
 }
 
 function relaysOf(reader: EnvironmentReader, url: string): readonly SmtpRelay[] {
-  // No URL holds white space.
+  // A URL never contains white space.
   const urls = url.split(/\s+/).filter((one) => one !== "");
   if (urls.length === 0 || urls.length > RELAYS_MAX || !urls.every((one) => /^smtps?:\/\//.test(one))) {
     reader.errors.push(

@@ -9,11 +9,11 @@ export type SenderConfig = Readonly<ReturnType<typeof readSenderConfig>>;
 
 export function readSenderConfig(reader: EnvironmentReader) {
   return {
-    /** Where mail with verification links comes from; null: addresses cannot be verified by mail. */
+    /** The from address of mail with verification links; null: addresses cannot be verified by mail. */
     verificationFrom: reader.parsed("VERIFICATION_FROM", bareAddress, A_BARE_ADDRESS),
-    /** Name servers that are asked for domains' records, `address` or `address:port`; none: the machine's own. */
+    /** Name servers to query for domains' records, `address` or `address:port`; none: the machine's own. */
     dnsServers: dnsServers(reader),
-    /** How often verified domains are looked at again; 0: never. */
+    /** How often to check verified domains again; 0: never. */
     domainRecheckIntervalMs: reader.integer("DOMAIN_RECHECK_INTERVAL_MS", DAY_MS, {
       min: 0,
       max: 24 * DAY_MS,

@@ -6,7 +6,7 @@ import { hostInUrl, isLoopback } from "./loopback.ts";
 
 const BODY_BYTES_IN_FLIGHT_DEFAULT = 64 * 1_024 * 1_024;
 
-/** How the service is reached over HTTP, and what it takes from whom. */
+/** How the service is reached over HTTP, and what it accepts from whom. */
 export type ServerConfig = Readonly<ReturnType<typeof readServerConfig>>;
 
 export function readServerConfig(reader: EnvironmentReader) {
@@ -17,16 +17,16 @@ export function readServerConfig(reader: EnvironmentReader) {
     port,
     /** Where callers reach the service; its path prefixes routes and links. */
     baseUrl: reader.url("BASE_URL", `http://${hostInUrl(host)}:${port}`),
-    /** Whether a log that was never used gets a workspace, a sender and a key to begin with. */
+    /** Whether a new log gets a workspace, a sender and a key to begin with. */
     bootstrap: reader.flag("BOOTSTRAP", isLoopback(host)),
-    /** Bytes of request bodies that are read or worked on at once. */
+    /** Bytes of request bodies in flight at once. */
     bodyBytesInFlightMax: reader.integer("BODY_BYTES_IN_FLIGHT_MAX", BODY_BYTES_IN_FLIGHT_DEFAULT, {
       min: BODY_BYTES_IN_FLIGHT_MIN,
       max: 2 ** 40,
     }),
-    /** Failed authentications that one client address may have in a minute; 0: no limit. */
+    /** Failed authentications allowed per client address and minute; 0: no limit. */
     authFailuresPerMinute: reader.integer("AUTH_FAILURES_PER_MINUTE", 60, { min: 0, max: 1_000_000 }),
-    /** Proxies whose X-Forwarded-For is believed. */
+    /** Proxies whose X-Forwarded-For we trust. */
     trustedProxies: trustedProxies(reader),
     requestTimeoutMs: reader.integer("REQUEST_TIMEOUT_MS", 15_000, { min: 100, max: 10 * MINUTE_MS }),
     drainTimeoutMs: reader.integer("DRAIN_TIMEOUT_MS", 25_000, { min: 0, max: 10 * MINUTE_MS }),

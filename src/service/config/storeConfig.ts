@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 
-/** Where an installation is whose DATA_DIR is not set. */
+/** The data directory if DATA_DIR is not set. */
 export const DATA_DIR_DEFAULT = "./data";
 const DISK_FREE_BYTES_MIN_DEFAULT = 256 * 1_024 * 1_024;
 
@@ -14,7 +14,7 @@ export function readStoreConfig(reader: EnvironmentReader) {
   reader.renamed("LOG_CACHE_MIB", "STORE_CACHE_MIB");
   return {
     dataDir,
-    /** Below this many free bytes on the disk of DATA_DIR no send is accepted. */
+    /** Below this many free bytes on the disk of DATA_DIR, sends are refused. */
     diskFreeBytesMin: reader.integer("DISK_FREE_BYTES_MIN", DISK_FREE_BYTES_MIN_DEFAULT, {
       min: 0,
       max: 2 ** 50,
@@ -28,8 +28,8 @@ export function readStoreConfig(reader: EnvironmentReader) {
 }
 
 /**
- * What a connection string of EventStoreDB can set. The client passes over all else, tlsVerifyCert too, with a warning
- * that shows the whole string, password and all.
+ * The parameters allowed in an EventStoreDB connection string. The client ignores all others, tlsVerifyCert too, with
+ * a warning that shows the whole string, password included.
  */
 const STORE_PARAMETERS: ReadonlySet<string> = new Set(
   [
@@ -39,7 +39,7 @@ const STORE_PARAMETERS: ReadonlySet<string> = new Set(
   ].map((name) => name.toLowerCase()),
 );
 
-/** What is wrong with a `file:` URL that names no directory. */
+/** The error for a `file:` URL that names no directory. */
 export function namesNoDirectory(variable: string): string {
   return `${variable} must name a directory after file:, such as file:/var/lib/postledger`;
 }

@@ -8,11 +8,11 @@ export interface SubmissionConfig {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
-  /** Null: without TLS, which is for loopback alone. */
+  /** Null: no TLS, which only loopback allows. */
   readonly tls: SubmissionTls | null;
 }
 
-/** Null: nothing is taken over SMTP. `host` is what HTTP listens on. */
+/** Null: no mail is taken over SMTP. `host` is what HTTP listens on. */
 export function readSubmissionConfig(reader: EnvironmentReader, host: string): SubmissionConfig | null {
   const port = reader.listeningPort("SUBMISSION_PORT");
   const config = { host: reader.host("SUBMISSION_HOST", host), tls: submissionTls(reader) };

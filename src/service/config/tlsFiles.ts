@@ -2,7 +2,7 @@ import { createSecureContext } from "node:tls";
 import type { TlsFiles } from "../../adapters/smtpServer/sharedServerOptions.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 
-/** The certificate and key that two settings of a port name; null where they name none. */
+/** The certificate and key that a port's two settings name; null if they name none. */
 export function readTlsFiles(reader: EnvironmentReader, port: "SUBMISSION" | "INBOUND"): TlsFiles | null {
   const [certFile, keyFile] = [`${port}_TLS_CERT_FILE`, `${port}_TLS_KEY_FILE`];
   const cert = reader.file(certFile);

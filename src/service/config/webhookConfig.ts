@@ -17,13 +17,13 @@ export function readWebhookConfig(reader: EnvironmentReader) {
   return {
     /** `host:port` pairs that may be private: for development only. */
     allowedPrivateHosts: new Set(hosts),
-    /** PEM of further certificate authorities; null: the system's alone. */
+    /** PEM of additional certificate authorities; null: only the system's. */
     certificateAuthorities: reader.file("WEBHOOK_CA_FILE"),
-    /** The whole of one call, look-up and answer included. */
+    /** For one whole call, DNS look-up and answer included. */
     callTimeoutMs,
     policy: {
       ...WEBHOOK_POLICY,
-      // Twice what a call may take: the rest is for the record of its outcome.
+      // Twice the call's limit: the rest is for recording the outcome.
       leaseMs: 2 * callTimeoutMs,
       scheduleMs: webhookSchedule(reader),
     },
@@ -31,12 +31,12 @@ export function readWebhookConfig(reader: EnvironmentReader) {
 }
 
 /**
- * `host:port` with a name: certificates are checked for names, and an address would pass without a look-up. This
- * machine's own is the exception, for receivers under development without a certificate.
+ * `host:port` with a name: certificates are checked for names, and an address would pass without a look-up. The
+ * exception is this machine's own address, for receivers in development without a certificate.
  */
 function isNamedPair(text: string): boolean {
   const [, host = "", port = ""] = /^([a-z0-9_][a-z0-9._-]*):([1-9]\d{0,4})$/.exec(text) ?? [];
-  // The parser recognizes every notation of an address, 0x7f.1 among them.
+  // The URL parser recognizes every notation of an address, even 0x7f.1.
   const isName = URL.canParse(`https://${host}`) && !isIPv4(new URL(`https://${host}`).hostname);
   return host !== "" && (isName || host === "127.0.0.1") && wholeNumber(port, PORTS) !== null;
 }

@@ -7,9 +7,9 @@ export interface ActivityCounts {
   readonly events: ReadonlyMap<string, number>;
   /** Requests that it has answered, by status. */
   readonly requests: ReadonlyMap<number, number>;
-  /** The store, with what is appended counted. */
+  /** Wraps the store to count what is appended. */
   counted(store: EventStore): EventStore;
-  /** The request log, with what is answered counted. */
+  /** Wraps the request log to count what is answered. */
   countedLog(log: RequestLog): RequestLog;
 }
 

@@ -2,15 +2,15 @@ import type { MetricsConfig } from "../config/metricsConfig.ts";
 import { listenError } from "../startupErrors.ts";
 import { PROMETHEUS_TYPE } from "./prometheusText.ts";
 
-/** Where figures are read, once they are answered. */
+/** The port that serves metrics, once it answers. */
 export interface MetricsPort {
   readonly url: URL;
-  /** From now on `text` answers. Until then whoever asks is told to come again. */
+  /** Answers with `text` from now on. Until then callers are told to retry. */
   answer(text: () => Promise<string>): void;
   stop(): Promise<void>;
 }
 
-/** Takes the port of METRICS_PORT: one of its own, so that no proxy in front of the API leads there. Throws why it cannot be had. */
+/** Opens METRICS_PORT, a port of its own that no proxy in front of the API leads to. Throws why it cannot be opened. */
 export function openMetricsPort(place: MetricsConfig): MetricsPort {
   let answering: (() => Promise<string>) | null = null;
   const serve = async ({ method, url }: Request) => {

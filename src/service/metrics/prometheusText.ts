@@ -1,4 +1,4 @@
-/** One figure, or several that differ in a label. */
+/** One metric, with several samples if they differ in a label. */
 export interface Metric {
   readonly name: string;
   readonly help: string;
@@ -15,7 +15,7 @@ interface Sample {
 /** The media type of {@link prometheusText}. */
 export const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Figures in the text format of Prometheus, version 0.0.4. */
+/** Metrics in the text format of Prometheus, version 0.0.4. */
 export function prometheusText(metrics: readonly Metric[]): string {
   return metrics.map(metricText).join("");
 }

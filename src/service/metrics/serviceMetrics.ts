@@ -8,7 +8,7 @@ import type { Readers } from "../../readModels/readModelReaders.ts";
 import type { ActivityCounts } from "./activityCounts.ts";
 import { type Metric, prometheusText } from "./prometheusText.ts";
 
-/** Messages that are counted; more are shown as this many. */
+/** Counting of due messages stops here; more are shown as this many. */
 const DUE_MAX = 10_000;
 const MICROSECONDS = 1_000_000;
 
@@ -20,7 +20,7 @@ interface MetricsOptions {
   inFlight(): { readonly requests: number; readonly deliveries: number };
 }
 
-/** The figures of a running service as Prometheus reads them. No address and no id is among them. */
+/** The metrics of a running service in Prometheus' format. They contain no address and no id. */
 export function serviceMetrics(options: MetricsOptions): () => Promise<string> {
   const startedAt = Date.now();
   return async () => {
@@ -84,7 +84,7 @@ function stateMetrics(
   ];
 }
 
-/** None while the read model is being made anew. */
+/** None while the read model is unavailable. */
 function dueOf({ clock }: Dependencies, readers: Readers): Metric["samples"] {
   const value = unlessUnavailable(() => countReady(readers.reader("emails"), clock.now(), DUE_MAX));
   return value === null ? [] : [{ value }];

@@ -5,14 +5,14 @@ import type { Check } from "./check.ts";
 import { contentCheck, relayChecks, scannerChecks, webhookChecks } from "./dependencyChecks.ts";
 import { verificationChecks } from "./readModelVerificationChecks.ts";
 
-/** What was found on the log, and what only whoever has the log open can find. */
+/** Findings about the log, and others that need the log open. */
 export interface LogFindings {
   readonly log: readonly Check[];
   readonly readModels: readonly Check[];
   readonly disk: readonly Check[];
 }
 
-/** Where the checks that depend on who looks come from: a service that runs, or a command that opens the log itself. */
+/** The checks that depend on who looks: a running service, or a command that opens the log itself. */
 export interface CheckSource {
   readonly config: Config;
   /** Whether a service runs, and how. */
@@ -21,7 +21,7 @@ export interface CheckSource {
   workers(): readonly Check[];
 }
 
-/** Everything that is checked, in the order in which it is shown. Throws what `log` throws. */
+/** All checks, in the order in which they are shown. Throws what `log` throws. */
 export async function allChecks({ config, service, log, workers }: CheckSource): Promise<readonly Check[]> {
   const found = await log();
   const [content, scanner, relays] = await Promise.all([

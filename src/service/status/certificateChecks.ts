@@ -3,10 +3,10 @@ import { DAY_MS } from "../../kernel/time.ts";
 import type { Config } from "../config/config.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 
-/** A certificate that is renewed by itself has been by then. */
+/** An automatically renewed certificate is renewed earlier than this. */
 const EXPIRES_SOON_DAYS = 14;
 
-/** How long whoever comes over SMTP still trusts our certificates; nothing where there are none. */
+/** How long our SMTP certificates stay valid; none if there are none. */
 export function certificateChecks({
   submission,
   inbound,

@@ -1,5 +1,5 @@
 import type { MaintenanceCheck } from "../../http/dashboard/frame/dashboardOptions.ts";
-/** One thing that `doctor` looked at, in the service or without one. */
+/** One thing that `doctor` checked, through the service or without it. */
 export type Check = MaintenanceCheck;
 
 export function ok(name: string, detail: string): Check {

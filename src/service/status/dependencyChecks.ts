@@ -8,7 +8,7 @@ import type { Config } from "../config/config.ts";
 import { relayRemedy } from "../relayLogLines.ts";
 import { type Check, failed, ok } from "./check.ts";
 
-/** How long the relay may take to greet us and take the log-in. */
+/** How long the relay may take to greet us and accept the login. */
 const RELAY_MS_MAX = 15_000;
 
 /** Opens a session at each relay and sends nothing. */
@@ -24,14 +24,14 @@ async function relayCheck(called: string, transport: MailTransport): Promise<Che
     const opened = await transport.session(AbortSignal.timeout(RELAY_MS_MAX));
     if (opened.kind !== "session") return failed(name, opened.reason, relayRemedy(opened.trouble));
     opened.session.release();
-    // Whether it takes a message is only seen when it is given one.
+    // Only a real message would show whether the relay accepts one.
     return ok(name, transport.name === "outbox" ? "can be written to" : "greets us and lets us in");
   } finally {
     await transport.close();
   }
 }
 
-/** Asks the malware scanner, where there is one. */
+/** Asks the malware scanner, if there is one. */
 export async function scannerChecks(config: Config): Promise<readonly Check[]> {
   const scanner = openMalwareScanner(config);
   if (scanner === null) return [];
@@ -45,7 +45,7 @@ export async function scannerChecks(config: Config): Promise<readonly Check[]> {
   }
 }
 
-/** Asks where content is kept for its name and its clock. */
+/** Asks the content store for its id and its clock. */
 export async function contentCheck(config: Config): Promise<Check> {
   const { s3 } = config;
   const location = s3 === null ? "directory" : `S3 bucket ${s3.bucket} at ${new URL(s3.endpoint).host}`;
@@ -64,14 +64,14 @@ export async function contentCheck(config: Config): Promise<Check> {
   }
 }
 
-/** Whether the disk has the room that is asked of it, in bytes. */
+/** Whether the disk has the free space that is required. */
 export function diskCheck(freeBytes: number, { diskFreeBytesMin }: Pick<Config, "diskFreeBytesMin">): Check {
   const detail = `${bytesText(freeBytes)} free, DISK_FREE_BYTES_MIN is ${bytesText(diskFreeBytesMin)}`;
   if (freeBytes >= diskFreeBytesMin) return ok("disk", detail);
   return failed("disk", detail, "make room: sends get 503 until there is");
 }
 
-/** What is no fault of its own, but must not be forgotten. */
+/** Not a fault, but not to be forgotten. */
 export function webhookChecks({ webhooks }: Config): readonly Check[] {
   const hosts = [...webhooks.allowedPrivateHosts].join(", ");
   if (hosts === "") return [];

@@ -9,7 +9,7 @@ import { hasWorkspace, WORKSPACE_REMEDY } from "../firstRun.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 import { heldDetail } from "./readiness.ts";
 
-/** Above so many of a unit the next larger one is used. */
+/** From this many of a unit on, the next larger one is used. */
 const AGE_UNIT_COUNT_MAX = 100;
 const AGE_UNITS = [
   [SECOND_MS, "s"],
@@ -20,17 +20,17 @@ const AGE_UNITS = [
 function formatCheck(format: number): Check {
   const trouble = formatTrouble(format);
   if (trouble === null) return ok("log format", `${format}, which this program reads`);
-  // It says what to do.
+  // The text itself says what to do.
   return failed("log format", trouble, null);
 }
 
-/** An age as people say it, in a unit that leaves a number with few digits: "90 s", "45 min", "30 h", "9 days". */
+/** An age as people say it, in a unit that keeps the number short: "90 s", "45 min", "30 h", "9 days". */
 export function ageText(ms: number): string {
   const [size, unit] = AGE_UNITS.find(([size]) => ms < AGE_UNIT_COUNT_MAX * size) ?? [DAY_MS, "days"];
   return `${Math.round(ms / size)} ${unit}`;
 }
 
-/** How old it may be depends on what was written since: that it is reported is enough. */
+/** Always ok: how old a seal may be depends on what was written since. Reporting it is enough. */
 export async function lastSealCheck(store: EventStore): Promise<Check> {
   const name = "last seal";
   const last = await readLastSeal(store);
@@ -43,7 +43,7 @@ export async function lastSealCheck(store: EventStore): Promise<Check> {
   );
 }
 
-/** Only where there is something to say: most logs were neither frozen nor restored. What holds mail says what to do. */
+/** Only if there is something to say: most logs were never frozen or restored. `held` says itself what to do. */
 function instanceChecks(instance: InstanceState): readonly Check[] {
   const held = heldDetail(instance);
   const frozenAt = instance?.frozenAt ?? null;
@@ -55,17 +55,17 @@ function instanceChecks(instance: InstanceState): readonly Check[] {
   return checks;
 }
 
-/** What to do about a log that its store finds damaged. */
+/** What to do about a log that its store calls damaged. */
 export const DAMAGED_LOG_REMEDY =
   "stop the service, keep the log's files as they are, and go back to a backup (docs/operations.md)";
 
-/** As long as nobody can use the service, for want of a workspace. */
+/** A warning while nobody can use the service, because there is no workspace. */
 async function workspaceChecks(store: EventStore): Promise<readonly Check[]> {
   if (await hasWorkspace(store)) return [];
   return [warning("workspaces", "there is none, so nobody can use the service", WORKSPACE_REMEDY)];
 }
 
-/** A log that cannot be read; `otherwise` says what to do where its store does not call it damaged. */
+/** A log that cannot be read; `otherwise` says what to do if its store does not call it damaged. */
 export function unreadableLog(error: Error, otherwise: string): Check {
   return failed("log", error.message, error instanceof DamagedLogError ? DAMAGED_LOG_REMEDY : otherwise);
 }
@@ -74,12 +74,12 @@ export function unreadableLog(error: Error, otherwise: string): Check {
 interface AnsweringLog {
   readonly logId: string;
   readonly storeUrl: string;
-  /** How long the store took to answer; left out where nobody has waited for that alone. */
+  /** How long the store took to answer; left out if nobody measured it. */
   readonly answeredMs?: number;
   readonly format: number;
 }
 
-/** What there is to say of a log that answers. Throws `StoreError`. */
+/** The checks of a log that answers. Throws `StoreError`. */
 export async function logChecks(
   { store, instanceStatus }: Pick<Dependencies, "store" | "instanceStatus">,
   { logId, storeUrl, answeredMs, format }: AnsweringLog,

@@ -7,9 +7,9 @@ import { behindSince } from "../../readModels/lag.ts";
 import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts";
 import { logReadFraction } from "../logReadFraction.ts";
 
-/** Read models that lack nothing older than this keep up with the log, in ms. */
+/** Read models that lack nothing older than this count as caught up. */
 const LAG_MS_MAX = 5 * SECOND_MS;
-/** How long a look is good for, in ms: it reads the log. */
+/** How long to reuse a result, because a look reads the log. */
 const POLL_INTERVAL_MS = SECOND_MS;
 
 interface BuildOptions {
@@ -19,8 +19,8 @@ interface BuildOptions {
 }
 
 /**
- * How far the read models have come that lack more than what was written just now: after a start on a large log that
- * they were not made from yet, say. Null while all keep up. Costs nothing then.
+ * Progress of the read models that lack more than the latest events, for instance after the first start on a large
+ * log. Null, at no cost, while all are caught up.
  */
 export function readModelBuild({
   store,

@@ -4,7 +4,7 @@ import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import type { BehindSince } from "../../readModels/lag.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 
-/** What to do about a catalog of the read models that is damaged: the log itself is not. */
+/** What to do about a damaged catalog of the read models; the log itself is fine. */
 export const DAMAGED_CATALOG_REMEDY = `start the service (again), or run \`${POSTLEDGER} projection rebuild\` while none runs: the read models are built anew from the log, which is not damaged`;
 
 /** A read model that stopped. */
@@ -15,10 +15,10 @@ export function stoppedReadModel(name: string, failure: string): Check {
   return failed(`read model ${name}`, failure, action);
 }
 
-/** Less than this is what a busy service is behind at any moment, in ms. */
+/** A busy service may lag by less than this at any moment. */
 const LAG_MS_MAX = 10 * SECOND_MS;
 
-/** How far a read model is behind the log, which something follows, or nothing does for as long as no service runs. */
+/** How far a read model is behind the log. `isFollowed`: a service runs and keeps it up to date. */
 export function readModelLag(name: string, since: BehindSince, isFollowed: boolean): Check {
   const check = `read model ${name}`;
   if (since === null) return ok(check, "at the head of the log");

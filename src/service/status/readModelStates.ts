@@ -10,9 +10,7 @@ import { lastVerifications } from "../../readModels/listReadModels.ts";
 import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts";
 import type { Config } from "../config/config.ts";
 
-/**
- * The status of the read models as the service knows it, and what their last verification has found. Throws nothing.
- */
+/** The status of the read models as the service knows it, with the result of their last verification. Never throws. */
 export function readModelStates(
   { dataDir }: Pick<Config, "dataDir">,
   { store }: { readonly store: EventStore },
@@ -20,7 +18,7 @@ export function readModelStates(
 ): () => Promise<readonly ReadModelState[]> {
   return async () => {
     const directory = join(dataDir, "projections");
-    // None while the catalog is busy: the next look finds them.
+    // None while the catalog is busy; the next call finds them.
     const found = unlessUnavailable(() => lastVerifications(sqliteReadDatabases, directory)) ?? [];
     const verified = new Map(found.map((one) => [one.name, one]));
     const states = readers.status().map(async (status) => {

@@ -17,7 +17,7 @@ function wrong({ name, finishedAt, rows, differences, failure }: Verification): 
   return failed(check, found, `${again} shows them, \`${POSTLEDGER} projection rebuild ${name}\` mends them`);
 }
 
-/** What the last comparison of the read models with the log has found, by a schedule or by command. */
+/** What the last comparison of the read models with the log found, scheduled or by command. */
 export function verificationChecks({
   dataDir,
   verifyIntervalMs,

@@ -12,7 +12,7 @@ import type { ReaderStatus, Readers } from "../../readModels/readModelReaders.ts
 import { isOutbox } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
 
-/** How far behind the log a read model may be before the service calls itself unready. */
+/** How far a read model may be behind the log before the service reports itself unready. */
 const LAG_MS_MAX = 10_000;
 /** How long readiness waits for the store. */
 const STORE_MS_MAX = 5_000;
@@ -28,7 +28,7 @@ interface ReadinessOptions {
   readonly readModelBuild: DashboardOptions["readModelBuild"];
 }
 
-/** What `/health/ready` looks at. Trouble with the relay is shown and does not make the service unready: mail waits. */
+/** What `/health/ready` checks. Trouble with the relay is shown but does not make the service unready: mail waits. */
 export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<Record<string, Check>>> {
   const { config, deps, delivery } = options;
   const readModels = readModelCheck(options);
@@ -46,7 +46,7 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
     };
   };
   let underWay: ReturnType<typeof look> | null = null;
-  // Anybody may ask, and each look asks the store: whoever comes meanwhile gets the same answer.
+  // Anybody may ask, and each check asks the store: callers that come meanwhile share the answer.
   return () => {
     underWay ??= look().finally(() => {
       underWay = null;
@@ -59,7 +59,7 @@ function takingDetail(config: Config): string {
   return isOutbox(config) ? "Mail is written to files and goes nowhere else." : "Taking mail.";
 }
 
-/** Only where there is something to say: most logs were neither frozen nor restored. */
+/** Only if there is something to say: most logs were never frozen or restored. */
 async function instanceChecks({
   deps,
   freezeWatch,
@@ -73,7 +73,7 @@ async function instanceChecks({
   };
 }
 
-/** What to say of a log that waits for its operator since it was restored; null where nothing waits. */
+/** What to say about a restored log that holds mail for its operator; null if it holds none. */
 export function heldDetail(instance: InstanceState): string | null {
   if (!instance?.isHeld || instance.restored === null) return null;
   const { at, from } = instance.restored;
@@ -94,12 +94,12 @@ const ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
 
 const QUOTED_PATH = /'[^']*\/[^']*'/g;
 
-/** Anybody may ask, so whose message it was, and which file, is for `doctor` and the service's log. */
+/** Anybody may ask, so ids and file names appear only in `doctor` and the service's log. */
 function withoutDetails(reason: string): string {
   return reason.replace(ID, "…").replace(QUOTED_PATH, "…");
 }
 
-/** Each reason once, after the read models that it has stopped. */
+/** Each reason once, after the names of the read models that it stopped. */
 function failuresOf(models: readonly ReaderStatus[]): readonly string[] {
   const stopped = models.filter(({ state }) => state === "failed");
   const byReason = Map.groupBy(stopped, ({ failure, state }) => withoutDetails(failure ?? state));
@@ -107,8 +107,8 @@ function failuresOf(models: readonly ReaderStatus[]): readonly string[] {
 }
 
 /**
- * Not ready when one has failed, one lacks what was written a while ago, or one is being built that has not been level with
- * the log since the start: who asks its lists then is told of nearly nothing.
+ * Not ready when a read model has failed, lags, or is still being built and has not caught up since the start: its
+ * lists would show nearly nothing.
  */
 function readModelCheck({ readers, readModelBuild }: ReadinessOptions): () => Promise<Check> {
   const haveBeenLevel = new Set<string>();

@@ -7,13 +7,13 @@ import type { Config } from "../config/config.ts";
 
 /** The status of each of several relays. */
 export interface RelayStates {
-  /** To be called with each change that the failover reports. */
+  /** Call it with each change that the failover reports. */
   note(change: RelayChange): void;
-  /** In the order of SMTP_URL; empty with only one, whose trouble the delivery itself reports. */
+  /** In the order of SMTP_URL; empty for a single relay, whose trouble the delivery itself reports. */
   list(): readonly RelayState[];
 }
 
-/** All of them take mail until something else is reported. */
+/** Assumes that all of them take mail until something else is reported. */
 export function relayStates(config: Pick<Config, "mailRoute">, clock: Clock): RelayStates {
   const names = relaysOf(config).map(relayName);
   const resting = new Map<string, NonNullable<RelayState["resting"]>>();

@@ -24,7 +24,7 @@ import { readModelLag, stoppedReadModel } from "./readModelChecks.ts";
 
 /** How long the store may take before it counts as not answering. */
 const STORE_MS_MAX = 5_000;
-/** What mail that comes back was read as, for people. */
+/** The kinds of returned mail, for people. */
 const RETURNED: Readonly<Record<string, string>> = {
   bounced: "bounces",
   delivered: "deliveries",
@@ -33,7 +33,7 @@ const RETURNED: Readonly<Record<string, string>> = {
   autoReply: "automatic replies",
   unknown: "something else",
 };
-/** Messages that are counted; more are shown as this many. */
+/** Counting of due messages stops here; more are shown as this many. */
 const WAITING_MAX = 10_000;
 
 interface StatusOptions {
@@ -43,13 +43,13 @@ interface StatusOptions {
   readonly delivery: MailDeliveryWorker;
   readonly logId: string;
   readonly url: URL;
-  /** Where mail is taken over SMTP; null where it is not. */
+  /** Where mail is taken over SMTP; null if it is not. */
   readonly submission: Pick<SubmissionServer<unknown>, "host" | "port" | "connections"> | null;
   readonly inbound: Pick<InboundMail, "port" | "counts"> | null;
   inFlight(): { readonly requests: number; readonly deliveries: number };
 }
 
-/** What a running service says of itself and of what it depends on, as it finds it from where it runs. */
+/** What a running service reports about itself and its dependencies, as seen from where it runs. */
 export function serviceStatus(options: StatusOptions): () => Promise<readonly Check[]> {
   const startedAt = Date.now();
   const { config, deps } = options;
@@ -99,7 +99,7 @@ function submissionChecks({ config, submission }: StatusOptions): readonly Check
   ];
 }
 
-/** What has come back since the start. */
+/** The mail returned since the start. */
 function returnedMailChecks({ inbound, config }: StatusOptions): readonly Check[] {
   if (inbound === null) return [];
   const read = [...inbound.counts].map(([kind, count]) => `${count} ${RETURNED[kind] ?? kind}`);
@@ -108,13 +108,13 @@ function returnedMailChecks({ inbound, config }: StatusOptions): readonly Check[
   return [ok("returned mail", `taken on port ${inbound.port}${tls}; ${what}`)];
 }
 
-/** A store that does not answer is all that there is to say of the log. */
+/** If the store does not answer, that is the only finding about the log. */
 async function logChecksOf({ config, deps, logId }: StatusOptions): Promise<readonly Check[]> {
   const began = performance.now();
   try {
     await deps.store.head({ timeoutMs: STORE_MS_MAX });
     const answeredMs = Math.round(performance.now() - began);
-    // Read anew: who has just run `delivery resume` is not to hear that mail is held.
+    // Bypass the cache: after `delivery resume` the operator must not hear that mail is held.
     const instanceStatus = instanceStatusCache(deps.store);
     const format = (await instanceStatus.get()).instance?.format ?? 1;
     return await logChecks(
@@ -153,7 +153,7 @@ function workersCheck({ config, readers, deps, delivery, inFlight }: StatusOptio
     return warning(name, text, refusalRemedy(refusal));
   }
   if (fault === null) return ok(name, detail);
-  // A relay that greets us may still take no message, so what to do is said here as well.
+  // A relay that greets us may still accept no message, so repeat here what to do.
   const action = `${relayRemedy(fault.trouble)}; mail waits and is tried again`;
   return warning(name, `${detail}; the relay took no mail: ${fault.reason}`, action);
 }

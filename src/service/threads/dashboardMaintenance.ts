@@ -10,12 +10,12 @@ import type { Clock } from "../../ports/clock.ts";
 import { type MaintenanceRun, runMaintenance } from "./maintenanceRun.ts";
 import type { LogCopy, MaintenanceEnd } from "./maintenanceThread.ts";
 
-/** What people ask for on the dashboard, until the service stops. */
+/** The maintenance that people start on the dashboard, until the service stops. */
 export interface DashboardMaintenance extends Maintenance {
   stop(): Promise<void>;
 }
 
-/** Carries out one task at a time, on a thread of its own, and keeps the last result of each kind in memory. */
+/** Runs one task at a time, on its own thread, and keeps the last result of each kind in memory. */
 export function dashboardMaintenance(
   copy: LogCopy,
   { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
@@ -31,7 +31,7 @@ export function dashboardMaintenance(
     last.set(kind, { kind, readModels, startedAt, endedAt: clock.now(), outcome });
     running = null;
     changes += 1;
-    // Counts alone: rows and names of streams are for who asked.
+    // Log no rows and no stream names: only the person who asked may see them.
     logger.info(
       { task: kind, failed: "failed" in ended ? ended.failed : undefined },
       "maintenance has ended",

@@ -6,17 +6,17 @@ import type {
   ToMaintenanceThread,
 } from "./maintenanceThread.ts";
 
-/** How long a thread is given to remove what it has built. */
+/** How long a thread may take to remove what it has built. */
 const STOP_MS_MAX = 5_000;
 
-/** One task, on a thread that is there for it alone. */
+/** One task, on its own thread. */
 export interface MaintenanceRun {
   readonly ended: Promise<MaintenanceEnd>;
-  /** Gives it up, and waits until it has ended. */
+  /** Cancels the task, and waits until it has ended. */
   stop(): Promise<void>;
 }
 
-/** Begins a task on a thread of its own. `ended` never rejects. */
+/** Starts a task on its own thread. `ended` never rejects. */
 export function runMaintenance(
   start: MaintenanceStart,
   onProgress: (progress: MaintenanceProgress) => void = () => {},

@@ -26,29 +26,29 @@ export interface LogCopy extends Pick<Config, "storeUrl" | "storeTimeoutMs" | "d
 /** The thread's first message. */
 export interface MaintenanceStart extends LogCopy {
   readonly task: MaintenanceTask;
-  /** Whether it rests for most of the time, because nobody waits for it. */
+  /** Whether it rests most of the time, because nobody waits for it. */
   readonly isPaced: boolean;
 }
 
-/** To the thread: begin, or give up. */
+/** To the thread: begin, or cancel. */
 export type ToMaintenanceThread = { readonly start: MaintenanceStart } | { readonly stop: true };
 
-/** What the thread says last: what it found or did, or why it could not. */
+/** The thread's last message: what it found or did, or why it could not. */
 export type MaintenanceEnd = { readonly result: MaintenanceResult } | { readonly failed: string };
 
-/** From the thread: how far it is, and its end. */
+/** From the thread: its progress, and its end. */
 export type FromMaintenanceThread = MaintenanceEnd | { readonly progress: MaintenanceProgress };
 
 declare const self: Worker;
 
-/** How much of the time a paced task spends at work: the rest is for others, also where the machine has one core. */
+/** The share of time that a paced task works. The rest is for others, even on a machine with one core. */
 const WORK_SHARE = 1 / 4;
 /** Work shorter than this needs no rest yet. */
 const WORK_MS_MIN = 20;
-/** How often the task's progress is reported, in ms. */
+/** How often to report progress. */
 const REPORT_EVERY_MS = 200;
 
-/** A rest after some work, so long that work has no more than its share of the time. */
+/** Rests after some work, long enough to keep work to its share of the time. */
 function pacer(): () => Promise<void> {
   let since = performance.now();
   return async () => {
@@ -62,7 +62,7 @@ function pacer(): () => Promise<void> {
 const stopped = new AbortController();
 const post = (message: FromMaintenanceThread) => self.postMessage(message);
 
-/** Tells how far a reading is, now and then. */
+/** Reports the progress of a read now and then. */
 function progressReporter(): (read: {
   readonly events: number;
   readonly from?: Position;
@@ -87,7 +87,7 @@ async function work(store: EventStore, start: MaintenanceStart): Promise<Mainten
   const onProgress = progressReporter();
   const storage = { databases, directory: join(dataDir, "projections"), logId };
   if (task.kind === "verifyLog") {
-    // Beside the read models, where the next start clears away what an end by force has left.
+    // Beside the read models, where the next start removes what a killed thread has left.
     const reading = { store, databases, temporaryPath: temporaryPath(storage, "log"), onProgress, signal };
     return { kind: task.kind, log: await verifyLog({ ...reading, trusted: [], kept: null }) };
   }
@@ -102,7 +102,7 @@ async function work(store: EventStore, start: MaintenanceStart): Promise<Mainten
 async function run(start: MaintenanceStart): Promise<MaintenanceResult> {
   workBehindRequests();
   const { storeUrl, storeTimeoutMs, task } = start;
-  // Whoever looks for faults of the log says what they are.
+  // A verification opens a faulty log to report its faults.
   const evenIfFaulty = task.kind === "verifyLog";
   const store = await openStore({ storeUrl, storeTimeoutMs }, { evenIfFaulty });
   try {

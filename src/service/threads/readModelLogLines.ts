@@ -7,7 +7,7 @@ const LOG_CUT_SHORT =
 const THREAD_FAILED =
   "the read models' thread failed: lists show nothing new, and what is not delivered at once waits. It is begun again until it works";
 
-/** What stops and goes on again and again for one reason is told of this often at most. */
+/** Trouble that comes and goes for one reason is logged at most this often. */
 const REPEAT_MS_MIN = 60_000;
 
 interface Trouble {
@@ -16,7 +16,7 @@ interface Trouble {
   readonly toldAt: number;
 }
 
-/** What is wrong: whether to tell that it began, with another reason too, and that it is over. */
+/** Decides whether to log that trouble began, also for another reason, and that it is over. */
 class Troubles {
   readonly #troubles = new Map<string, Trouble>();
 
@@ -38,10 +38,10 @@ class Troubles {
   }
 }
 
-/** Stands for the thread, as a name does for a read model. */
+/** Stands for the thread, where others have a read model's name. */
 const THREAD = "";
 
-/** Writes what an operator should know of the read models to the log: a line when something changes. */
+/** Logs what an operator should know about the read models: a line when something changes. */
 export function readModelLog(logger: Logger): (event: FollowEvent) => void {
   const troubles = new Troubles();
   return (event) => {

@@ -2,21 +2,21 @@ import { settleWithin } from "../../kernel/sleep.ts";
 import { deliver, type FollowEvent } from "../../readModels/follow/followMessages.ts";
 import type { FromThread, ThreadStart, ToThread } from "./readModelThread.ts";
 
-/** How long a thread that failed rests before it is begun again: twice as long each time, until one has lasted. */
+/** How long to wait before restarting a failed thread; doubles each time until one has lasted. */
 const RESTART_MS_MIN = 1_000;
 const RESTART_MS_MAX = 30_000;
-/** How long a thread is given to close its files. */
+/** How long a thread may take to close its files. */
 const STOP_MS_MAX = 5_000;
 
 export interface ReadModelSupervisorOptions {
   readonly start: ThreadStart;
-  /** Of the thread, and `interrupted` each time that it fails. */
+  /** Events of the thread, and `interrupted` each time it fails. */
   readonly onEvent: (event: FollowEvent) => void;
   readonly onSealTrouble: (reason: string) => void;
   readonly openThread?: () => Worker;
 }
 
-/** Keeps the thread of the read models going: begins it again whenever it fails, until it is stopped. */
+/** Keeps the read models' thread running: restarts it whenever it fails, until stopped. */
 export function superviseReadModels({
   start,
   onEvent,
@@ -24,7 +24,7 @@ export function superviseReadModels({
   openThread = () => new Worker(new URL("./readModelThread.ts", import.meta.url).href),
 }: ReadModelSupervisorOptions): {
   stop(): Promise<void>;
-  /** Tells the thread of a file that a reader has found damaged. */
+  /** Tells the thread of a file that a reader found damaged. */
   tellDamage(file: string): void;
 } {
   let stopping = false;

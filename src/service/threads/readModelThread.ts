@@ -26,23 +26,23 @@ export interface ThreadStart extends Pick<Config, ThreadSetting> {
   readonly logId: string;
 }
 
-/** To the thread: begin, end, what a reader has found, or an answer to one of its events. */
+/** To the thread: begin, end, a damaged file, or an answer to one of its events. */
 export type ToThread =
   | { readonly start: ThreadStart }
   | { readonly stop: true }
-  /** A file that a reader has found damaged. */
+  /** A file that a reader found damaged. */
   | { readonly damagedFile: string }
   | FollowAnswer;
 
 /**
- * From the thread: an event, why the log could not be sealed, or its end with the reason, null when it was asked to
- * end.
+ * From the thread: an event, why the log could not be sealed, or its end with the reason (null if it was told to
+ * end).
  */
 export type FromThread = FollowMessage | { readonly sealTrouble: string } | { readonly ended: string | null };
 
 declare const self: Worker;
 
-// Applying events and sealing them is work that never waits; on a thread of its own it takes no time from requests.
+// Applying and sealing events keeps a thread busy; on its own thread it takes no time from requests.
 workBehindRequests();
 const stopped = new AbortController();
 const damagedFiles = new Set<string>();

@@ -10,25 +10,25 @@ import type { Config } from "../config/config.ts";
 import { type MaintenanceRun, runMaintenance } from "./maintenanceRun.ts";
 import type { LogCopy } from "./maintenanceThread.ts";
 
-/** How often it is asked whether it is time. */
+/** How often to check whether a run is due. */
 const POLL_INTERVAL_MS = MINUTE_MS;
-/** After a run that failed the next one waits so long, or for the interval where that is shorter. */
+/** How long to wait after a failed run, or the interval if that is shorter. */
 const RETRY_MS = 10 * MINUTE_MS;
 
 export interface ScheduledVerifyOptions {
   readonly start: LogCopy;
-  /** From the end of one run to the beginning of the next, over restarts too. */
+  /** From the end of one run to the start of the next, across restarts too. */
   readonly intervalMs: number;
   readonly onResults: (results: readonly VerifiedReadModel[]) => void;
   readonly onFailure: (reason: string) => void;
 }
 
-/** Something that works now and then until it is stopped. */
+/** Runs on a schedule until stopped. */
 export interface Scheduled {
   stop(): Promise<void>;
 }
 
-/** Verifies as often as the settings say, and logs what is found: counts alone, for rows may name people. */
+/** Verifies as often as the settings say, and logs counts only, because rows may name people. */
 export function verifyOnSchedule(
   { verifyIntervalMs }: Pick<Config, "verifyIntervalMs">,
   logger: Logger,
@@ -52,8 +52,8 @@ export function verifyOnSchedule(
 }
 
 /**
- * Verifies the read models now and then, one run at a time, on a thread that is there for the run alone. Results
- * are kept in the catalog; while one is wanting, a run begins at once.
+ * Verifies the read models periodically, one run at a time, each on its own thread. Results are kept in the catalog;
+ * if one is missing, a run begins at once.
  */
 export function scheduleVerify(options: ScheduledVerifyOptions): Scheduled {
   const { start, intervalMs, onResults, onFailure } = options;
@@ -86,7 +86,7 @@ export function scheduleVerify(options: ScheduledVerifyOptions): Scheduled {
   };
 }
 
-/** When the next run is to begin: its interval after the oldest of the results, at once where one is wanting. */
+/** When the next run is due: an interval after the oldest result, or at once if one is missing. */
 function dueAt(dataDir: string, intervalMs: number): number {
   try {
     const last = lastVerifications(sqliteReadDatabases, join(dataDir, "projections"));
@@ -94,7 +94,7 @@ function dueAt(dataDir: string, intervalMs: number): number {
     return Math.min(...projections.map(({ name }) => finished.get(name) ?? -intervalMs)) + intervalMs;
   } catch (error) {
     if (!(error instanceof ReadDatabaseError)) throw error;
-    // The catalog is busy, or the disk full: it is asked again at the next look.
+    // The catalog is busy, or the disk is full: look again next time.
     return Infinity;
   }
 }
