@@ -36,7 +36,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   }
 }
 
-/** The keys of every workspace, without anything that opens one. Nobody is let in by it: keys are read from the log. */
+/** The API keys of every workspace, without secrets. Not used to authenticate: that reads keys from the log. */
 export const apiKeys: Projection = {
   name: "api-keys",
   version: 4,
@@ -63,19 +63,19 @@ export interface ApiKeyRow {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly string[];
-  /** RFC 3339; null: it does not expire. */
+  /** RFC 3339; null if it does not expire. */
   readonly expiresAt: string | null;
   readonly revoked: boolean;
   readonly createdAt: string;
-  /** The key that issued it, and the one that it replaced. */
+  /** The key that issued it, and the one it replaced. */
   readonly issuerId: string | null;
   readonly rotatedFrom: string | null;
-  /** What it is bound to; null: to nothing. */
+  /** The senders and client addresses that it is restricted to; null if it is not. */
   readonly senders: readonly string[] | null;
   readonly clientRanges: readonly string[] | null;
-  /** RFC 3339, the beginning of an hour; null: never, according to the log. */
+  /** RFC 3339, the start of an hour; null if the log has no use of it. */
   readonly lastUsedAt: string | null;
-  /** Whether its mail stays inside. */
+  /** Whether it is a test key, whose mail never leaves the service. */
   readonly isTest: boolean;
 }
 
@@ -88,7 +88,7 @@ export function apiKeyOf(db: ReadDatabase, id: string): ApiKeyRow | null {
   return row ? apiKeyRow(row) : null;
 }
 
-/** The keys that a key has issued or was rotated to, and that those have, as far as they are not revoked. */
+/** The unrevoked keys that a key has issued or was rotated to, and those that these have, and so on. */
 export function apiKeyDescendants(db: ReadDatabase, id: string): readonly string[] {
   const sql = `WITH RECURSIVE below (id) AS (
       SELECT ?
@@ -98,12 +98,12 @@ export function apiKeyDescendants(db: ReadDatabase, id: string): readonly string
   return db.all(sql, id, id).map((row) => String(row.id));
 }
 
-/** Keys of one workspace, newest first, expired and revoked ones as well. */
+/** Keys of one workspace, newest first, including expired and revoked ones. */
 export function listApiKeys(db: ReadDatabase, query: WorkspacePageQuery): readonly ApiKeyRow[] {
   return newestOfWorkspace(db, "api_keys", COLUMNS, query).map(apiKeyRow);
 }
 
-/** How many keys of the workspace open something at `now` (RFC 3339). */
+/** How many keys of the workspace are neither revoked nor expired at `now` (RFC 3339). */
 export function activeApiKeys(db: ReadDatabase, workspaceId: string, now: string): number {
   const sql = `SELECT count(*) AS keys FROM api_keys
     WHERE workspace_id = ? AND revoked = 0 AND (expires_at IS NULL OR expires_at > ?)`;

@@ -58,7 +58,7 @@ const EVENTS = [
   "EmailAttachmentsExpired",
 ] as const satisfies readonly EmailEvent["type"][];
 
-/** The messages that have files, until these are removed; and the recipients and messages of each upload, kept for good. */
+/** The messages that have files, until the files are removed. Also each upload's recipients and messages, for good. */
 export const attachmentUse: Projection = {
   name: "attachment-use",
   version: 2,
@@ -89,7 +89,7 @@ export const attachmentUse: Projection = {
   apply,
 };
 
-/** Ended messages whose files are past their retention at `now`, without the given ids. */
+/** Ended messages whose files are past their retention at `now`, except those with the given ids. */
 export function messagesWithOldFiles(
   db: ReadDatabase,
   now: EpochMs,
@@ -101,7 +101,7 @@ export function messagesWithOldFiles(
   return db.all(sql, rfc3339(now), JSON.stringify(without), limit).map(workRow);
 }
 
-/** Uploads that a recipient was sent, in the order of their ids after `after`, and whether others were sent them too. */
+/** Uploads that were sent to a recipient, by id after `after`, and whether others received them too. */
 export function uploadsSentTo(
   db: ReadDatabase,
   recipientHash: string,
@@ -121,7 +121,7 @@ export interface UploadMessagesQuery extends PageQuery {
   readonly uploadId: string;
 }
 
-/** The messages that were accepted with an upload, newest first. `createdAt` is when they were accepted. */
+/** The messages accepted with an upload, newest first. `createdAt` is when a message was accepted. */
 export function messagesWithUpload(
   db: ReadDatabase,
   { uploadId: owner, ...page }: UploadMessagesQuery,

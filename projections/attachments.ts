@@ -13,7 +13,7 @@ import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes)
   VALUES (?, ?, 'pending', ?, ?, 1)`;
-/** On a log that was cut off before it, it is the upload's first event. */
+/** Inserts the row too, because the upload's earlier events may be truncated. */
 const ERASED = `INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes)
   VALUES (?, ?, 'expired', ?, ?, 0) ON CONFLICT DO UPDATE SET status = 'expired', has_bytes = 0`;
 const VALIDATED = "UPDATE attachments SET status = 'ready' WHERE id = ?";
@@ -47,7 +47,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   }
 }
 
-/** One row an upload: what lists go by, and what is left to do with it. Its name is in its own stream only. */
+/** One row per upload: what lists filter by, and the work left to do. Its file name is only in its own stream. */
 export const attachments: Projection = {
   name: "attachments",
   version: 3,
@@ -92,18 +92,18 @@ export function listAttachments(db: ReadDatabase, query: AttachmentQuery): RowPa
   return { rows: rows.map(cursorOf), next };
 }
 
-/** Something to be done about an upload or a message. */
+/** An upload, message or erasure request that has work to do. */
 export interface WorkRow {
   readonly id: string;
   readonly workspaceId: string;
 }
 
-/** The work of a row with `id` and `workspace_id`. */
+/** Reads a row with `id` and `workspace_id`. */
 export function workRow(row: SqlRow): WorkRow {
   return { id: String(row.id), workspaceId: String(row.workspace_id) };
 }
 
-/** Uploads that wait for their check, the oldest first, less those of the given ids. */
+/** Uploads waiting for their check, oldest first, except those with the given ids. */
 export function pendingUploads(
   db: ReadDatabase,
   without: readonly string[],
@@ -114,7 +114,7 @@ export function pendingUploads(
   return db.all(sql, JSON.stringify(without), limit).map(workRow);
 }
 
-/** Uploads whose time is over at `now`, and those whose bytes are to go, less those of the given ids. */
+/** Uploads that expire by `now`, and those whose bytes must be removed, except those with the given ids. */
 export function endedUploads(
   db: ReadDatabase,
   now: EpochMs,

@@ -28,7 +28,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   }
 }
 
-/** Requests to erase a person: what the list goes by, and what is left to do. Nothing in it names the person. */
+/** Requests to erase a person: what the list shows, and the work left to do. Nothing in it names the person. */
 export const erasures: Projection = {
   name: "erasures",
   version: 2,
@@ -49,14 +49,14 @@ export const erasures: Projection = {
   apply,
 };
 
-/** Requests of one workspace that are found at once, of each status: those of others have their turn after them. */
+/** How many requests of each status one query returns for a workspace, so that other workspaces get their turn. */
 const OF_WORKSPACE_MAX = 8;
-/** Workspaces that one look goes over; the next look goes on behind them. */
+/** How many workspaces one call visits; the next call continues after them. */
 const WORKSPACES_PER_LOOK_MAX = 100;
 
 /**
- * Requests that are not completed, less those of the given ids: the oldest of each workspace, beginning with the
- * workspace behind `after`, by id, and going round. Of one workspace those come first that are yet to be applied.
+ * Requests that are not completed, except those with the given ids: the oldest of each workspace. Starts with the first
+ * workspace id after `after` and wraps around. Within a workspace, requests not yet applied come first.
  */
 export function openErasures(
   db: ReadDatabase,
@@ -93,7 +93,7 @@ function openErasuresOf(db: ReadDatabase, workspaceId: string, without: string):
   );
 }
 
-/** Whether there are requests beside this one that nothing was done for yet. */
+/** Whether other requests are still waiting to be applied. */
 export function areOthersWaiting(db: ReadDatabase, id: string): boolean {
   const sql =
     "SELECT 1 AS found FROM erasures WHERE status <> 'completed' AND status = 'requested' AND id <> ? LIMIT 1";

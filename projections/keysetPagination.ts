@@ -1,35 +1,35 @@
 import type { ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
 
 /**
- * The order of every list: newest first, and what has the same time in the order of the log. Rows come in that order,
- * so it is theirs: SQLite numbers a row one above all that are there. No column needs to hold it, and the indexes by
- * time end in it by themselves. A table without row ids has no such order.
+ * The order of every list: newest first, and in reverse log order within the same time. Rows are inserted in log order
+ * and SQLite numbers each one above the highest, so the rowid gives that order. It needs no column, and every index by
+ * time ends in it. Tables WITHOUT ROWID have no such order.
  */
 export const NEWEST_FIRST = "ORDER BY created_at DESC, rowid DESC";
-/** The same backwards. */
+/** The reverse of {@link NEWEST_FIRST}. */
 export const OLDEST_FIRST = "ORDER BY created_at, rowid";
 
-/** A row of a list that a further page begins after. */
+/** The row of a list after which the next page begins. */
 export interface KeysetCursor {
   /** RFC 3339 in UTC. */
   readonly createdAt: string;
   readonly id: string;
 }
 
-/** Which page of a list is asked for. */
+/** Which page of a list to return. */
 export interface PageQuery {
-  /** The last row of the page before. */
+  /** The last row of the previous page. */
   readonly after?: KeysetCursor;
-  /** How many rows are wanted at most. */
+  /** The most rows to return. */
   readonly limit: number;
 }
 
-/** A page of a list of what a workspace has. */
+/** Which page of a workspace's list to return. */
 export interface WorkspacePageQuery extends PageQuery {
   readonly workspaceId: string;
 }
 
-/** Greater than the number of any row. */
+/** Greater than every rowid. */
 const ROWID_MAX = "9223372036854775807";
 
 /** One list of a table: the rows whose column `of` holds `owner`. */
@@ -46,14 +46,14 @@ export interface Condition {
 }
 
 /**
- * What comes after the row of the cursor, newest first. Where that row is gone meanwhile, what has its time is listed
- * once more rather than left out.
+ * The rows after the cursor's row, newest first. If that row is gone meanwhile, rows with the same time are listed
+ * again rather than left out.
  */
 function olderThan(list: List, cursor: KeysetCursor): Condition {
   return beyond(list, cursor, "<", ROWID_MAX);
 }
 
-/** What comes after the row of the cursor, oldest first. */
+/** The rows after the cursor's row, oldest first. */
 export function newerThan(list: List, cursor: KeysetCursor): Condition {
   return beyond(list, cursor, ">", "0");
 }
@@ -83,7 +83,7 @@ export function newestRows(
   return db.all(sql, list.owner, ...(page?.values ?? []), limit);
 }
 
-/** A page of all that a workspace has in a table, newest first. */
+/** A page of all rows of a workspace in a table, newest first. */
 export function newestOfWorkspace(
   db: ReadDatabase,
   table: string,
@@ -94,30 +94,30 @@ export function newestOfWorkspace(
 }
 
 /**
- * Rows that one query looks at. A filter that hardly matches would else look at all of a workspace's, and nobody
- * else is answered meanwhile.
+ * The most rows that one query scans. Without it a filter that hardly matches would scan all rows of a workspace, and
+ * the service would answer nobody else meanwhile.
  */
 export const ROWS_SCANNED_MAX = 1_000;
 
-/** What one query has found. */
+/** The result of one query. */
 export interface RowPage<Row> {
   readonly rows: readonly Row[];
-  /** Where to go on; null when nothing comes after. There may be more though no row, or too few, was found. */
+  /** Where the next page continues; null after the last. A page may be short, or even empty, before that. */
   readonly next: KeysetCursor | null;
 }
 
-/** A list of which only some rows are wanted. */
+/** A list of which the query wants only some rows. */
 export interface FilteredList extends List {
   readonly columns: string;
-  /** The index that is walked. It ends in the time, so it is in the order of the list. */
+  /** The index to scan. It ends in the time, so it has the order of the list. */
   readonly index: string;
-  /** Where the walk leads: `index` has all the columns of it. */
+  /** The range of `index` to scan. The index has all columns of these conditions. */
   readonly along: readonly Condition[];
-  /** Which of the rows on the way are wanted. */
+  /** Which of the scanned rows to return. */
   readonly wanted: readonly Condition[];
 }
 
-/** The rows that are wanted, newest first, among the next {@link ROWS_SCANNED_MAX} of the list. */
+/** The wanted rows among the next {@link ROWS_SCANNED_MAX} of the list, newest first. */
 export function findRows(db: ReadDatabase, list: FilteredList, { after, limit }: PageQuery): RowPage<SqlRow> {
   const { table, index, columns, wanted } = list;
   const along = [...list.along, ...(after ? [olderThan(list, after)] : [])];
@@ -134,7 +134,7 @@ export function findRows(db: ReadDatabase, list: FilteredList, { after, limit }:
   const rows = db.all(
     `SELECT ${columns} ${from} WHERE ${sql} ${NEWEST_FIRST} LIMIT ? + 0`,
     ...values,
-    // One row more shows whether there is a next page.
+    // One row more tells whether there is a next page.
     limit + 1,
   );
   const last = rows[limit - 1];
@@ -149,17 +149,17 @@ function allOf(conditions: readonly Condition[]): Condition {
   };
 }
 
-/** The cursor of a row with `id` and `created_at`. */
+/** The cursor for a row with `id` and `created_at`. */
 export function cursorOf(row: SqlRow): KeysetCursor {
   return { id: String(row.id), createdAt: String(row.created_at) };
 }
 
-/** The condition that a column equals a value; none where the value is not given. */
+/** The condition that a column equals a value; none if the value is undefined. */
 export function equals(column: string, value: SqlValue | undefined): readonly Condition[] {
   return value === undefined ? [] : [{ sql: `${column} = ?`, values: [value] }];
 }
 
-/** The conditions of a range of times, from one on and before another. */
+/** The conditions for a range of times: from `createdFrom` on, before `createdBefore`. */
 export function createdIn({ createdFrom, createdBefore }: CreatedRange): readonly Condition[] {
   return [
     ...(createdFrom === undefined ? [] : [{ sql: "created_at >= ?", values: [createdFrom] }]),
@@ -167,7 +167,7 @@ export function createdIn({ createdFrom, createdBefore }: CreatedRange): readonl
   ];
 }
 
-/** Times of rows to list: RFC 3339 in UTC. */
+/** The range of times to list, RFC 3339 in UTC. */
 export interface CreatedRange {
   readonly createdFrom?: string;
   readonly createdBefore?: string;

@@ -61,8 +61,8 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 }
 
 /**
- * The senders of each workspace, by their ids alone, and the verification mails that are still to be sent: `held`
- * where they would be `ready` when the log was restored since.
+ * The senders of each workspace, by id only, and the verification mails still to be sent. A mail that was ready when
+ * the log was restored is `held` until delivery is resumed.
  */
 export const senders: Projection = {
   name: "senders",
@@ -113,13 +113,13 @@ export function countSenders(db: ReadDatabase, workspaceId: string, max: number)
   return Number(db.get(sql, workspaceId, max)?.count);
 }
 
-/** The domains of all workspaces that were verified by their record, in the order of their ids. */
+/** The domains of all workspaces that were verified by a DNS record, in order of id. */
 export function domainsVerifiedByRecord(db: ReadDatabase, after: string, limit: number): readonly string[] {
   const sql = "SELECT id FROM senders WHERE by_record = 1 AND id > ? ORDER BY id LIMIT ? + 0";
   return db.all(sql, after, limit).map((row) => String(row.id));
 }
 
-/** A verification mail that is to be sent. `id` is its request's, `attempt` its last claim's number. */
+/** A verification mail to be sent. `id` is its request's id, `attempt` the number of its last claim. */
 export interface VerificationMail extends OpenClaim {
   readonly senderId: string;
 }
@@ -128,7 +128,7 @@ function verificationMail(row: SqlRow): VerificationMail {
   return { ...claimOfRow(row), senderId: String(row.sender_id) };
 }
 
-/** The mails that nobody has claimed and whose time has come, longest waiting first. */
+/** The unclaimed mails that are due, longest waiting first. */
 export function readyVerificationMails(
   db: ReadDatabase,
   now: EpochMs,
@@ -139,13 +139,13 @@ export function readyVerificationMails(
   return db.all(sql, now, limit).map(verificationMail);
 }
 
-/** The claims under way, of every instance. */
+/** The open claims of all instances. */
 export function leasedVerificationMails(db: ReadDatabase, limit: number): readonly VerificationMail[] {
   const sql = `SELECT id, sender_id, attempt AS attempts, lease_ms, claimed_by FROM verification_mails WHERE state = 'leased' LIMIT ? + 0`;
   return db.all(sql, limit).map(verificationMail);
 }
 
-/** How many verification mails are held since the log was restored. */
+/** How many verification mails are held because the log was restored. */
 export function heldVerificationMails(db: ReadDatabase): number {
   return Number(db.get("SELECT count(*) AS held FROM verification_mails WHERE held = 1")?.held);
 }

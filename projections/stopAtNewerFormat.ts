@@ -14,9 +14,8 @@ function requireReadable(event: ProjectedEvent, reads: number): void {
 }
 
 /**
- * The projection, stopped where the log goes on in a newer format than this program reads. It is shown only the types
- * that it asks for, so it would pass over types that it does not know, and its rows would be wrong without anybody
- * noticing.
+ * Stops the projection where the log continues in a newer format than this program reads. It sees only the event types
+ * it asks for, so it would silently skip types that it does not know, and its rows would be wrong.
  */
 export function stopAtNewerFormat(projection: Projection, reads = LOG_FORMAT.reads): Projection {
   return {

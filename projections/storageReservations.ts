@@ -6,7 +6,7 @@ import type { Projection } from "./projection.ts";
 const RESERVED = `INSERT INTO storage_reservations (workspace_id, owner, bytes, until, revision) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (workspace_id, owner)
   DO UPDATE SET bytes = excluded.bytes, until = excluded.until, revision = excluded.revision`;
-/** A reader may have seen a reservation and miss its release, when the stream is truncated meanwhile. */
+/** If the stream is truncated meanwhile, a reader may have seen a reservation and then miss its release. */
 const COUNTED = "DELETE FROM storage_reservations WHERE workspace_id = ? AND revision < ?";
 const RELEASED = "DELETE FROM storage_reservations WHERE workspace_id = ? AND owner = ?";
 const CONFIRMED = "UPDATE storage_reservations SET until = NULL WHERE workspace_id = ? AND owner = ?";
@@ -34,7 +34,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 }
 
 /**
- * The open reservations of storage. `until` is null for those whose owner was seen to exist; `revision` is the last
+ * The open reservations of storage. `until` is null once the owner is known to exist; `revision` is that of the last
  * event about the reservation.
  */
 export const storageReservations: Projection = {
@@ -61,7 +61,7 @@ export interface OverdueReservation {
   readonly owner: string;
 }
 
-/** Reservations that are not confirmed and overdue at `now`, the oldest first. */
+/** Unconfirmed reservations that are overdue at `now`, oldest first. */
 export function overdueReservations(
   db: ReadDatabase,
   now: EpochMs,

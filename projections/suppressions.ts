@@ -31,8 +31,8 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 }
 
 /**
- * Who must not get mail, by workspace: what acceptance looks at, and what the list shows but for the addresses.
- * `id` is that of the event that suppressed, `revision` its number in the recipient's stream.
+ * Who must not get mail, by workspace. Acceptance looks here; the list shows these rows with addresses added.
+ * `id` and `revision` are those of the suppressing event in the recipient's stream.
  */
 export const suppressions: Projection = {
   name: "suppressions",
@@ -65,7 +65,7 @@ export interface SuppressionQuery extends CreatedRange, PageQuery {
   readonly reason?: string;
 }
 
-/** Where a suppression stands; what it says is in the recipient's stream. */
+/** Where to find a suppression. Its details are in the recipient's stream. */
 export interface SuppressionRow {
   readonly id: string;
   readonly recipientHash: string;

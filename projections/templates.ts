@@ -57,7 +57,7 @@ export function countTemplates(db: ReadDatabase, workspaceId: string): number {
   return Number(db.get("SELECT count(*) AS count FROM templates WHERE workspace_id = ?", workspaceId)?.count);
 }
 
-/** Bytes of the sources of all versions of the workspace's templates. */
+/** Bytes of the sources of the workspace's templates, all versions included. */
 export function sourceBytesOf(db: ReadDatabase, workspaceId: string): number {
   const sql = "SELECT total(source_bytes) AS bytes FROM templates WHERE workspace_id = ?";
   return Number(db.get(sql, workspaceId)?.bytes);

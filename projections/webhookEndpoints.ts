@@ -123,7 +123,7 @@ export function listWebhookEndpoints(
   return newestRows(db, list, page).map(endpointRow);
 }
 
-/** One endpoint of the workspace; null when it has none of this id. */
+/** One endpoint of the workspace; null if it has none with this id. */
 export function webhookEndpoint(
   db: ReadDatabase,
   workspaceId: string,

@@ -8,12 +8,12 @@ export function isKey(actor: string): boolean {
 
 const KEY_PREFIX = "api-key:";
 
-/** The id of the key that acted, or who acts without one. */
+/** The id of the API key that acted, or one of {@link AUDIT_ACTORS}. */
 export function actorOf(actor: string): string {
   if (actor.startsWith(KEY_PREFIX)) return actor.slice(KEY_PREFIX.length);
   if (actor === "cli") return "command_line";
   return actor === "verification-link" ? "verification_link" : "system";
 }
 
-/** The workspace of entries about the whole installation: the column has no nulls. */
+/** The workspace id of entries about the whole installation, because the column has no nulls. */
 export const NO_WORKSPACE = "";

@@ -6,7 +6,7 @@ import { AUDIT_ACTIONS, type AuditAction, type AuditTarget, idOf } from "./audit
 
 const codecByType = new Map(codecs.flatMap((codec) => codec.types.map((type) => [type, codec] as const)));
 
-/** Events after which the beginning of their stream is truncated: its entries are deleted, as a rebuild would not have them. */
+/** Events after which the start of their stream is truncated. Its entries go too: a rebuild would not have them. */
 const CUTS: ReadonlySet<string> = new Set([
   "SuppressionAddressErased",
   "AttachmentErased",
@@ -21,7 +21,7 @@ const KNOW = `INSERT INTO audited (type, id, workspace_id, label) VALUES (?, ?, 
 const FORGET = "DELETE FROM audit_log WHERE stream = ? AND revision <= ?";
 const FORGET_TARGET = "DELETE FROM audited WHERE type = ? AND id = ?";
 
-/** Facts about a target that its later events do not repeat. */
+/** Facts about a target that its later events don't repeat. */
 interface Known {
   readonly workspaceId: string;
   readonly label: string | null;
@@ -62,7 +62,7 @@ function insertEntry(action: AuditAction, event: ProjectedEvent, db: ReadDatabas
   );
 }
 
-/** Targets whose later events do not repeat the facts of the first. */
+/** Targets whose later events don't repeat the facts of the first. */
 const KNOWN_BY_FIRST_EVENT: ReadonlySet<AuditTarget> = new Set([
   "workspace",
   "api_key",
@@ -78,7 +78,7 @@ function forgetCut(event: ProjectedEvent, data: object, db: ReadDatabase): void 
   if (event.type === "TemplateDeleted") db.run(FORGET_TARGET, "template", idOf(event));
 }
 
-/** The id of a suppression is the id of its first event, which the event of its end does not name. */
+/** A suppression's id is the id of its first event, which the event that ends it does not contain. */
 function idOfSuppression(action: AuditAction, event: ProjectedEvent, db: ReadDatabase): string {
   if (event.type !== "RecipientUnsuppressed") return action.targetId;
   const began = known(db, "suppression", action.targetId)?.label ?? "";

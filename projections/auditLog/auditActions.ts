@@ -19,21 +19,21 @@ export type AuditTarget = (typeof AUDIT_TARGETS)[number];
 
 export type AuditDetails = Readonly<Record<string, unknown>>;
 
-/** An entry of the audit log, as an event gives it. */
+/** An entry of the audit log, as made from an event. */
 export interface AuditAction {
   readonly action: string;
   readonly target: AuditTarget;
   readonly targetId: string;
-  /** Its workspace; absent where the metadata or an earlier event of the target names it. */
+  /** Its workspace; absent if the metadata or an earlier event of the target names it. */
   readonly workspaceId?: string;
-  /** The display name of the target, from here on. */
+  /** The display name of the target from this event on. */
   readonly label?: string;
   readonly details?: AuditDetails;
 }
 
 type Data<Type extends LogEvent["type"]> = Extract<LogEvent, { type: Type }>["data"];
 
-/** The entry of each type of event; null: it has none. The compiler asks for every type. */
+/** The entry for each event type; null if it has none. The compiler asks for every type. */
 type AuditActions = {
   readonly [Type in LogEvent["type"]]:
     | ((data: Data<Type>, event: ProjectedEvent) => AuditAction | null)
@@ -156,7 +156,7 @@ export const AUDIT_ACTIONS: AuditActions = {
   WebhookDeliverySkipped: null,
   WebhookRedeliveryRequested: null,
 
-  // Suppressions by bounces are not the act of a person.
+  // Suppressions by bounces are not a person's act.
   RecipientSuppressed: ({ workspaceId, reason }, { id }) =>
     reason === "manual" ? about("suppression", id)("suppression.added", { workspaceId }) : null,
   // `apply` replaces the id: see `idOfSuppression`.
@@ -214,7 +214,7 @@ export const AUDIT_ACTIONS: AuditActions = {
   LogImportFinished: null,
   ServiceJoined: null,
   ServiceLeft: null,
-  // `audit verify` reports those.
+  // `audit verify` reports seals.
   LogSealed: null,
 
   QuotaReserved: null,

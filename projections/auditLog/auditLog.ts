@@ -3,7 +3,7 @@ import { apply, EVENTS } from "./apply.ts";
 
 /**
  * The audit log: who changed keys, senders, templates, endpoints, limits, suppressions and erasures of a workspace, and
- * when. Has no addresses: those of a sender or a suppression are in their own streams.
+ * when. It has no addresses; those of senders and suppressions are in their own streams.
  */
 export const auditLog: Projection = {
   name: "audit-log",
@@ -22,7 +22,7 @@ export const auditLog: Projection = {
       ],
     },
     {
-      // The workspace and the display name of each target, which later events do not repeat.
+      // The workspace and display name of each target, because later events don't repeat them.
       name: "audited",
       columns:
         "type TEXT NOT NULL, id TEXT NOT NULL, workspace_id TEXT NOT NULL, label TEXT, PRIMARY KEY (type, id)",

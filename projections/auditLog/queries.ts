@@ -12,7 +12,7 @@ import type { AuditDetails, AuditTarget } from "./auditActions.ts";
 
 /** Which entries to list. */
 export interface AuditQuery extends CreatedRange, PageQuery {
-  /** Null: of the whole installation, such as backups. */
+  /** Null for entries about the whole installation, such as backups. */
   readonly workspaceId: string | null;
   readonly action?: string;
   /** The id of a key, or one of {@link AUDIT_ACTORS}. */

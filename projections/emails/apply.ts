@@ -23,10 +23,10 @@ const INSERT = `INSERT INTO emails
 const TAGGED = "INSERT INTO email_tags (tag, id, workspace_id, created_at) VALUES (?, ?, ?, ?)";
 const CONTENT_BYTES = `INSERT INTO content (workspace_id, bytes) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes`;
-/** A message ends once: what comes later finds nothing to change. */
+/** A message ends once; later endings change nothing. */
 const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retained = 1, ${NOT_QUEUED}
   WHERE id = ? AND status NOT IN ${ENDED} RETURNING workspace_id, sender_id, template_id, tags`;
-/** Feedback on a message that a relay has taken; `from` are the statuses that it supersedes. */
+/** Feedback on a message that a relay has taken; it supersedes the statuses in `from`. */
 const feedbackAfter = (from: readonly string[]) => `UPDATE emails SET status = ?, reason = ?, updated_at = ?,
   is_retained = iif(status IN ('sending', 'deferred'), 1, is_retained), ${NOT_QUEUED} WHERE id = ? AND status IN (${from.map((status) => `'${status}'`).join(", ")})
   RETURNING workspace_id, sender_id, template_id, tags`;
@@ -39,7 +39,7 @@ const APPLY_FEEDBACK: Readonly<Record<Feedback, string>> = {
 const CONTENT_OF = "SELECT workspace_id, content_bytes FROM emails WHERE id = ?";
 const ERASED = "UPDATE emails SET is_retained = 0, content_bytes = 0 WHERE id = ?";
 const START = `UPDATE emails SET status = 'sending', attempts = ?, updated_at = ?, ${LEASED} WHERE id = ?`;
-/** Only the attempt that holds the claim can send a message back to waiting. */
+/** Only the attempt that holds the claim may put a message back into the queue. */
 const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?, ${READY_AGAIN}
   WHERE id = ? AND status = 'sending' AND attempts = ?`;
 function messageId(event: ProjectedEvent): string {
@@ -86,7 +86,7 @@ function accept(event: ProjectedEvent, db: ProjectedRows): void {
   );
 }
 
-/** The message, when it ends by this; undefined when it had ended before: then everything stays as it is. */
+/** Ends the message and returns it. Undefined if it had ended before; then nothing changes. */
 function end(
   event: ProjectedEvent,
   db: ProjectedRows,
@@ -96,7 +96,7 @@ function end(
   return count(event, db, ending, db.change(END, ending, reason, atOf(event), messageId(event)));
 }
 
-/** As {@link end}, for feedback. */
+/** The same as {@link end}, for feedback. */
 function applyFeedback(
   event: ProjectedEvent,
   db: ProjectedRows,
@@ -111,7 +111,7 @@ function applyFeedback(
   );
 }
 
-/** Counts what has become of the message of this row. */
+/** Counts the ending or feedback of this row's message. */
 function count(
   event: ProjectedEvent,
   db: ProjectedRows,
@@ -141,7 +141,7 @@ function bounce(
   if (message) countBounced(db, message, atOf(event), recipientDomain);
 }
 
-/** A repeat finds no bytes there any more. */
+/** Sets the content bytes to zero, so that a repeat subtracts nothing. */
 function eraseContent(id: string, db: ProjectedRows): void {
   const row = db.get(CONTENT_OF, id);
   if (row === undefined) return;
@@ -149,7 +149,7 @@ function eraseContent(id: string, db: ProjectedRows): void {
   db.run(ERASED, id);
 }
 
-/** Keeps the rows of the message that the event is about, and what is summed up over messages. */
+/** Updates the row of the event's message, and the sums over messages. */
 export function apply(event: ProjectedEvent, db: ProjectedRows): void {
   if (event.type === "InstanceRestored") holdAll(db);
   else if (event.type === "InstanceResumed") releaseAll(db);

@@ -3,9 +3,9 @@ import { apply, EVENTS } from "./apply.ts";
 import { TABLES } from "./tables.ts";
 
 /**
- * One row a message: what lists, filters and the queue of delivery need, and no address; and how many there were, by
- * hour. `workspace_id` is here the id of the mail's owner: of test mail it is not the workspace's own (`mailOwnerId`), so
- * that no list and no count of live mail meets it.
+ * One row per message, with what lists, filters and the delivery queue need but no address; and counts by hour.
+ * `workspace_id` here is the id of the mail owner. For test mail that differs from the workspace's id (`mailOwnerId`),
+ * so no list or count of live mail includes it.
  */
 export const emails: Projection = {
   name: "emails",

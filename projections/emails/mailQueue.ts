@@ -4,35 +4,35 @@ import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
 import { claimOfRow, type OpenClaim } from "../claimOfRow.ts";
 
 /**
- * The queue of mail delivery: the columns by which a message's row says that it waits. `queue` is `ready` or `leased`,
- * and null when the message has ended. After a restoration of the log, messages from before it are `held` instead of
- * `ready` until the operator resumes them; `held` is 1 for those that were claimed then, too. `revision` is the event
- * that made it so. A message counts as waiting since its acceptance, or since `scheduled_at`, which is RFC 3339. What is
- * `simulated` has a queue of its own: it waits for no relay.
+ * The mail delivery queue, as columns of a message's row. `queue` is `ready` or `leased`, and null once the message has
+ * ended. When the log is restored, earlier messages become `held` instead of `ready` until the operator resumes them;
+ * `held` is 1 for them and for those that were claimed then. `revision` is that of the event that caused this state. A
+ * message counts as waiting since its acceptance, or since `scheduled_at` (RFC 3339). `simulated` mail has its own
+ * queue, because it needs no relay.
  */
 export const QUEUE_COLUMNS = `authority_id TEXT, queue TEXT, due_at INTEGER, revision INTEGER, scheduled_at TEXT,
   lease_ms INTEGER NOT NULL, claimed_by TEXT, held INTEGER NOT NULL, simulated INTEGER NOT NULL`;
 
-/** Which of the two queues: of mail for the relay, or of mail that the simulator delivers. */
+/** One of the two queues: mail for the relay, or mail that the simulator delivers. */
 export type MailLane = "relay" | "simulator";
 
 function isSimulated(lane: MailLane): 0 | 1 {
   return lane === "simulator" ? 1 : 0;
 }
 
-/** Since when a message counts as waiting. */
+/** SQL: since when a message counts as waiting. */
 const SINCE = "ifnull(scheduled_at, created_at)";
 
 export const QUEUE_INDEXES: readonly string[] = [
   "CREATE INDEX mail_queue_ready ON emails (simulated, due_at) WHERE queue = 'ready'",
-  // Steps from sender to sender and from workspace to workspace, over whatever one of them has waiting.
+  // Lets a query step from sender to sender and workspace to workspace, past all that one of them has waiting.
   "CREATE INDEX mail_queue_by_sender ON emails (simulated, workspace_id, authority_id, sender_id, due_at) WHERE queue = 'ready'",
   `CREATE INDEX mail_queue_by_age ON emails (workspace_id, ${SINCE}) WHERE queue = 'ready'`,
   "CREATE INDEX mail_queue_leased ON emails (queue) WHERE queue = 'leased'",
   "CREATE INDEX mail_queue_held ON emails (held, due_at) WHERE held = 1",
 ];
 
-/** What a claim, the end of a claim and the end of a message set beside its status. */
+/** What a claim, the end of a claim and the end of a message set in addition to the status. */
 export const LEASED = "queue = 'leased', revision = ?, lease_ms = ?, claimed_by = ?";
 export const READY_AGAIN =
   "queue = iif(held, 'held', 'ready'), due_at = ?, revision = ?, lease_ms = 0, claimed_by = NULL";
@@ -40,7 +40,7 @@ export const NOT_QUEUED =
   "queue = NULL, due_at = NULL, revision = NULL, lease_ms = 0, claimed_by = NULL, held = 0";
 
 const RESUMED = "UPDATE emails SET due_at = ?, revision = ? WHERE id = ? AND queue IN ('ready', 'held')";
-/** Each goes by an index of what has not ended. */
+/** Each uses an index of messages that have not ended. */
 const HOLD_ALL = [
   "UPDATE emails SET held = 1 WHERE queue = 'leased'",
   "UPDATE emails SET held = 1, queue = 'held' WHERE queue = 'ready'",
@@ -50,33 +50,33 @@ const RELEASE_ALL = "UPDATE emails SET held = 0, queue = iif(queue = 'held', 're
 const MOVED = `UPDATE emails SET scheduled_at = ?1, due_at = ?2, revision = ?3
   WHERE id = ?4 AND queue IN ('ready', 'held')`;
 
-/** A scheduled message is due at another time (RFC 3339). */
+/** Moves a scheduled message to another time (RFC 3339). */
 export function moveQueued(db: ReadDatabase, id: string, scheduledAt: string, revision: number): void {
   db.run(MOVED, scheduledAt, epochMs(scheduledAt), revision, id);
 }
 
-/** An operator lets a message go on that waits. */
+/** Makes a waiting message due at `dueAt`, as the operator asked. */
 export function resume(db: ReadDatabase, id: string, dueAt: EpochMs, revision: number): void {
   db.run(RESUMED, dueAt, revision, id);
 }
 
-/** The log was restored: nothing from before goes out by itself. */
+/** Holds all earlier messages after the log was restored, so none goes out by itself. */
 export function holdAll(db: ReadDatabase): void {
   for (const sql of HOLD_ALL) db.run(sql);
 }
 
-/** The operator releases what was held. */
+/** Releases held messages when the operator resumes delivery. */
 export function releaseAll(db: ReadDatabase): void {
   db.run(RELEASE_ALL);
 }
 
-/** How one message follows another in an index by time: rows that are due at once follow in the order of the log. */
+/** A place in an index by time. Messages due at the same time are in log order. */
 export interface QueueCursor {
   readonly dueAt: EpochMs;
   readonly row: number;
 }
 
-/** A message that can be claimed, as far as this read model knows. `revision` is the event that made it so. */
+/** A message that can be claimed, as far as this read model knows. `revision` is that of the event that made it so. */
 export interface DueEmail {
   readonly id: string;
   readonly workspaceId: string;
@@ -96,14 +96,14 @@ function dueEmail(row: SqlRow): DueEmail {
   };
 }
 
-/** Whether more than so many messages are ready. Looks at one row more than that. */
+/** Whether more than `count` messages are ready. Reads one row more than that. */
 export function hasMoreReadyThan(db: ReadDatabase, lane: MailLane, now: EpochMs, count: number): boolean {
   const sql =
     "SELECT 1 AS found FROM emails WHERE queue = 'ready' AND simulated = ? AND due_at <= ? LIMIT 1 OFFSET ?";
   return db.get(sql, isSimulated(lane), now, count) !== undefined;
 }
 
-/** The messages that have been ready longest. Looks at `limit` rows. */
+/** The messages that have been ready longest. Reads `limit` rows. */
 export function readyEmails(
   db: ReadDatabase,
   lane: MailLane,
@@ -115,7 +115,7 @@ export function readyEmails(
   return db.all(sql, isSimulated(lane), now, limit).map(dueEmail);
 }
 
-/** The first mail owner behind `after`, by id, that has a message ready or deferred; null behind the last. One row. */
+/** The first mail owner after `after`, by id, with a message ready or deferred; null after the last. Reads one row. */
 export function nextWaitingOwner(db: ReadDatabase, lane: MailLane, after: string): string | null {
   const sql = `SELECT workspace_id FROM emails INDEXED BY mail_queue_by_sender
     WHERE queue = 'ready' AND simulated = ? AND workspace_id > ? ORDER BY workspace_id LIMIT 1`;
@@ -123,23 +123,23 @@ export function nextWaitingOwner(db: ReadDatabase, lane: MailLane, after: string
   return row === undefined ? null : String(row.workspace_id);
 }
 
-/** Whose messages of an owner wait behind one another. */
+/** Identifies one queue of an owner, whose messages wait behind one another. */
 export interface MailQueueKey {
   readonly authorityId: string;
   readonly senderId: string;
 }
 
-/** Stands behind every id: they are hexadecimal. */
+/** Sorts after every id, because ids are hexadecimal. */
 export const BEHIND_ALL_IDS = "~";
 
-/** The messages of one sender that wait, and when the first of them is due. */
+/** The waiting messages of one sender, and when the first of them is due. */
 export interface SenderQueue extends MailQueueKey {
   readonly lane: MailLane;
   readonly ownerId: string;
   readonly dueAt: EpochMs;
 }
 
-/** The first queue of an owner behind `after`; null behind the last. One row. */
+/** An owner's first queue after `after`; null after the last. Reads one row. */
 export function nextSenderQueue(
   db: ReadDatabase,
   lane: MailLane,
@@ -149,7 +149,7 @@ export function nextSenderQueue(
   const sql = `SELECT authority_id, sender_id, due_at FROM emails INDEXED BY mail_queue_by_sender
     WHERE queue = 'ready' AND simulated = ? AND workspace_id = ? AND (authority_id, sender_id, due_at) > (?, ?, ?)
     ORDER BY authority_id, sender_id, due_at LIMIT 1`;
-  // With the time, which is behind all there are: without it SQLite would step over the whole queue before.
+  // Includes a time later than any: without it SQLite would step through the whole previous queue.
   const values = [ownerId, after.authorityId, after.senderId, Number.MAX_SAFE_INTEGER] as const;
   const row = db.get(sql, isSimulated(lane), ...values);
   if (row === undefined) return null;
@@ -162,10 +162,10 @@ export function nextSenderQueue(
   };
 }
 
-/** A message of a queue, and its position there. */
+/** A message of a queue, and its place in it. */
 export interface QueuedEmail extends DueEmail, QueueCursor {}
 
-/** The messages of a queue that have been ready longest, behind `after` where it is given. Looks at `limit` rows. */
+/** The messages of a queue that have been ready longest, after `after` if given. Reads `limit` rows. */
 export function readyEmailsOf(
   db: ReadDatabase,
   { lane, ownerId, authorityId, senderId }: SenderQueue,
@@ -181,13 +181,13 @@ export function readyEmailsOf(
     .map((found) => ({ ...dueEmail(found), dueAt: Number(found.due_at), row: Number(found.rowid) }));
 }
 
-/** A mail owner, and when the oldest of its messages that wait was accepted. */
+/** A mail owner, and since when its oldest waiting message waits. */
 export interface WaitingOwner {
   readonly ownerId: string;
   readonly acceptedAt: EpochMs;
 }
 
-/** The first mail owner behind `after`, by id, that has a message ready or deferred; null behind the last. One row. */
+/** The first mail owner after `after`, by id, with a message ready or deferred; null after the last. Reads one row. */
 export function nextOwnerByAge(db: ReadDatabase, after: string): WaitingOwner | null {
   const sql = `SELECT workspace_id, ${SINCE} AS since FROM emails INDEXED BY mail_queue_by_age
     WHERE queue = 'ready' AND workspace_id > ? ORDER BY workspace_id, ${SINCE} LIMIT 1`;
@@ -196,7 +196,7 @@ export function nextOwnerByAge(db: ReadDatabase, after: string): WaitingOwner | 
   return { ownerId: String(row.workspace_id), acceptedAt: epochMs(String(row.since)) };
 }
 
-/** The oldest messages of a mail owner that wait since before `acceptedBefore`, due or not. Looks at `limit` rows. */
+/** A mail owner's oldest messages waiting since `acceptedBefore` or earlier, due or not. Reads `limit` rows. */
 export function agedEmailsOf(
   db: ReadDatabase,
   ownerId: string,
@@ -208,18 +208,18 @@ export function agedEmailsOf(
   return db.all(sql, ownerId, rfc3339(acceptedBefore), limit).map(dueEmail);
 }
 
-/** A message that was to go at once, accepted by a clock that was ahead of ours. */
+/** A message for immediate delivery, accepted by a clock that was ahead of ours. */
 export interface MisdatedEmail extends DueEmail {
   readonly lane: MailLane;
 }
 
-/** Messages that one look for misdated ones goes over. */
+/** How many messages a search for misdated ones scans. */
 const MISDATED_LOOKED_AT_MAX = 10_000;
 
 /**
- * Messages of a mail owner that were to go at once and have a time after `now`, the newest first: of a clock that was
- * ahead most are sent, and what still waits is what came last. Looks at {@link MISDATED_LOOKED_AT_MAX} rows at most, and
- * at none unless there are such times.
+ * A mail owner's messages for immediate delivery with a time after `now`, newest first: most messages of a clock that
+ * was ahead are sent by now, and those that still wait came last. Scans at most {@link MISDATED_LOOKED_AT_MAX} rows, and
+ * none if there are no such times.
  */
 export function misdatedEmailsOf(
   db: ReadDatabase,
@@ -235,13 +235,13 @@ export function misdatedEmailsOf(
     .map((row) => ({ ...dueEmail(row), lane: row.simulated === 1 ? "simulator" : "relay" }));
 }
 
-/** A page of what waits for its time, and where the next one begins; null behind the last. */
+/** The deferred messages of a page of waiting ones, and where the next page begins; null after the last. */
 export interface WaitingPage {
   readonly deferred: readonly MisdatedEmail[];
   readonly next: QueueCursor | null;
 }
 
-/** What is deferred among what waits for a time after `after`, in the order of their times. Looks at `limit` rows. */
+/** Deferred messages among those due after `after`, in order of due time. Reads `limit` rows. */
 export function deferredAfter(
   db: ReadDatabase,
   lane: MailLane,
@@ -273,7 +273,7 @@ export function countReady(db: ReadDatabase, now: EpochMs, max: number): number 
   return Number(db.get(sql, now, max)?.waiting);
 }
 
-/** Whether a message is held since a restoration of the log. */
+/** Whether a message is held because the log was restored. */
 export function isHeld(db: ReadDatabase, id: string): boolean {
   return db.get("SELECT held FROM emails WHERE id = ?", id)?.held === 1;
 }
@@ -284,15 +284,15 @@ export function leasedEmails(db: ReadDatabase, limit: number): readonly OpenClai
   return db.all(sql, limit).map(claimOfRow);
 }
 
-/** A message that waits, whose it is, and its position among those that wait. */
+/** A waiting message, its workspace, and its place among those that wait. */
 export interface WaitingEmail extends QueueCursor {
   readonly id: string;
   readonly workspaceId: string;
 }
 
 /**
- * Messages that wait for a time after `after`, deferred or held: a page in the order of their times. Looks at `limit`
- * rows of each kind and queue, and at those that were claimed when the log was restored.
+ * A page of the messages due after `after`, deferred or held, in order of due time. Reads `limit` rows of each kind and
+ * queue, and those that were claimed when the log was restored.
  */
 export function waitingEmails(db: ReadDatabase, after: QueueCursor, limit: number): readonly WaitingEmail[] {
   const page = (where: string) => `SELECT * FROM (SELECT rowid AS place, id, workspace_id, due_at FROM emails
@@ -308,12 +308,12 @@ export function waitingEmails(db: ReadDatabase, after: QueueCursor, limit: numbe
   }));
 }
 
-/** Behind every message that is due at `now`. */
+/** The place after every message that is due at `now`. */
 export function allDueAt(now: EpochMs): QueueCursor {
   return { dueAt: now, row: Number.MAX_SAFE_INTEGER };
 }
 
-/** How many messages are held since a restoration, and how many of them were claimed at that time. */
+/** How many messages are held because the log was restored, and how many of them are still claimed. */
 export function heldEmails(db: ReadDatabase): { readonly held: number; readonly claimed: number } {
   const row = db.get(
     "SELECT count(*) AS held, total(queue = 'leased') AS claimed FROM emails WHERE held = 1",
@@ -322,8 +322,8 @@ export function heldEmails(db: ReadDatabase): { readonly held: number; readonly 
 }
 
 /**
- * The message of a mail owner that waits longest for its delivery; null when none waits. What is scheduled for later
- * than `now` does not wait yet. One row.
+ * The message of a mail owner that has waited longest; null if none waits. Messages scheduled for later than `now` do
+ * not wait yet. Reads one row.
  */
 export function oldestWaiting(
   db: ReadDatabase,
@@ -336,14 +336,14 @@ export function oldestWaiting(
   return row === undefined ? null : { id: String(row.id), since: epochMs(String(row.since)) };
 }
 
-/** How many messages of a mail owner wait so, due or not; `limit` means that many or more. */
+/** How many messages of a mail owner wait, due or not, counted up to `limit`. */
 export function countWaiting(db: ReadDatabase, ownerId: string, now: EpochMs, limit: number): number {
   const sql = `SELECT count(*) AS waiting FROM (SELECT 1 FROM emails INDEXED BY mail_queue_by_age
     WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? LIMIT ? + 0)`;
   return Number(db.get(sql, ownerId, rfc3339(now), limit)?.waiting ?? 0);
 }
 
-/** How many messages of a mail owner are to begin later than now; `limit` means that many or more. */
+/** How many messages of a mail owner are scheduled for later than `now`, counted up to `limit`. */
 export function countScheduled(db: ReadDatabase, ownerId: string, now: EpochMs, limit: number): number {
   const sql = `SELECT count(*) AS scheduled FROM (SELECT 1 FROM emails INDEXED BY mail_queue_by_age
     WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} > ? LIMIT ? + 0)`;

@@ -23,7 +23,7 @@ export interface AcceptanceRow {
   readonly acceptedAt: EpochMs;
 }
 
-/** How the message with this id was accepted; null where none came of a request with this fingerprint. */
+/** How the message with this id was accepted; null if no request with this fingerprint made it. */
 export function findAcceptance(db: ReadDatabase, id: string, fingerprint: string): AcceptanceRow | null {
   const sql = "SELECT accepted_as, created_at FROM emails WHERE id = ? AND fingerprint = ?";
   const row = db.get(sql, id, fingerprintKey(fingerprint));
@@ -32,14 +32,14 @@ export function findAcceptance(db: ReadDatabase, id: string, fingerprint: string
   return { acceptedAs, acceptedAt: epochMs(String(row.created_at)) };
 }
 
-/** Bytes of content of a mail owner's messages, as it was accepted, less what was erased. */
+/** Bytes of content of a mail owner's messages as accepted, minus what was erased. */
 export function contentBytesOf(db: ReadDatabase, ownerId: string): number {
   return Number(db.get("SELECT bytes FROM content WHERE workspace_id = ?", ownerId)?.bytes ?? 0);
 }
 
 /** Which messages to list. Times are RFC 3339 in UTC; hashes are the instance's keyed hashes of addresses. */
 export interface EmailQuery extends CreatedRange, PageQuery {
-  /** Whose mail: see `mailOwnerId`. */
+  /** The mail owner: see `mailOwnerId`. */
   readonly ownerId: string;
   readonly status?: string;
   readonly senderId?: string;
@@ -55,7 +55,7 @@ export interface EmailRow {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly attempts: number;
-  /** The reason that the last event of its delivery gives. */
+  /** The reason given by the last event of its delivery. */
   readonly reason: string | null;
 }
 
@@ -88,7 +88,7 @@ export function listEmails(db: ReadDatabase, query: EmailQuery): RowPage<EmailRo
 
 const EMAIL_BY_ID = "SELECT id, status, created_at, updated_at, attempts, reason FROM emails WHERE id = ?";
 
-/** Messages with a tag: the tag leads to them, and what else is asked of them is looked up in their rows. */
+/** Messages with a tag, found by the tag's index; the other filters look at the messages' own rows. */
 function listTagged(db: ReadDatabase, query: EmailQuery, tag: string): RowPage<EmailRow> {
   const { ownerId } = query;
   const filters = filtersOf(query);
@@ -114,7 +114,7 @@ function listTagged(db: ReadDatabase, query: EmailQuery, tag: string): RowPage<E
   return { rows: found.map(emailRow), next };
 }
 
-/** The newest message with a tag, whose content says how that is spelled; null when there is none. One row. */
+/** The newest message with a tag, whose content has the tag's spelling; null if there is none. Reads one row. */
 export function newestTagged(db: ReadDatabase, tag: string): string | null {
   const sql = `SELECT id FROM email_tags INDEXED BY email_tags_by_time WHERE tag = ? ${NEWEST_FIRST} LIMIT 1`;
   const row = db.get(sql, tag);
@@ -131,13 +131,13 @@ function filtersOf({ recipientHash, senderId, status, templateId }: EmailQuery):
   ];
 }
 
-/** The index with the fewest rows that are not wanted. */
+/** The index with the fewest unwanted rows. */
 function indexFor({ ownerId, status, recipientHash }: EmailQuery) {
   if (recipientHash !== undefined) {
     return { index: "emails_by_recipient", along: equals(RECIPIENT_KEY, recipientKey(recipientHash)) };
   }
   if (status !== undefined && RARE_STATUSES.includes(status)) {
-    // The second condition is the index's own, word for word: else SQLite does not see that the index has the rows.
+    // `isRare` repeats the index's own condition word for word; otherwise SQLite does not see that the index applies.
     const isRare = { sql: IS_RARE, values: [] };
     return {
       index: "emails_by_rare_status",
@@ -158,11 +158,11 @@ function emailRow(row: SqlRow): EmailRow {
   };
 }
 
-/** The mail owners that have messages whose content can be erased, and when the first of them was accepted. */
+/** The mail owners with messages whose content can be erased, and when the first of these was accepted. */
 export function workspacesRetaining(
   db: ReadDatabase,
 ): readonly { readonly ownerId: string; readonly since: string }[] {
-  // Goes from one owner to the next by the index, past all messages in between.
+  // Steps from one owner to the next by the index, past all messages in between.
   const sql = `WITH RECURSIVE retaining (workspace) AS (
       SELECT min(workspace_id) FROM emails WHERE is_retained = 1
       UNION ALL
@@ -173,7 +173,7 @@ export function workspacesRetaining(
   return db.all(sql).map((row) => ({ ownerId: String(row.workspace), since: String(row.since) }));
 }
 
-/** Messages of a mail owner that have ended, were accepted at `before` or earlier, and still have content. */
+/** A mail owner's ended messages that were accepted at `before` or earlier and still have content. */
 export function oldContent(
   db: ReadDatabase,
   ownerId: string,
@@ -185,7 +185,7 @@ export function oldContent(
   return db.all(sql, ownerId, before, limit).map((row) => String(row.id));
 }
 
-/** Live and test messages to one recipient, the oldest first, and where to go on; null after the last. */
+/** Live and test messages to one recipient, oldest first, and where the next page begins; null after the last. */
 export function emailsToRecipient(
   db: ReadDatabase,
   { workspaceId, recipientHash }: { readonly workspaceId: string; readonly recipientHash: string },
@@ -203,7 +203,7 @@ export function emailsToRecipient(
   return { found, next: found.length < limit ? null : (found.at(-1) ?? null) };
 }
 
-/** The last message that a mail owner was given; null before its first. One row. */
+/** A mail owner's newest message; null before its first. Reads one row. */
 export function newestEmail(
   db: ReadDatabase,
   ownerId: string,
@@ -215,7 +215,7 @@ export function newestEmail(
   return row === undefined ? null : { ...cursorOf(row), status: String(row.status) };
 }
 
-/** How many messages of one minute have come to one status. */
+/** How many messages accepted in one minute have one status now. */
 export interface MinuteCount {
   /** RFC 3339 to the minute: `2026-11-22T04:19`. */
   readonly minute: string;
@@ -223,7 +223,7 @@ export interface MinuteCount {
   readonly messages: number;
 }
 
-/** Messages accepted since a time, by minute and by what they are now: the newest of them, `limit` at most. */
+/** Counts messages accepted since a time by minute and current status: the newest `limit` of them. */
 export function countsByMinute(
   db: ReadDatabase,
   ownerId: string,

@@ -3,8 +3,8 @@ import { usageTables } from "../usage/tables.ts";
 import { QUEUE_COLUMNS, QUEUE_INDEXES } from "./mailQueue.ts";
 
 /**
- * Statuses that few messages have: those are found by an index that the others do not pay for. Of the rest, `sent` and
- * `delivered` are found anywhere, and what is under way is found among the newest.
+ * Statuses that few messages have. A partial index finds them, which costs the other messages nothing. Of the other
+ * statuses, `sent` and `delivered` are everywhere, and messages in progress are among the newest.
  */
 export const RARE_STATUSES: readonly string[] = [
   "scheduled",
@@ -16,16 +16,16 @@ export const RARE_STATUSES: readonly string[] = [
   "canceled",
 ];
 export const IS_RARE = `status IN (${RARE_STATUSES.map((status) => `'${status}'`).join(", ")})`;
-/** The beginning of the hash is enough to find few others beside, and makes an index half as large. */
+/** This much of the hash matches few other recipients, and halves the size of the index. */
 const RECIPIENT_KEY_CHARACTERS = 12;
 export const RECIPIENT_KEY = `substr(recipient_hash, 1, ${RECIPIENT_KEY_CHARACTERS})`;
 
-/** The part of a recipient's hash that the index is by. */
+/** The part of a recipient's hash that is indexed. */
 export function recipientKey(recipientHash: string): string {
   return recipientHash.slice(0, RECIPIENT_KEY_CHARACTERS);
 }
 
-/** The beginning, of 128 bits, is enough to know a request again, and takes half the room. */
+/** The first 128 bits are enough to recognize a request, and take half the room. */
 const FINGERPRINT_KEY_CHARACTERS = 32;
 
 /** The part of a request's fingerprint that its message's row holds. */
@@ -45,13 +45,13 @@ export const TABLES: readonly ProjectionTable[] = [
       "CREATE INDEX emails_by_time ON emails (workspace_id, created_at)",
       `CREATE INDEX emails_by_recipient ON emails (${RECIPIENT_KEY}, created_at)`,
       `CREATE INDEX emails_by_rare_status ON emails (workspace_id, status, created_at) WHERE ${IS_RARE}`,
-      // Those that have ended and whose content was not erased.
+      // Messages that have ended and whose content is not erased.
       "CREATE INDEX emails_retained ON emails (workspace_id, created_at) WHERE is_retained = 1",
       ...QUEUE_INDEXES,
     ],
   },
   {
-    // One row for each tag of a message, by the tag's keyed hash: a message without tags has none.
+    // One row for each tag of a message, by the tag's keyed hash.
     name: "email_tags",
     columns: `tag TEXT NOT NULL, id TEXT NOT NULL, workspace_id TEXT NOT NULL, created_at TEXT NOT NULL,
       PRIMARY KEY (tag, id)`,
@@ -59,7 +59,7 @@ export const TABLES: readonly ProjectionTable[] = [
     indexes: ["CREATE INDEX email_tags_by_time ON email_tags (tag, created_at)"],
   },
   {
-    // The sum of what the messages' rows say, because there may be millions of them.
+    // The sum over the messages' rows, because there may be millions of them.
     name: "content",
     columns: "workspace_id TEXT PRIMARY KEY, bytes INTEGER NOT NULL",
     key: ["workspace_id"],

@@ -3,7 +3,7 @@ import type { ProjectedRows } from "../../src/ports/readDatabase.ts";
 import { COUNTS, ENDINGS, type Ending, FEEDBACK_STATUSES, type Feedback, NONE } from "./tables.ts";
 import { utcHour } from "./utcHour.ts";
 
-/** A statement that adds counts to a row: its key first, then an amount for each count. */
+/** A statement that adds counts to a row. Its parameters are the key and then an amount for each count. */
 function addTo(table: string, key: readonly string[], counts: readonly string[]): string {
   const columns = [...key, ...counts];
   return `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})
@@ -22,12 +22,12 @@ const ENDED_AS = Object.fromEntries(
   [...ENDINGS, ...FEEDBACK_STATUSES].map((ending) => [ending, amountsOf(ending)]),
 ) as Record<Ending | Feedback, readonly number[]>;
 
-/** One of each of these counts, none of the others. */
+/** One for each of these counts, zero for the others. */
 function amountsOf(...counted: readonly (typeof COUNTS)[number][]): readonly number[] {
   return COUNTS.map((name) => (counted.includes(name) ? 1 : 0));
 }
 
-/** Whose message it is (see `mailOwnerId`), and by which template it was made. */
+/** What a message is counted by: its owner (see `mailOwnerId`), sender, template and tags. */
 export interface CountedMessage {
   readonly ownerId: string;
   readonly senderId: string;
@@ -45,7 +45,7 @@ function count(db: ProjectedRows, message: CountedMessage, at: string, amounts: 
   for (const tag of tags) db.add(COUNT_TAG, [ownerId, day, hour, tag], amounts);
 }
 
-/** Counts a message that was accepted at `at`; one whose recipient was suppressed ended with its acceptance. */
+/** Counts a message accepted at `at`. If its recipient was suppressed, it ended at once. */
 export function countAccepted(
   db: ProjectedRows,
   message: CountedMessage,
@@ -55,7 +55,7 @@ export function countAccepted(
   count(db, message, at, isSuppressed ? ACCEPTED_SUPPRESSED : ACCEPTED);
 }
 
-/** Counts the end of a message's delivery, which has one, or feedback that came later. */
+/** Counts the end of a message's delivery (each message has one), or feedback that came later. */
 export function countEnded(
   db: ProjectedRows,
   message: CountedMessage,
@@ -65,7 +65,7 @@ export function countEnded(
   count(db, message, at, ENDED_AS[ending]);
 }
 
-/** Counts a bounce at a domain, beside {@link countEnded}; undefined: which one is not known. */
+/** Counts a bounce at a domain, in addition to {@link countEnded}. Undefined if the domain is unknown. */
 export function countBounced(
   db: ProjectedRows,
   { ownerId }: CountedMessage,

@@ -12,28 +12,28 @@ import {
 } from "./usageBuckets.ts";
 import { utcHour } from "./utcHour.ts";
 
-/** How many messages the workspace was given on the UTC day of `at` (RFC 3339), suppressed ones as well. */
+/** How many messages were accepted for the owner on the UTC day of `at` (RFC 3339), suppressed ones included. */
 export function emailsOfDay(db: ReadDatabase, ownerId: string, at: string): number {
   const sql = "SELECT sum(accepted) AS accepted FROM usage_totals WHERE workspace_id = ? AND day = ?";
   return Number(db.get(sql, ownerId, utcDay(at))?.accepted ?? 0);
 }
 
-/** Which counts to answer. */
+/** Which counts to return. */
 export interface UsageQuery extends UsageRange {
   readonly senderId?: string;
   readonly templateId?: string;
-  /** The keyed hash of a tag: goes with no other filter or group. */
+  /** The keyed hash of a tag. It excludes the other filters and groups. */
   readonly tag?: string;
-  /** One row of a bucket for each sender, template or tag; else one for all. */
+  /** One row per bucket and sender, template or tag; without it one row per bucket. */
   readonly groupBy?: "sender" | "template" | "tag";
 }
 
-/** What became of messages in one hour or day. */
+/** The counts of one hour or day. */
 export interface UsageRow extends UsageCursor, Counts {}
 
 const GROUPS = { sender: "sender_id", template: "template_id" } as const;
 
-/** Counts by hour or day, newest first. Buckets and groups in which nothing happened are left out. */
+/** Counts by hour or day, newest first, without buckets and groups in which nothing happened. */
 export function* listUsage(db: ReadDatabase, query: UsageQuery): SteppedRead<UsagePage<UsageRow>> {
   const { senderId, templateId, tag, groupBy } = query;
   if (tag !== undefined || groupBy === "tag") return yield* usageByTag(db, query);
@@ -69,12 +69,12 @@ function usageRow({ start, group, counts }: CountedRow): UsageRow {
   return { start, group, ...(numbers as Counts) };
 }
 
-/** Which bounces to answer. */
+/** Which bounces to return. */
 export interface BouncesQuery extends UsageRange {
   readonly domain?: string;
 }
 
-/** How many messages bounced at a domain (`group`; "": it is not known) in one hour or day. */
+/** How many messages bounced at a domain (`group`, "" if unknown) in one hour or day. */
 export interface BouncesRow extends UsageCursor {
   readonly bounced: number;
 }
@@ -93,7 +93,7 @@ export function* listBounces(db: ReadDatabase, query: BouncesQuery): SteppedRead
   return { rows: rows.map(({ start, group, counts: [bounced = 0] }) => ({ start, group, bounced })), next };
 }
 
-/** What a workspace's messages have come to in the hour of `at` (RFC 3339). One row. */
+/** The owner's counts for the hour of `at` (RFC 3339). Reads one row. */
 export function totalsOfHour(db: ReadDatabase, ownerId: string, at: string): Counts {
   const sql = `SELECT ${COUNTS.join(", ")} FROM usage_totals WHERE workspace_id = ? AND day = ? AND hour = ?`;
   const row = db.get(sql, ownerId, utcDay(at), utcHour(at));

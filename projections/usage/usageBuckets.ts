@@ -4,44 +4,44 @@ import { ROWS_SCANNED_MAX } from "../keysetPagination.ts";
 import { NONE } from "./tables.ts";
 import { utcHour } from "./utcHour.ts";
 
-/** Which buckets to answer: those that begin in the range. Times are RFC 3339 in UTC, on the hour. */
+/** The buckets to return: those that start within the range. Times are RFC 3339 in UTC, on the hour. */
 export interface UsageRange {
   readonly ownerId: string;
   readonly from: string;
   readonly before: string;
   readonly by: "hour" | "day";
-  /** The last row of the page before. */
+  /** The last row of the previous page. */
   readonly after?: UsageCursor;
   readonly limit: number;
 }
 
-/** The key of a row. `group` is the sender, the template or the domain; "" for none, or where nothing is grouped. */
+/** The key of a row. `group` is the sender, template, tag or domain; "" for none, or if nothing is grouped. */
 export interface UsageCursor {
-  /** When the bucket begins. */
+  /** When the bucket starts. */
   readonly start: string;
   readonly group: string;
 }
 
-/** One page, and where the next one begins: null when nothing comes after. */
+/** One page, and where the next one begins; null after the last. */
 export interface UsagePage<Row> {
   readonly rows: readonly Row[];
   readonly next: UsageCursor | null;
 }
 
-/** What is done in steps, between which others have their turn: each makes one query. */
+/** A read that runs one query per step and lets other work run in between. */
 export type SteppedRead<Result> = Generator<void, Result, void>;
 
-/** A table of counts by hour, and which of its rows are wanted by which name. */
+/** A table of counts by hour, which of its rows are wanted, and how they are grouped. */
 export interface CountSource {
   readonly table: string;
-  /** What follows day and hour in its key. */
+  /** The columns after day and hour in its key. */
   readonly key: readonly string[];
   readonly counts: readonly string[];
   readonly group: (row: SqlRow) => string;
   readonly isWanted: (row: SqlRow) => boolean;
 }
 
-/** Counts of one hour or day, by their groups. */
+/** Counts of one hour or day by group. */
 interface Bucket {
   readonly start: string;
   readonly groups: LeastGroups;
@@ -52,12 +52,12 @@ export interface CountedRow extends UsageCursor {
   readonly counts: readonly number[];
 }
 
-/** Rows that a page looks at, before it ends with the bucket that it is in. */
+/** How many rows a page scans before it ends with the current bucket. */
 const PAGE_ROWS_SCANNED_MAX = 10 * ROWS_SCANNED_MAX;
-/** Comes after the names of all groups, which are ASCII. */
+/** Sorts after the names of all groups, which are ASCII. */
 const BEHIND_ALL_GROUPS = "~";
 
-/** Counts by bucket and group, newest first and of one bucket in the groups' order. */
+/** Counts by bucket, newest first, and by group within a bucket. */
 export function* usageBuckets(
   db: ReadDatabase,
   source: CountSource,
@@ -77,8 +77,8 @@ export function* usageBuckets(
 }
 
 /**
- * Counts the rows of a page, bucket by bucket. A bucket is never split, so a page goes on to the end of the one
- * that it is in; else it looks at a bounded number of rows.
+ * Counts the rows of a page, bucket by bucket. A page scans a bounded number of rows, and then goes on to the end of
+ * its current bucket, because a bucket's rows are always counted together.
  */
 class PageCount {
   readonly #found: CountedRow[] = [];
@@ -90,7 +90,7 @@ class PageCount {
     private readonly range: UsageRange,
   ) {}
 
-  /** The page, when it ends before this row. */
+  /** Counts a row. Returns the page if it ends before this row. */
   take(row: SqlRow): UsagePage<CountedRow> | null {
     const start = startOf(row, this.range.by);
     if (this.#bucket !== null && this.#bucket.start !== start) {
@@ -104,13 +104,13 @@ class PageCount {
     return null;
   }
 
-  /** The page, when there are no rows any more. */
+  /** Returns the page when there are no more rows. */
   end(): UsagePage<CountedRow> {
     if (this.#bucket) this.#found.push(...countedIn(this.#bucket));
     return pageOf(this.#found, this.range.limit);
   }
 
-  /** Of the bucket that the page before ended in, those behind its last group; one more than the page shows. */
+  /** One group more than the page shows; in the previous page's last bucket only groups after its last one. */
   #groupsOf(start: string): LeastGroups {
     const { after, limit } = this.range;
     return new LeastGroups(after?.start === start ? after.group : null, limit + 1);
@@ -132,8 +132,8 @@ function pageOf(found: readonly CountedRow[], limit: number): UsagePage<CountedR
 }
 
 /**
- * The counts of those groups of a bucket that come first by their names. However many groups a bucket has, no more of
- * them are in memory, or sorted at once, than a page or two shows: what comes behind those never comes to the front.
+ * The counts of the first groups of a bucket, by name. However many groups a bucket has, it keeps at most two pages of
+ * them in memory, because a group that sorts after those can never move to the front.
  */
 class LeastGroups {
   readonly #counts = new Map<string, number[]>();
@@ -156,7 +156,7 @@ class LeastGroups {
     if (this.#counts.size >= 2 * this.wanted) this.#cut();
   }
 
-  /** In the order of their names. */
+  /** The groups in order of name. */
   all(): readonly (readonly [string, readonly number[]])[] {
     return this.#sorted().slice(0, this.wanted);
   }
@@ -176,7 +176,7 @@ function countedIn({ start, groups }: Bucket): readonly CountedRow[] {
   return groups.all().map(([group, counts]) => ({ start, group, counts }));
 }
 
-/** The next rows of the range, going back in time from a row, or from where the page begins. */
+/** The next rows of the range, back in time from `last`, or from where the page begins. */
 function rowsBelow(
   db: ReadDatabase,
   { table, key, counts }: CountSource,
@@ -196,7 +196,7 @@ function rowsBelow(
 
 const BUCKET_MS = { hour: HOUR_MS, day: DAY_MS };
 
-/** Where a page ends: with the range, or with the bucket that the page before ended in. */
+/** The time before which a page's rows lie: the end of the range, or of the previous page's last bucket. */
 function endOf({ before, by, after }: UsageRange): string {
   if (after === undefined) return before;
   const end = rfc3339(epochMs(after.start) + BUCKET_MS[by]);

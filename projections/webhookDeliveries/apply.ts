@@ -10,7 +10,7 @@ import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.
 import { addDelivery, atOf, fanOut, forgetSubscribers, missedBefore } from "./fanOut.ts";
 import { IS_MISSED } from "./tables.ts";
 
-/** Deferrals that are no delay of the message itself: it was held or resumed. */
+/** Deferrals that do not delay the message itself: it was held or resumed. */
 const NO_DELAY: ReadonlySet<string> = new Set([
   "resumed",
   "sending_paused",
@@ -35,7 +35,7 @@ const COUNT_FAILURE = `INSERT INTO failing (endpoint_id, since, failures, event_
   event_id = excluded.event_id`;
 const BACKLOG_ANEW = `UPDATE backlogs SET due_at =
   (SELECT min(due_at) FROM deliveries WHERE endpoint_id = ?1 AND state = 'ready') WHERE endpoint_id = ?1`;
-/** An event that is no longer in the log cannot be delivered. */
+/** Events that are no longer in the log cannot be delivered. */
 const FORGET_ERASED = "DELETE FROM deliveries WHERE event_stream = ? AND event_revision <= ?";
 const COUNT_ANEW = `DELETE FROM failing WHERE endpoint_id IN (SELECT id FROM endpoints WHERE workspace_id = ?)`;
 const FORGET_BACKLOGS =
@@ -140,34 +140,34 @@ function applyToDelivery(event: ProjectedEvent, db: ReadDatabase): void {
     default:
       never(type);
   }
-  // A delivery that was leased and got through does not change the backlog.
+  // A leased delivery that succeeds does not change the backlog.
   if (before.isReady || type !== "WebhookDelivered") db.run(BACKLOG_ANEW, before.endpointId);
 }
 
 /**
- * The rows must be the same as those of a rebuild from the truncated log. So the deliveries of the erased events are
- * forgotten, and failures, which may have been theirs, are counted again. Happens only when a person is erased who was
- * suppressed more than once.
+ * The rows must equal those of a rebuild from the truncated log. So we delete the deliveries of the erased events, and
+ * restart the count of failures, which may have been theirs. Happens only when an erased person was suppressed more
+ * than once.
  */
 function applyErasure(event: ProjectedEvent, db: ReadDatabase): void {
   const { type, data } = suppressionCodec.decode(event);
   if (type !== "SuppressionAddressErased" || !data.cutsHistory) return;
   const last = Math.max(...data.erased.map(({ revision }) => revision));
   db.run(FORGET_ERASED, event.stream, last);
-  // An erased event may have been the one with which an endpoint forgot older missed events.
+  // An erased event may have been the one that made an endpoint forget older missed events.
   db.run(FORGET_MISSED_OF_WORKSPACE, data.workspaceId, missedBefore(event));
   db.run(COUNT_ANEW, data.workspaceId);
   db.run(FORGET_BACKLOGS);
   db.run(BACKLOGS_ANEW);
 }
 
-/** After a restoration the open deliveries are held; later ones are not. */
+/** A restoration holds the open deliveries, but not later ones. */
 function applyHold(event: ProjectedEvent, db: ReadDatabase): void {
   const statements = event.type === "InstanceRestored" ? [HOLD_READY, HOLD_LEASED] : [RELEASE_ALL];
   for (const statement of [...statements, BACKLOGS_ANEW]) db.run(statement);
 }
 
-/** Whether endpoints receive this event: only real delays are published. */
+/** Whether endpoints receive this event. Of deferrals, only real delays are published. */
 function isDelivered(event: ProjectedEvent): boolean {
   if (event.type !== "EmailDeferred") return true;
   const { type, data } = emailCodec.decode(event);

@@ -8,14 +8,14 @@ import { IS_MISSED } from "./tables.ts";
 const DELIVERY = `INSERT INTO deliveries (id, workspace_id, endpoint_id, event_id, event_type, event_stream,
   event_revision, created_at, status, state, due_at, attempts, events, lease_ms, updated_at, held)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 'ready', ?, 0, 0, 0, ?, 0)`;
-/** An event while its endpoint was disabled. It is not delivered until somebody asks for it. */
+/** An event that happened while its endpoint was disabled. It is delivered only on request. */
 const MISSED = `INSERT INTO deliveries (id, workspace_id, endpoint_id, event_id, event_type, event_stream,
   event_revision, created_at, status, state, due_at, attempts, events, lease_ms, updated_at, held)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'skipped', 'done', 0, 0, 0, 0, ?, 0)`;
 const FORGET_MISSED = `DELETE FROM deliveries WHERE endpoint_id = ? AND created_at < ? AND ${IS_MISSED}`;
 const BACKLOG_GROWN = `INSERT INTO backlogs (endpoint_id, due_at) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET due_at = min(ifnull(due_at, excluded.due_at), excluded.due_at)`;
-/** Every endpoint that has deliveries has a row, whether or not one waits. */
+/** Every endpoint with deliveries has a backlog row, even if none is waiting. */
 const BACKLOG_BEGUN = "INSERT INTO backlogs (endpoint_id) VALUES (?) ON CONFLICT DO NOTHING";
 
 /** The time of the event. */
@@ -29,7 +29,7 @@ function typeOf(event: ProjectedEvent): WebhookEventType {
   return type;
 }
 
-/** Adds a delivery, due at once. Its id is derived from the event and the endpoint: a rebuild gives the same. */
+/** Adds a delivery, due at once. Its id derives from event and endpoint, so a rebuild gives the same id. */
 export function addDelivery(
   endpointId: string,
   workspaceId: string,
@@ -44,15 +44,15 @@ export function addDelivery(
   db.run(BACKLOG_GROWN, endpointId, dueAt);
 }
 
-/** How long a missed event can be recovered. It is forgotten with the next one that is missed after that. */
+/** How long a missed event can be recovered. After that, the endpoint's next missed event deletes it. */
 export const MISSED_KEPT_MS = 14 * DAY_MS;
 
-/** Missed events before this time are forgotten with this event. */
+/** This event deletes missed events from before this time. */
 export function missedBefore(event: ProjectedEvent): string {
   return rfc3339(epochMs(atOf(event)) - MISSED_KEPT_MS);
 }
 
-/** Adds an event that the endpoint would have received, had it not been disabled. */
+/** Adds an event that the endpoint missed because it was disabled. */
 function addMissed(endpointId: string, workspaceId: string, event: ProjectedEvent, db: ReadDatabase): void {
   const id = webhookDeliveryId(event.id, endpointId);
   const at = atOf(event);
@@ -65,15 +65,15 @@ function addMissed(endpointId: string, workspaceId: string, event: ProjectedEven
 interface Subscriber {
   readonly id: string;
   readonly isActive: boolean;
-  /** Null: everything. */
+  /** Null means all types. */
   readonly types: readonly string[] | null;
 }
 
-/** Workspaces whose subscribers are cached for one database. Beyond it the cache is emptied. */
+/** How many workspaces' subscribers to cache for one database. Beyond that, the cache is emptied. */
 const CACHED_WORKSPACES_MAX = 1_000;
 /**
- * The subscribers of each workspace. Nearly every event needs them and hardly any changes them, so they are read once
- * for each change. This is safe because the rows have one writer, and a writer that failed is not used again.
+ * The subscribers of each workspace. Nearly every event needs them and hardly any changes them, so we read them once
+ * per change. This is safe because the rows have a single writer, and a writer that failed is not used again.
  */
 const cache = new WeakMap<ReadDatabase, Map<string, readonly Subscriber[]>>();
 
@@ -92,18 +92,18 @@ function subscribersOf(workspaceId: string, db: ReadDatabase): readonly Subscrib
   return subscribers;
 }
 
-/** To be called when the endpoints of a workspace change. */
+/** Call it when the endpoints of a workspace change. */
 export function forgetSubscribers(db: ReadDatabase): void {
   cache.delete(db);
 }
 
-/** Adds a delivery for each active endpoint that is subscribed at this point of the log. Disabled ones miss the event. */
+/** Adds a delivery for each active endpoint subscribed at this point of the log. Disabled ones miss the event. */
 export function fanOut(workspaceId: string, event: ProjectedEvent, db: ReadDatabase, itself?: string): void {
   const type = typeOf(event);
   for (const { id, isActive, types } of subscribersOf(workspaceId, db)) {
     if (types !== null && !types.includes(type)) continue;
     if (isActive) addDelivery(id, workspaceId, event, db);
-    // An endpoint does not miss the news that it was disabled itself.
+    // The event that disables an endpoint does not count as missed by it.
     else if (id !== itself) addMissed(id, workspaceId, event, db);
   }
 }

@@ -15,7 +15,7 @@ import {
 } from "../keysetPagination.ts";
 import { FAILED_STATUSES, IS_FAILED } from "./tables.ts";
 
-/** A delivery, and the position of its event in the log. */
+/** A delivery, and the stream and revision of its event. */
 export interface WebhookDeliveryRow {
   readonly id: string;
   readonly workspaceId: string;
@@ -30,7 +30,7 @@ export interface WebhookDeliveryRow {
   readonly updatedAt: string;
   /** The number of events in the stream of the delivery. */
   readonly revision: number;
-  /** When the next attempt is due, if it waits for one. */
+  /** When the next attempt is due; null if none is waiting. */
   readonly dueAt: EpochMs | null;
 }
 
@@ -58,15 +58,15 @@ export function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
   return { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType };
 }
 
-/** Whether its endpoint was disabled at the time of the event, and nobody has asked for a delivery since. */
+/** Whether its endpoint was disabled at the time of the event, and nobody has requested delivery since. */
 export function isMissed({ status, revision }: WebhookDeliveryRow): boolean {
   return status === "skipped" && revision === 0;
 }
 
-/** At most so many deliveries of one endpoint are read at once: a long backlog leaves room for the others. */
+/** The most deliveries of one endpoint to read at once, so a long backlog leaves room for other endpoints. */
 const OF_ENDPOINT_MAX = 32;
 
-/** Due deliveries, the first of each endpoint. `without` are ids of deliveries and endpoints to leave out. */
+/** Due deliveries, the first few of each endpoint. `without`: ids of deliveries and endpoints to leave out. */
 export function readyWebhooks(
   db: ReadDatabase,
   now: EpochMs,
@@ -82,12 +82,12 @@ export function readyWebhooks(
   return db.all(sql, now, JSON.stringify(without), limit).map(deliveryRow);
 }
 
-/** Deliveries of one endpoint that a look for misdated ones goes over. */
+/** How many deliveries of one endpoint a search for misdated ones scans. */
 const MISDATED_LOOKED_AT_MAX = 1_000;
 
 /**
- * Deliveries that were never tried and have a time after `now`, some of each endpoint: the clock of their event was ahead
- * of ours. Looks at one row of each endpoint with a backlog unless there are such times.
+ * Untried deliveries with a time after `now`, some of each endpoint: the clock that dated their event was ahead of
+ * ours. If there are none, it reads one row per endpoint with a backlog.
  */
 export function misdatedWebhooks(
   db: ReadDatabase,
@@ -103,7 +103,7 @@ export function misdatedWebhooks(
   return db.all(sql, rfc3339(now), limit).map(deliveryRow);
 }
 
-/** When the next delivery becomes due of an endpoint that has none due at `now`; null when there is none. */
+/** When the next delivery becomes due, among endpoints that have none due at `now`; null if there is none. */
 export function nextWebhookReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | null {
   const row = db.get("SELECT min(due_at) AS at FROM backlogs WHERE due_at > ?", now);
   return row === undefined || row.at === null ? null : Number(row.at);
@@ -115,13 +115,13 @@ export function leasedWebhooks(db: ReadDatabase, limit: number): readonly OpenCl
   return db.all(sql, limit).map(claimOfRow);
 }
 
-/** An endpoint without a successful delivery for a while. */
+/** An endpoint that has had no successful delivery for a while. */
 export interface FailingEndpoint {
   readonly workspaceId: string;
   readonly endpointId: string;
 }
 
-/** Endpoints with at least so many failures, of at least two events, and no success since before `before`. */
+/** Endpoints that have only failed since `before` or earlier: at least `failuresMin` times, for at least two events. */
 export function failingEndpoints(
   db: ReadDatabase,
   before: string,
@@ -135,12 +135,12 @@ export function failingEndpoints(
     .map((row) => ({ workspaceId: String(row.workspace_id), endpointId: String(row.id) }));
 }
 
-/** Attempts that have failed since the last one that got through. */
+/** The failed attempts since the last successful one. */
 export interface FailuresInARow {
-  /** The first of them, RFC 3339. */
+  /** When the first of them failed, RFC 3339. */
   readonly since: string;
   readonly failures: number;
-  /** The event that the last of them was to deliver. */
+  /** The event of the last failed attempt. */
   readonly eventId: string;
 }
 
@@ -187,7 +187,7 @@ function listOf(endpointId: string) {
   return { table: "deliveries", of: "endpoint_id", owner: endpointId };
 }
 
-/** The deliveries of an endpoint since a time that failed for good: oldest first, those after `after`. */
+/** An endpoint's deliveries created since a time that failed for good, oldest first, those after `after`. */
 export function failedWebhooks(
   db: ReadDatabase,
   { endpointId, since }: { readonly endpointId: string; readonly since: string },
@@ -200,18 +200,18 @@ export function failedWebhooks(
   return db.all(sql, endpointId, since, ...(page?.values ?? []), limit).map(deliveryRow);
 }
 
-/** One delivery of an endpoint; null when it has none of this id. */
+/** One delivery of an endpoint; null if it has none with this id. */
 export function webhookDelivery(db: ReadDatabase, endpointId: string, id: string): WebhookDeliveryRow | null {
   const row = db.get("SELECT * FROM deliveries WHERE endpoint_id = ? AND id = ?", endpointId, id);
   return row === undefined ? null : deliveryRow(row);
 }
 
-/** How many deliveries are held since a restoration of the log. */
+/** How many deliveries are held because the log was restored. */
 export function heldWebhooks(db: ReadDatabase): number {
   return Number(db.get("SELECT count(*) AS held FROM deliveries WHERE held = 1 AND state <> 'done'")?.held);
 }
 
-/** Those deliveries of a workspace that are there, of the given ids. Looks at one row an id. */
+/** The deliveries of a workspace with the given ids, as far as they exist. Reads one row per id. */
 export function webhookDeliveriesOf(
   db: ReadDatabase,
   workspaceId: string,

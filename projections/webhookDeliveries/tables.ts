@@ -4,7 +4,7 @@ import type { ProjectionTable } from "../projection.ts";
 export const FAILED_STATUSES: readonly string[] = ["exhausted", "skipped"];
 export const IS_FAILED = `status IN (${FAILED_STATUSES.map((status) => `'${status}'`).join(", ")})`;
 
-/** SQL: the endpoint was disabled when the event happened, and nobody has asked for a delivery since. */
+/** SQL: the endpoint was disabled at the time of the event, and nobody has requested delivery since. */
 export const IS_MISSED = "status = 'skipped' AND events = 0";
 
 export const TABLES: readonly ProjectionTable[] = [
@@ -32,8 +32,8 @@ export const TABLES: readonly ProjectionTable[] = [
     ],
   },
   {
-    // When the first ready delivery of an endpoint is due; null while none is. However long the queue of one endpoint
-    // is, it is one row for whoever looks for work for the others.
+    // When an endpoint's first ready delivery is due; null while none is ready. However long its queue, an endpoint is
+    // one row for a worker that looks for work.
     name: "backlogs",
     columns: "endpoint_id TEXT PRIMARY KEY, due_at INTEGER",
     key: ["endpoint_id"],

@@ -2,7 +2,7 @@ import type { Projection } from "../projection.ts";
 import { apply, EVENTS } from "./apply.ts";
 import { TABLES } from "./tables.ts";
 
-/** The deliveries of each event to each endpoint that subscribes to it, those that it missed too, with their status. */
+/** The deliveries of each event to each subscribed endpoint, including missed ones, with their status. */
 export const webhookDeliveries: Projection = {
   name: "webhook-deliveries",
   version: 6,
