@@ -224,7 +224,7 @@ function decideOn(state: EmailState, happening: Happening, on: DecideOn): Decide
     case "giveBack":
       return { attempt, decision: releaseLease(state, attempt, happening.why, on) };
     case "expire":
-      return { attempt: 0, decision: expire(state) };
+      return { attempt: 0, decision: expire(state, on.policy, on.input) };
     case "cancel":
       return { attempt: 0, decision: cancel(state) };
     case "erase":

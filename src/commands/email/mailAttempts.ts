@@ -115,11 +115,11 @@ export function expireEmailLease(
   return transact(store, aggregate, (state) => expireLease(state, attempt, on.policy, on.input), on.context);
 }
 
-/** Ends a message whose lifetime is over. */
+/** Ends a message if its lifetime is over, also by what its stream says once it is written to. */
 export function expireEmail(
   store: EventStore,
   email: EmailAtRevision,
-  context: WorkspaceCommandContext,
+  { policy, input, context }: Omit<Recording, "transport">,
 ): Promise<void> {
-  return record(store, email, expire, context);
+  return record(store, email, (state) => expire(state, policy, input), context);
 }

@@ -3,6 +3,7 @@ import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { withErasure } from "./contentRemoval.ts";
 import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
 import type { EmailEvent } from "./events.ts";
+import { nextAction } from "./nextAction.ts";
 import type { RecordedAttemptResult } from "./recordedAttemptResult.ts";
 import { expiresAt, nextAttemptAt, retryAfter } from "./retrySchedule.ts";
 import { type Email, type EmailState, EXPIRED, isWaiting, LEASE_EXPIRED, RESUMED } from "./state.ts";
@@ -111,8 +112,12 @@ export function releaseLease(
 }
 
 /** Ends a message whose lifetime is over. A claimed one first waits for the outcome of its attempt. */
-export function expire(state: EmailState): Decision<"expired" | "notWaiting", EmailEvent> {
-  if (state === null || !isWaiting(state.status)) return decided("notWaiting");
+export function expire(
+  state: EmailState,
+  policy: DeliveryPolicy,
+  input: DecisionInput,
+): Decision<"expired" | "notDue", EmailEvent> {
+  if (state === null || nextAction(state, input, policy).kind !== "expire") return decided("notDue");
   return decided("expired", { type: "EmailFailed", data: { attempt: state.attempts, reason: EXPIRED } });
 }
 

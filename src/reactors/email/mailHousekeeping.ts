@@ -8,7 +8,6 @@ import {
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { expireEmail, expireEmailLease } from "../../commands/email/mailAttempts.ts";
-import { nextAction } from "../../domain/email/nextAction.ts";
 import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
@@ -87,8 +86,8 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
     await forEachRow(aged, { backoff, onTrouble }, async (due) => {
       const history = await readEmailHistory(store, due.id);
       const input = decisionInputOf(context, history.state, workspace);
-      if (nextAction(history.state, input, policy).kind !== "expire") return;
-      await expireEmail(store, { id: due.id, ...history }, workerCommandContext(context, due.workspaceId));
+      const on = { policy, input, context: workerCommandContext(context, due.workspaceId) };
+      await expireEmail(store, { id: due.id, ...history }, on);
     });
     return aged.length;
   };

@@ -20,6 +20,7 @@ import { nextAction } from "../../../src/domain/email/nextAction.ts";
 import type { RecordedAttemptResult } from "../../../src/domain/email/recordedAttemptResult.ts";
 import { redactRelayReply } from "../../../src/domain/email/redactRelayReply.ts";
 import { expiresAt } from "../../../src/domain/email/retrySchedule.ts";
+import type { EmailState } from "../../../src/domain/email/state.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../../src/kernel/time.ts";
 import { ACCEPTED_AT, acceptance } from "../../support/emailHistories.ts";
 import { foldOf, givenWhenThen } from "../../support/givenWhenThen.ts";
@@ -365,28 +366,37 @@ describe("releaseLease", () => {
 });
 
 describe("expire", () => {
+  const expireAt = (now: number) => (state: EmailState) => expire(state, policy, { ...input, now });
+  const atEnd = expireAt(END);
+
   test("ends what waits", () => {
     given(...queued)
-      .when(expire)
+      .when(atEnd)
       .then("expired", expired(0))
-      .again("notWaiting");
+      .again("notDue");
     given(...queued, started(1), deferred(1))
-      .when(expire)
+      .when(atEnd)
       .then("expired", expired(1))
-      .again("notWaiting");
+      .again("notDue");
   });
 
   test("leaves alone what somebody is sending: its outcome is about to come", () => {
     given(...queued, started(1))
-      .when(expire)
-      .then("notWaiting");
+      .when(atEnd)
+      .then("notDue");
+  });
+
+  test("leaves alone what has time left", () => {
+    given(...queued)
+      .when(expireAt(END - 1))
+      .then("notDue");
   });
 
   test("leaves alone what has ended or never was", () => {
     for (const [, events] of [...ENDED, ["never", []] as const])
       given(...events)
-        .when(expire)
-        .then("notWaiting");
+        .when(atEnd)
+        .then("notDue");
   });
 });
 

@@ -198,7 +198,7 @@ function drive(history: History, policy: DeliveryPolicy, answer: (attempt: numbe
     } else if (action.kind === "watchLease") {
       now += action.leaseMs;
       evolve(expireLease(state, action.attempt, policy, { ...input, now }).events);
-    } else if (action.kind === "expire") evolve(expire(state).events);
+    } else if (action.kind === "expire") evolve(expire(state, policy, input).events);
     else {
       const { outcome: attempt, events } = startDelivery(state, {
         worker: "w",

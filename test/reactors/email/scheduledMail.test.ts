@@ -66,6 +66,23 @@ describe("a scheduled message", () => {
     expect(await statusOf(id)).toBe("failed");
   });
 
+  test("that is moved while it is about to be given up for its age is kept", async () => {
+    world.relay.refuse = () => "connect ECONNREFUSED";
+    const id = await world.accept("digest-1", { scheduledAt: world.clock.now() + HOUR_MS });
+    const instance = await world.start();
+    await instance.caughtUp();
+    const moves: string[] = [];
+    world.store.beforeAppend = async (_stream, types) => {
+      if (!types.includes("EmailFailed")) return;
+      world.store.beforeAppend = () => {};
+      moves.push(await move(id, world.clock.now() + DAY_MS));
+    };
+    world.pass(4 * DAY_MS);
+    await until(() => moves.length > 0, "the message to be given up");
+    await world.settle();
+    expect([moves, await statusOf(id)]).toEqual([["rescheduled"], "scheduled"]);
+  });
+
   test("looks at sender, pause and suppression at its time", async () => {
     const at = world.clock.now() + DAY_MS;
     const [held, suppressed] = [
