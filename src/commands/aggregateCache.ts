@@ -4,26 +4,26 @@ import type { Decision, DomainEvent } from "../kernel/event/decider.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { type AggregateKind, type Loaded, load, transact } from "./transact.ts";
 
-/** The promise is one second, counted from when a read begins; the rest is for the decision itself. */
+/** We promise states at most one second old, counted from the start of a read. The rest is for the decision itself. */
 const AGE_MS_MAX = 900;
 const ENTRIES_MAX = 10_000;
 
 /** States that decisions look at, folded from their own streams and no older than a second. */
 export interface AggregateCache<State, Event extends DomainEvent = DomainEvent> {
-  /** What {@link loaded} answers without a promise; else null. */
+  /** What {@link loaded} returns if that needs no promise; else null. */
   known(id: string): Loaded<State> | null;
-  /** The state of `id`. Throws `StoreError` when it is not fresh and the store cannot be read. */
+  /** The state of `id`. Throws `StoreError` if it is stale and the store cannot be read. */
   get(id: string): Promise<State>;
   /**
-   * The same with its revision: from where on to read what is newer. No promise where it is in memory and fresh: a send
-   * asks five times.
+   * The state with its revision, from which newer events can be read. Not a promise if it is in memory and fresh, because
+   * one send asks five times.
    */
   loaded(id: string): Loaded<State> | Promise<Loaded<State>>;
-  /** Forgets `id`: what this instance has just written shows at once. */
+  /** Marks `id` as stale, so what this instance has just written shows at once. */
   forget(id: string): void;
   /**
-   * As {@link transact}, from what is known of `id` on; what it writes shows at once on this instance.
-   * `changesPerDayMax`: how often callers may change `id` in a day, where they may go on doing so.
+   * Like {@link transact}, but reads only what is newer than the cached state. What it writes shows at once on this
+   * instance. `changesPerDayMax`: how often callers may change `id` in a day.
    */
   transact<Outcome>(
     id: string,
@@ -33,18 +33,18 @@ export interface AggregateCache<State, Event extends DomainEvent = DomainEvent> 
   ): Promise<Outcome>;
 }
 
-/** What was read of a stream, or is being read: who asks meanwhile shares it. */
+/** A read of a stream, done or in flight: concurrent callers share it. */
 interface Entry<State> {
   readonly loading: Promise<Loaded<State>>;
-  /** By the monotonic clock; nothing is fresh that began before it. */
+  /** By the monotonic clock; 0 for an entry that is stale from the start. */
   readonly freshUntil: number;
-  /** What is too old is still a fold of the stream's beginning: only what is new since is read. */
+  /** A stale state is still a fold of the stream's beginning: the next read continues from it. */
   loaded: Loaded<State> | undefined;
-  /** Whether `loaded` is what `loading` came to. */
+  /** Whether `loaded` is the result of `loading`. */
   isLoaded: boolean;
 }
 
-/** Unknown ids are kept too, within the same bound, so that guessing at ids costs no reads of the store. */
+/** Unknown ids are cached too, within the same bound, so repeated guesses cost no reads of the store. */
 export function aggregateCache<State, Event extends DomainEvent>(
   store: EventStore,
   kind: Pick<AggregateKind<State, Event>, "of">,

@@ -29,7 +29,7 @@ import type { Decider, DomainEvent } from "../kernel/event/decider.ts";
 import { IMPORT_STREAM } from "../kernel/event/storeLocalEvents.ts";
 import type { AggregateKind } from "./transact.ts";
 
-/** What every noun of a kind has in common, and the one with an id: `of(id)`. */
+/** What all aggregates of a kind share, and `of(id)`, the one with this id. */
 function aggregateOf<State, Event extends DomainEvent>(
   decider: Decider<State, Event>,
   codec: Codec<Event>,
@@ -45,11 +45,11 @@ export const attachmentAggregate = aggregateOf(attachmentDecider, attachmentCode
 export const emailAggregate = aggregateOf(emailDecider, emailCodec, emailStream);
 export const erasureAggregate = aggregateOf(erasureDecider, erasureCodec, erasureStream);
 export const instanceAggregate = { decider: instanceDecider, codec: instanceCodec, stream: INSTANCE_STREAM };
-/** How far the import of a log into this store has come. */
+/** The progress of a log import into this store. */
 export const logImportAggregate = { decider: logImportDecider, codec: logImportCodec, stream: IMPORT_STREAM };
 export const senderAggregate = aggregateOf(senderDecider, senderCodec, senderStream);
 export const suppressionAggregate = aggregateOf(suppressionDecider, suppressionCodec, suppressionStream);
-/** By their streams: they are of senders, of addresses and of workspaces. */
+/** Named by their streams, because there are some for senders, for addresses and for workspaces. */
 export const verificationAllowanceAggregate = aggregateOf(
   verificationAllowanceDecider,
   verificationAllowanceCodec,

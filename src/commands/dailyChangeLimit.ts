@@ -3,13 +3,13 @@ import type { CommandContext } from "../kernel/event/commandContext.ts";
 import { DAY_MS, type EpochMs } from "../kernel/time.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 
-/** Streams whose changes are counted at once; the one that was changed the longest ago makes room. */
+/** Streams whose changes are counted at a time; the least recently used one is evicted. */
 const STREAMS_MAX = 50_000;
 
-/** So many changes of what lets mail go are kept for what stops it: whoever has switched too often can still do that. */
+/** How many changes are reserved for stopping mail: a caller who has switched too often can still do that. */
 export const CHANGES_KEPT_FOR_STOPPING = 1;
 
-/** A resource was changed as often as callers may change it in a day. */
+/** Callers have changed a resource as often as they may in a day. */
 export class ChangeRateError extends Error {
   override readonly name = "ChangeRateError";
   constructor(readonly retryAfterMs: number) {
@@ -26,9 +26,9 @@ interface Window {
 const windowsByStore = new WeakMap<EventStore, LRUCache<string, Window>>();
 
 /**
- * Counts what callers change of streams that are there for good. Each change stays, and whoever reads the stream reads all
- * of them: without a bound one caller who switches something on and off makes it dear for everybody, for ever. Each
- * instance counts for itself; the operator and the workers are not counted.
+ * Counts how often callers change a stream that is never truncated. Every later read of the stream reads all changes, so
+ * without a bound one caller who keeps switching something on and off would slow it down for everybody, for good. Each
+ * instance counts for itself; changes by the operator and by workers do not count.
  */
 export function dailyChangeLimit(
   store: EventStore,

@@ -30,7 +30,7 @@ import type { ContentQuota } from "./storage/contentQuota.ts";
 import type { FileStorageQuota } from "./storage/fileStorageQuota.ts";
 import type { CompiledVersions } from "./template/compiledTemplateCache.ts";
 
-/** What every command works with. */
+/** What commands depend on. */
 export interface Dependencies {
   readonly store: EventStore;
   readonly content: ContentStore;
@@ -44,11 +44,11 @@ export interface Dependencies {
   readonly disk: DiskSpace;
   /** Below this many free bytes no send is accepted. */
   readonly diskFreeBytesMin: number;
-  /** What a workspace may use unless it was set for itself. */
+  /** The limits of a workspace that has none of its own. */
   readonly limitsDefault: WorkspaceLimits;
-  /** Null where nothing is delivered. */
+  /** Null if this process delivers no mail. */
   readonly recent: RecentEmailCache | null;
-  /** The mail that this instance has written to files; null where there is none to look after. */
+  /** Removes mail that this instance has written to files; null if it writes none. */
   readonly outbox: OutboxErasure | null;
   readonly apiKeys: AggregateCache<ApiKeyState, ApiKeyEvent>;
   readonly apiKeyLastUse: ApiKeyLastUse;
@@ -61,9 +61,9 @@ export interface Dependencies {
   readonly quota: DailyQuota;
   readonly storage: FileStorageQuota;
   readonly contentQuota: ContentQuota;
-  /** The sends under way. */
+  /** The sends in flight. */
   readonly sends: SingleFlightSends;
   readonly acceptances: ReplayCache;
-  /** Whether the log goes on here, and what of it is held. */
+  /** Whether the log goes on here, and whether delivery is held. */
   readonly instanceStatus: InstanceStatusCache;
 }

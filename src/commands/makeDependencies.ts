@@ -34,13 +34,13 @@ type Made =
   | "instanceStatus";
 type Given = Omit<Dependencies, Made | "outbox" | "acceptanceList"> & {
   readonly outbox?: OutboxErasure | null;
-  /** Left out where the log itself is asked. */
+  /** Left out if the log itself is asked. */
   readonly acceptanceList?: AcceptanceList;
-  /** Left out where nothing is stored. */
+  /** Left out if nothing is stored. */
   readonly contentUsage?: ContentBytesUsed;
 };
 
-/** Adds the caches of what decisions read, and the keepers of limits. */
+/** Adds the caches that decisions read, and the quotas. */
 export function makeDependencies(given: Given): Dependencies {
   const workspaces = aggregateCache(given.store, workspaceAggregate);
   return {

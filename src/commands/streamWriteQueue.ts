@@ -1,25 +1,25 @@
 import { type EventStore, StoreError } from "../ports/eventStore.ts";
 
-/** Writers of one stream that wait for their turn at once on one instance. */
+/** Writers of one stream that may wait for their turn on one instance. */
 const WRITERS_WAITING_MAX = 1_000;
-/** Who has waited longer for a turn has been answered already, or is about to be. */
+/** After a longer wait the caller has already been answered, or is about to be. */
 const TURN_WAIT_MS_MAX = 8_000;
 
-/** Too many want to write one stream. Nothing was written: the same a little later may succeed. */
+/** Too many writers want one stream. Nothing was written, and a retry a little later may succeed. */
 export class StreamBusyError extends StoreError {
   constructor(stream: string) {
     super("unavailable", `too many want to write ${stream}`);
   }
 }
 
-/** Those who wait for their turn, by stream; an entry without any while somebody is at it alone. */
+/** The waiting writers, by stream. The list is empty while one writer is at work and nobody waits. */
 type Queues = Map<string, (() => void)[]>;
 
 const queuesByStore = new WeakMap<EventStore, Queues>();
 
 /**
- * Does `work` when nobody else of this instance is at the stream, in the order of the calls: writers of one stream
- * would only make one another begin anew. Throws {@link StreamBusyError}, having done nothing.
+ * Runs `work` while nobody else on this instance writes the stream, in the order of the calls: concurrent writers would
+ * only make each other start over. Throws {@link StreamBusyError} without having run it.
  */
 export async function queueStreamWrite<Result>(
   store: EventStore,

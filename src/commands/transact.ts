@@ -13,31 +13,31 @@ import { queueStreamWrite } from "./streamWriteQueue.ts";
 /** Events of one stream that are read at once. */
 const PAGE_EVENTS = 500;
 
-/** How a noun is kept: its fold and its codec. */
+/** How a kind of aggregate is stored: its fold and its codec. */
 interface AggregateRules<State, Event extends DomainEvent> {
   readonly decider: Decider<State, Event>;
   readonly codec: Codec<Event>;
-  /** The data of an event as it is stored, where that is not as it is. */
+  /** Turns an event into the data to store, if that differs. */
   readonly encode?: (event: Event) => object;
 }
 
-/** One noun: its kind, and the stream that it is in. */
+/** One aggregate: its kind and its stream. */
 export interface Aggregate<State, Event extends DomainEvent> extends AggregateRules<State, Event> {
   readonly stream: string;
 }
 
-/** A kind of noun; `of` gives the one with an id. */
+/** A kind of aggregate; `of` gives the one with this id. */
 export interface AggregateKind<State, Event extends DomainEvent> extends AggregateRules<State, Event> {
   of(id: string): Aggregate<State, Event>;
 }
 
-/** A noun as the log has it now. `revision` is null when its stream was never written. */
+/** An aggregate's state at a revision of its stream; null if the stream was never written. */
 export interface Loaded<State> {
   readonly state: State;
   readonly revision: number | null;
 }
 
-/** Folds a stream from its first readable event on, or from where it was loaded `since`. Throws `StoreError`. */
+/** Folds a stream from its first readable event, or continues from the loaded state `since`. Throws `StoreError`. */
 export async function load<State, Event extends DomainEvent>(
   store: EventStore,
   { decider, codec, stream }: Aggregate<State, Event>,
@@ -69,7 +69,7 @@ export async function* streamPages(
   }
 }
 
-/** When a stream was begun (RFC 3339). For streams that are there and are never truncated. */
+/** When a stream began (RFC 3339). Only for existing streams that are never truncated. */
 export async function writtenFirstAt(store: EventStore, stream: string): Promise<string> {
   const [first] = await store.read(stream, 0, 1);
   invariant(first, "a stream that was folded to something has a first event");
@@ -78,7 +78,7 @@ export async function writtenFirstAt(store: EventStore, stream: string): Promise
 
 const codecByType = new Map(codecs.flatMap((codec) => codec.types.map((type) => [type, codec] as const)));
 
-/** Turns what a decision says into what a store takes: fresh ids, and data and metadata of the version that is written. */
+/** Turns a decision's events into what a store appends: new ids, and data and metadata in the version that we write. */
 export function toNewEvents(events: readonly DomainEvent[], context: CommandContext): readonly NewEvent[] {
   const metadata = metadataOf(context);
   return events.map((event) => {
@@ -90,17 +90,17 @@ export function toNewEvents(events: readonly DomainEvent[], context: CommandCont
   });
 }
 
-/** What is written, and from where on it is read: `since` spares reading a stream from its start. */
+/** The aggregate to change. `since` returns a known state, so the stream need not be read from its start. */
 interface Written<State, Event extends DomainEvent> extends Aggregate<State, Event> {
   readonly since?: () => Loaded<State> | Promise<Loaded<State>>;
-  /** How often callers may change it in a day, where they may go on doing so. */
+  /** How often callers may change it in a day; absent: no limit. */
   readonly changesPerDayMax?: number | undefined;
 }
 
 /**
- * load -> decide -> append at the loaded revision; taken anew when another instance was first. Writers of this
- * instance take turns. A decision without events writes nothing, and is answered once what it was made from is on disk.
- * Throws `StoreError`, and `ChangeRateError` instead of a change that is one too many.
+ * load -> decide -> append at the loaded revision; retried if another instance was first. Writers of this instance take
+ * turns. A decision without events writes nothing, and returns once the state it was made from is on disk. Throws
+ * `StoreError`, and `ChangeRateError` if callers have made too many changes.
  */
 export async function transact<State, Event extends DomainEvent, Outcome>(
   store: EventStore,
@@ -116,7 +116,7 @@ export async function transact<State, Event extends DomainEvent, Outcome>(
       const { state, revision } = await load(store, aggregate, await aggregate.since?.());
       const { outcome, events } = decide(state);
       if (events.length === 0) {
-        // What has been done before may be somebody else's append that still waits for the disk.
+        // The state may come from somebody else's append that still waits for the disk.
         if (revision !== null) await store.flush();
         return outcome;
       }
@@ -132,7 +132,7 @@ export async function transact<State, Event extends DomainEvent, Outcome>(
   });
 }
 
-/** As {@link transact} from what is known of the noun: it is read only where somebody else has written it since. */
+/** Like {@link transact}, from a known state. Reads the stream only if somebody else has written it since. */
 export async function transactFrom<State, Event extends DomainEvent>(
   store: EventStore,
   known: Aggregate<State, Event> & Loaded<State>,

@@ -4,16 +4,16 @@ import { type EpochMs, HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { toNewEvents } from "../transact.ts";
 
-/** Keys whose last hour is remembered; of others it is read again from the log. */
+/** How many keys' last hours are remembered. For other keys the log is read again. */
 const KEYS_MAX = 10_000;
 
-/** When keys were last used, to the hour: noted in memory, and written beside the requests. */
+/** When keys were last used, to the hour. Requests note it in memory; a worker writes it later. */
 export interface ApiKeyLastUse {
-  /** Costs a request one look at a map. */
+  /** Costs a request one look-up in a map. */
   note(keyId: string, now: EpochMs): void;
-  /** The beginning of the hour in which this instance has last seen the key; null when it has not. */
+  /** The start of the hour in which this instance last saw the key; null if it never did. */
   lastSeen(keyId: string): EpochMs | null;
-  /** Writes what was noted since: one event for a key and hour, whatever the number of instances. Throws `StoreError`. */
+  /** Writes what was noted since: one event per key and hour, however many instances there are. Throws `StoreError`. */
   write(actor: string): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export function apiKeyLastUse(store: EventStore): ApiKeyLastUse {
     if (last !== undefined && Date.parse(apiKeyUseCodec.decode(last).data.hour) >= at) return;
     const event = { type: "ApiKeyUsed" as const, data: { keyId, hour: rfc3339(at) } };
     const context = { at, correlationId: newRequestId(), actor };
-    // Whoever was first has written the same.
+    // If the append loses, another instance has written the same event.
     await store.append(stream, toNewEvents([event], context), revision ?? "noStream");
   };
 

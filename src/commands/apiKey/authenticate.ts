@@ -13,14 +13,14 @@ export interface Principal {
   readonly isTest: boolean;
 }
 
-/** Why a request is not authenticated. Any reason but `unknown` is given only to who holds the whole key. */
+/** Why a request is not authenticated. `revoked` and `expired` are told only to somebody who holds the whole key. */
 export type AuthenticationFault = "missing" | "noBearer" | "malformed" | "unknown" | "revoked" | "expired";
 
 const BEARER = /^Bearer ([\x21-\x7e]+)$/i;
 
 /**
- * The principal behind an Authorization header, or why there is none. Whoever has not the whole secret gets the same
- * answer for a key that exists and for one that does not.
+ * The principal behind an Authorization header, or why there is none. Without the whole secret, the answer is the same
+ * for a key that exists and for one that does not.
  */
 export async function authenticate(
   deps: Dependencies,
@@ -38,7 +38,7 @@ export async function authenticate(
 }
 
 /**
- * The principal of a key that was shown before, as a session has it; null when the key opens nothing any more. At most
+ * The principal of a key that was authenticated before, such as a session's; null if the key is no longer usable. At most
  * a second old.
  */
 export async function principalOfKey(deps: Dependencies, keyId: string): Promise<Principal | null> {

@@ -22,11 +22,11 @@ export interface IssueApiKey extends WantedKey {
   readonly scopes: readonly Scope[];
   readonly issuerId?: string;
   readonly rotatedFrom?: string;
-  /** Its mail stays inside; its scopes are of {@link TEST_SCOPES}. */
+  /** A test key: its mail never leaves, and its scopes are of {@link TEST_SCOPES}. */
   readonly isTest?: boolean;
 }
 
-/** Issues a key. This answer alone carries it: the log holds a keyed hash. */
+/** Issues a key. Only this answer carries it; the log holds a keyed hash. */
 export async function issueKey(
   deps: Dependencies,
   issue: IssueApiKey,
@@ -68,11 +68,11 @@ export async function issueKey(
 
 export type IssueOutcome =
   | { readonly kind: "issued"; readonly id: string; readonly key: string }
-  /** The key that asked was revoked, or has expired, since it was let in. */
+  /** The issuing key was revoked or has expired since it was authenticated. */
   | { readonly kind: "issuerGone" }
   | IssueRefusal;
 
-/** Issues a key on another key's word: it gives nothing that it does not hold itself. */
+/** Issues a key for another key, which can grant only what it holds itself. */
 export async function issueFurtherKey(
   deps: Dependencies,
   issuer: Principal,
@@ -80,7 +80,7 @@ export async function issueFurtherKey(
   context: CommandContext,
 ): Promise<IssueOutcome> {
   const { workspaceId, keyId } = issuer;
-  // From the log itself: a key that was revoked a moment ago must not live on in another one.
+  // Read from the log itself: a key revoked a moment ago must not live on in a new one.
   const { state } = await load(deps.store, apiKeyAggregate.of(keyId));
   if (!isUsable(state, context.at)) return { kind: "issuerGone" };
   const refusal = issueRefusal(state, wanted);

@@ -4,7 +4,7 @@ import { apiKeyAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, writtenFirstAt } from "../transact.ts";
 
-/** A key by its stream; null when there is none in the workspace. */
+/** A key, from its stream; null if the workspace has no such key. */
 export async function readApiKey(
   deps: Dependencies,
   workspaceId: string,

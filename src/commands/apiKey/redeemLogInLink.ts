@@ -10,14 +10,14 @@ import { transact } from "../transact.ts";
 
 /** How long a link may be used after it was made, in ms. */
 export const LOG_IN_LINK_MS = 15 * MINUTE_MS;
-/** The key of a log-in ends after this time at the latest, in ms, and its session with it. */
+/** How long the key of a log-in is valid, in ms; its session ends with it. */
 const LOG_IN_KEY_MS = 7 * DAY_MS;
 
 const PURPOSE = "log-in link";
 
 /**
- * The secret of a link that logs in to the dashboard of one workspace, once. It holds all that is to be known of it,
- * encrypted, so any instance that opens the log can redeem it, and none has to remember it.
+ * The secret of a link that logs in to the dashboard of one workspace, once. It carries everything about the link,
+ * encrypted, so any instance of the log can redeem it and none has to remember it.
  */
 export function newLogInToken(keys: InstanceKeys, workspaceId: string, now: EpochMs): string {
   const link = [workspaceId, now + LOG_IN_LINK_MS, newApiKey().id];
@@ -29,8 +29,8 @@ export type RedeemOutcome =
   | { readonly kind: "unknown" | "expired" | "used" };
 
 /**
- * Turns the secret of a link into an API key of its own, of which nobody has the secret: a session is bound to it. The
- * key's id is in the link, and a key is issued once, so a link works once, on whatever instance. Throws `StoreError`.
+ * Redeems a link: issues an API key whose secret nobody gets, to which a session is bound. The key's id is in the link,
+ * and a key is issued only once, so a link works only once, on any instance. Throws `StoreError`.
  */
 export async function redeemLogInLink(
   deps: Dependencies,

@@ -4,8 +4,7 @@ import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /**
- * Revokes a key: within a second it opens nothing on any instance. A context with a workspace reaches that
- * workspace's keys only.
+ * Revokes a key, within a second on every instance. A context with a workspace reaches only that workspace's keys.
  */
 export function revokeKey({ apiKeys }: Dependencies, id: string, context: CommandContext) {
   const { workspaceId } = context;

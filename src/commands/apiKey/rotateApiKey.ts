@@ -12,7 +12,7 @@ import type { Principal } from "./authenticate.ts";
 import { type IssueOutcome, issueFurtherKey, issueKey } from "./issueApiKey.ts";
 import { readApiKey } from "./readApiKey.ts";
 
-/** How often callers may rotate one key in a day: each time stays in its stream, which requests with it read. */
+/** How often callers may rotate one key in a day: each rotation stays in its stream, which its requests read. */
 const ROTATIONS_PER_DAY_MAX = 100;
 
 export type RotateOutcome =
@@ -23,8 +23,8 @@ export type RotateOutcome =
   | Exclude<IssueOutcome, { kind: "issued" }>;
 
 /**
- * Issues a key that may do what another one may, which ends after an overlap. Whoever asks must hold all of that itself:
- * else a key could be had that may do more than the one that asked. Throws `ChangeRateError` when it is one time too many.
+ * Issues a new key with the same rights as an old one, which ends after an overlap. The issuer must hold all those
+ * rights, or it could get more than its own. Throws `ChangeRateError` after too many rotations.
  */
 export async function rotateKey(
   deps: Dependencies,
@@ -36,7 +36,7 @@ export async function rotateKey(
   if (found === null) return { kind: "notFound" };
   const { key } = found;
   if (!isUsable(key, context.at)) return { kind: "notActive" };
-  // Before there is a new key, whose secret nobody would get to see.
+  // Checked before the new key exists, whose secret would otherwise be lost.
   dailyChangeLimit(deps.store, apiKeyStream(id), context, ROTATIONS_PER_DAY_MAX).check();
   const issued = await issueFurtherKey(deps, issuer, sameAs(id, key), context);
   if (issued.kind !== "issued") return issued;
@@ -44,7 +44,7 @@ export async function rotateKey(
   return { ...issued, kind: "rotated" };
 }
 
-/** {@link rotateKey} on the operator's word, for a key of any workspace. */
+/** {@link rotateKey} for the operator, and for a key of any workspace. */
 export async function rotateKeyForOperator(
   deps: Dependencies,
   { id, overlapMs }: { readonly id: string; readonly overlapMs: number },
@@ -60,7 +60,7 @@ export async function rotateKeyForOperator(
   return { ...issued, kind: "rotated" };
 }
 
-/** A key that may do what this one may. */
+/** The facts of a key with the same rights. */
 function sameAs(id: string, { name, expiresAt, senders, clientRanges, scopes, isTest }: ApiKey) {
   const bound = { clientRanges, senders: senders && [...senders] };
   return { name, expiresAt, isTest, ...bound, scopes: [...scopes].filter(isScope), rotatedFrom: id };

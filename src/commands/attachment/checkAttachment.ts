@@ -11,8 +11,8 @@ import { fileFaultOf } from "./fileFaults.ts";
 import { uploadFolder } from "./readAttachment.ts";
 
 /**
- * Looks into a pending upload and records what it is. Any number may do so at once: the first to record counts.
- * Throws `StoreError`, also when the malware scanner cannot be asked: the upload stays as it is.
+ * Inspects a pending upload and records the result. Several checks may run at once: the first one recorded counts.
+ * Throws `StoreError`, also if the malware scanner is unavailable: the upload then stays pending.
  */
 export async function checkAttachment(
   deps: Dependencies,

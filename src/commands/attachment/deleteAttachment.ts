@@ -7,8 +7,8 @@ import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 
 /**
- * Removes the bytes of a rejected or expired upload, frees what it holds of the storage quota, and notes
- * that last: until then the read model shows it as work that is left. Repeatable. Throws `StoreError`.
+ * Removes the bytes of a rejected or expired upload, releases its storage quota, and records that last: until then the
+ * read model lists it as work to do. Repeatable. Throws `StoreError`.
  */
 export async function deleteUploadFiles(
   deps: Dependencies,
@@ -34,7 +34,7 @@ export async function deleteAttachment(
   const aggregate = attachmentAggregate.of(id);
   const outcome = await transact(deps.store, aggregate, decide, context);
   if (outcome === "notFound") return outcome;
-  // Done here, there is room again when the caller hears of it. What fails here, the retention does later.
+  // Done before we answer, so the caller has room again by then. If it fails, the retention worker does it later.
   await deleteUploadFiles(deps, id, context).catch(requireStoreError);
   return "deleted";
 }

@@ -10,7 +10,7 @@ import { contentOf, folderOf } from "../email/readEmail.ts";
 import { transact } from "../transact.ts";
 import { deleteUploadFiles } from "./deleteAttachment.ts";
 
-/** Expires an upload whose time is over, and deletes the bytes of one that nothing is sent from any more. */
+/** Expires an upload whose retention is over. Then deletes its bytes, as for any rejected or expired upload. */
 export async function expireUpload(deps: Dependencies, id: string, context: CommandContext): Promise<void> {
   const aggregate = attachmentAggregate.of(id);
   await transact(deps.store, aggregate, (state) => expire(state, context.at), context);
@@ -18,8 +18,8 @@ export async function expireUpload(deps: Dependencies, id: string, context: Comm
 }
 
 /**
- * Removes the files of a message that has ended and is past their retention, frees what they hold of the
- * storage quota, and notes that last: what a crash leaves undone is done again. Throws `StoreError`.
+ * Removes the files of an ended message after their retention, releases their storage quota, and records that last, so
+ * whatever a crash leaves undone is done again. Throws `StoreError`.
  */
 export async function expireEmailFiles(
   deps: Dependencies,
@@ -38,7 +38,7 @@ export async function expireEmailFiles(
   await transact(deps.store, aggregate, (now) => expireAttachments(now, context.at), context);
 }
 
-/** One by one, because the folder may also hold the rest of the content. */
+/** Removes files one by one, because the folder may also hold the rest of the content. */
 async function removeFiles(
   deps: Dependencies,
   id: string,
@@ -46,7 +46,7 @@ async function removeFiles(
 ): Promise<void> {
   const folder = folderOf(id, email);
   const content = await contentOf(deps, id, history);
-  // Without the content nobody can tell the files' names, and nothing else is left that could be in there.
+  // Once the content is erased, nobody knows the files' names, and the folder holds nothing that must stay.
   if (content === null) return deps.content.removeFolder(folder);
   const names = new Set((content.attachments ?? []).map(({ sha256 }) => sha256));
   for (const sha256 of names) await deps.content.removeFile(folder, sha256);

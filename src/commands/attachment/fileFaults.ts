@@ -1,11 +1,11 @@
 import { decodeBase64 } from "../../kernel/text/base64.ts";
 import type { InspectionResult } from "../../ports/attachmentInspector.ts";
 
-/** Why a file cannot be taken. The message is for the person who sent it. */
+/** Why a file is refused. The message is for the person who sent it. */
 export interface FileFault {
   readonly code: "ATTACHMENT_LIMIT_EXCEEDED" | "ATTACHMENT_INVALID" | "ATTACHMENT_TYPE_UNSUPPORTED";
   readonly message: string;
-  /** What of the file is at fault. */
+  /** Which member of the file is at fault. */
   readonly member: "filename" | "contentType" | "bytes";
 }
 
@@ -16,21 +16,21 @@ function invalidContent(message: string): FileFault {
 }
 
 /**
- * A file's name as we keep it: in NFC, as most of the world writes names. macOS hands out the same names in NFD, where
- * an accent is a character of its own.
+ * A file's name as we store it: in NFC, like most systems. macOS gives the same names in NFD, where an accent is a
+ * character of its own.
  */
 export function normalizedFilename(filename: string): string {
   return filename.normalize("NFC");
 }
 
-/** What an inspection found wrong; null when nothing is. */
+/** What an inspection found wrong; null if nothing. */
 export function fileFaultOf(result: InspectionResult): FileFault | null {
   if (result.kind === "clean") return null;
   const code = result.kind === "unsupported" ? "ATTACHMENT_TYPE_UNSUPPORTED" : "ATTACHMENT_INVALID";
   return { code, message: result.reason, member: result.member };
 }
 
-/** The bytes of a file that came as Base64 text; its size was looked at before. */
+/** Decodes a file from Base64. The caller has checked its size. */
 export function decodeFile(content: string): Uint8Array | FileFault {
   if (content === "") return EMPTY_FILE;
   if (/^data:/i.test(content)) return invalidContent("is a data URL, not Base64 alone");

@@ -6,9 +6,9 @@ import { readEmailState } from "../email/readEmail.ts";
 import { load } from "../transact.ts";
 
 /**
- * Whether a folder of content is some stream's: of the message that its owner's id names, or of the upload. By
- * the folder, not by its owner: requests that race with one Idempotency-Key have one owner and a folder each, and
- * the message is the winner's alone. Throws `StoreError`; then nothing is known.
+ * Whether a stream refers to this content folder: the message with the owner's id, or the upload. Compares the folder,
+ * not only the owner: requests that race under one Idempotency-Key share an owner but have a folder each, and only the
+ * winner's is referenced. Throws `StoreError`; then the caller must assume nothing.
  */
 export async function isContentReferenced(
   store: EventStore,

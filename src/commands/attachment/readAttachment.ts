@@ -4,12 +4,12 @@ import { attachmentAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
 
-/** Where the bytes of an upload are. */
+/** The folder of an upload's bytes. */
 export function uploadFolder(workspaceId: string, id: string): ContentFolder {
   return { workspaceId, ownerId: id, folderId: id };
 }
 
-/** One upload of the workspace by its stream; null when there is none, also when it is another's. */
+/** One upload of the workspace, from its stream; null if there is none, or if it is another workspace's. */
 export async function readAttachment(
   { store }: Pick<Dependencies, "store">,
   workspaceId: string,

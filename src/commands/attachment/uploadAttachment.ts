@@ -16,12 +16,12 @@ import { readWorkspaceLimits } from "../workspace/readWorkspaceLimits.ts";
 import { EMPTY_FILE, type FileFault, fileFaultOf, normalizedFilename } from "./fileFaults.ts";
 import { uploadFolder } from "./readAttachment.ts";
 
-/** A file on its way in. */
+/** A file to upload. */
 export interface UploadAttachment {
   readonly workspaceId: string;
   readonly filename: string;
   readonly contentType: string;
-  /** Its bytes as they come. What it throws is thrown on, and nothing of the file is kept. */
+  /** Its bytes as they arrive. An error from it is passed on, and nothing of the file is kept. */
   readonly chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
   readonly context: CommandContext;
 }
@@ -32,13 +32,13 @@ export type UploadOutcome =
       readonly kind: "refused";
       readonly code: FileFault["code"] | "STORAGE_LIMIT_EXCEEDED";
       readonly message: string;
-      /** What of the file is at fault; null when the file itself is not. */
+      /** Which member of the file is at fault; null if the file itself is not. */
       readonly member: FileFault["member"] | null;
     };
 
 /**
- * Takes a file into the content store as it comes, never whole in memory, and then into the log: it waits there
- * for its check. What is refused leaves nothing behind. Throws `StoreError`; then nothing is known to be kept.
+ * Streams a file into the content store, never whole in memory, then records it in the log, where it waits for its check.
+ * A refused file leaves nothing behind. Throws `StoreError`; then no file is known to be kept.
  */
 export async function uploadAttachment(deps: Dependencies, given: UploadAttachment): Promise<UploadOutcome> {
   const upload = { ...given, filename: normalizedFilename(given.filename) };
@@ -67,14 +67,14 @@ interface KeptUpload extends Kept {
   readonly requireInTime: () => void;
 }
 
-/** Writes the bytes while they come; a file that is too large is dropped as soon as that shows. */
+/** Writes the bytes as they arrive; drops the file as soon as it is too large. */
 async function keep(
   content: ContentStore,
   folder: ContentFolder,
   chunks: UploadAttachment["chunks"],
 ): Promise<Kept | FileFault> {
   const writer = await content.writer(folder);
-  // What cannot be discarded now is a folder that no stream names: the sweep takes it.
+  // If discarding fails, the sweeper removes the folder later, because no stream refers to it.
   const discard = async () => {
     await Promise.allSettled([writer.abort()]);
     await Promise.allSettled([content.removeOwner(folder)]);
@@ -103,7 +103,7 @@ function tooLarge(): FileFault {
   };
 }
 
-/** Takes room for the file and begins its stream; what was written before goes if either cannot be. */
+/** Reserves room for the file and begins its stream. If either fails, removes the bytes again. */
 async function record(
   deps: Dependencies,
   upload: UploadAttachment,
@@ -129,7 +129,7 @@ async function record(
     invariant(attachment, "an upload begins its stream");
     return { kind: "uploaded", id, attachment };
   } catch (error) {
-    // An upload that may be in the log keeps its bytes; the sweep takes them when it turns out not to be.
+    // An upload that may be in the log keeps its bytes. If it is not there, the sweeper removes them later.
     const mayBeThere = error instanceof StoreError && error.failure === "outcomeUnknown";
     if (!mayBeThere) {
       const { content, storage } = deps;

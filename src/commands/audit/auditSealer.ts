@@ -35,14 +35,14 @@ export interface AuditSealerOptions {
 
 type OnBatch = (position: Position, lastEvent: RecordedEvent | undefined) => Promise<void>;
 
-/** Where reading goes on after a seal: `named` are events that lie behind it and are sealed already. */
+/** Where to continue reading after a seal. `named`: events after that position that are already sealed. */
 interface Resumption {
   readonly end: ChainEnd;
   readonly position: Position;
   readonly named: Set<string>;
 }
 
-/** Somebody has tampered with what keeps the log: no seal is put over that. */
+/** Somebody has tampered with the store of the log, so we do not seal it. */
 export class TamperedLogError extends Error {
   override readonly name = "TamperedLogError";
   constructor(faults: readonly StoreFault[]) {
@@ -52,9 +52,9 @@ export class TamperedLogError extends Error {
 }
 
 /**
- * Seals the log. It reads on from where it was, and keeps in memory no more than what the next seal will name; it
- * begins, and begins again after another instance was first, behind the last seal. Any number of them may work on one
- * log: the expected revision lets one append win, and what it covers is what all have read in the same order.
+ * Seals the log. It reads on from its last position, and keeps in memory only the events that the next seal will name. It
+ * starts after the last seal, and restarts there if another instance was first. Any number of sealers may work on one
+ * log: the expected revision lets one append win, and all of them have read the same events in the same order.
  */
 export class AuditSealer {
   private end: ChainEnd = NO_SEAL;
@@ -65,7 +65,7 @@ export class AuditSealer {
 
   constructor(private readonly options: AuditSealerOptions) {}
 
-  /** Events that were read and that no seal covers yet: at most {@link SEAL_EVENTS_MAX} after {@link readOn}. */
+  /** How many events were read but not sealed yet: less than {@link SEAL_EVENTS_MAX} after {@link readOn}. */
   get waiting(): number {
     return this.unsealed.length;
   }
@@ -76,17 +76,16 @@ export class AuditSealer {
   }
 
   /**
-   * Reads on to where the head of the log is now, and seals whenever there is enough for a full seal. `onBatch` is
-   * awaited after each batch, with its position and its last event: who waits there gives others their turn. Throws
-   * `StoreError`.
+   * Reads on to the current head of the log, and seals whenever there is enough for a full seal. Awaits `onBatch` after
+   * each batch, with its position and its last event, so the caller can yield to other work. Throws `StoreError`.
    */
   async readOn(onBatch: OnBatch): Promise<void> {
     while (!(await this.readToHead(onBatch))) this.isResumed = false;
   }
 
   /**
-   * Appends a seal of what waits, if anything does. False when another instance has sealed meanwhile. Throws
-   * {@link TamperedLogError} for a log that somebody has tampered with: a seal would make that good.
+   * Appends a seal of the waiting events, if there are any. False if another instance has sealed meanwhile. Throws
+   * {@link TamperedLogError} if somebody has tampered with the log, because a seal would confirm that.
    */
   async seal(): Promise<boolean> {
     if (this.unsealed.length === 0) return true;
@@ -109,7 +108,7 @@ export class AuditSealer {
     return true;
   }
 
-  /** What we have sealed, or gone on from, stays in the chain: who took it out wants what is forged to be sealed anew. */
+  /** The last seal we know must still be in the chain: somebody who removed it wants us to seal a forgery. */
   private async requireContinued(): Promise<void> {
     const { revision, leaf } = this.end;
     if (revision === null) return;
@@ -124,7 +123,7 @@ export class AuditSealer {
     if (faults.length > 0) throw new TamperedLogError(faults);
   }
 
-  /** False when another instance has sealed what we were reading. */
+  /** False if another instance has sealed what we were reading. */
   private async readToHead(onBatch: OnBatch): Promise<boolean> {
     if (!this.isResumed) await this.resume();
     for await (const { events, position } of this.options.store.readAll(this.position, {})) {
@@ -145,7 +144,7 @@ export class AuditSealer {
 
   private take(event: RecordedEvent, next: RecordedEvent | undefined): void {
     const { stream, revision } = event;
-    // What an import could not bring along was sealed where it still was.
+    // Store-local events are not sealed. What an import's placeholders replace was sealed in its original log.
     if (stream === AUDIT_STREAM || !isLogEvent(event)) return;
     if (this.named.delete(nameOf(event))) return;
     this.unsealed.push({ stream, revision, leaf: hashAsAccepted(event, next) });
@@ -163,9 +162,8 @@ export class AuditSealer {
 }
 
 /**
- * The hash of an event. That of a message's content is taken from the acceptance behind it, which holds its digest: so
- * a content that was changed since does not become sealed as if it had been accepted, and long texts are not hashed a
- * second time.
+ * The hash of an event. For a message's content it comes from the acceptance right after it, which holds the digest. So
+ * content that was changed since is never sealed as if it had been accepted, and long texts are not hashed twice.
  */
 function hashAsAccepted(event: RecordedEvent, next: RecordedEvent | undefined): string {
   const isAcceptance = next?.stream === event.stream && next.revision === event.revision + 1;
@@ -180,7 +178,7 @@ function endAfter(event: Omit<RecordedEvent, "position">, { covered }: Seal): Ch
   return { revision: event.revision, leaf: eventHash(event), covered };
 }
 
-/** Reads the last seal; what it says is not checked here. Throws `StoreError`, `UnreadableEventError`. */
+/** Reads the last seal without checking it. Throws `StoreError`, `UnreadableEventError`. */
 export async function readLastSeal(
   store: EventStore,
 ): Promise<{ readonly seal: Seal; readonly end: ChainEnd } | null> {
@@ -196,8 +194,8 @@ async function readSeal(store: EventStore, revision: number) {
 }
 
 /**
- * Finds the last sealed event that is still there, and what the seals name behind it. What was sealed last may be
- * erased by now, in the end all of a seal: then the one before says where to go on.
+ * Finds the last sealed event that still exists, and what the seals name after it. The last sealed events may be erased
+ * by now, even all of a seal: then the seal before it tells where to continue.
  */
 async function resumption(store: EventStore): Promise<Resumption> {
   const last = await readLastSeal(store);

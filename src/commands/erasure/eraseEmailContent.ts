@@ -12,8 +12,8 @@ import { isReachedBy, readEmailState, WITHOUT_CONTENT } from "../email/readEmail
 import { transact } from "../transact.ts";
 
 /**
- * Erases the content of a message of the context's workspace: nothing shows it from the append on, and what holds it
- * is cleared right after it; what fails of that a reactor does later. `afterClaim` when a worker is at the message.
+ * Erases the content of a message in the context's workspace. From the append on nothing shows it. Then every copy is
+ * deleted; if that fails, a reactor does it later. `afterClaim`: a worker has claimed the message.
  */
 export async function eraseEmail(
   deps: Dependencies,
@@ -48,8 +48,8 @@ async function eraseAndClear<Outcome>(
 }
 
 /**
- * Deletes everything that holds the content of a message that was erased: this instance's memory and outbox, the
- * content store, what its files hold of the storage quota, the log. Repeatable. Throws `StoreError`.
+ * Deletes an erased message's content everywhere: this instance's memory and outbox, the content store and the log. Also
+ * releases its storage quota. Repeatable. Throws `StoreError`.
  */
 export async function clearErasedEmail(
   deps: Dependencies,

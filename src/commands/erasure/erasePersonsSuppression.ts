@@ -10,8 +10,8 @@ import { toNewEvents } from "../transact.ts";
 import { truncateInBatches } from "./truncateInBatches.ts";
 
 /**
- * Erases the address and the note of a recipient's suppressions; whether the recipient is suppressed stays as it
- * is. Whether this request had something to erase. Repeatable. Throws `StoreError`.
+ * Erases the address and the note of a recipient's suppressions; whether the recipient is suppressed does not change.
+ * Returns whether this request had anything to erase. Repeatable. Throws `StoreError`.
  */
 export async function erasePersonsSuppression(
   store: EventStore,
@@ -31,7 +31,7 @@ export async function erasePersonsSuppression(
       const event: SuppressionEvent = { type: "SuppressionAddressErased", data };
       const revision = await store.lastRevision(stream);
       const result = await store.append(stream, toNewEvents([event], context), revision ?? "noStream");
-      // A new address that came meanwhile needs another look.
+      // Somebody wrote the stream meanwhile, perhaps a new address: look again.
       if (result.outcome !== "appended") return null;
     }
     await store.truncateBefore(stream, last + 1);

@@ -9,8 +9,8 @@ import { toNewEvents } from "../transact.ts";
 import { truncateInBatches } from "./truncateInBatches.ts";
 
 /**
- * Deletes an upload, and releases its name and all else that earlier events say of it. False when it was another
- * request that did so, or there is no such upload in the workspace. Repeatable. Throws `StoreError`.
+ * Deletes an upload, and erases its name and everything else that earlier events say about it. False if another request
+ * did so, or the workspace has no such upload. Repeatable. Throws `StoreError`.
  */
 export async function erasePersonsUpload(
   deps: Dependencies,

@@ -15,14 +15,14 @@ import { load, transact } from "../transact.ts";
 const EVENTS_MAX = 10;
 
 /**
- * People whom callers may have erased in one workspace in a day. Each is looked for in all of its messages, and whoever
- * asks for many keeps those of other workspaces waiting.
+ * How many people callers may have erased in one workspace in a day. Each request searches all of the workspace's
+ * messages, and many of them keep the requests of other workspaces waiting.
  */
 const ERASURES_PER_DAY_MAX = 1_000;
 
 /**
- * Asks that everything of a person in the context's workspace be erased that is there now. Of the address only its
- * keyed hash is written. Answers the request's id. Throws `ChangeRateError` when it is one too many.
+ * Requests the erasure of everything that the context's workspace now holds about a person. The event has only a keyed
+ * hash of the address. Returns the request's id. Throws `ChangeRateError` after too many requests.
  */
 export async function requestPersonErasure(
   deps: Pick<Dependencies, "store" | "keys">,
@@ -40,18 +40,18 @@ export async function requestPersonErasure(
   return id;
 }
 
-/** A request by its stream. Times are RFC 3339. */
+/** A request as its stream shows it. Times are RFC 3339. */
 export interface ErasureView {
   readonly id: string;
   readonly erasure: Erasure;
   readonly requestedAt: string;
   readonly appliedAt: string | null;
   readonly completedAt: string | null;
-  /** Where in the log it was asked for: what comes after that is not covered. */
+  /** Where in the log the request is: what comes after it is not covered. */
   readonly position: Position;
 }
 
-/** A request; null when there is none. Throws `StoreError`. */
+/** A request; null if there is none. Throws `StoreError`. */
 export async function readErasure(store: EventStore, id: string): Promise<ErasureView | null> {
   const aggregate = erasureAggregate.of(id);
   const { state: erasure } = await load(store, aggregate);
@@ -72,7 +72,7 @@ export async function readErasure(store: EventStore, id: string): Promise<Erasur
   };
 }
 
-/** Notes that nothing of the person can be read any more, and what it was. Of several instances the first one's word counts. */
+/** Records that nothing about the person can be read any more, with the counts. The first instance to do so counts. */
 export async function noteErasureApplied(
   store: EventStore,
   id: string,
@@ -82,7 +82,7 @@ export async function noteErasureApplied(
   await transact(store, erasureAggregate.of(id), (state) => noteApplied(state, counts), context);
 }
 
-/** Ends a request, with what may remain on disks and in copies of the log. */
+/** Completes a request, and records what may remain on disks and in copies of the log. */
 export async function completePersonErasure(
   store: EventStore,
   id: string,

@@ -1,12 +1,12 @@
 import { type EventStore, type RecordedEvent, StoreError } from "../../ports/eventStore.ts";
 import { streamPages } from "../transact.ts";
 
-/** Events that one event can replace: their leaves make some 300 kB. */
+/** How many events one event can replace: their hashes take some 300 kB. */
 const BATCH_EVENTS_MAX = 3_000;
-/** How often a stream is read anew because it has moved, or because it is longer than one batch. */
+/** How often to read a stream again because it has changed or is longer than one batch. */
 const BATCHES_MAX = 1_000;
 
-/** The first events of a stream that can be read, at most {@link BATCH_EVENTS_MAX}. */
+/** The first readable events of a stream, at most {@link BATCH_EVENTS_MAX}. */
 async function readFirst(store: EventStore, stream: string): Promise<readonly RecordedEvent[]> {
   const events: RecordedEvent[] = [];
   for await (const page of streamPages(store, stream)) {
@@ -17,8 +17,8 @@ async function readFirst(store: EventStore, stream: string): Promise<readonly Re
 }
 
 /**
- * Truncates a stream batch by batch: `truncate` gets the first events that are there, and gives null as long as it has to
- * see them anew. Throws `StoreError`.
+ * Truncates a stream batch by batch. `truncate` receives the first readable events, and returns null to be called again
+ * with new ones. Throws `StoreError`.
  */
 export async function truncateInBatches<Outcome>(
   store: EventStore,

@@ -11,8 +11,8 @@ function requireOwn(isOwn: boolean): void {
 }
 
 /**
- * Refuses, before a log is begun, to begin it on another log's content. Whoever claims has begun its log before,
- * so we ask for the claim first and then for the log: of racing first starts none is refused.
+ * Refuses to begin a new log on another log's content store. An instance begins its log before it claims the content
+ * store. We look in the opposite order, claim first and then log, so none of several racing first starts is refused.
  */
 export async function requireUnboundContentStore(store: EventStore, content: ContentStore): Promise<void> {
   if ((await content.claimedBy()) === null) return;
@@ -20,8 +20,8 @@ export async function requireUnboundContentStore(store: EventStore, content: Con
 }
 
 /**
- * Makes the content store this log's for good. A sweep removes what this log does not name, so two logs on one
- * content store would remove each other's. Throws {@link InstanceMismatchError}.
+ * Claims the content store for this log for good. The sweeper removes content that this log does not refer to, so two
+ * logs sharing a content store would delete each other's. Throws {@link InstanceMismatchError}.
  */
 export async function bindContentStore(content: ContentStore, logId: string): Promise<void> {
   requireOwn(((await content.claimedBy()) ?? (await content.claim(logId))) === logId);

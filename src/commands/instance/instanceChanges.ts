@@ -9,7 +9,7 @@ import type { EventStore } from "../../ports/eventStore.ts";
 import { instanceAggregate } from "../aggregateDefinitions.ts";
 import { transact } from "../transact.ts";
 
-/** Ends the hold that began when the log was restored, for all that waits; null when nothing is held. */
+/** Ends the hold that began when the log was restored; null if nothing is held. */
 export function resumeDelivery(store: EventStore, context: CommandContext) {
   return transact(store, instanceAggregate, (state) => resumeInstance(state, context.at), context);
 }
@@ -24,7 +24,7 @@ export function unfreezeLog(store: EventStore, context: CommandContext) {
   return transact(store, instanceAggregate, (state) => unfreezeInstance(state, context.at), context);
 }
 
-/** Records that a copy of the log is about to be written to `place`. Erasure reports list it. */
+/** Records, before a copy of the log is written, where it goes. Erasure reports list it. */
 export function recordLogCopy(
   store: EventStore,
   copy: { readonly kind: "backup" | "export"; readonly place: string },

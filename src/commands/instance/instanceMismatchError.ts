@@ -1,4 +1,4 @@
-/** This log does not belong with these settings. The message says the remedy. */
+/** The log does not match these settings. The message gives the remedy. */
 export class InstanceMismatchError extends Error {
   override readonly name = "InstanceMismatchError";
 }

@@ -5,14 +5,14 @@ import type { EventStore, Position, RecordedEvent } from "../../ports/eventStore
 import { aggregateCache } from "../aggregateCache.ts";
 import type { Aggregate } from "../transact.ts";
 
-/** The status of the log: whether it goes on here, and the position of the last restoration. */
+/** The status of the log: its instance, and the position of the last restoration. */
 export interface InstanceStatus {
   readonly instance: InstanceState;
-  /** Everything before this is from before the restoration; null on a log that was begun where it is. */
+  /** Everything before this position is from before the restoration; null if the log was never restored. */
   readonly restoredPosition: Position | null;
 }
 
-/** An event of the instance, and where in the log it is. */
+/** An event of the instance with its position in the log. */
 type PositionedEvent = InstanceEvent & { readonly position: Position };
 
 const instanceStatusAggregate: Aggregate<InstanceStatus, PositionedEvent> = {
@@ -32,11 +32,11 @@ const instanceStatusAggregate: Aggregate<InstanceStatus, PositionedEvent> = {
   },
 };
 
-/** The status of the log, no older than a second. */
+/** The status of the log, at most a second old. */
 export interface InstanceStatusCache {
-  /** What {@link get} would say, where no waiting is needed for it; else null. */
+  /** What {@link get} would return, if that needs no waiting; else null. */
   known(): InstanceStatus | null;
-  /** Throws `StoreError` when it is not known that freshly, and the store cannot be read. */
+  /** Throws `StoreError` if the status is stale and the store cannot be read. */
   get(): Promise<InstanceStatus>;
 }
 

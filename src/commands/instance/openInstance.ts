@@ -18,20 +18,20 @@ export interface InstanceCredentials extends MasterKeys {
   readonly contentStoreId: string;
 }
 
-/** The log is frozen here: it goes on where it was imported. The message says the remedy. */
+/** The log is frozen here: it goes on where it was imported. The message gives the remedy. */
 export class FrozenLogError extends Error {
   override readonly name = "FrozenLogError";
 }
 
-/** A log that is open to us. */
+/** An opened log. */
 export interface OpenInstance {
   readonly logId: string;
   readonly keys: InstanceKeys;
   /** The newest format of the log's events. */
   readonly format: number;
   /**
-   * Identifies this incarnation of the log. After a restoration the same positions hold other events than in the log
-   * that was copied, so read models of one incarnation are of no use to another.
+   * Identifies this incarnation of the log. After a restoration, positions may hold different events than in the original
+   * log, so one incarnation cannot use the read models of another.
    */
   readonly incarnation: string;
   /** Null while the log is not frozen. */
@@ -39,9 +39,9 @@ export interface OpenInstance {
 }
 
 /**
- * Opens the log's instance, or begins it: the first append of racing first starts wins and the others read it.
- * The data key, which everything keyed derives from, is in the log encrypted with the master key; so the master
- * key can be rotated without a hash or a stream name changing. Throws {@link InstanceMismatchError}.
+ * Opens the log's instance, or begins it: of several racing first starts one append wins, and the others read it. The
+ * log holds the data key, encrypted with the master key. All other keys and hashes derive from the data key, so rotating
+ * the master key changes no hash and no stream name. Throws {@link InstanceMismatchError}.
  */
 export async function openInstance(
   store: EventStore,
@@ -63,7 +63,7 @@ export async function openInstance(
   return { logId, keys: instanceKeys(dataKey), format, incarnation, frozenAt };
 }
 
-/** Refuses a log of which a part is still in a file. */
+/** Refuses a log whose import is not finished. */
 async function requireWhole(store: EventStore): Promise<void> {
   const { state } = await load(store, logImportAggregate);
   if (state === null || state.isFinished) return;
@@ -90,16 +90,16 @@ async function begin(
   await store.append(INSTANCE_STREAM, events, "noStream");
 }
 
-/** The master key, and the one before it while a rotation is under way. */
+/** The master key, and the previous one during a rotation. */
 interface MasterKeys {
   readonly masterKey: Uint8Array;
-  /** The key before a rotation; null when there was none. */
+  /** The key before a rotation; null without one. */
   readonly masterKeyPrevious: Uint8Array | null;
 }
 
 /**
- * Decrypts the data key of the log. Where only the previous master key opens it, rotates: records the same data key
- * under the new one, so nothing that is derived from it changes. Throws {@link InstanceMismatchError}.
+ * Decrypts the log's data key. If only the previous master key opens it, rotates: records the same data key under the new
+ * one, so nothing derived from it changes. Throws {@link InstanceMismatchError}.
  */
 async function openDataKey(
   store: EventStore,

@@ -6,15 +6,15 @@ import { instanceAggregate } from "../aggregateDefinitions.ts";
 import { transact } from "../transact.ts";
 import { InstanceMismatchError } from "./instanceMismatchError.ts";
 
-/** Why this program cannot work on a log of this format; null when it can. */
+/** Why this program cannot work on a log of this format; null if it can. */
 export function formatTrouble(format: number, { reads }: LogFormat = LOG_FORMAT): string | null {
   if (format <= reads) return null;
   return `the log holds events of a newer version of this program (format ${format}, this one reads ${reads}): upgrade`;
 }
 
 /**
- * To be called before anything else is written: refuses a log that is of a newer format than we read, and says in
- * one of an older format that events of ours follow. Throws {@link InstanceMismatchError}.
+ * Call this before writing anything else. It refuses a log in a newer format than we read, and raises the recorded format
+ * of an older log to ours. Throws {@link InstanceMismatchError}.
  */
 export async function requireLogFormat(
   store: EventStore,

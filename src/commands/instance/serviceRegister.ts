@@ -16,17 +16,17 @@ import { requireNotFrozen } from "./openInstance.ts";
 
 const register = { decider: serviceRegisterDecider, codec: serviceRegisterCodec, stream: SERVICES_STREAM };
 
-/** A service among those that work on a log. */
+/** One of the services that work on a log. */
 export interface ServiceMembership {
-  /** Names it in the register, and in its claims. */
+  /** Its id in the register and in its claims. */
   readonly serviceId: string;
-  /** The service that was on its data directory before, and died: nothing that it claimed is under way. Null: unknown. */
+  /** The dead service that used its data directory before: none of its claims is in flight. Null: unknown. */
   readonly predecessor: string | null;
-  /** Notes that nothing is under way there that could still be written. Once it is noted, a repeat does nothing. */
+  /** Records that this service will write nothing more. Once recorded, a repeat does nothing. */
   leave(): Promise<void>;
 }
 
-/** Nobody needs to know the others to join or leave, so a stream that has grown long is not read for it. */
+/** Joining and leaving do not depend on the other services, so this never reads the stream, which may be long. */
 async function note(store: EventStore, event: ServiceRegisterEvent, context: CommandContext): Promise<void> {
   const since = async () => ({
     state: serviceRegisterDecider.initialState,
@@ -39,11 +39,11 @@ async function note(store: EventStore, event: ServiceRegisterEvent, context: Com
 /** Where a service joins from. */
 export interface JoiningService {
   readonly location: ServiceLocation;
-  /** Of its data directory, whose lock it holds. */
+  /** The memory in its data directory, whose lock it holds. */
   readonly memory: RememberedServiceId;
 }
 
-/** Joins where nobody asks the log who works on it: only the data directory remembers the service. */
+/** Joins without an entry in the log, where nobody asks for one: only the data directory remembers the service. */
 export function joinUnregistered(memory: RememberedServiceId): ServiceMembership {
   const predecessor = memory.previous();
   const serviceId = newId();
@@ -52,10 +52,9 @@ export function joinUnregistered(memory: RememberedServiceId): ServiceMembership
 }
 
 /**
- * Notes that a service works on the log: before it writes anything, so that whoever freezes the log waits for it. Whether
- * the log is frozen is read after that: a freeze that does not find the entry was there before it, and is seen here.
- * The service that was on this data directory before, and died, is taken out of the register. Only this one may be taken
- * for dead: another that is silent may be paused, and go on writing.
+ * Registers a service before it writes anything, so a freeze waits for it. Only then checks whether the log is frozen: a
+ * freeze that does not see our entry came before it, so we see the freeze. Also removes the dead service that used this
+ * data directory before. No other may be presumed dead: a silent one may only be suspended and go on writing.
  * Throws what {@link requireNotFrozen} throws.
  */
 export async function registerService(
@@ -82,14 +81,14 @@ export async function registerService(
     const { state } = await load(store, instanceAggregate);
     requireNotFrozen({ frozenAt: state?.frozenAt ?? null });
   } catch (error) {
-    // The reason why it may not work here is reported, and not that it could not be recorded.
+    // Report why the service may not run here, even if recording its leave fails.
     await leave().catch(() => {});
     throw error;
   }
   return { serviceId, predecessor, leave };
 }
 
-/** The services that have joined and not left, each time as the log has it then: only what is new is read. */
+/** Makes a function that returns the services now registered. Each call reads only the new events. */
 export function registeredServices(store: EventStore): () => Promise<readonly ServiceLocation[]> {
   let loaded: Loaded<ServiceRegisterState> | undefined;
   return async () => {

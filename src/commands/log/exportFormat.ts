@@ -3,12 +3,12 @@ import { POSTLEDGER } from "../../kernel/text/commandName.ts";
 import { type JsonObject, parseJson } from "../../kernel/text/json.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 
-/** The format of the lines; one that is not known is refused. */
+/** The format of the lines; an import refuses any other. */
 const FORMAT = 1;
-/** Streams and types of a server's own begin with it. */
+/** The prefix of an event store server's own streams and types. */
 const SERVERS_PREFIX = "$";
 
-/** The first line of an export: which log it is of, and what it takes to open it. */
+/** The first line of an export: which log it comes from, and what is needed to open it. */
 export interface ExportHeader {
   readonly postledger: "log";
   readonly format: typeof FORMAT;
@@ -16,29 +16,29 @@ export interface ExportHeader {
   readonly exportedAt: string;
   readonly logId: string;
   readonly contentStoreId: string;
-  /** As the log holds it: opening it is the check of MASTER_KEY. */
+  /** As the log holds it: MASTER_KEY is right if it opens this. */
   readonly sealedDataKey: string;
-  /** Whether the log had stopped when it was exported. */
+  /** Whether the log was frozen when it was exported. */
   readonly sealed: boolean;
 }
 
-/** Revisions that are not there any more: erased or cut off. */
+/** Revisions that no longer exist: erased or truncated. */
 export interface MissingRevisions {
   readonly stream: string;
   readonly from: number;
   readonly through: number;
 }
 
-/** The last line: an export without it was cut short. */
+/** The last line: an export without it is incomplete. */
 export interface ExportEnd {
   readonly events: number;
   /** Revisions, not gaps. */
   readonly missing: number;
-  /** Of every line before, with its line feed, in lower-case hex. */
+  /** Of all lines before this one, with their line feeds, in lower-case hex. */
   readonly sha256: string;
 }
 
-/** An event as it is in a line: what the store says of it, without its position. */
+/** An event as a line holds it: as recorded, without its position. */
 export type ExportedEvent = Omit<RecordedEvent, "position">;
 
 export type LogLine =
@@ -55,7 +55,7 @@ export function headerLine(facts: Omit<ExportHeader, "postledger" | "format">): 
   return JSON.stringify({ postledger: "log", format: FORMAT, ...facts } satisfies ExportHeader);
 }
 
-/** The same event gives the same line, whichever store it is read from. */
+/** An event gives the same line whichever store it is read from. */
 export function eventLine({ stream, revision, id, type, data, metadata }: ExportedEvent): string {
   const payload = data instanceof Uint8Array ? { bytes: data.toBase64() } : { data };
   return JSON.stringify({ stream, revision, id, type, ...payload, metadata });
@@ -71,7 +71,7 @@ export function endLine(end: ExportEnd): string {
 
 const HEADER_TEXTS = ["exportId", "exportedAt", "logId", "contentStoreId", "sealedDataKey"] as const;
 
-/** Throws {@link ExportError} for what is no first line of an export that this version can read. */
+/** Throws {@link ExportError} unless this is the first line of an export that this version can read. */
 export function parseHeader(line: string | undefined): ExportHeader {
   const value = line === undefined ? null : objectIn(line);
   if (value?.postledger !== "log")
@@ -101,7 +101,7 @@ export function parseLine(line: string): LogLine {
   return { kind: "event", event };
 }
 
-/** Names that a server keeps for itself would tell it what to do, with our rights; others would stop the import. */
+/** A server's reserved names would be commands to it, with our rights; other foreign names would stop the import. */
 function requireOurs(event: { readonly stream: string; readonly type: string }): void {
   const isServers = event.stream.startsWith(SERVERS_PREFIX) || event.type.startsWith(SERVERS_PREFIX);
   if (isServers || !isLogEvent(event))
@@ -154,7 +154,7 @@ function parsed(line: string): Fields {
   return value;
 }
 
-/** Null for what is no JSON object. */
+/** Null if the line is not a JSON object. */
 function objectIn(line: string): Fields | null {
   const value = parseJson(line);
   return isObject(value) ? value : null;

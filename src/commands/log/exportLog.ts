@@ -13,14 +13,14 @@ import {
 export interface ExportOptions {
   readonly store: EventStore;
   readonly header: Omit<ExportHeader, "postledger" | "format">;
-  /** An empty database of its own, removed afterwards: which revisions of each stream have come by. */
+  /** An empty database for this export alone, removed afterwards: it notes the last revision seen of each stream. */
   readonly scratch: ReadDatabaseFile;
   readonly onProgress: (events: number, position: Position) => void;
-  /** Gets what the last line says. */
+  /** Receives the content of the last line. */
   readonly onEnd: (end: ExportEnd) => void;
 }
 
-/** `seen`: the last revision that has come by; -1: none. `starts_at`: what comes before is not read any more. */
+/** `seen`: the last revision seen; -1: none. `starts_at`: revisions before it are truncated. */
 const TABLE = `CREATE TABLE streams (name TEXT PRIMARY KEY, seen INTEGER NOT NULL, starts_at INTEGER NOT NULL)
   WITHOUT ROWID`;
 const TRUNCATED = `INSERT INTO streams VALUES (?, -1, ?)
@@ -30,7 +30,7 @@ const EMPTIED =
 const FIND = "SELECT seen, starts_at FROM streams WHERE name = ?";
 const SEEN = "INSERT INTO streams VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seen = excluded.seen";
 
-/** What is known of a stream. */
+/** What we know of a stream. */
 interface Stream {
   seen: number;
   readonly startsAt: number;
@@ -61,9 +61,9 @@ class Lines {
 }
 
 /**
- * The log as lines, up to where its head is now, in chunks of bounded size: a header, every event that can still be
- * read in the log's order, the revisions that cannot, each gap right before what comes after it, and an end. Holds one
- * batch in memory. Works while others write. Throws `StoreError`.
+ * The log as lines, up to its current head, in chunks of bounded size: a header, every readable event in the log's order,
+ * each gap of missing revisions right before the event that follows it, and an end. Holds one batch in memory. Works
+ * while others write. Throws `StoreError`.
  */
 export async function* exportLog(options: ExportOptions): AsyncGenerator<string> {
   const { store, header, scratch, onProgress, onEnd } = options;
@@ -84,7 +84,7 @@ export async function* exportLog(options: ExportOptions): AsyncGenerator<string>
   yield `${endLine(end)}\n`;
 }
 
-/** Some stores go on showing in the whole log what is cut off in its stream: it must not be let out. */
+/** Some stores still return truncated events when the whole log is read. They must not get into the export. */
 async function noteTruncations(store: EventStore, scratch: ReadDatabaseFile): Promise<void> {
   for await (const page of store.truncations()) {
     scratch.begin();
@@ -119,7 +119,7 @@ function findStream(scratch: ReadDatabaseFile, name: string): Stream {
     : { seen: Number(row.seen), startsAt: Number(row.starts_at) };
 }
 
-/** Streams of which nothing is left still have a last revision, and are not open to a first append. */
+/** Streams without any events left still have a last revision, and do not accept a first append. */
 async function* emptiedStreams(lines: Lines, { store, scratch }: ExportOptions): AsyncGenerator<string> {
   for (const { name } of scratch.rows(EMPTIED)) {
     const stream = String(name);

@@ -10,16 +10,16 @@ import {
 } from "../../ports/eventStore.ts";
 import { ExportError, type ExportedEvent, type ExportHeader, type MissingRevisions } from "./exportFormat.ts";
 
-/** Consecutive events of one stream go as one append, up to these bounds. */
+/** Consecutive events of one stream share an append, up to these bounds. */
 const APPEND_EVENTS_MAX = 500;
 const APPEND_BYTES_MAX = 256_000;
-/** Appends under way, and their bytes. */
+/** Appends in flight, and their bytes. */
 const UNDER_WAY_MAX = 256;
 const UNDER_WAY_BYTES_MAX = 8_000_000;
 const TRUNCATIONS_MAX = 32;
-/** One append may wait behind all others that are under way. */
+/** One append may wait behind all others in flight. */
 const APPEND_TIMEOUT_MS = 60_000;
-/** What a placeholder takes, about. */
+/** The approximate size of a placeholder. */
 const PLACEHOLDER_BYTES = 200;
 
 /** Consecutive events of one stream. */
@@ -29,9 +29,9 @@ interface Chunk {
   readonly first: number;
   readonly events: NewEvent[];
   bytes: number;
-  /** Whether it holds nothing but placeholders: those may be there from an earlier run, or be cut off already. */
+  /** Whether it holds only placeholders: an earlier run may have written or even truncated those. */
   isPlaceholders: boolean;
-  /** What is to be cut off once it is written. */
+  /** Where to truncate the stream once the chunk is written. */
   truncateBefore: number | null;
 }
 
@@ -41,9 +41,9 @@ interface UnderWay {
 }
 
 /**
- * Writes a log in its order, many appends under way at once. That the store keeps their order is not taken on trust:
- * the position of each must come after that of the one before. Every method throws {@link ExportError} and
- * `StoreError`, also for what was given before.
+ * Writes a log in its order, with many appends in flight. It does not trust the store to keep their order: the position
+ * of each must come after that of the one before. Every method throws {@link ExportError} and `StoreError`, also for
+ * events given to earlier calls.
  */
 export class ImportAppender {
   private chunk: Chunk | null = null;
@@ -58,7 +58,7 @@ export class ImportAppender {
     private readonly header: Pick<ExportHeader, "logId" | "exportId" | "exportedAt">,
   ) {}
 
-  /** `bytes`: at least what its data and metadata take. */
+  /** `bytes`: at least the size of its data and metadata. */
   async addEvent({ stream, revision, ...event }: ExportedEvent, bytes: number): Promise<void> {
     const chunk = await this.chunkFor(stream, revision, bytes);
     chunk.events.push(event);
@@ -66,9 +66,8 @@ export class ImportAppender {
   }
 
   /**
-   * Puts placeholders where events are missing and cuts them off again; only cuts them off where they `areThere`. What
-   * was cut off while it was exported has events before it that are in the export: {@link finish} leaves that to
-   * {@link cutOff}, after they were compared.
+   * Writes placeholders for missing events and truncates them again; if they `areThere`, only truncates. A gap that arose
+   * during the export has exported events before it, which are compared first: {@link cutOff} truncates those later.
    */
   async addMissing({ stream, from, through }: MissingRevisions, areThere: boolean): Promise<void> {
     if (areThere) return from > 0 ? undefined : this.truncate(stream, through + 1);
@@ -79,7 +78,7 @@ export class ImportAppender {
     }
   }
 
-  /** Settles when all is written and cut off. */
+  /** Resolves when everything is written and truncated. */
   async finish(): Promise<void> {
     await this.send();
     while (this.underWay.length > 0) await this.settleOldest();
@@ -87,12 +86,12 @@ export class ImportAppender {
     this.requireTruncated();
   }
 
-  /** Cuts off what was cut off while the log was exported. */
+  /** Truncates a gap that arose while the log was exported. */
   async cutOff({ stream, through }: MissingRevisions): Promise<void> {
     await this.truncate(stream, through + 1);
   }
 
-  /** The chunk that takes the next event of a stream; another one is sent first. */
+  /** The chunk for the next event of a stream. Sends the current one first if the event does not fit there. */
   private async chunkFor(stream: string, revision: number, bytes: number): Promise<Chunk> {
     const { chunk } = this;
     const isNext = chunk?.stream === stream && chunk.first + chunk.events.length === revision;
@@ -122,7 +121,7 @@ export class ImportAppender {
     const { stream, first, events, bytes } = chunk;
     const expected = first === 0 ? "noStream" : first - 1;
     const result = this.store.append(stream, events, expected, { timeoutMs: APPEND_TIMEOUT_MS });
-    // Looked at in its turn; until then a failure is nobody's.
+    // A failure is handled in its turn; until then it must not count as unhandled.
     result.catch(() => {});
     this.underWay.push({ chunk, result });
     this.bytesUnderWay += bytes;

@@ -19,7 +19,7 @@ import {
 } from "./exportFormat.ts";
 import { ImportAppender } from "./importAppender.ts";
 
-/** The lines of an export from its first to its last, in pages of bounded size; can be asked for again. */
+/** All lines of an export in order, in pages of bounded size. Each call starts over. */
 export type ExportLines = () => AsyncIterable<readonly string[]>;
 
 export interface ImportOptions {
@@ -32,20 +32,20 @@ export interface ImportOptions {
   readonly onProgress: (phase: "import" | "verify", events: number) => void;
 }
 
-/** What an import says when it is done. */
+/** The result of an import. */
 export interface Imported {
   readonly events: number;
-  /** Revisions that were erased or cut off: placeholders stood in for them and were cut off again. */
+  /** Revisions that were erased or truncated: the import wrote placeholders for them and truncated those. */
   readonly missing: number;
-  /** Events that an earlier, interrupted run had brought here. */
+  /** Events that an earlier, interrupted run had already written. */
   readonly found: number;
 }
 
-/** Revisions that a log may have lost, whatever is left of it, and for each event that is left. */
+/** How many revisions a log may have lost: this many in any case, and this many more for each event left. */
 const MISSING_MAX_BASE = 1_000_000;
 const MISSING_MAX_PER_EVENT = 10;
 
-/** Counts what an export says is missing: placeholders are written for it, so a few lines could ask for any number. */
+/** Counts missing revisions: each needs a placeholder, so without a bound a few lines could ask for any number. */
 class MissingCount {
   private total = 0;
   private events = 0;
@@ -63,7 +63,7 @@ class MissingCount {
     if (revisions > this.largest.revisions) this.largest = { revisions, line, stream };
   }
 
-  /** Throws {@link ExportError}, which names the line that asks for the most. */
+  /** Throws {@link ExportError} beyond the bound, and names the line that asks for the most. */
   check(): void {
     const max = MISSING_MAX_BASE + MISSING_MAX_PER_EVENT * this.events;
     if (this.total <= max) return;
@@ -75,7 +75,7 @@ class MissingCount {
   }
 }
 
-/** Looks through the lines: whether they are whole, to the last byte. Throws {@link ExportError}. */
+/** Checks that the lines are complete, to the last byte. Throws {@link ExportError}. */
 export async function checkExport(lines: ExportLines): Promise<{ header: ExportHeader; end: ExportEnd }> {
   const hasher = new Bun.CryptoHasher("sha256");
   const missing = new MissingCount();
@@ -101,10 +101,10 @@ export async function checkExport(lines: ExportLines): Promise<{ header: ExportH
 }
 
 /**
- * Brings an exported log into an empty store: ids, revisions and the order of the log are kept. What an interrupted run
- * of the same export has brought there is compared and gone on from. At the end the whole log is read back and compared
- * line by line, and the log is noted as restored: what is not done in it waits. Throws {@link ExportError} when the
- * store is not empty or did not keep the order, and `StoreError`.
+ * Imports a log into an empty store: ids, revisions and the order of the log stay the same. After an interrupted run of
+ * the same export, compares what is there and continues. At the end it reads back the whole log, compares it line by
+ * line, and marks the log as restored, which holds its pending work. Throws {@link ExportError} if the store is not empty
+ * or did not keep the order, and `StoreError`.
  */
 export async function importLog(options: ImportOptions): Promise<Imported> {
   const { store, header, end, context } = options;
@@ -124,7 +124,7 @@ export async function importLog(options: ImportOptions): Promise<Imported> {
   return { events: end.events, missing: end.missing, found };
 }
 
-/** Writes what is not there yet and compares all of it. Answers how many events were there. */
+/** Writes what is not there yet, then compares everything. Returns how many events were there before. */
 async function bring(options: ImportOptions, writer: ImportAppender): Promise<number> {
   const found = await compareLog(options, { isWhole: false });
   let events = 0;
@@ -147,7 +147,7 @@ async function writeEvent(writer: ImportAppender, line: string): Promise<void> {
   if (parsed.kind === "event") await writer.addEvent(parsed.event, Buffer.byteLength(line));
 }
 
-/** Claims the store for this export, or finds that an earlier run has. Answers what the copy is called. */
+/** Claims the store for this export, unless an earlier run already has. Returns the id of the copy. */
 async function begin({ store, header, context }: ImportOptions): Promise<string> {
   const { exportId } = header;
   const { state } = await load(store, logImportAggregate);
@@ -178,12 +178,12 @@ async function* linesOf(lines: ExportLines): AsyncGenerator<readonly string[]> {
   }
 }
 
-/** Whether a line is an event's: it begins as {@link eventLine} makes it. */
+/** Whether a line holds an event: it begins as {@link eventLine} writes it. */
 function isEventLine(line: string): boolean {
   return line.startsWith('{"stream":');
 }
 
-/** What a line says is missing; null for an event's, and for the last. */
+/** The missing revisions in a line; null for an event, and for the last line. */
 function missingIn(line: string): MissingRevisions | null {
   const parsed = isEventLine(line) ? null : parseLine(line);
   return parsed?.kind === "missing" ? parsed.missing : null;
@@ -200,8 +200,8 @@ async function* missingOf(lines: ExportLines): AsyncGenerator<MissingRevisions> 
 }
 
 /**
- * Walks the store's log beside the export: every event must be the next one, to the letter. Answers how many there
- * are; with `isWhole` they must be all.
+ * Walks the store's log and the export in step: every event must equal the next exported one, byte by byte. Returns how
+ * many there are; with `isWhole`, none may be missing.
  */
 async function compareLog(
   { store, lines, header, onProgress }: ImportOptions,

@@ -10,21 +10,21 @@ import { ReservedQuotaBlock } from "./reservedQuotaBlock.ts";
 
 /** The daily limit of every workspace, counted by UTC days. Shared by all instances of a log. */
 export interface DailyQuota {
-  /** Takes one of the day's messages for `messageId`; null when the workspace has none left. Throws `StoreError`. */
+  /** Takes one of the day's messages for `messageId`; null if the workspace has none left. Throws `StoreError`. */
   take(workspaceId: string, messageId: string, at: EpochMs): Promise<QuotaUnit | null>;
-  /** Gives back what was taken at `unit.at` and not used. Never throws `StoreError`. */
+  /** Returns a unit that was taken but not used. Never throws `StoreError`. */
   returnUnit(workspaceId: string, unit: QuotaUnit): Promise<void>;
-  /** Messages of the day of `at` that are used; what other instances have in hand counts. Throws `StoreError`. */
+  /** Messages used on the day of `at`; those that other instances hold in reserve count. Throws `StoreError`. */
   used(workspaceId: string, at: EpochMs): Promise<number>;
-  /** Returns to the log what is in hand, so that other instances can use it. Never throws. */
+  /** Returns this instance's reserve to the log, so other instances can use it. Never throws. */
   stop(): Promise<void>;
 }
 
 /** One of a day's messages. */
 export interface QuotaUnit {
-  /** When it was taken: this says of which day it is. */
+  /** When it was taken, which determines its day. */
   readonly at: EpochMs;
-  /** The message that it was taken for and no other; null for one of a block. */
+  /** The only message that it may be used for; null for a unit of a block. */
   readonly messageId: string | null;
 }
 
@@ -33,16 +33,16 @@ export interface DailyQuotaOptions {
   readonly clock: Clock;
   readonly workspaces: AggregateCache<WorkspaceState>;
   readonly limitsDefault: WorkspaceLimits;
-  /** After so long without use a block goes back to the log. */
+  /** After this long without use a block goes back to the log. */
   readonly idleMs?: number;
 }
 
 const IDLE_MS = 30 * SECOND_MS;
 const SWEEPS_PER_IDLE_TIME = 6;
-/** How many blocks are returned at once. */
+/** How many blocks are returned at the same time. */
 const RETURNS_MAX = 64;
 
-/** Blocks of the daily limits in the hands of one instance. A crash loses at most what is in hand. */
+/** One instance's reserved blocks of the daily limits. A crash loses at most what is in reserve. */
 export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
   const { store, clock, workspaces, limitsDefault, idleMs = IDLE_MS } = options;
   const instance = newId();
@@ -59,7 +59,7 @@ export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
     sweeps ??= setInterval(() => void returnIdle(), idleMs / SWEEPS_PER_IDLE_TIME).unref();
     return block;
   };
-  /** Empty ones are forgotten, so that no more of them are kept than there are workspaces at work. */
+  /** Returns idle blocks and forgets empty ones, so only those of active workspaces stay in memory. */
   const returnIdle = async (): Promise<void> => {
     const since = clock.monotonicMs() - idleMs;
     const idle = [...blocks].filter(([, block]) => block.isIdleSince(since));
@@ -89,7 +89,7 @@ export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
   };
 }
 
-/** False when the store cannot be written: then the rest would fail too, and is left in hand. */
+/** False if the store cannot be written: the rest would fail too, and stays in reserve. */
 async function releaseAll(blocks: readonly ReservedQuotaBlock[]): Promise<boolean> {
   try {
     for (let first = 0; first < blocks.length; first += RETURNS_MAX) {

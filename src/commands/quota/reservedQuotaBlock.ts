@@ -8,12 +8,12 @@ import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import { ConflictRetry } from "../conflictRetry.ts";
 import { type Loaded, toNewEvents } from "../transact.ts";
 
-/** How long "none left" is believed without a look at the log: a workspace at its limit must not read it each time. */
+/** How long "none left" is trusted without reading the log: a workspace at its limit must not read it for each send. */
 const NONE_LEFT_MS = 900;
 
-/** After these waits a message is looked for that another instance may be about to accept. */
+/** The waits before each look for a message that another instance may be about to accept. */
 const LOOKS_MS = [20, 40, 80, 160];
-/** Requests that do so at once; the others are refused right away. */
+/** Requests that may wait like this at the same time; the others are refused right away. */
 const LOOKING_MAX = 32;
 const NOT_EXHAUSTED = { limit: -1, until: 0 };
 
@@ -27,27 +27,27 @@ export interface ReservedQuotaBlockOptions {
 }
 
 /**
- * What this instance has in hand of one workspace's day. All of it is reserved in the log, so whatever happens
- * here, all instances together never use more than the limit.
+ * This instance's reserve of one workspace's daily limit. All of it is reserved in the log, so whatever happens here, all
+ * instances together never use more than the limit.
  */
 export class ReservedQuotaBlock {
   private left = 0;
-  /** The limit that was in force when the block was taken in hand; what came back without one is not trusted. */
+  /** The limit in force when the block was reserved. Without one, returned units go back to the log before use. */
   private limit = Number.POSITIVE_INFINITY;
   private exhausted = NOT_EXHAUSTED;
   /** The day as the log had it when this instance last looked or wrote. */
   private known: Loaded<Quota> | null = null;
-  /** The one reservation or return under way: whoever needs another waits for it first. */
+  /** The one reservation or return in flight: the next one waits for it. */
   private working: Promise<unknown> | null = null;
   private touchedAt: number;
-  /** Requests that look for their message. */
+  /** Requests that are looking for their message. */
   private looking = 0;
 
   constructor(private readonly options: ReservedQuotaBlockOptions) {
     this.touchedAt = options.clock.monotonicMs();
   }
 
-  /** Takes one for `messageId` and says whether it is for that message alone; null when none is left. Throws `StoreError`. */
+  /** Takes one for `messageId`; true if only that message may use it, null if none is left. Throws `StoreError`. */
   async take(limit: number, messageId: string): Promise<boolean | null> {
     this.touchedAt = this.options.clock.monotonicMs();
     for (;;) {
@@ -65,20 +65,20 @@ export class ReservedQuotaBlock {
     }
   }
 
-  /** Gives back one that was not used: one of a block is kept in hand, a message's own goes to the log at once. */
+  /** Returns an unused one: a unit of a block stays in reserve, a message's own goes back to the log at once. */
   async returnUnit(messageId: string | null): Promise<void> {
     this.touchedAt = this.options.clock.monotonicMs();
     if (messageId === null) this.left += 1;
     else await this.returnSingle(messageId);
   }
 
-  /** Returns what is in hand to the log, for other instances. Throws `StoreError`. */
+  /** Returns the reserve to the log, for other instances. Throws `StoreError`. */
   async release(): Promise<void> {
-    // Whoever was at work already may have left something else in hand.
+    // Work that was already in flight may have added to the reserve.
     while (this.left > 0) await this.inOrder(() => this.returnLeft());
   }
 
-  /** Messages of the day that are used, as far as this instance knows of its own; others' blocks count whole. */
+  /** Messages used today: without this instance's reserve, but with the whole blocks of others. */
   async used(): Promise<number> {
     return this.inOrder(async () => (await this.load()).state.reserved - this.left);
   }
@@ -92,8 +92,8 @@ export class ReservedQuotaBlock {
   }
 
   /**
-   * None is left here. Another instance may take one for this very message from a block that it has, which no event
-   * tells: then the message is there in a moment, and whoever asked is to find it.
+   * None is left here. But another instance may be accepting this very message with a unit of its block, which no event
+   * shows. The message then exists in a moment, so wait for it: the caller looks for it next.
    */
   private async none(messageId: string): Promise<null> {
     const { instance } = this.options;
@@ -115,12 +115,12 @@ export class ReservedQuotaBlock {
     return this.exhausted.limit === limit && this.options.clock.monotonicMs() < this.exhausted.until;
   }
 
-  /** Whether one of the day's messages was taken for this one, here or elsewhere, as far as is known. */
+  /** Whether a unit is known to be taken for this message, here or on another instance. */
   private isHeldFor(messageId: string): boolean {
     return this.known?.state.heldFor.includes(messageId) ?? false;
   }
 
-  /** Only when nobody else is at work. */
+  /** Runs `work`. Call it only if no other work is in flight. */
   private alone<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = work().finally(() => {
       this.working = null;
@@ -135,10 +135,10 @@ export class ReservedQuotaBlock {
   }
 
   private async refill(limit: number, messageId: string): Promise<QuotaReservation["kind"]> {
-    // Left over under a higher limit: it goes back first, so that the log decides under the limit of now.
+    // What is left was reserved under a higher limit. It goes back first, so the log decides under the current one.
     await this.returnLeft();
     const { instance } = this.options;
-    // A retry of what was accepted needs none.
+    // The retry of an accepted message needs none.
     if (this.isHeldFor(messageId) && (await this.isAccepted(messageId))) return "none";
     const taken = await this.decide((quota) => reserveBlock(quota, { limit, instance, messageId }));
     if (taken.kind === "none") {
@@ -175,13 +175,13 @@ export class ReservedQuotaBlock {
       const { instance } = this.options;
       await this.decide((quota) => returnUnused(quota, { count, instance }));
     } catch (error) {
-      // Where the outcome is unknown they may be another instance's by now.
+      // If the outcome is unknown, another instance may already have them.
       if (error instanceof StoreError && error.failure === "unavailable") this.left += count;
       throw error;
     }
   }
 
-  /** As `transact` does, from what is known. What gives no events is decided on a fresh look at the log. */
+  /** Like `transact`, from the known state. A decision without events counts only after a fresh read of the log. */
   private async decide<Outcome>(decision: (quota: Quota) => Decision<Outcome, QuotaEvent>): Promise<Outcome> {
     const { store, clock, stream, workspaceId, instance } = this.options;
     let isFresh = this.known === null;
@@ -214,7 +214,7 @@ export class ReservedQuotaBlock {
     return last === null ? { state: quotaDecider.initialState, revision: null } : this.loadAt(last);
   }
 
-  /** Every event carries the sum of all before it; the last few say for which messages some are held. */
+  /** Every event carries the sum of all before it; the last few name the messages for which units are held. */
   private async loadAt(revision: number): Promise<Loaded<Quota>> {
     const from = Math.max(0, revision + 1 - HELD_FOR_MAX);
     const events = await this.options.store.read(this.options.stream, from, HELD_FOR_MAX);

@@ -3,17 +3,17 @@ import type { Address } from "../../kernel/text/emailAddress.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { domainSenderIdOf } from "./senderId.ts";
 
-/** On whose word a message may leave. */
+/** The sender that authorizes a message. */
 export interface AuthorizingSender {
-  /** The hash of the address itself, whether it was added or not. */
+  /** The id of the address itself, whether it was added as a sender or not. */
   readonly senderId: string;
-  /** The domain's sender when the address cannot send on its own; null: the address'. */
+  /** The domain's sender, if the address cannot send on its own; null if it can. */
   readonly domainSenderId: string | null;
-  /** The address' own, else the one of the domain that speaks for it. */
+  /** The address's own, else that of the domain that authorizes it. */
   readonly displayName: string | null;
 }
 
-/** Who lets this address send, or why nobody does. An address that can send by itself costs one look. */
+/** Who authorizes this address, or why nobody does. An address that can send by itself costs one look-up. */
 export async function authorizingSender(
   { keys, senders }: Pick<Dependencies, "keys" | "senders">,
   workspaceId: string,

@@ -3,7 +3,7 @@ import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.t
 
 const LOOKUP_MS_MAX = 5_000;
 
-/** The records by which receivers know mail from a domain (RFC 7208, RFC 6376, RFC 7489). */
+/** The records by which receivers authenticate mail from a domain (RFC 7208, RFC 6376, RFC 7489). */
 export type MailRecordKind = "SPF" | "DKIM" | "DMARC";
 
 /** A TXT record that a domain should publish. */
@@ -11,7 +11,7 @@ export interface MailRecord extends DkimRecord {
   readonly kind: MailRecordKind;
 }
 
-/** What was found where a record should be. `unknown`: it could not be looked up, which is no word about it. */
+/** What was found where a record should be. `unknown`: the look-up failed, so it may exist or not. */
 export interface MailRecordFinding {
   readonly kind: MailRecordKind;
   readonly name: string;
@@ -19,18 +19,18 @@ export interface MailRecordFinding {
   readonly detail: string;
 }
 
-/** Whose records are looked at. */
+/** The domain whose records are checked. */
 export interface MailDomain {
   readonly domain: string;
-  /** The domain of envelope senders, which SPF is about: the domain itself, or that of a return path. */
+  /** The domain of envelope senders, to which SPF applies: the domain itself, or that of a return path. */
   readonly envelopeDomain: string;
   /** The keys that we sign its mail with. */
   readonly keys: readonly DkimKey[];
-  /** Selectors of keys that its relay signs with. */
+  /** The selectors of the keys that its relay signs with. */
   readonly selectors: readonly string[];
 }
 
-/** The records that a domain should publish. What its relay has to be named by, only the relay says. */
+/** The records that a domain should publish. Only the relay can say what SPF must include for it. */
 export function mailRecords({
   domain,
   envelopeDomain,
@@ -43,7 +43,7 @@ export function mailRecords({
   ];
 }
 
-/** Looks up what a domain publishes. A name server that does not answer is no missing record. */
+/** Looks up what a domain publishes. If a name server does not answer, the record does not count as missing. */
 export async function findMailRecords(
   dns: DnsResolver,
   { domain, envelopeDomain, keys, selectors }: MailDomain,
@@ -94,12 +94,12 @@ async function ownKeyFinding(dns: DnsResolver, key: DkimKey): Promise<MailRecord
     : { ...finding, status: "wrong", detail: `has another key: publish ${value}` };
 }
 
-/** A key that somebody else signs with: that it is there is all that is known. */
+/** A key that somebody else signs with: we can only check that there is one. */
 async function relayKeyFinding(dns: DnsResolver, name: string): Promise<MailRecordFinding> {
   const found = await lookUp(dns, name);
   const base = { kind: "DKIM", name } as const;
   if ("unknown" in found) return { ...base, status: "unknown", detail: found.unknown };
-  // Longer than 255 bytes it comes in pieces, which are joined without anything between them.
+  // A record over 255 bytes comes in pieces, which are joined with nothing between them.
   const record = found.join("");
   const key = publicKeyIn(record);
   if (key === null) return { ...base, status: "missing", detail: "there is no key" };
@@ -109,12 +109,12 @@ async function relayKeyFinding(dns: DnsResolver, name: string): Promise<MailReco
   return { ...base, status: "ok", detail: record };
 }
 
-/** The value of p=, without white space (RFC 6376 §3.6.1); null where there is none. */
+/** The value of p=, without white space (RFC 6376 §3.6.1); null if there is none. */
 function publicKeyIn(record: string): string | null {
   return /(?:^|;)\s*p=([^;]*)/i.exec(record)?.[1]?.replace(/\s/g, "") ?? null;
 }
 
-/** At the domain itself, else at one above it: which of those is the organisational one only receivers' lists say. */
+/** Looks at the domain, then at each one above it: only receivers' lists say which is the organisational domain. */
 async function dmarcFinding(dns: DnsResolver, domain: string): Promise<MailRecordFinding> {
   const base = { kind: "DMARC", name: `_dmarc.${domain}` } as const;
   for (let name = domain; name.includes("."); name = name.slice(name.indexOf(".") + 1)) {

@@ -10,7 +10,7 @@ import { type SenderName, senderIdOf } from "./senderId.ts";
 /** How often callers may change one sender in a day. */
 const CHANGES_PER_DAY_MAX = 200;
 
-/** load -> decide -> append on one sender, which shows at once on this instance. */
+/** load -> decide -> append on one sender. The change shows at once on this instance. */
 export function transactSender<Outcome>(
   { senders }: Dependencies,
   id: string,
@@ -23,13 +23,13 @@ export function transactSender<Outcome>(
 export interface NewSender {
   readonly workspaceId: string;
   readonly name: SenderName;
-  /** Stands beside the address in From; null for none. Absent: a sender that is there keeps the one it has. */
+  /** The display name in From; null for none. Absent: an existing sender keeps the one it has. */
   readonly displayName?: string | null;
 }
 
 /**
- * Adds a sender; it cannot send before it is verified. One that is there is given the display name, where that is
- * another. Null when there is no such workspace.
+ * Adds a sender; it cannot send before it is verified. An existing one only gets the display name. Null if there is no
+ * such workspace.
  */
 export async function newSender(deps: Dependencies, sender: NewSender, context: CommandContext) {
   const { workspaceId, name, displayName } = sender;
@@ -49,7 +49,7 @@ export async function newSender(deps: Dependencies, sender: NewSender, context: 
   return { id, outcome: await transactSender(deps, id, decide, on) };
 }
 
-/** Gives a sender another display name; null: none. */
+/** Changes a sender's display name; null removes it. */
 export function renameExistingSender(
   deps: Dependencies,
   id: string,
@@ -69,7 +69,7 @@ export function markVerified(
   return transactSender(deps, id, (state) => verifySender(state, method), context);
 }
 
-/** Switches a sender off or on: within a second on every instance, and mail that is queued waits meanwhile. */
+/** Disables or enables a sender, within a second on every instance. Queued mail of a disabled sender waits. */
 export function switchExistingSender(
   deps: Dependencies,
   id: string,

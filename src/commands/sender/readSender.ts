@@ -3,7 +3,7 @@ import { type Sender, type SenderState, senderDecider } from "../../domain/sende
 import type { Dependencies } from "../dependencies.ts";
 import { streamPages } from "../transact.ts";
 
-/** The events after which a sender reads otherwise. */
+/** The events that count as an update of a sender. */
 const CHANGES: ReadonlySet<SenderEvent["type"]> = new Set<SenderEvent["type"]>([
   "SenderAdded",
   "SenderDomainAdded",
@@ -13,7 +13,7 @@ const CHANGES: ReadonlySet<SenderEvent["type"]> = new Set<SenderEvent["type"]>([
   "SenderEnabled",
 ]);
 
-/** A sender with all that is known of it; times are RFC 3339. */
+/** A sender with its times (RFC 3339). */
 export interface SenderView {
   readonly id: string;
   readonly sender: Sender;
@@ -21,7 +21,7 @@ export interface SenderView {
   readonly updatedAt: string;
 }
 
-/** One sender of the workspace by its stream; null when there is none, also when it is another's. */
+/** One sender of the workspace, from its stream; null if there is none, or if it is another workspace's. */
 export async function readSender(
   { store }: Pick<Dependencies, "store">,
   workspaceId: string,

@@ -27,14 +27,14 @@ import type { SenderView } from "./readSender.ts";
 import { secretHashOf } from "./verificationLink.ts";
 
 export type RequestOutcome =
-  /** Its mail is on its way, or the sender is verified already and needs none. */
+  /** The mail is on its way, or the sender is already verified and needs none. */
   | { readonly kind: "requested" | "alreadyVerified" }
   | { readonly kind: "suppressed" }
   | { readonly kind: "limited"; readonly againAt: EpochMs };
 
 /**
- * Opens a verification link for an address; a worker mails it. The allowances are counted by expected revision,
- * so that no number of instances gives more than they say. What is counted stays so, whatever comes of it.
+ * Opens a verification link for an address; a worker mails it. The allowances are counted by expected revision, so
+ * however many instances run, none is exceeded. A counted mail stays counted, whatever comes of it.
  */
 export async function requestSenderVerification(
   deps: Dependencies,
@@ -46,7 +46,7 @@ export async function requestSenderVerification(
   if (sender.verifiedBy !== null) return { kind: "alreadyVerified" };
   const address = parseAddress(sender.name);
   invariant("canonical" in address, "a sender's address was parsed when it was added");
-  // The sender's id is the same keyed hash of workspace and address that a suppression is found by.
+  // The sender's id is the keyed hash of workspace and address that also identifies a suppression.
   const suppression = await load(store, suppressionAggregate.of(id));
   if (suppression.state !== null) return { kind: "suppressed" };
 
@@ -58,7 +58,7 @@ export async function requestSenderVerification(
     (await load(store, verificationAllowanceAggregate.of(stream))).state;
   const known = await allowance(ofSender);
   const addressRule = hasMailToday(known, now) ? ADDRESS_RULE : ADDRESS_RULE_OF_FIRST;
-  // Looked at before anything is counted, so that asking in vain uses nothing up.
+  // We check these before counting anything, so a refused request uses nothing up.
   const againAt =
     allowedAgainAt(known, SENDER_RULE, now) ??
     allowedAgainAt(await allowance(ofAddress), addressRule, now) ??
@@ -75,7 +75,7 @@ export async function requestSenderVerification(
   return { kind: outcome };
 }
 
-/** Null when it was counted, else when it can be. */
+/** Counts one mail. Null if it was counted, else the time from which it can be. */
 function count(
   { store }: Dependencies,
   stream: string,

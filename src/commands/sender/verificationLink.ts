@@ -18,12 +18,12 @@ import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
 import { transactSender } from "./manageSender.ts";
 
-/** What the log holds of a link's secret. */
+/** What the log keeps of a link's secret. */
 export function secretHashOf(secret: string): string {
   return createHash("sha256").update(secret).digest("hex");
 }
 
-/** The token of one request: made again by whoever mails it, and written nowhere. */
+/** The token of one request. It is stored nowhere: the worker that mails it derives it again. */
 export function verificationTokenOf(
   { keys }: Pick<Dependencies, "keys">,
   senderId: string,
@@ -36,7 +36,7 @@ export function verificationTokenOf(
   });
 }
 
-/** A token that this instance's key has made; null for any other text, for which nothing is read. */
+/** Decodes a token that our keys have made; null for any other text, without a read of the store. */
 function openToken({ keys }: Dependencies, text: string): VerificationToken | null {
   const token = decodeVerificationToken(text);
   if (token === null) return null;
@@ -48,10 +48,10 @@ function presented({ requestId, secret }: VerificationToken, now: EpochMs): Veri
   return { requestId, secretHash: secretHashOf(secret), now };
 }
 
-/** Who asks for an address, as its mail and the page of its link say. */
+/** Who asks to use an address, as the verification mail and the page behind its link show it. */
 export interface VerificationRequester {
   readonly workspaceId: string;
-  /** What the operator called the workspace, without anything that could lead somewhere; may be empty. */
+  /** The operator's name for the workspace, without anything that could form a link; may be empty. */
   readonly workspaceName: string;
   /** The requester sees the same one. */
   readonly code: string;
@@ -59,7 +59,7 @@ export interface VerificationRequester {
 
 const WORKSPACE_NAME_CHARACTERS_MAX = 60;
 
-/** Who has asked for one link of a sender. */
+/** Who has requested one link of a sender. */
 export async function verificationRequester(
   { workspaces, keys }: Pick<Dependencies, "workspaces" | "keys">,
   workspaceId: string,
@@ -73,7 +73,7 @@ export async function verificationRequester(
   };
 }
 
-/** What a link is good for, and of one that is open who asks. Changes nothing: scanners of mail open every link. */
+/** A link's status, and who asks if it is open. Changes nothing, because mail scanners open every link. */
 export async function readVerificationLink(
   deps: Dependencies,
   text: string,
@@ -104,8 +104,8 @@ export async function confirmVerificationLink(
 }
 
 /**
- * A name as somebody may read it whom it was not meant for: letters, digits and a little between them, so that it holds
- * no link, no address and no line of its own. Empty when nothing is left.
+ * A name that is safe to show to strangers: letters, digits and a few characters between them, so it cannot hold a link,
+ * an address or a line break. Empty if nothing is left.
  */
 function nameWithoutLinks(name: string): string {
   const plain = name.replace(/[^\p{L}\p{M}\p{N}&'-]+/gu, " ").trim();

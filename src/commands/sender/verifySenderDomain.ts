@@ -9,7 +9,7 @@ import { markVerified, transactSender } from "./manageSender.ts";
 import type { SenderView } from "./readSender.ts";
 
 const LOOKUP_MS_MAX = 5_000;
-/** Look-ups of one workspace within an hour, on each instance. */
+/** Look-ups for one workspace within an hour, on each instance. */
 const LOOKUPS_MAX = 60;
 const WORKSPACES_MAX = 10_000;
 
@@ -25,11 +25,11 @@ export function domainRecordOf(keys: InstanceKeys, workspaceId: string, domain: 
 }
 
 /**
- * Whether some record is `value`. A record may come as several strings, and where one ends is not known: any run
- * of them counts, because whoever has published the parts has published the whole.
+ * Whether some record is `value`. A record may come as several strings without a mark where it ends, so any run of them
+ * counts: whoever published the parts has published the whole.
  */
 export function holdsRecord(strings: readonly string[], value: string): boolean {
-  // Without the empty ones no run is longer than the value, however many strings there are.
+  // Without empty strings no run is longer than the value, so the work is bounded.
   const parts = strings.filter((text) => text !== "");
   return parts.some((_, start) => {
     let rest = value;
@@ -42,7 +42,7 @@ export function holdsRecord(strings: readonly string[], value: string): boolean 
   });
 }
 
-/** What was found where a record should be: the strings of all TXT records of the name. */
+/** Whether the record is there, and the strings of all TXT records of its name. */
 type Published = { readonly isThere: boolean; readonly found: readonly string[] } | "failing";
 
 /** Whether the record is published now. Throws `DnsUnavailableError`. */
@@ -54,8 +54,8 @@ async function lookUp(dns: DnsResolver, { name, value }: DomainRecord): Promise<
 }
 
 /**
- * Looks again for the record of a domain that was verified by it, and notes what has changed. Nothing is disabled: a zone
- * may be broken for a day. Throws `DnsUnavailableError`.
+ * Looks again for the record that verified a domain, and records a change. Disables nothing, because a zone may be broken
+ * for a day. Throws `DnsUnavailableError`.
  */
 export async function recheckSenderDomain(
   deps: Dependencies,
@@ -67,7 +67,7 @@ export async function recheckSenderDomain(
   if (sender === null || sender.verifiedBy !== "dns") return { outcome: "unchanged", workspaceId: "" };
   const { workspaceId, name } = sender;
   const published = await lookUp(dns, domainRecordOf(deps.keys, workspaceId, name));
-  // It says nothing of the record.
+  // A failing zone says nothing about the record.
   if (published === "failing") return { outcome: "unchanged", workspaceId };
   const { isThere } = published;
   const of = { ...context, workspaceId };
@@ -77,9 +77,9 @@ export async function recheckSenderDomain(
 
 export type DomainOutcome =
   | { readonly kind: "verified" }
-  /** `found`: the strings of the TXT records that are there, whatever the domain's owner wrote into them. */
+  /** `found`: the strings of the TXT records that are there. The domain's owner may have written anything into them. */
   | { readonly kind: "recordMissing"; readonly expected: DomainRecord; readonly found: readonly string[] }
-  /** The name servers of the domain's zone do not do their work: it may be tried again. */
+  /** The name servers of the domain's zone fail; it may be tried again. */
   | { readonly kind: "zoneFailing"; readonly expected: DomainRecord }
   | { readonly kind: "limited"; readonly againAt: EpochMs };
 
@@ -89,7 +89,7 @@ export function domainVerification(deps: Dependencies, dns: DnsResolver) {
     max: WORKSPACES_MAX,
   });
 
-  /** Null when one more look-up is allowed, and counted; else when it will be. */
+  /** Counts a look-up. Null if it is allowed, else the time from which one is. */
   const countLookup = (workspaceId: string, now: EpochMs): EpochMs | null => {
     const known = windows.get(workspaceId);
     const current = known && known.endsAt > now ? known : { endsAt: now + HOUR_MS, lookups: 0 };

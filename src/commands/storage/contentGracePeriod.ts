@@ -4,19 +4,19 @@ import { StoreError } from "../../ports/eventStore.ts";
 const MINUTE_MS = 60_000;
 
 /**
- * A folder of content that no stream names is swept when it is older than this. A folder is written by one
- * request only, which names it within {@link CONTENT_APPEND_MS_MAX} or never; the rest is room for the append
- * itself, which ends by its own time-out.
+ * The sweeper removes a content folder that no stream refers to once it is older than this. Only one request writes a
+ * folder, and it starts the append that refers to it within {@link CONTENT_APPEND_MS_MAX} or never. The rest is room for
+ * the append itself, which has its own time-out.
  */
 export const CONTENT_SWEEP_AGE_MS = 60 * MINUTE_MS;
 
-/** A request that has begun to store content names it in the log within this time, or not at all. */
+/** A request that begins to store content starts the append that refers to it within this time, or never. */
 const CONTENT_APPEND_MS_MAX = 10 * MINUTE_MS;
 
 /**
- * Starts the time of a request that is about to store content. What it returns is called right before the
- * append: it throws `StoreError` (`unavailable`) when the content may have been swept meanwhile, as when the
- * process was suspended. Both clocks are asked: a suspended machine stops the one, a time service moves the other.
+ * Starts the deadline of a request that is about to store content. Call the returned function right before the append:
+ * it throws `StoreError` (`unavailable`) if the content may have been swept meanwhile, for example while the process was
+ * suspended. It reads both clocks: suspending the machine stops one, and a time service moves the other.
  */
 export function contentDeadline(clock: Clock): () => void {
   const [wall, monotonic] = [clock.now(), clock.monotonicMs()];

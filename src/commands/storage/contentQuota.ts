@@ -2,22 +2,22 @@ import { LRUCache } from "lru-cache";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { ContentBytesUsed } from "../../ports/contentBytesUsed.ts";
 
-/** The error's detail when it is used up. */
+/** The detail of the error when the quota is used up. */
 export const CONTENT_QUOTA_USED_UP =
   "the workspace's quota for the content of messages and the sources of templates (content_bytes) is used up";
 
-/** How long a count is added to here before the read models are asked again. */
+/** How long to add to a count before asking the read models again. */
 const AGE_MS_MAX = SECOND_MS;
 const WORKSPACES_MAX = 10_000;
 
 /**
- * What workspaces may store of content: of messages, and of the sources of templates. What is counted is what the
- * read models know and what this instance has stored since it asked them, so other instances' news may be a moment old.
+ * The quota for the content of messages and the sources of templates. Counts what the read models know, plus what this
+ * instance has stored since it asked them. What other instances store counts a moment later.
  */
 export interface ContentQuota {
-  /** Whether the workspace has no room left. What reaches the limit is still taken. */
+  /** Whether the workspace has no room left. Content that crosses the limit is still accepted. */
   isUsedUp(workspaceId: string, limitBytes: number): boolean;
-  /** Counts what was stored just now. */
+  /** Counts content that was just stored. */
   add(workspaceId: string, bytes: number): void;
 }
 

@@ -1,14 +1,14 @@
 import { StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** There is less free space than the service keeps for itself: nothing was written. */
+/** The disk has less free space than the service reserves for itself. Nothing was written. */
 export class DiskFullError extends StoreError {
   constructor() {
     super("unavailable", "the data directory's disk is nearly full");
   }
 }
 
-/** Whether something large may be written. */
+/** Whether there is enough room to write content. */
 export function hasDiskSpace({
   disk,
   diskFreeBytesMin,

@@ -10,16 +10,16 @@ import type { EventStore } from "../../ports/eventStore.ts";
 import type { AggregateCache } from "../aggregateCache.ts";
 import { StorageReservationQueue } from "./storageReservationQueue.ts";
 
-/** The storage quota of every workspace: who holds how many bytes of temporary files. */
+/** The storage quota of every workspace: which owner holds how many bytes of temporary files. */
 export interface FileStorageQuota {
   /**
-   * Reserves room for `owner`, `email-<id>/<content event id>` or `attachment-<id>`; false when the quota
-   * cannot take it. `bytes` replaces what the owner has already. Throws `StoreError`.
+   * Reserves room for `owner`, `email-<id>/<content event id>` or `attachment-<id>`; false if the quota has no room.
+   * `bytes` replaces what the owner already has. Throws `StoreError`.
    */
   reserve(workspaceId: string, owner: string, bytes: number, context: CommandContext): Promise<boolean>;
-  /** Releases what `owner` has reserved. Repeatable. */
+  /** Releases the reservation of `owner`. Repeatable. */
   release(workspaceId: string, owner: string, context: CommandContext): Promise<void>;
-  /** Notes that these owners exist: they keep what they have until it is released. Repeatable. */
+  /** Records that these owners exist: they keep their reservations until those are released. Repeatable. */
   confirm(workspaceId: string, owners: readonly string[], context: CommandContext): Promise<void>;
   /** Bytes that are reserved now. */
   used(workspaceId: string): Promise<number>;
@@ -31,12 +31,12 @@ export interface FileStorageQuotaOptions {
   readonly limitsDefault: WorkspaceLimits;
 }
 
-/** Long after any request must have ended: an owner that does not exist by then never will. */
+/** Any request has ended long before this: an owner that does not exist by then never will. */
 const HOLD_MS = 15 * MINUTE_MS;
 /** Workspaces whose quota is kept in memory. */
 const ACCOUNTS_MAX = 1_000;
 
-/** Exact across instances: whoever decides on a state that is no longer so loses the append. */
+/** Exact across instances: a decision made on a stale state loses its append. */
 export function fileStorageQuota({
   store,
   workspaces,

@@ -2,8 +2,8 @@ import { ACCEPTANCE_REVISION, emailCodec, emailStream } from "../../domain/email
 import type { EventStore } from "../../ports/eventStore.ts";
 
 /**
- * Whether the owner of a storage reservation exists: an upload when its stream was begun, a request's direct files when
- * the message was accepted from that very request. Throws `StoreError`.
+ * Whether the owner of a storage reservation exists: an upload exists if its stream does, and a request's direct files
+ * exist if the message was accepted from that very request. Throws `StoreError`.
  */
 export async function reservationOwnerExists(store: EventStore, owner: string): Promise<boolean> {
   const [stream = "", contentEventId] = owner.split("/");
@@ -20,7 +20,7 @@ export function messageOf(owner: string): string | null {
   return end < 0 ? null : owner.slice(0, end);
 }
 
-/** The owner name of a request's direct files. Racing requests with one Idempotency-Key share the id of the message. */
+/** The owner name of a request's direct files. Requests racing under one Idempotency-Key share the message's id. */
 export function directFilesOwner(emailId: string, contentEventId: string): string {
   return `${emailStream(emailId)}/${contentEventId}`;
 }

@@ -9,17 +9,17 @@ import { ConflictRetry } from "../conflictRetry.ts";
 import { toNewEvents } from "../transact.ts";
 import { messageOf } from "./reservationOwner.ts";
 
-/** Events of the stream that are read at once. */
+/** Events of the stream that one read returns. */
 const PAGE_EVENTS = 500;
 /** Decisions that share one append. */
 const BATCH_DECISIONS_MAX = 256;
-/** The stream is counted anew after so many events, and one for every four owners: what a start has to read. */
+/** The stream is counted again after this many events, plus one for every four owners. This bounds a start's reads. */
 const COUNT_AFTER_EVENTS = 1_000;
 const OWNERS_PER_EVENT = 4;
-/** Holders in one event of a count: some 150 kB. */
+/** Holders in one event of a count, which take some 150 kB. */
 const COUNTED_MAX = 1_000;
 
-/** Messages whose racing requests are remembered: more than a workspace can begin while one request lasts. */
+/** Messages whose racing requests are remembered: more than a workspace can begin during one request. */
 const RACED_MESSAGES_MAX = 1_000;
 
 type Decide = (state: Storage) => Decision<unknown, StorageEvent>;
@@ -32,7 +32,7 @@ interface QueuedDecision {
   reject(error: unknown): void;
 }
 
-/** The stream as it was last seen. `first` is the first revision that can be read, `revision` the last; null: none. */
+/** The stream as last seen. `first`: the first readable revision. `revision`: the last; null if there is none. */
 interface Known {
   readonly state: Storage;
   readonly first: number;
@@ -42,13 +42,13 @@ interface Known {
 const NOTHING: Known = { state: storageDecider.initialState, first: 0, revision: null };
 
 /**
- * The quota of one workspace on this instance: decisions are taken in turn, and those that wait together share
- * one append, so that an instance's own requests do not race each other.
+ * The quota of one workspace on this instance. Decisions take turns, and those that wait together share one append, so
+ * requests on one instance never race each other.
  */
 export class StorageReservationQueue {
   private known: Known | null = null;
   private readonly waiting: QueuedDecision[] = [];
-  /** By the stream of a message: who has reserved room for its direct files lately. */
+  /** By the stream of a message: the owners that recently reserved room for its direct files. */
   private readonly racers = new LRUCache<string, Set<string>>({ max: RACED_MESSAGES_MAX });
   private isRunning = false;
   private isCounting = false;
@@ -60,7 +60,7 @@ export class StorageReservationQueue {
     private readonly stream: string,
   ) {}
 
-  /** Reserves room, whatever is held by requests that race for the same message. Throws `StoreError`. */
+  /** Reserves room. Does not count what requests that race for the same message hold. Throws `StoreError`. */
   reserve(
     request: Omit<ReserveRequest, "racingBytes">,
     context: CommandContext,
@@ -71,7 +71,7 @@ export class StorageReservationQueue {
     );
   }
 
-  /** Takes the decision on the stream as it is and writes what it says. Throws `StoreError`. */
+  /** Decides on the current state of the stream, and appends the events. Throws `StoreError`. */
   decide<Outcome>(
     decide: (state: Storage) => Decision<Outcome, StorageEvent>,
     context: CommandContext,
@@ -98,7 +98,7 @@ export class StorageReservationQueue {
     this.isRunning = false;
   }
 
-  /** One outcome for each of the batch, of which the later ones have seen what the earlier ones decided. */
+  /** One outcome for each decision of the batch. Later ones see what earlier ones decided. */
   private async decideAll(batch: readonly QueuedDecision[]): Promise<readonly unknown[]> {
     let isFresh = false;
     const retry = new ConflictRetry(this.stream);
@@ -115,7 +115,7 @@ export class StorageReservationQueue {
         }
         await retry.lost();
       } else if (isFresh) return outcomes;
-      // An append proves that nothing was missed; a batch without events is decided again after a look at the stream.
+      // A won append proves that the state was current. A batch without events is decided again after a fresh read.
       this.known = await this.readOn(known);
       isFresh = true;
     }
@@ -126,7 +126,7 @@ export class StorageReservationQueue {
     for (;;) {
       const page = await this.store.read(this.stream, (revision ?? -1) + 1, PAGE_EVENTS);
       for (const event of page) {
-        // Another instance has counted and cut off what we have not read: what it counted is all that matters.
+        // Another instance has counted and truncated events that we have not read. Its count replaces them.
         if (revision !== null && event.revision !== revision + 1) return this.readOn(NOTHING);
         if (revision === null) first = event.revision;
         const decoded = storageCodec.decode(event);
@@ -152,7 +152,7 @@ export class StorageReservationQueue {
     else racers.add(owner);
   }
 
-  /** What other requests for the owner's message have reserved. */
+  /** The bytes reserved by other requests for the owner's message. */
   private racingBytes(state: Storage, owner: string): number {
     const message = messageOf(owner);
     const racers = message === null ? undefined : this.racers.get(message);
@@ -177,7 +177,7 @@ export class StorageReservationQueue {
     });
   }
 
-  /** Says all that is held once more and cuts off what came before, so that the stream does not grow for ever. */
+  /** Writes everything held once more and truncates what came before, so the stream does not grow for ever. */
   private async count(
     context: CommandContext,
     { state, revision }: { readonly state: Storage; readonly revision: number },
@@ -192,7 +192,7 @@ export class StorageReservationQueue {
       await this.store.truncateBefore(this.stream, revision + 1);
       if (this.known !== null) this.known = { ...this.known, first: revision + 1 };
     } catch (error) {
-      // The stream stays long until it is counted the next time.
+      // The stream stays long until the next count.
       if (!(error instanceof StoreError)) throw error;
     }
   }

@@ -8,10 +8,10 @@ import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 import { readLast, type Suppression } from "./readSuppression.ts";
 
-/** How often callers may suppress one recipient and let mail go again in a day. */
+/** How often callers may add or remove the suppression of one recipient in a day. */
 const CHANGES_PER_DAY_MAX = 100;
 
-/** How long a note may be that somebody writes who suppresses by hand, in characters. */
+/** The maximum length of the note on a manual suppression, in characters. */
 export const NOTE_CHARACTERS_MAX = 500;
 
 /** Suppresses a recipient by hand. A repeat is no error: the first suppression stays as it is. */
@@ -27,13 +27,13 @@ export async function addSuppression(
   const facts = { workspaceId, recipientHash, reason: "manual" };
   const aggregate = { ...suppressionAggregate.of(recipientHash), changesPerDayMax: CHANGES_PER_DAY_MAX };
   const outcome = await transact(deps.store, aggregate, (state) => suppress(state, stored, facts), context);
-  // The last one, lifted since or not: whoever was faster to remove it takes nothing from our answer.
+  // The last suppression, lifted or not: somebody may have removed it meanwhile, but our answer still names it.
   const { suppression } = await readLast(deps.store, recipientHash);
   invariant(suppression, "a recipient who was suppressed has a suppression");
   return { isNew: outcome === "suppressed", suppression };
 }
 
-/** Lets mail to an address go again. */
+/** Allows mail to an address again. */
 export function removeSuppression(deps: Dependencies, address: Address, context: WorkspaceCommandContext) {
   const recipientHash = deps.keys.hashAddress(context.workspaceId, address.canonical);
   const aggregate = {

@@ -7,31 +7,31 @@ import { streamPages } from "../transact.ts";
 
 /** A recipient who must not get mail. */
 export interface Suppression {
-  /** The id of the event that suppressed. */
+  /** The id of the event that suppressed the recipient. */
   readonly id: string;
-  /** As it was given, the domain in lower-case ASCII; null once it was erased. */
+  /** As it was given, with the domain in lower-case ASCII; null once it is erased. */
   readonly address: string | null;
   /** `bounce`, `complaint` or `manual`. */
   readonly reason: string;
-  /** What the person wrote who suppressed by hand. */
+  /** The note on a manual suppression. */
   readonly note: string | null;
   /** The message whose bounce or complaint led to it. */
   readonly emailId: string | null;
   readonly createdAt: string;
 }
 
-/** The last suppression of a recipient's stream, and whether it was lifted since. */
+/** The last suppression in a recipient's stream, and whether it has been lifted since. */
 export interface LastSuppression {
   readonly suppression: Suppression | null;
   readonly isLifted: boolean;
-  /** What was stored for the suppression that follows. */
+  /** The address and note of a suppression whose own event comes next. */
   readonly stored: { readonly address: string; readonly note: string | null } | null;
 }
 
-/** Nothing was ever said of a recipient. */
+/** The state of a recipient without any events. */
 export const NOT_SUPPRESSED: LastSuppression = { suppression: null, isLifted: false, stored: null };
 
-/** What is known of a recipient after one more event of their stream. */
+/** Applies one event of a recipient's stream. */
 export function followSuppression(last: LastSuppression, recorded: RecordedEvent): LastSuppression {
   const { type, data } = suppressionCodec.decode(recorded);
   switch (type) {
@@ -75,7 +75,7 @@ export async function readSuppression(
   return isLifted ? null : suppression;
 }
 
-/** One suppression by its position: its address is in the event before it, in the same append. */
+/** One suppression by its revision. Its address is in the event before it, from the same append. */
 export async function readSuppressionAt(
   store: EventStore,
   { recipientHash, revision }: { readonly recipientHash: string; readonly revision: number },
@@ -89,8 +89,8 @@ export async function readSuppressionAt(
 }
 
 /**
- * Who of a workspace must not get mail now, in the order in which they were suppressed first. Reads the log from its
- * start, and holds the list in memory. Throws `StoreError`.
+ * The suppressions in force in a workspace, in the order in which the recipients were first suppressed. Reads the log
+ * from its start, and holds the list in memory. Throws `StoreError`.
  */
 export async function listSuppressions(
   store: EventStore,
@@ -102,7 +102,7 @@ export async function listSuppressions(
     for (const recorded of events) {
       const { stream } = recorded;
       const { type, data } = suppressionCodec.decode(recorded);
-      // What stores the address alone does not say whose it is; what suppresses follows it in the same append.
+      // The event with the address names no workspace; the suppression follows it in the same append.
       if (type !== "SuppressionAddressStored" && data.workspaceId === workspaceId) ofWorkspace.add(stream);
       streams.set(stream, followSuppression(streams.get(stream) ?? NOT_SUPPRESSED, recorded));
     }

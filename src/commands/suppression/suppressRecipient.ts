@@ -7,11 +7,11 @@ import { emailAggregate, suppressionAggregate } from "../aggregateDefinitions.ts
 import { erasePersonsSuppression } from "../erasure/erasePersonsSuppression.ts";
 import { load, transact } from "../transact.ts";
 
-/** What a bounce or a complaint says about its recipient. */
+/** A recipient to suppress after a bounce or a complaint. */
 export interface RecipientToSuppress extends RecordedReply {
   readonly workspaceId: string;
   readonly recipientHash: string;
-  /** Null once it was erased with the message. */
+  /** Null if it was erased with the message. */
   readonly address: string | null;
   readonly emailId: string;
   readonly reason: Exclude<(typeof SUPPRESSION_REASONS)[number], "manual">;
@@ -19,8 +19,8 @@ export interface RecipientToSuppress extends RecordedReply {
 }
 
 /**
- * Suppresses the recipient of a message that bounced or was reported. A repeat gives no events. The address may have
- * been read a while ago, so whoever was erased since then stays erased.
+ * Suppresses the recipient of a message after a bounce or a complaint. A repeat gives no events. `address` may have been
+ * read a while ago: if the person was erased since, the address stays erased.
  */
 export async function suppressRecipient(
   store: EventStore,
@@ -36,8 +36,8 @@ export async function suppressRecipient(
 }
 
 /**
- * Erases the address again that a suppression has just brought back. An erasure takes the message first and looks for
- * suppressions then: either it has found this one, or the message is found erased here.
+ * Erases the address again if the suppression has just brought it back. An erasure erases the message first and then
+ * looks for suppressions, so either it finds this one, or we find the message erased.
  */
 async function keepErased(
   store: EventStore,
@@ -48,7 +48,7 @@ async function keepErased(
   const erasureId = email?.erasedFor?.erasureId;
   if (erasureId === undefined) return;
   const { state: suppression } = await load(store, suppressionAggregate.of(recipientHash));
-  // One of somebody else, or a newer one, was not brought back by us.
+  // A suppression for another message was not written by us.
   if (suppression?.emailId === emailId)
     await erasePersonsSuppression(store, recipientHash, erasureId, context);
 }

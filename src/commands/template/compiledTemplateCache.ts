@@ -6,15 +6,15 @@ import { invariant } from "../../kernel/assert.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { CompileResult, TemplateEngine } from "../../ports/templateEngine.ts";
 
-/** What compiled versions may take of memory, all together. */
+/** How much memory all compiled versions together may take. */
 const CACHE_BYTES_MAX = 64 * 1_024 * 1_024;
-/** What an entry takes beside its parts. */
+/** The size of an entry beside its parts. */
 const ENTRY_BYTES = 1_024;
 
-/** All that a version consists of, as it was drafted. */
+/** Everything that a version consists of, as it was drafted. */
 export type VersionSource = Extract<TemplateEvent, { type: "TemplateVersionDrafted" }>["data"];
 
-/** A version ready to be rendered. A part can be invalid that was sound under an older engine: it fails when rendered. */
+/** A version ready to render. A part that an older engine accepted may be invalid now: rendering it then fails. */
 export interface CompiledVersion {
   readonly variables: readonly VariableDefinition[];
   readonly subject: CompileResult;
@@ -22,13 +22,13 @@ export interface CompiledVersion {
   readonly text: CompileResult | null;
 }
 
-/** Versions by their ids, compiled once for as long as there is room: a version never changes. */
+/** A cache of compiled versions by their ids. An entry is never stale, because a version never changes. */
 export interface CompiledVersions {
-  /** Null when the template was deleted since. Throws `StoreError` when it must be read and cannot be. */
+  /** Null if the template was deleted since. Throws `StoreError` if it has to be read and cannot be. */
   get(templateId: string, version: TemplateVersion): Promise<CompiledVersion | null>;
 }
 
-/** The source of a version: one event; null when the template was deleted since. Throws `StoreError`. */
+/** The source of a version, which is one event; null if the template was deleted since. Throws `StoreError`. */
 export async function readVersionSource(
   store: EventStore,
   templateId: string,

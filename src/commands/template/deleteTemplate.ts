@@ -10,12 +10,12 @@ import type { Dependencies } from "../dependencies.ts";
 import { queueStreamWrite } from "../streamWriteQueue.ts";
 import { streamPages, toNewEvents } from "../transact.ts";
 
-/** Events that are read at once: one may be a quarter of a megabyte long. */
+/** Events that one read returns: one event may be a quarter of a megabyte long. */
 const PAGE_EVENTS = 50;
 
 /**
- * Deletes a template of the context's workspace with its versions, so that their sources are neither stored nor
- * counted any more. What was accepted with it has its content. Throws `StoreError`.
+ * Deletes a template of the context's workspace with its versions: their sources are no longer stored or counted.
+ * Messages accepted with it keep their content. Throws `StoreError`.
  */
 export function deleteTemplate(
   deps: Pick<Dependencies, "store" | "templates">,
@@ -38,7 +38,7 @@ export function deleteTemplate(
       const result = await store.append(stream, toNewEvents(events, context), revision);
       if (result.outcome === "appended") {
         deps.templates.forget(id);
-        // What fails here a reactor does later: the template is gone from the append on.
+        // The template is gone from the append on. If this fails, a reactor does it later.
         await clearDeletedTemplate(store, stream, result.revision).catch(requireStoreError);
         return outcome;
       }
@@ -47,7 +47,7 @@ export function deleteTemplate(
   });
 }
 
-/** Cuts off what came before a template's deletion. Repeatable. Throws `StoreError`. */
+/** Truncates everything before a template's deletion. Repeatable. Throws `StoreError`. */
 export function clearDeletedTemplate(store: EventStore, stream: string, deletion: number): Promise<void> {
   return store.truncateBefore(stream, deletion);
 }

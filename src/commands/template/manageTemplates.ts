@@ -18,8 +18,8 @@ import type { TemplateLocation } from "./readTemplate.ts";
 type State = Parameters<typeof createTemplate>[0];
 
 /**
- * Creates a template without versions and answers its id; null where the workspace has as many as it may. `count` says how
- * many those are by now.
+ * Creates a template without versions and returns its id; null if the workspace already has as many as it may. `count`
+ * returns how many it has now.
  */
 export function newTemplate(
   deps: Dependencies,
@@ -28,7 +28,7 @@ export function newTemplate(
   context: WorkspaceCommandContext,
 ): Promise<string | null> {
   const { workspaceId } = context;
-  // One after the other, so that each is counted before the next one is made.
+  // One after the other, so each is counted before the next one is created.
   return queueStreamWrite(deps.store, `templates of ${workspaceId}`, async () => {
     if ((await count()) >= TEMPLATES_MAX) return null;
     const id = newId();
@@ -38,13 +38,13 @@ export function newTemplate(
   });
 }
 
-/** A version's parts as their author gives them, checked and compiled without a fault. */
+/** The parts of a version as its author gave them, after they were checked and compiled without a fault. */
 export interface NewVersion {
   readonly subject: string;
   readonly html: string | null;
   readonly text: string | null;
   readonly variables: readonly VariableDefinition[];
-  /** How long the four of them are as JSON. */
+  /** The size of all four as JSON. */
   readonly bytes: number;
 }
 
@@ -55,7 +55,7 @@ export type DraftOutcome =
   | "quotaExceeded"
   | TemplateRefusal;
 
-/** Adds a version to a template; it is not sent before it is published. */
+/** Adds a version to a template. Sends cannot use it before it is published. */
 export async function draftTemplateVersion(
   deps: Dependencies,
   { workspaceId, templateId }: TemplateLocation,
@@ -72,7 +72,7 @@ export async function draftTemplateVersion(
   return { outcome, versionId };
 }
 
-/** Makes a version the one that sends use. */
+/** Makes a version the one that sends use by default. */
 export function publishTemplateVersion(
   deps: Dependencies,
   { workspaceId, templateId }: TemplateLocation,
@@ -83,7 +83,7 @@ export function publishTemplateVersion(
   return deps.templates.transact(templateId, (state) => publishVersion(state, workspaceId, data), context);
 }
 
-/** Ends a template for good. What was accepted with it is delivered all the same. */
+/** Archives a template for good. Messages accepted with it are still delivered. */
 export function archiveExistingTemplate(
   deps: Dependencies,
   { workspaceId, templateId }: TemplateLocation,

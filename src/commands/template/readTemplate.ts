@@ -4,7 +4,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
 import { readVersionSource, type VersionSource } from "./compiledTemplateCache.ts";
 
-/** Whose template, and which. */
+/** The id of a template, and the workspace that it must belong to. */
 export interface TemplateLocation {
   readonly workspaceId: string;
   readonly templateId: string;
@@ -16,7 +16,7 @@ export interface VersionView {
   readonly source: VersionSource;
 }
 
-/** A template by its stream; null when there is none, also when it is another workspace's. */
+/** A template, from its stream; null if there is none, or if it is another workspace's. */
 export async function readTemplate(
   deps: Dependencies,
   { workspaceId, templateId }: TemplateLocation,
@@ -26,7 +26,7 @@ export async function readTemplate(
   return state?.workspaceId === workspaceId ? state : null;
 }
 
-/** One version of a template with its source; null when there is none. */
+/** One version of a template with its source; null if there is none. */
 export async function readTemplateVersion(
   deps: Dependencies,
   location: TemplateLocation,
@@ -37,7 +37,7 @@ export async function readTemplateVersion(
   return version && viewVersion(deps, location.templateId, version);
 }
 
-/** Adds the source to what a template knows of a version; null when the template was deleted since. */
+/** Adds the source to a version; null if the template was deleted since. */
 export async function viewVersion(
   deps: Dependencies,
   templateId: string,

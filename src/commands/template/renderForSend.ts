@@ -11,7 +11,7 @@ import type { CompileResult } from "../../ports/templateEngine.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { CompiledVersion } from "./compiledTemplateCache.ts";
 
-/** Which template a send names, and what it fills it with. */
+/** The template that a send names, and its variables. */
 export interface TemplateRequest {
   readonly workspaceId: string;
   readonly templateId: string;
@@ -20,7 +20,7 @@ export interface TemplateRequest {
   readonly variables: Readonly<Record<string, unknown>>;
 }
 
-/** One wrong value, mostly a variable: `pointer` is a JSON Pointer (RFC 6901) into the request's body. */
+/** One wrong value, usually a variable. `pointer` is a JSON Pointer (RFC 6901) into the request's body. */
 export interface TemplateDataFault {
   readonly pointer: string;
   readonly message: string;
@@ -37,12 +37,12 @@ export type RenderOutcome =
   | { readonly kind: "unavailable"; readonly fault: TemplateDataFault }
   | { readonly kind: "invalidData"; readonly faults: readonly TemplateDataFault[] };
 
-/** What a version comes to with these variables: a message's parts within the limits, or all that is wrong. */
+/** The result of rendering a version: a message's parts within the limits, or everything that is wrong. */
 export type VersionOutput =
   | { readonly kind: "rendered"; readonly subject: string; readonly html?: string; readonly text?: string }
   | { readonly kind: "invalidData"; readonly faults: readonly TemplateDataFault[] };
 
-/** What is wrong with a template, and what to do about it. Those of other workspaces are unknown here. */
+/** What is wrong with a template, and what to do about it. Templates of other workspaces count as unknown. */
 const FAULTS: Readonly<Record<TemplateFault, TemplateDataFault>> = {
   unknown: { pointer: "/template_id", message: "is not a template of this workspace" },
   archived: { pointer: "/template_id", message: "is archived, for good: send with another template" },
@@ -58,7 +58,7 @@ const FAULTS: Readonly<Record<TemplateFault, TemplateDataFault>> = {
   },
 };
 
-/** Renders a send's template at acceptance, so that an accepted message can always be built. */
+/** Renders a send's template at acceptance, so an accepted message can always be built. */
 export async function renderForSend(deps: Dependencies, request: TemplateRequest): Promise<RenderOutcome> {
   const { workspaceId, templateId, versionId, variables } = request;
   const template = await deps.templates.get(templateId);
@@ -72,7 +72,7 @@ export async function renderForSend(deps: Dependencies, request: TemplateRequest
   return output.kind === "rendered" ? { ...output, versionId: version.id } : output;
 }
 
-/** Checks the variables, renders every part, and checks what came out. */
+/** Checks the variables, renders every part, and checks the output. */
 export function renderVersion(
   version: CompiledVersion,
   given: Readonly<Record<string, unknown>>,

@@ -14,15 +14,15 @@ import type { Dependencies } from "../dependencies.ts";
 import { SECRET_BYTES } from "./registerWebhookEndpoint.ts";
 import { type EndpointDependencies, transactEndpoints } from "./transactEndpoints.ts";
 
-/** What can be changed of an endpoint; what is left out stays. */
+/** The changes to an endpoint; a missing member stays as it is. */
 export interface EndpointChange {
-  /** As `readDestination` gives it. */
+  /** As `readDestination` returns it. */
   readonly url?: string;
   readonly description?: string | null;
   readonly eventTypes?: string[] | null;
 }
 
-/** Changes an endpoint. Events from here on go by it; what is owed already goes to the new address. */
+/** Changes an endpoint. This applies to events from now on; deliveries already owed go to the new address. */
 export function updateWebhookEndpoint(
   deps: EndpointDependencies,
   endpointId: string,
@@ -32,7 +32,7 @@ export function updateWebhookEndpoint(
   return transactEndpoints(deps, (state) => updateEndpoint(state, { endpointId, ...wanted }), context);
 }
 
-/** Disables an endpoint on request. What it is owed is skipped. */
+/** Disables an endpoint on request. Deliveries it is owed are skipped. */
 export function disableWebhookEndpoint(
   deps: EndpointDependencies,
   endpointId: string,
@@ -41,7 +41,7 @@ export function disableWebhookEndpoint(
   return transactEndpoints(deps, (state) => disableEndpoint(state, endpointId, "manual"), context);
 }
 
-/** Enables an endpoint: for what happens from here on. What it missed can be recovered. */
+/** Enables an endpoint for events from now on. Those it missed can be recovered. */
 export function enableWebhookEndpoint(
   deps: EndpointDependencies,
   endpointId: string,
@@ -58,7 +58,7 @@ export function deleteWebhookEndpoint(
   return transactEndpoints(deps, (state) => deleteEndpoint(state, endpointId), context);
 }
 
-/** Gives an endpoint a fresh secret, which this answer alone carries; null when there is no such endpoint. */
+/** Gives an endpoint a new secret, which only this answer carries; null if there is no such endpoint. */
 export async function rotateWebhookSecret(
   deps: EndpointDependencies & Pick<Dependencies, "keys">,
   endpointId: string,
@@ -73,12 +73,12 @@ export async function rotateWebhookSecret(
   return outcome === "rotated" ? { secret: webhookSecretText(secret) } : null;
 }
 
-/** Why an endpoint is disabled that nobody asked to disable. */
+/** Why we disable an endpoint that nobody asked us to disable. */
 export type FailureReason = Exclude<DisabledReason, "manual">;
 
 /**
- * Disables an endpoint for what became of its calls; true when it was not disabled before. Where `url` is given, it is
- * left alone if it has moved from there meanwhile: that says nothing of its new place.
+ * Disables an endpoint because of the outcome of its calls; true if it was enabled before. With `url`, leaves it alone if
+ * it has moved since: calls to the old URL say nothing about the new one.
  */
 export async function disableFailedEndpoint(
   deps: EndpointDependencies,

@@ -8,7 +8,7 @@ import { rfc3339 } from "../../kernel/time.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { type EndpointDependencies, transactEndpoints } from "./transactEndpoints.ts";
 
-/** How long a signing secret is. */
+/** The length of a signing secret. */
 export const SECRET_BYTES = 32;
 
 export type RegisterOutcome =
@@ -16,9 +16,8 @@ export type RegisterOutcome =
   | { readonly kind: "alreadyExists" | "limitReached" };
 
 /**
- * Registers an endpoint with a fresh signing secret (Standard Webhooks: `whsec_` and base64), which this
- * answer alone carries. Two endpoints of a workspace cannot have one destination: its stream's expected
- * revision sees to that.
+ * Registers an endpoint with a new signing secret (Standard Webhooks: `whsec_` and base64), which only this answer
+ * carries. The expected revision of the workspace's stream keeps two endpoints from having the same destination.
  */
 export async function registerWebhookEndpoint(
   deps: EndpointDependencies & Pick<Dependencies, "keys">,

@@ -9,9 +9,7 @@ import { queueStreamWrite } from "../streamWriteQueue.ts";
 import { toNewEvents } from "../transact.ts";
 import type { EndpointDependencies } from "./transactEndpoints.ts";
 
-/**
- * How often callers may test the endpoints of one workspace in a day: tests are events in the stream of its endpoints.
- */
+/** How often callers may test a workspace's endpoints in a day: each test is an event in the endpoints' stream. */
 const TESTS_PER_DAY_MAX = 1_000;
 
 export type TestOutcome =
@@ -19,8 +17,8 @@ export type TestOutcome =
   | { readonly kind: "disabled" | EndpointRefusal };
 
 /**
- * Sends a test event to one endpoint. Answers the id of its delivery. Throws `ChangeRateError` when it is one test too
- * many; changes are counted apart, so that an endpoint can still be disabled then.
+ * Sends a test event to one endpoint. Returns the id of its delivery. Throws `ChangeRateError` after too many tests;
+ * changes are counted separately, so an endpoint can still be disabled then.
  */
 export async function testWebhookEndpoint(
   deps: EndpointDependencies,
@@ -35,7 +33,7 @@ export async function testWebhookEndpoint(
   const rate = dailyChangeLimit(deps.store, `${stream} tests`, context, TESTS_PER_DAY_MAX);
   return queueStreamWrite(deps.store, stream, async () => {
     rate.check();
-    // Each test is news, whatever else happens to the endpoint meanwhile: only the place in the stream is contended.
+    // Each test is a new event, whatever happens to the endpoint meanwhile: only the revision is contended.
     const retry = new ConflictRetry(stream);
     for (;;) {
       const [event] = toNewEvents(events, context);

@@ -8,17 +8,17 @@ import type { EventStore } from "../../ports/eventStore.ts";
 import { webhookDeliveryAggregate } from "../aggregateDefinitions.ts";
 import { load } from "../transact.ts";
 
-/** A delivery asked for many times over has a longer history; then its beginning is shown. */
+/** Only a delivery requested many times over has a longer history; then only its beginning is shown. */
 const HISTORY_EVENTS_MAX = 1_000;
 
-/** A delivery at a known revision; null: its stream was never written. */
+/** A delivery at a known revision; null if its stream was never written. */
 export interface WebhookDeliveryAtRevision {
   readonly id: string;
   readonly state: WebhookDeliveryState;
   readonly revision: number | null;
 }
 
-/** A delivery as the log has it now. Throws `StoreError`. */
+/** A delivery's current state in the log. Throws `StoreError`. */
 export async function readWebhookDelivery(store: EventStore, id: string): Promise<WebhookDeliveryAtRevision> {
   return { id, ...(await load(store, webhookDeliveryAggregate.of(id))) };
 }
@@ -29,7 +29,7 @@ export interface WebhookHistoryEvent {
   readonly event: WebhookDeliveryEvent;
 }
 
-/** Everything that happened to a delivery; nothing when it was never attempted. Throws `StoreError`. */
+/** Everything that happened to a delivery; empty if nothing has yet. Throws `StoreError`. */
 export async function readWebhookHistory(
   store: EventStore,
   id: string,

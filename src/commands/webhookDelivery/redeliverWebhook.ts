@@ -10,10 +10,10 @@ import { webhookDeliveryAggregate } from "../aggregateDefinitions.ts";
 import { ChangeRateError } from "../dailyChangeLimit.ts";
 import { transact } from "../transact.ts";
 
-/** How often callers may ask for one delivery again in a day: all of its attempts are read for each. */
+/** How often callers may request one delivery again in a day: each request reads all of its attempts. */
 const REDELIVERIES_PER_DAY_MAX = 20;
 
-/** Asks for a delivery once more. Throws `ChangeRateError` when that was done too often. */
+/** Requests a delivery again. Throws `ChangeRateError` if that was done too often. */
 export function redeliverWebhook(
   store: EventStore,
   id: string,
@@ -24,7 +24,7 @@ export function redeliverWebhook(
   return transact(store, redeliveryAggregate(id), decide, context);
 }
 
-/** As {@link redeliverWebhook}, unless it has been delivered meanwhile. */
+/** Like {@link redeliverWebhook}, unless it has been delivered meanwhile. */
 export function recoverDelivery(
   store: EventStore,
   id: string,
@@ -42,7 +42,7 @@ function redeliveryAggregate(id: string) {
   };
 }
 
-/** Deliveries that are asked for again at once. */
+/** Deliveries requested again at the same time. */
 const PARALLEL_MAX = 16;
 
 /** A delivery that failed, was skipped or was missed. */
@@ -50,7 +50,7 @@ interface FailedWebhook extends RedeliveryRequest {
   readonly id: string;
 }
 
-/** As {@link recoverDelivery}; false where it is left alone, as one is that was asked for too often. */
+/** Like {@link recoverDelivery}; false if the delivery is left alone, for example because it was requested too often. */
 async function recover(
   store: EventStore,
   { id, ...request }: FailedWebhook,
@@ -65,8 +65,8 @@ async function recover(
 }
 
 /**
- * Asks for each of these deliveries once more. What was delivered, waits or is under way meanwhile is left alone, also
- * where two ask at once. Answers how many.
+ * Requests each of these deliveries again. Leaves alone those that were delivered, wait or are in flight by now, also if
+ * two callers do this at once. Returns how many it requested.
  */
 export async function recoverFailedDeliveries(
   store: EventStore,

@@ -21,7 +21,7 @@ export interface ClaimedWebhook extends WebhookDeliveryAtRevision {
   readonly attempt: number;
 }
 
-/** Claims a delivery as it was read. Null: somebody else was first, or it is not due. Throws `StoreError`. */
+/** Claims a delivery as it was read. Null if somebody else was first, or it is not due. Throws `StoreError`. */
 export async function claimWebhook(
   store: EventStore,
   delivery: WebhookDeliveryAtRevision,
@@ -38,14 +38,14 @@ export async function claimWebhook(
   return { id: delivery.id, state, revision: result.revision, attempt };
 }
 
-/** How outcomes are recorded. */
+/** What recording an outcome needs. */
 export interface WebhookRecording {
   readonly policy: WebhookPolicy;
   readonly input: DecisionInput;
   readonly context: WorkspaceCommandContext;
 }
 
-/** Records what became of an attempt, even late. Throws `StoreError`. */
+/** Records the outcome of an attempt, even a late one. Throws `StoreError`. */
 export function recordWebhookAttempt(
   store: EventStore,
   claimed: ClaimedWebhook,
@@ -57,7 +57,7 @@ export function recordWebhookAttempt(
   return transactFrom(store, { ...webhookDeliveryAggregate.of(claimed.id), ...claimed }, decide, on.context);
 }
 
-/** Ends a delivery whose endpoint is no longer there to take it. */
+/** Ends a delivery whose endpoint cannot receive it any more. */
 export function skipWebhook(
   store: EventStore,
   delivery: WebhookDeliveryAtRevision,
@@ -71,7 +71,7 @@ export function skipWebhook(
   return transactFrom(store, { ...webhookDeliveryAggregate.of(delivery.id), ...delivery }, decide, context);
 }
 
-/** Ends a claim whose lease ran out with no outcome. */
+/** Ends a claim whose lease expired without an outcome. */
 export function expireWebhookLease(store: EventStore, id: string, attempt: number, on: WebhookRecording) {
   const aggregate = webhookDeliveryAggregate.of(id);
   return transact(store, aggregate, (state) => expireAttempt(state, attempt, on), on.context);

@@ -20,7 +20,7 @@ import { contentOf } from "../email/readEmail.ts";
 /** The version of all payloads. `http/webhook/webhookEventSchemas` describes them. */
 const VERSION = 1;
 
-/** What an endpoint is sent (Standard Webhooks): the type, the event's own time, and its data. */
+/** The body of a webhook call (Standard Webhooks): the type, the event's own time, and its data. */
 export interface WebhookPayload {
   readonly type: string;
   readonly version: typeof VERSION;
@@ -28,23 +28,23 @@ export interface WebhookPayload {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** What an endpoint gets to know of an event, and how its answer is kept: that may repeat it in any spelling. */
+/** The payload for an endpoint, and how to keep its answer, which may repeat the payload in any spelling. */
 export interface MappedEvent {
   readonly payload: WebhookPayload;
   readonly answer: AnswerKeeping;
 }
 
 export type AnswerKeeping =
-  /** It names nobody. */
+  /** The payload names nobody. */
   | { readonly kind: "plain" }
-  /** With the salt of an event that is erased with the person. */
+  /** Encrypted with the salt of an event that is erased with the person. */
   | { readonly kind: "encrypted"; readonly salt: string }
   /** That event is gone. */
   | { readonly kind: "dropped" };
 
 type Reader = Pick<Dependencies, "store" | "content" | "webhooks" | "keys">;
 
-/** What a delivery carries, from the log as it is now, without what was erased. Throws `StoreError`. */
+/** Builds a delivery's payload from the log as it is now, without anything erased. Throws `StoreError`. */
 export function mapToWebhookEvent(deps: Reader, origin: DeliveryOrigin): Promise<MappedEvent> {
   if (origin.eventStream.startsWith("email-")) return mapEmailEvent(deps, origin);
   return origin.eventStream.startsWith("suppression-")
@@ -56,13 +56,13 @@ function keepingBy(salt: string | null): AnswerKeeping {
   return salt === null ? { kind: "dropped" } : { kind: "encrypted", salt };
 }
 
-/** The message as it was once an event had happened: an outcome that comes late does not change how it ended. */
+/** The message's state right after an event: the status in the payload is that of the time, not of now. */
 function stateAfter({ events }: EmailHistory, { sequence }: HistoryEvent): EmailState {
   const until = events.filter((one) => one.sequence <= sequence).map(({ event }) => event);
   return until.reduce(emailDecider.evolve, emailDecider.initialState);
 }
 
-/** What the payload of a message's event has beside what every one of them has. */
+/** The members of a message event's payload beyond those that all of them have. */
 function emailFacts({ event }: HistoryEvent): Readonly<Record<string, unknown>> {
   if (!isPublished(event)) return {};
   switch (event.type) {
@@ -145,7 +145,7 @@ async function readEvent({ store }: Reader, stream: string, revision: number): P
   return event?.revision === revision ? event : null;
 }
 
-/** A suppression and its end: the address, the suppression, and the end, each in an event of its own, in this order. */
+/** A suppression and its end are three events, in this order: the address, the suppression, the end. */
 const SUPPRESSION_EVENTS = 3;
 
 async function mapSuppressionEvent({ store }: Reader, origin: DeliveryOrigin): Promise<MappedEvent> {

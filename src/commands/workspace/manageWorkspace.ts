@@ -14,7 +14,7 @@ import { transact } from "../transact.ts";
 /** How often callers may pause and resume a workspace in a day. */
 const CHANGES_PER_DAY_MAX = 200;
 
-/** Creates a workspace and answers its id. */
+/** Creates a workspace and returns its id. */
 export async function newWorkspace(
   deps: Dependencies,
   name: string,
@@ -29,20 +29,20 @@ export async function newWorkspace(
   return id;
 }
 
-/** Stops sending: at once here, within a second everywhere. What is queued waits. A repeat is no error. */
+/** Pauses sending: at once here, within a second everywhere. Queued mail waits. A repeat is no error. */
 export function pauseWorkspace(deps: Dependencies, id: string, context: CommandContext) {
   const on = { ...context, workspaceId: id };
   return deps.workspaces.transact(id, (state) => pauseSending(state, on.at), on, CHANGES_PER_DAY_MAX);
 }
 
-/** Lets sending go on, what waited as well. A repeat is no error. */
+/** Resumes sending, including the mail that waited. A repeat is no error. */
 export function resumeWorkspace(deps: Dependencies, id: string, context: CommandContext) {
   const changesPerDayMax = CHANGES_PER_DAY_MAX - CHANGES_KEPT_FOR_STOPPING;
   const on = { ...context, workspaceId: id };
   return deps.workspaces.transact(id, (state) => resumeSending(state, on.at), on, changesPerDayMax);
 }
 
-/** Sets what the workspace may use; within a second it holds everywhere. */
+/** Sets limits of the workspace. They apply everywhere within a second. */
 export function limitWorkspace(
   deps: Dependencies,
   id: string,

@@ -4,7 +4,7 @@ import { workspaceAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, writtenFirstAt } from "../transact.ts";
 
-/** A workspace by its stream, with the time of its creation; null when there is none. */
+/** A workspace, from its stream, with the time of its creation; null if there is none. */
 export async function readWorkspace(deps: Dependencies, id: string) {
   const known = await deps.workspaces.loaded(id);
   const { state } = await load(deps.store, workspaceAggregate.of(id), known);
@@ -12,16 +12,16 @@ export async function readWorkspace(deps: Dependencies, id: string) {
   return { workspace: state, createdAt: await writtenFirstAt(deps.store, workspaceStream(id)) };
 }
 
-/** A workspace, for somebody who has to choose one. */
+/** A workspace to choose from. */
 export interface NamedWorkspace {
   readonly id: string;
   readonly name: string;
 }
 
-/** How many workspaces are named to somebody who has to choose; the others are left out. */
+/** How many workspaces are offered to choose from; the others are left out. */
 const NAMED_MAX = 50;
 
-/** The workspaces of a log by id and name, for somebody who has to choose: {@link NAMED_MAX} at most. */
+/** The workspaces of a log to choose from, at most {@link NAMED_MAX}. */
 export async function workspacesNamed(store: EventStore): Promise<readonly NamedWorkspace[]> {
   const found: NamedWorkspace[] = [];
   for await (const { events } of store.readAll(LOG_START, { types: ["WorkspaceCreated"] })) {

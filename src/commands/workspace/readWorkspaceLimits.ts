@@ -1,7 +1,7 @@
 import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** What a workspace may use, no older than a second. Throws `StoreError`. */
+/** A workspace's limits, at most a second old. Throws `StoreError`. */
 export async function readWorkspaceLimits(
   deps: Pick<Dependencies, "workspaces" | "limitsDefault">,
   workspaceId: string,

@@ -1,26 +1,26 @@
 import { locationOfFault, type StoreFault } from "../../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../../ports/readDatabase.ts";
 
-/** What is wrong at one position of the log. */
+/** What is wrong at one place in the log. */
 export type FindingKind =
   /** An event, or a seal, is not what it was. */
   | "changed"
   /** It is gone, and no event in the log permits that. */
   | "removed"
-  /** It was not there when what lies around it was sealed. */
+  /** It was not there when the events around it were sealed. */
   | "inserted"
-  /** It is not where it was in the order of the log. */
+  /** It is no longer where it was in the order of the log. */
   | "moved"
   /** It is in the log but some readers do not see it, and no event permits that. */
   | "hidden"
-  /** It says that something was erased, and the log knows of no reason for that. */
+  /** It says that something was erased, but the log holds no reason for that. */
   | "unfounded"
   /** Postledger writes no such event, or no such stream. */
   | "unknown"
-  /** A seal is not signed by whom it has to be. */
+  /** A seal's signature is missing, wrong, or not by a required key. */
   | "unsigned";
 
-/** What each kind of finding says, for somebody who was not there when it was built. */
+/** What each kind of finding means, for people who do not know the design. */
 export const FINDING_MEANINGS: Readonly<Record<FindingKind, string>> = {
   changed: "it was sealed, or made, as something else than it is now",
   removed: "it was there, and no erasure and no retention of the log accounts for its going",
@@ -34,7 +34,7 @@ export const FINDING_MEANINGS: Readonly<Record<FindingKind, string>> = {
 
 export interface Finding extends Omit<StoreFault, "kind"> {
   readonly kind: FindingKind;
-  /** The seal that proves it, by its revision; null where the order of the stream does. */
+  /** The revision of the seal that proves it; null if the order of the stream does. */
   readonly seal: number | null;
 }
 
@@ -44,7 +44,7 @@ export type EventFinding = Omit<Finding, "stream" | "revision" | "object"> & {
   readonly revision: number;
 };
 
-/** All that was found: one finding for each event, the first. On disk, for a log may be wrong all over. */
+/** All findings, only the first for each event. They are on disk, because every event of a log may be wrong. */
 export interface Findings {
   add(finding: EventFinding): void;
   addFault(fault: StoreFault): void;

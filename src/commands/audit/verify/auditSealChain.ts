@@ -4,39 +4,39 @@ import { readableEvent } from "../../../kernel/event/codec.ts";
 import type { RecordedEvent } from "../../../ports/eventStore.ts";
 import type { FindingKind, Findings } from "./auditFindings.ts";
 
-/** Missing seals in a row that are reported one by one: more are reported as one. */
+/** Up to this many missing seals in a row are reported one by one; more are reported as one finding. */
 const MISSING_REPORTED_MAX = 1_000;
 
 /** A seal whose events can be compared. */
 export interface ReadSeal {
   readonly revision: number;
   readonly sealed: readonly SealedEvent[];
-  /** The seals before it were all there and sound: so what it covers begins where the one before ended. */
+  /** Whether the seal before it is there and sound, so what this one covers begins where that one ended. */
   readonly isNext: boolean;
 }
 
-/** What the chain has come to. */
+/** What the walk along the chain has found. */
 export interface AuditSealChainReport {
   readonly seals: number;
   readonly signed: number;
-  /** The time of the first one that is signed by whom it has to be; null when there is none. */
+  /** The time of the first seal signed by a required key, or by any key if none is required; null without one. */
   readonly signedSince: string | null;
-  /** Events that all seals cover, as the last one says. */
+  /** How many events all seals cover, by the count in the last one. */
   readonly covered: number;
-  /** The time of the last seal; null when there is none. */
+  /** The time of the last seal; null if there is none. */
   readonly lastAt: string | null;
-  /** The leaf of the last seal; null when there is none. */
+  /** The event hash of the last seal; null if there is none. */
   readonly lastHash: string | null;
-  /** Who signed, each key once. */
+  /** The keys that signed, each once. */
   readonly publicKeys: readonly string[];
 }
 
-/** Walks the chain of seals: each is there, says what the one before it was, and is signed by whom it has to be. */
+/** Walks the chain of seals: each must be there, name the hash of the one before, and be signed by a required key. */
 export class AuditSealChain {
   private next = 0;
   private lastHash: string | null = null;
   private lastAt: string | null = null;
-  /** Null behind a seal that could not be read. */
+  /** Events covered so far; null after a seal that could not be read. */
   private covered: number | null = 0;
   private coveredReported = 0;
   private seals = 0;
@@ -45,14 +45,14 @@ export class AuditSealChain {
   private readonly signers = new Set<string>();
   private isKeptSeen = false;
 
-  /** `trusted`: the keys that have to sign; none: any signature will do. `kept`: the leaf of a seal that has to be there. */
+  /** `trusted`: the keys that have to sign; none: any key will do. `kept`: the hash of a seal that has to be there. */
   constructor(
     private readonly findings: Findings,
     private readonly trusted: readonly string[],
     private readonly kept: string | null,
   ) {}
 
-  /** Takes the next event of the stream of seals and its leaf; null when there is nothing in it to compare with. */
+  /** Takes the next event of the stream of seals and its hash. Null if it holds nothing to compare with. */
   take(event: RecordedEvent, leaf: string): ReadSeal | null {
     const { revision } = event;
     if (revision < this.next) {
@@ -74,7 +74,7 @@ export class AuditSealChain {
     return sealed && { revision, sealed, isNext };
   }
 
-  /** Reports what is missing at the end: `lastRevision` is what the store says of the stream. */
+  /** Reports seals that are missing at the end. `lastRevision`: the last revision of the stream, by the store. */
   finish(lastRevision: number | null): AuditSealChainReport {
     this.reportMissing(lastRevision ?? -1);
     const last = Math.max(0, this.next - 1);
@@ -96,7 +96,7 @@ export class AuditSealChain {
     this.lastAt = seal.at;
   }
 
-  /** Seals from before the first signed one are covered by it; behind it none may be without. */
+  /** The first signed seal covers unsigned ones before it. If keys are required, every seal after it must be signed. */
   private checkSignature(seal: Seal, revision: number): void {
     const signer = signerOf(seal);
     const isTrusted = signer !== null && (this.trusted.length === 0 || this.trusted.includes(signer));
@@ -112,7 +112,7 @@ export class AuditSealChain {
     }
   }
 
-  /** Whatever somebody has made of the revisions: as many are reported as can be. */
+  /** Bounded, because a forged revision could make any number of seals seem to be missing. */
   private reportMissing(last: number): void {
     const isMany = last - this.next >= MISSING_REPORTED_MAX;
     const detail = `the seal is missing${isMany ? `; so are the ones up to ${last}` : ""}`;

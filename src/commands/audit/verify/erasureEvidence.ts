@@ -1,27 +1,27 @@
 import type { ReadDatabaseFile } from "../../../ports/readDatabase.ts";
 
-/** What an erasure of a message is judged by. */
+/** The facts that decide whether a message may be erased. */
 export interface MessageEvidence {
   readonly workspaceId: string;
   readonly recipientHash: string;
   readonly acceptedAt: string;
   readonly hasEnded: boolean;
-  /** Whether its erasure was asked for while a worker was at it. */
+  /** Whether its erasure was requested while a worker had claimed it. */
   readonly isErasureRequested: boolean;
 }
 
-/** A request to erase all of a person. */
+/** A request to erase a person. */
 export interface PersonRequest {
   readonly workspaceId: string;
   readonly recipientHash: string;
 }
 
-/** Messages whose facts are in memory; the others are on disk. */
+/** How many messages' facts are in memory; the others are on disk. */
 const MESSAGES_IN_MEMORY_MAX = 20_000;
 
 /**
- * What the log has said so far that an erasure can be founded on: messages, keys, requests, whom uploads were sent to,
- * and where recipients were suppressed. Memory does not grow with the log.
+ * What the log has shown so far that can justify an erasure: messages, keys, requests, to whom uploads were sent, and the
+ * events of suppressions. Memory does not grow with the log.
  */
 export class ErasureEvidence {
   private readonly recent = new Map<string, MessageEvidence>();
@@ -53,7 +53,7 @@ export class ErasureEvidence {
     this.db.run("INSERT OR IGNORE INTO keys VALUES (?, ?)", stream, workspaceId);
   }
 
-  /** The workspace that a key was issued in; null for a key that never was. */
+  /** The workspace that a key was issued in; null if the key was never issued. */
   workspaceOfKey(stream: string): string | null {
     const row = this.db.get("SELECT workspace FROM keys WHERE stream = ?", stream);
     return row === undefined ? null : String(row.workspace);
@@ -83,7 +83,7 @@ export class ErasureEvidence {
     this.db.run("INSERT OR IGNORE INTO suppressions VALUES (?, ?, ?)", stream, revision, type);
   }
 
-  /** The type of an event of a suppression's stream; null for one that was not seen. */
+  /** The type of an event in a suppression's stream; null if it was not seen. */
   suppressionEvent(stream: string, revision: number): string | null {
     const sql = "SELECT type FROM suppressions WHERE stream = ? AND revision = ?";
     const row = this.db.get(sql, stream, revision);

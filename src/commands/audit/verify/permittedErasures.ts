@@ -31,9 +31,9 @@ import { ErasureEvidence, type MessageEvidence } from "./erasureEvidence.ts";
 export interface PermittedGap {
   /** All revisions below this one; 0: none. */
   readonly below: number;
-  /** Single revisions, with the leaves of what was there. */
+  /** Single revisions, with the hashes of the events that were there. */
   readonly erased: readonly ErasedEventHash[];
-  /** Why the erasure that it claims is not permitted; null when it is, and for events that erase nothing. */
+  /** Why the claimed erasure is not permitted; null if it is, or if the event erases nothing. */
   readonly unfounded: string | null;
 }
 
@@ -44,10 +44,10 @@ const ATTACHMENT = attachmentStream("");
 const TEMPLATE = templateStream("");
 const SUPPRESSION = suppressionStream("");
 const KEY_ACTOR = "api-key:";
-/** Nobody's content goes by retention sooner after its acceptance than this, whatever the limits say. */
+/** No limit lets content be erased by retention sooner after its acceptance than this. */
 const RETENTION_MS_MIN = LIMIT_RANGES.contentRetentionDays.min * DAY_MS;
 
-/** The events that end a message: their names are checked against the codec's types by the compiler. */
+/** The events that end a message. The compiler checks their names against the codec's types. */
 const ENDS: ReadonlySet<string> = new Set<EmailEvent["type"]>([
   "EmailSent",
   "EmailDelivered",
@@ -63,7 +63,7 @@ const ACCEPTANCES: ReadonlySet<string> = new Set<EmailEvent["type"]>([
   "EmailSuppressed",
 ]);
 
-/** Whether leaves of this stream are lost with their events: of the storage ledger nobody keeps them. */
+/** Whether the hashes of this stream's events are lost with them: nobody keeps those of the storage ledger. */
 export function losesEventHashes(stream: string): boolean {
   return stream.startsWith(STORAGE);
 }
@@ -72,7 +72,7 @@ function unfounded(why: string): PermittedGap {
   return { ...NOTHING, unfounded: why };
 }
 
-/** The event as its noun knows it; null when it is of another type, or not readable. */
+/** The event, decoded; null if it is of another type or not readable. */
 function decoded<Event extends DomainEvent, Type extends Event["type"]>(
   codec: Codec<Event>,
   event: RecordedEvent,
@@ -83,9 +83,9 @@ function decoded<Event extends DomainEvent, Type extends Event["type"]>(
 }
 
 /**
- * Says of each event, in the order of the log, what the log may lack because of it. An erasure is believed only of what
- * an erasure can take, and only with its reason in the log before it: the caller's key or the person's request, or a
- * message that has ended long enough ago. Anything else that is said to be erased is missing.
+ * Decides for each event, in the order of the log, what may be missing because of it. An erasure counts only for what
+ * such an erasure can remove, and only with its reason earlier in the log: the caller's key, the person's request, or a
+ * message that has ended and is old enough. Anything else that is said to be erased counts as missing.
  */
 export class PermittedErasures {
   private readonly facts;
@@ -167,7 +167,7 @@ export class PermittedErasures {
     return fault === null ? { ...NOTHING, erased } : unfounded(fault);
   }
 
-  /** An address goes with all that came before it, and what it led to stays: the suppression right behind it. */
+  /** Erasing an address removes everything up to it. The suppression right after it stays. */
   private addressErasureFault(event: RecordedEvent, erased: readonly ErasedEventHash[]): string | null {
     const { stream, revision } = event;
     const data = decoded(suppressionCodec, event, "SuppressionAddressErased")?.data;
@@ -178,7 +178,7 @@ export class PermittedErasures {
     if (erased.length === 0) return "it names no event";
     const behind = Math.max(...erased.map((one) => one.revision)) + 1;
     const led = this.facts.suppressionEvent(stream, behind);
-    // One that is missing must be permitted by an erasure of its own.
+    // If the next event is missing too, an erasure of its own must permit that.
     if (
       behind >= revision ||
       (led !== null && led !== ("RecipientSuppressed" satisfies SuppressionEvent["type"]))
@@ -194,7 +194,7 @@ export class PermittedErasures {
     return fault === null ? { ...NOTHING, erased } : unfounded(fault);
   }
 
-  /** It says once more what is left of the upload, so all that came before it goes. */
+  /** The event repeats what is left of the upload, so everything before it is removed. */
   private uploadErasureFault(event: RecordedEvent, erased: readonly ErasedEventHash[]): string | null {
     const data = decoded(attachmentCodec, event, "AttachmentErased")?.data;
     if (!data) return "it cannot be read";
@@ -208,7 +208,7 @@ export class PermittedErasures {
       : "the upload was never sent to the person who was to be erased";
   }
 
-  /** Nothing stays of a template that is deleted but that it was. */
+  /** Of a deleted template only the deletion stays. */
   private takeTemplate(event: RecordedEvent): PermittedGap {
     if (event.type !== ("TemplateDeleted" satisfies TemplateEvent["type"])) return NOTHING;
     const erased = erasedEventHashes(event);
@@ -220,7 +220,7 @@ export class PermittedErasures {
     return fault === null ? { ...NOTHING, erased } : unfounded(fault);
   }
 
-  /** Whoever acts with a key has one of the workspace; an operator's and a worker's word is taken. */
+  /** The actor must be a key of the workspace, or the operator on the command line. */
   private actorFault({ metadata }: RecordedEvent, workspaceId: string): string | null {
     const actor = String(metadata.actor ?? "");
     if (actor === "cli") return null;
@@ -243,7 +243,7 @@ const NAMES_OTHERS = "it does not name all that came before it";
 const ANOTHER_WORKSPACE = "its metadata name another workspace than it does";
 const NO_REQUEST = "no request in the log asks for it";
 
-/** A count says once more all that is held from `before` on; what came before that is needed no more. */
+/** A count repeats everything that is held, so events below its `before` are no longer needed. */
 function takeStorage(event: RecordedEvent): PermittedGap {
   const counted = decoded(storageCodec, event, "StorageCounted");
   const before = counted?.data.before ?? 0;

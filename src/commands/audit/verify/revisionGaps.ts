@@ -2,9 +2,9 @@ import type { RecordedEvent } from "../../../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../../../ports/readDatabase.ts";
 import type { FindingKind, Findings } from "./auditFindings.ts";
 
-/** How far the log has come with one stream. */
+/** How far the log has been read in one stream. */
 interface Progress {
-  /** The revision that comes next. */
+  /** The next expected revision. */
   next: number;
   /** Revisions below this one may be missing. */
   released: number;
@@ -18,22 +18,22 @@ interface Revisions {
   readonly why: string;
 }
 
-/** A stream, and its last revision. */
+/** A stream and its last revision. */
 export interface StreamEnd {
   readonly stream: string;
   readonly last: number;
 }
 
-/** Streams that are asked about in one go. */
+/** Streams in one page of {@link RevisionGaps.lastSeen}. */
 const PAGE_STREAMS = 1_000;
-/** Streams whose progress is in memory; the others are on disk. */
+/** How many streams' progress is in memory; the others are on disk. */
 const STREAMS_IN_MEMORY_MAX = 20_000;
-/** A gap that is longer is reported as one. */
+/** A longer gap is reported as one finding. */
 const GAP_REPORTED_MAX = 1_000;
 
 /**
- * Follows the revisions of every stream through the log: they come in order and without a gap, but for what the log
- * permits, which may show later than the gap.
+ * Follows the revisions of every stream through the log: they must come in order and without gaps, except for gaps that
+ * an event permits. That event may come after the gap.
  */
 export class RevisionGaps {
   private readonly recent = new Map<string, Progress>();
@@ -52,7 +52,7 @@ export class RevisionGaps {
       PRIMARY KEY (stream, first)) WITHOUT ROWID`);
   }
 
-  /** Takes the next event of the log; the first revision of its stream that is missing before it, or its own. */
+  /** Takes the next event of the log. Returns the first revision missing before it in its stream, or its own. */
   see({ stream, revision }: Pick<RecordedEvent, "stream" | "revision">): number {
     const progress = this.progressOf(stream);
     const { next } = progress;
@@ -64,13 +64,13 @@ export class RevisionGaps {
     return Math.min(next, revision);
   }
 
-  /** Takes an event that lies behind what is checked: only that its stream has it. */
+  /** Takes an event after the checked part of the log: only records that its stream goes that far. */
   advance({ stream, revision }: Pick<RecordedEvent, "stream" | "revision">): void {
     const progress = this.progressOf(stream);
     progress.next = Math.max(progress.next, revision + 1);
   }
 
-  /** Streams that came by and what their last revision was, in pages; not those of which nothing is read. */
+  /** The streams in the log with their last revisions, in pages; without those that are truncated to their end. */
   *lastSeen(): Iterable<readonly StreamEnd[]> {
     this.spill();
     const after = `SELECT name AS stream, next - 1 AS last FROM streams s WHERE name > ? AND next > 0 AND NOT EXISTS
@@ -83,14 +83,14 @@ export class RevisionGaps {
     }
   }
 
-  /** What the store says is the last revision of a stream whose last one that came by was `seen`; null: no such stream. */
+  /** Compares a stream's end in the log with its last revision by the store; null: the store has no such stream. */
   compareEnd({ stream, last: seen }: StreamEnd, last: number | null): void {
     if (last !== null && last > seen) this.db.run("INSERT OR REPLACE INTO ends VALUES (?, ?)", stream, last);
     const why = "it is in the log, and its stream ends before it";
     this.report("hidden", { stream, from: (last ?? -1) + 1, upto: seen + 1, why });
   }
 
-  /** Takes a placeholder: it is no event, and what it replaces must be permitted to be missing. */
+  /** Takes a placeholder. It is no event, so an event must permit that the revision is missing. */
   seePlaceholder({ stream, revision }: Pick<RecordedEvent, "stream" | "revision">): void {
     this.noteGap(stream, revision, revision + 1);
   }
@@ -108,10 +108,10 @@ export class RevisionGaps {
     return this.progressOf(stream).released;
   }
 
-  /** The store does not show the revisions of `stream` below `before`; a later word replaces an earlier one. */
+  /** The store hides the revisions of `stream` below `before`. A later call replaces an earlier one. */
   truncate(stream: string, before: number): void {
     const bound = Math.min(before, Number.MAX_SAFE_INTEGER);
-    // What hid all of the stream was nobody's who erases: it is right that it does not last.
+    // No erasure hides a whole stream, so undoing such a truncation is no finding.
     const highest = bound === Number.MAX_SAFE_INTEGER ? 0 : bound;
     this.db.run(
       `INSERT INTO truncated VALUES (?, ?, ?) ON CONFLICT DO UPDATE
@@ -120,7 +120,7 @@ export class RevisionGaps {
     );
   }
 
-  /** Reports every gap that nothing explains, and of every event that its stream does not show without a reason. */
+  /** Reports every gap that no event permits, and every event that its stream hides without a reason. */
   finish(): void {
     for (const row of this.db.rows("SELECT * FROM gaps")) {
       const { stream, first, upto } = row as unknown as { stream: string; first: number; upto: number };
@@ -154,7 +154,7 @@ export class RevisionGaps {
     }
   }
 
-  /** An event that comes after later ones of its stream: a gap was noted where it should have been, or it is one too many. */
+  /** Takes an event that comes after later ones of its stream: it fills a gap that was noted, or it is a duplicate. */
   private seeLate(stream: string, revision: number): void {
     const sql = "SELECT first, upto FROM gaps WHERE stream = ?1 AND first <= ?2 AND upto > ?2";
     const gap = this.db.get(sql, stream, revision);

@@ -5,25 +5,25 @@ import type { ReadSeal } from "./auditSealChain.ts";
 import { losesEventHashes } from "./permittedErasures.ts";
 import type { RevisionGaps } from "./revisionGaps.ts";
 
-/** An event that was read, as it waits for the seal that names it. */
+/** An event that waits for the seal that names it. */
 interface Waiting extends SealedEvent {
   readonly seq: number;
-  /** False when only its leaf is left, in what a later event says. */
+  /** False if only its hash is left, in a later event. */
   readonly isThere: boolean;
 }
 
-/** An event and the seal that names it, or should. */
+/** An event, and the seal that names it or should. */
 interface NamedEvent extends SealedEvent {
   readonly seal: number;
 }
 
-/** An event that a seal names, and where among the others. */
+/** A waiting event, and its index in the seal that names it. */
 interface RowPage {
   readonly row: Waiting;
   readonly index: number;
 }
 
-/** Behind what a seal names we look no further than this for more of it. */
+/** How many other events we skip while looking for the next one that a seal names. */
 const LOOK_AHEAD_EVENTS = SEAL_EVENTS_MAX;
 
 const TABLES = [
@@ -38,12 +38,12 @@ const TABLES = [
 ];
 
 /**
- * Compares what was read with what the seals name. A seal comes later in the log than what it names, so events wait
- * here for it. What one of the two sides lacks is kept until the end, because it may turn up elsewhere: as an event
- * that was moved, or as the leaf of one that was erased.
+ * Compares the events of the log with those that the seals name. A seal comes after its events, so events wait here for
+ * it. What one side lacks is kept until the end, because it may turn up elsewhere: as an event that was moved, or as the
+ * hash of one that was erased.
  */
 export class SealMatcher {
-  /** Whether seals before the next one are lost, and what they named may still wait. */
+  /** Whether seals before the next one are lost, so the events they named may still be waiting. */
   private areSealsLost = false;
 
   constructor(
@@ -59,19 +59,19 @@ export class SealMatcher {
     this.db.run("INSERT INTO waiting VALUES (NULL, ?, ?, ?, ?)", stream, revision, leaf, isThere ? 1 : 0);
   }
 
-  /** A later event says what the leaf of an erased one was. */
+  /** Takes the hash of an erased event, from a later event that carries it. */
   carry({ stream, revision, leaf }: SealedEvent): void {
     this.db.run("INSERT OR IGNORE INTO carried VALUES (?, ?, ?)", stream, revision, leaf);
   }
 
-  /** Whether a later event said what the leaf of this revision was. */
+  /** Whether a later event carries the hash of this revision. */
   isCarried(stream: string, revision: number): boolean {
     return (
       this.db.get("SELECT 1 FROM carried WHERE stream = ? AND revision = ?", stream, revision) !== undefined
     );
   }
 
-  /** Takes a seal: what it names must have been read before it, in this order, and nothing else between. */
+  /** Takes a seal: the events it names must come before it, in this order, with nothing else in between. */
   compare({ revision: seal, sealed, isNext }: ReadSeal): void {
     this.areSealsLost ||= !isNext;
     const open = new Map(sealed.map((event, index) => [nameOf(event), index]));
@@ -84,7 +84,7 @@ export class SealMatcher {
         if (others.length > LOOK_AHEAD_EVENTS) break;
         continue;
       }
-      // What lost seals named cannot be distinguished from what was put in.
+      // Events named by lost seals cannot be told from inserted ones.
       if (!this.areSealsLost || found.length > 0) this.leaveOver(others, seal);
       others = [];
       found.push({ row, index });
@@ -97,7 +97,7 @@ export class SealMatcher {
     this.db.run("DELETE FROM waiting WHERE seq <= ?", found.at(-1)?.row.seq ?? 0);
   }
 
-  /** Reports all that did not turn up, and what turned up unasked. The number of events that no seal names. */
+  /** Reports the events that did not turn up, and those that no seal expected. Returns how many no seal covers yet. */
   finish(): number {
     if (this.db.get("SELECT 1 FROM absent LIMIT 1")) {
       this.db.run("CREATE INDEX waiting_by_name ON waiting (stream, revision)");
@@ -124,7 +124,7 @@ export class SealMatcher {
     });
   }
 
-  /** Events that no seal names where they lie. */
+  /** Keeps events that no seal names in their place. */
   private leaveOver(rows: readonly Waiting[], seal: number): void {
     for (const row of rows) {
       const { stream, revision, leaf, isThere } = row;

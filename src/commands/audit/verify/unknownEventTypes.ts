@@ -8,7 +8,7 @@ const TYPES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   CODEC_OF_STREAMS.map(([name, { types }]) => [name, new Set(types)]),
 );
 
-/** Why Postledger cannot have written this event, from its stream name and type alone; null when it may have. */
+/** Why Postledger cannot have written this event, by its stream name and type alone; null if it may have. */
 export function unknownEvent({ stream, type }: Pick<RecordedEvent, "stream" | "type">): string | null {
   const category = NAME.exec(stream)?.[1];
   const types = TYPES.get(category === stream ? stream : `${category}-`);

@@ -24,11 +24,11 @@ import { unknownEvent } from "./unknownEventTypes.ts";
 export interface VerifyLogOptions {
   readonly store: EventStore;
   readonly databases: ReadDatabases;
-  /** A file that is made, used and removed: what memory could not hold. */
+  /** A temporary file for everything that would not fit into memory. */
   readonly temporaryPath: string;
-  /** The keys that have to sign; none: seals need not be signed, and any signature has to be that of its own key. */
+  /** The keys that have to sign. If none are given, seals need no signature, but any signature must match its key. */
   readonly trusted: readonly PublicKey[];
-  /** The leaf of a seal that has to be in the chain, because somebody kept it elsewhere. */
+  /** The hash of a seal that somebody kept elsewhere: the chain must contain it. Null: none. */
   readonly kept: string | null;
   readonly onProgress?: (progress: {
     readonly events: number;
@@ -39,7 +39,7 @@ export interface VerifyLogOptions {
 }
 
 export interface LogVerification {
-  /** Events that were read, seals among them. */
+  /** Events that were read, including seals. */
   readonly events: number;
   readonly chain: AuditSealChainReport;
   /** Events that no seal covers yet. */
@@ -47,27 +47,27 @@ export interface LogVerification {
   readonly findings: number;
   /** How many of each kind, the most first. */
   readonly kinds: readonly { readonly kind: FindingKind; readonly count: number }[];
-  /** The first of them. */
+  /** The first findings. */
   readonly shown: readonly Finding[];
   /** Streams whose end was compared with the log. */
   readonly streams: number;
 }
 
-/** After so many events, or ends of streams, what they have left in memory is collected. */
+/** Collect garbage after this many events or ends of streams. */
 const COLLECT_EVERY = 8_000;
-/** Streams whose end is asked for at once. */
+/** Streams whose ends are looked up at the same time. */
 const STREAMS_ASKED_MAX = 64;
-/** A whole look at a store's own files may take so long. */
+/** How long a whole check of the store's own files may take. */
 const FAULTS_TIMEOUT_MS = 10 * MINUTE_MS;
 const NO_LEAF = "";
-/** Findings that are reported one by one; all are counted. */
+/** How many findings are reported one by one; all are counted. */
 const FINDINGS_SHOWN_MAX = 100;
 
 /**
- * Looks at how the store keeps the log, reads the log once from its start, and compares it with its seals: finds what
- * was changed, removed, inserted or moved among the events that they cover, revisions that are missing anywhere,
- * streams that end elsewhere than the log says, events that Postledger does not write, and erasures without a reason.
- * Works beside a running service; memory does not grow with the log. Throws `StoreError`, or the signal's reason.
+ * Checks the store's own files, reads the log once from its start, and compares it with its seals. Finds sealed events
+ * that were changed, removed, inserted or moved, revisions missing anywhere, streams that end elsewhere than in the log,
+ * events that Postledger does not write, and erasures without a reason. Works beside a running service; memory does not
+ * grow with the log. Throws `StoreError`, or the signal's reason.
  */
 export async function verifyLog(options: VerifyLogOptions): Promise<LogVerification> {
   const db = options.databases.open(options.temporaryPath, "build");
@@ -87,7 +87,7 @@ async function walk(options: VerifyLogOptions, db: ReadDatabaseFile): Promise<Lo
   try {
     Object.assign(read, await readAgainst(options, db, check));
   } catch (error) {
-    // Where it is known to be tampered with, what was found until then is worth more than the failure.
+    // If the store's files are known to be tampered with, the findings so far are worth more than the failure.
     if (!(error instanceof StoreError) || faults.length === 0) throw error;
     db.rollback();
     check.takeFaults([unreadable(error)]);
@@ -103,7 +103,7 @@ function unreadable({ message }: StoreError): StoreFault {
 
 async function readAgainst(options: VerifyLogOptions, db: ReadDatabaseFile, check: LogCheck) {
   const { store, signal } = options;
-  // Before the log is read: what is truncated by now was permitted by an event that we will read.
+  // Read before the log: the event that permitted each of these truncations is then in what we read.
   for await (const page of store.truncations()) {
     signal.throwIfAborted();
     db.begin();
@@ -113,7 +113,7 @@ async function readAgainst(options: VerifyLogOptions, db: ReadDatabaseFile, chec
   const lastSeal = await store.lastRevision(AUDIT_STREAM);
   const { events, end } = await readThrough(options, db, check);
   const streams = await compareEnds(options, check);
-  // What went or came while we read has its reason in an event that may lie after what we have read.
+  // The reason for a change during our read may be in an event after what we have read.
   for await (const batch of store.readAll(end, {})) {
     for (const event of batch.events) check.takeLater(event);
   }
@@ -121,8 +121,8 @@ async function readAgainst(options: VerifyLogOptions, db: ReadDatabaseFile, chec
 }
 
 /**
- * Collects garbage after every so many of what is counted. Left to itself, the heap grows to several times what is in use,
- * because a walk that never waits gives no occasion to look: 290 MB instead of 140 for 310,000 events.
+ * Collects garbage after every {@link COLLECT_EVERY} items. Otherwise the heap grows to several times what is in use,
+ * because a walk that never waits leaves no idle time to collect: 290 MB instead of 140 for 310,000 events.
  */
 function garbageCollector(): (count: number) => void {
   let collectedAt = 0;
@@ -147,7 +147,7 @@ async function readThrough(
     db.begin();
     for (const event of batch.events) {
       check.take(event);
-      // A seal takes thousands of rows away, and what a transaction changes is in memory until its end.
+      // A seal deletes thousands of rows, and SQLite keeps a transaction's changes in memory until its end.
       if (event.stream === AUDIT_STREAM) {
         db.commit();
         db.begin();
@@ -162,7 +162,7 @@ async function readThrough(
   return { events, end };
 }
 
-/** Asks for the last revision of every stream that came by. Answers how many. */
+/** Looks up the last revision of every stream in the log. Returns how many there are. */
 async function compareEnds({ store, signal }: VerifyLogOptions, check: LogCheck): Promise<number> {
   const collectGarbage = garbageCollector();
   let count = 0;
@@ -215,7 +215,7 @@ class LogCheck {
     else if (event.type === EVENT_ERASED) this.order.seePlaceholder(event);
   }
 
-  /** Takes an event that came while the log was read: only what it permits to be missing, and that it is there. */
+  /** Takes an event that was appended while the log was read: only its existence, and the gaps that it permits. */
   takeLater(event: RecordedEvent): void {
     if (!isLogEvent(event)) return;
     this.order.advance(event);
@@ -246,15 +246,15 @@ class LogCheck {
     const { stream, revision } = event;
     const firstMissing = this.order.see(event);
     const leaf = this.leafOf(event);
-    // What has no leaf says nothing of others either.
+    // An event that has no hash proves nothing about others either.
     const content = firstMissing === 0 && leaf !== NO_LEAF ? contentEventHash(event) : null;
-    // Where its content is gone, the acceptance says what the leaf was: it lay right before it.
+    // If the content is gone, its hash comes from the acceptance, which lies right after it.
     if (content !== null) this.sealed.wait({ stream, revision: 0, leaf: content }, false);
     this.sealed.wait({ stream, revision, leaf }, true);
     this.release(event);
   }
 
-  /** The leaf of an event; of one that cannot have been written by us it is none that a seal could name. */
+  /** The hash of an event. One that we cannot have written gets a value that no seal names. */
   private leafOf(event: RecordedEvent): string {
     try {
       return eventHash(event);
@@ -266,7 +266,7 @@ class LogCheck {
     }
   }
 
-  /** Takes from an event what it permits to be missing, and reports an erasure that has no reason in the log. */
+  /** Releases the gaps that an event permits, and reports an erasure without a reason in the log. */
   private release(event: RecordedEvent): void {
     const { stream, revision } = event;
     const { below, erased, unfounded } = this.erasures.take(event);
