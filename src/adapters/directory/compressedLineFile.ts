@@ -11,17 +11,17 @@ const FILE_MODE = 0o600;
 /** Far longer than any event can be. */
 const LINE_BYTES_MAX = 32 * 1_024 * 1_024;
 const LINE_FEED = 10;
-/** How a zstd frame begins (RFC 8878 §3.1.1). */
+/** The first bytes of a zstd frame (RFC 8878 §3.1.1). */
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
-/** Compresses text (zstd) as it comes into a stream, which stays open. */
+/** Compresses text (zstd) piece by piece into a stream, which stays open. */
 export async function writeCompressed(chunks: AsyncIterable<string>, to: Writable): Promise<void> {
   await pipeline(Readable.from(chunks), createZstdCompress(), to, { end: false });
 }
 
 /**
- * Writes text, compressed (zstd), into a file that has its name only once it is whole and on the disk. What a dead
- * process leaves is beside it and ends with `.partial`.
+ * Writes text, compressed (zstd), into a file that gets its name only when it is complete and on disk. A dead process
+ * leaves a file beside it whose name ends with `.partial`.
  */
 export async function writeCompressedFile(path: string, chunks: AsyncIterable<string>): Promise<void> {
   const partial = join(dirname(path), `.${basename(path)}.${crypto.randomUUID()}.partial`);
@@ -33,13 +33,13 @@ export async function writeCompressedFile(path: string, chunks: AsyncIterable<st
     await rename(partial, path);
     await syncFolder(dirname(path));
   } catch (error) {
-    // Nobody is to hear that nothing could be removed, in place of why nothing was written.
+    // A failure to remove the file must not hide why the write failed.
     await rm(partial, { force: true }).catch(() => {});
     throw error;
   }
 }
 
-/** The lines of a file, compressed (zstd) or plain, in pages of bounded size. Throws `unavailable` for what it cannot read. */
+/** The lines of a file, compressed (zstd) or plain, in pages of bounded size. Throws `unavailable` if unreadable. */
 export async function* readLines(path: string): AsyncGenerator<readonly string[]> {
   const source = createReadStream(path);
   const bytes = (await isCompressed(path)) ? source.pipe(createZstdDecompress()) : source;
@@ -64,7 +64,7 @@ async function isCompressed(path: string): Promise<boolean> {
   return bytesRead === ZSTD_MAGIC.length && buffer.equals(ZSTD_MAGIC);
 }
 
-/** A line at the end that has no line feed is part of a file that was cut off: it is left out. */
+/** Leaves out a last line without a line feed, because the file was cut off there. */
 async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<readonly string[]> {
   let rest: Buffer[] = [];
   let restBytes = 0;

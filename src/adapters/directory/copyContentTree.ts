@@ -7,23 +7,23 @@ import { nullIfMissing, syncFolder } from "./durableFile.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_NAME = /^[0-9a-f]{64}$/;
-/** What names the content store and its log, in a directory as on S3. */
+/** The files that name the content store and its log, the same as on S3. */
 const OWN_FILES = ["identity", "log"];
-/** Files that are copied at once: most of the time of each is waiting for the disk. */
+/** How many files to copy at once, because each mostly waits for the disk. */
 const COPIES_MAX = 16;
 
 async function entriesIn(path: string): Promise<readonly Dirent[]> {
   return (await readdir(path, { withFileTypes: true }).catch(nullIfMissing)) ?? [];
 }
 
-/** Folders of content below a path; links are none. */
+/** The content folders below a path, without links. */
 async function folderNamesIn(path: string): Promise<readonly string[]> {
   return (await entriesIn(path))
     .filter((entry) => isFolderName(entry.name) && !entry.isSymbolicLink())
     .map(({ name }) => name);
 }
 
-/** Whether a path below the root of a content directory is that of a file of content. */
+/** Whether a path below the root of a content directory can be one of its files. */
 export function isContentPath(path: string): boolean {
   const parts = path.split("/");
   const name = parts.pop() ?? "";
@@ -31,7 +31,7 @@ export function isContentPath(path: string): boolean {
   return parts.length === 3 && parts.every(isFolderName) && FILE_NAME.test(name);
 }
 
-/** The paths below `root` of the folders that a content directory has, `<workspace>/<owner>/<folder>`. */
+/** The paths of a content directory's folders below `root`, `<workspace>/<owner>/<folder>`. */
 async function* contentFolders(root: string, below = "", depth = 3): AsyncGenerator<string> {
   if (depth === 0) yield below;
   else
@@ -39,7 +39,7 @@ async function* contentFolders(root: string, below = "", depth = 3): AsyncGenera
       yield* contentFolders(root, join(below, name), depth - 1);
 }
 
-/** The files of a content directory, by their paths below it; what is written or removed meanwhile may be missing. */
+/** The files of a content directory, as paths below it. May miss files written or removed meanwhile. */
 async function* contentFiles(root: string): AsyncGenerator<string> {
   for (const name of OWN_FILES) yield name;
   for await (const folder of contentFolders(root)) {
@@ -48,7 +48,7 @@ async function* contentFiles(root: string): AsyncGenerator<string> {
   }
 }
 
-/** Copies a content directory durably, many files at once; what is erased meanwhile is left out. */
+/** Copies a content directory durably, many files at once, without files erased meanwhile. */
 export async function* copyContentTree(root: string, target: string): AsyncGenerator<CopiedFile> {
   await mkdir(target, { recursive: true, mode: FOLDER_MODE });
   const copying: Promise<CopiedFile | null>[] = [];
@@ -58,7 +58,7 @@ export async function* copyContentTree(root: string, target: string): AsyncGener
   };
   for await (const path of contentFiles(root)) {
     const copied = copyBelow(root, target, path);
-    // Its failure is reported in its turn.
+    // Its failure is reported when its turn comes.
     copied.catch(() => {});
     copying.push(copied);
     if (copying.length >= COPIES_MAX) yield* settleOldest();

@@ -6,7 +6,7 @@ const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const CHUNK_BYTES = 1_048_576;
 
-/** A file of a copy. `path` is below its root, with `/`. */
+/** A copied file. `path` is below the copy's root, with `/`. */
 export interface CopiedFile {
   readonly path: string;
   readonly bytes: number;
@@ -15,7 +15,7 @@ export interface CopiedFile {
 
 type Digest = Pick<CopiedFile, "bytes" | "sha256">;
 
-/** The lower-case hex SHA-256 of a regular file and its length, read piece by piece; `copy` gets each of them. */
+/** The lower-case hex SHA-256 and length of a regular file, read piece by piece. Writes each piece to `copy`. */
 export async function digestFile(path: string, copy?: FileHandle): Promise<Digest> {
   const hasher = new Bun.CryptoHasher("sha256");
   await using file = await openRegular(path);
@@ -32,8 +32,8 @@ export async function digestFile(path: string, copy?: FileHandle): Promise<Diges
 }
 
 /**
- * Copies one regular file durably under a temporary name first; null when there is none. What is copied is what is
- * digested.
+ * Copies one regular file durably, first under a temporary name; null if there is none. The digest is of the copied
+ * bytes.
  */
 export async function copyDurably(from: string, to: string): Promise<Digest | null> {
   await mkdir(dirname(to), { recursive: true, mode: FOLDER_MODE });
@@ -58,7 +58,7 @@ async function copyInto(from: string, file: FileHandle): Promise<Digest> {
   return digest;
 }
 
-/** Copies the file at a path below one root to the same path below another, durably; null when there is none. */
+/** Copies the file at a path below one root to the same path below another, durably; null if there is none. */
 export async function copyBelow(root: string, target: string, path: string): Promise<CopiedFile | null> {
   const copied = await copyDurably(join(root, path), join(target, path));
   if (copied === null) return null;

@@ -29,11 +29,11 @@ const IDENTITY_FILE = "identity";
 const LOG_FILE = "log";
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
-/** How often a folder is made again that was removed as empty while something was about to be put into it. */
+/** How often to recreate a folder that a clean-up removed just before a file was written into it. */
 const FOLDER_ATTEMPTS_MAX = 100;
-/** Where one file cannot have a second name: too many of them already, another disk, a file system without. */
+/** A file cannot have another hard link: it has too many, is on another disk, or the file system has none. */
 const NO_SECOND_NAME: ReadonlySet<string> = new Set(["EMLINK", "EXDEV", "EPERM", "ENOTSUP", "EOPNOTSUPP"]);
-/** A folder cannot be removed for a reason that is none of our concern: it is in use, or gone already. */
+/** Errors that leave the folder alone: it is in use, or already gone. */
 const STAYS_OR_GONE: ReadonlySet<string> = new Set(["ENOTEMPTY", "EEXIST", "ENOENT", "EBUSY"]);
 
 /** Content in a directory: `<root>/<workspace>/<owner>/<folder>/<sha256>`. */
@@ -43,7 +43,7 @@ export function directoryContentStore(root: string): ContentStore {
       await mkdir(root, { recursive: true, mode: FOLDER_MODE });
       return readOrCreate(join(root, name), create);
     });
-  // What a call is about is checked before the work begins: a wrong id is a mistake of ours, not the store's.
+  // Paths are built outside `orStoreError`, because a malformed id is our bug and not the store's failure.
   const at = (path: string) => join(root, path);
   const put = async (folder: ContentFolder, bytes: Uint8Array) => {
     const path = at(folderPath(folder));
@@ -96,7 +96,7 @@ async function removeTemporaryIn(path: string): Promise<void> {
   }
 }
 
-/** The time of the directory's file system, which may be another machine's. */
+/** The time by the clock of the directory's file system, which may be on another machine. */
 async function clockOf(root: string): Promise<number> {
   await mkdir(root, { recursive: true, mode: FOLDER_MODE });
   const path = join(root, temporaryName());
@@ -109,9 +109,9 @@ async function clockOf(root: string): Promise<number> {
 }
 
 /**
- * Works in a folder that is there: folders as they are missing are made, each made durable in the one above.
- * Whoever finds one of them empty meanwhile may remove it, so what finds itself without a folder begins again.
- * What the work leaves in its folder keeps it, so that comes first. `undo` takes it back when the rest fails.
+ * Runs `work` in a folder, after creating missing folders, and then makes each durable in its parent. A clean-up may
+ * remove a folder while it is empty, so work that finds its folder gone starts over. Once the work has put a file into
+ * the folder, it stays; so the work comes first. `undo` reverts it when the rest fails.
  */
 async function inFolder<Result>(
   root: string,
@@ -141,9 +141,9 @@ async function syncAbove(root: string, path: string): Promise<void> {
   for (const parent of [above, dirname(above), root]) await syncFolder(parent);
 }
 
-/** Removes a path below `root` and all that is in it, and what stands empty above it. */
+/** Removes a path below `root` with everything in it, and then the folders above it that are empty. */
 async function removeBelow(root: string, path: string): Promise<void> {
-  // A file that comes in meanwhile (another request's, whose folder is beside ours) must not end it.
+  // Retries, so that a file written meanwhile (by another request, beside our folder) does not make it fail.
   await rm(join(root, path), { recursive: true, force: true, maxRetries: 3 });
   for (let above = dirname(path); above !== "."; above = dirname(above)) {
     const isRemoved = await rmdir(join(root, above)).then(
@@ -158,7 +158,7 @@ async function removeBelow(root: string, path: string): Promise<void> {
   }
 }
 
-/** Gives the bytes at `source` a second name, or copies them where that cannot be; false when there are none. */
+/** Creates a hard link to `source`, or copies it if it cannot be linked; false if it does not exist. */
 async function linkDurably(source: string, target: string): Promise<boolean> {
   if ((await stat(source).catch(nullIfMissing)) === null) return false;
   try {
@@ -186,7 +186,7 @@ async function copyDurably(source: string, target: string): Promise<boolean> {
   }
 }
 
-/** Writes into a temporary file of the folder, which gets its name once its digest is known. */
+/** Writes into a temporary file of the folder, which is renamed once its digest is known. */
 async function fileWriter(folder: string): Promise<ContentWriter> {
   const temporary = join(folder, temporaryName());
   const file = await open(temporary, "wx", FILE_MODE);
@@ -233,8 +233,8 @@ async function* foldersIn(root: string): AsyncIterable<FoundFolder> {
 }
 
 /**
- * A folder's own time moves when a name comes or goes, not while a file grows, and a linked file brings its old
- * time with it: so the newest of them all counts.
+ * The newest time of the folder and its files. A folder's own time changes when a name comes or goes but not while a
+ * file grows, and a linked file keeps its old time.
  */
 async function inspect(path: string): Promise<Pick<FoundFolder, "modifiedAt" | "hasTemporary"> | null> {
   const folder = await stat(path).catch(nullIfMissing);

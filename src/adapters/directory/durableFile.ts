@@ -8,15 +8,15 @@ export function isMissing(error: unknown): boolean {
   return (error as { code?: string }).code === "ENOENT";
 }
 
-/** What is read of a file or folder that is not there. Throws every other error. */
+/** Null for a missing file or folder. Throws every other error. */
 export function nullIfMissing(error: unknown): null {
   if (isMissing(error)) return null;
   throw error;
 }
 
 /**
- * Opens a file to read it, if it is one: whoever can write to a directory of ours may have put a link to another file
- * there, or a pipe that nothing ever comes out of. Throws for those.
+ * Opens a regular file for reading. Throws for anything else: somebody who can write to our directory may have put a
+ * link to another file there, or a pipe that never yields anything.
  */
 export async function openRegular(path: string): Promise<FileHandle> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -36,7 +36,7 @@ export async function syncFolder(path: string): Promise<void> {
   await handle.sync();
 }
 
-/** Writes a temporary file durably beside where it is wanted, and takes it away again after `place`. */
+/** Writes a temporary file durably into the target's folder, and removes what is left of it after `place`. */
 async function withTemporary(
   folder: string,
   bytes: Uint8Array | string,
@@ -52,14 +52,14 @@ async function withTemporary(
   }
 }
 
-/** Writes a file so that it is there whole or not at all, and stays: temporary file, fsync, rename, fsync. */
+/** Writes a file durably and atomically: temporary file, fsync, rename, fsync. */
 export function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
   return withTemporary(dirname(path), bytes, (temporary) => rename(temporary, path));
 }
 
 /**
- * The text of a file that is written once for good. It is made from `create` where it is missing: of racing
- * creators one wins, and all answer what it wrote. The folder must be there.
+ * The text of a file that is written once and for good. If it is missing, writes what `create` returns. If several
+ * create it at once, one wins and all return its text. The folder must exist.
  */
 export async function readOrCreate(path: string, create: () => string): Promise<string> {
   const read = async () => (await readFile(path, "utf8")).trim();

@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import { type Deadline, leftMs } from "./deadline.ts";
 
-/** One request to a server takes no longer than this. */
+/** How long one request to a server may take. */
 const REQUEST_MS_MAX = 5_000;
 const PORT_DEFAULT = 2_113;
 
-/** The HTTP interface of the servers that a connection string names. */
+/** The HTTP interface of the servers in a connection string. */
 export interface AdminHttpApi {
-  /** As they stand in the string: `host:port`. */
+  /** The servers as `host:port`, in the order of the string. */
   readonly hosts: readonly string[];
-  /** Asks one of them. Throws what `fetch` throws, and when the deadline comes. */
+  /** Sends a request to one of them. Throws what `fetch` throws, and when the deadline passes. */
   ask(host: string, method: "GET" | "POST", path: string, deadline: Deadline): Promise<AdminHttpResponse>;
 }
 
@@ -18,7 +18,7 @@ export interface AdminHttpResponse {
   readonly text: string;
 }
 
-/** Reads what the vendor's client keeps to itself out of its connection string. */
+/** Parses the connection string again, because the vendor's client does not expose its settings. */
 export function adminHttpApi(url: string): AdminHttpApi {
   const [, user = "", places = "", query = ""] =
     /^[^:]+:\/\/(?:([^@/]*)@)?([^/?]*)\/?(?:\?(.*))?$/.exec(url.trim()) ?? [];

@@ -10,33 +10,33 @@ import { StoreError } from "../../ports/eventStore.ts";
 import { AttemptTimedOutError } from "./deadline.ts";
 
 /**
- * What a failed attempt means: `refused` will be refused again, `notDone` did nothing and may succeed later,
- * and after `unknown` the attempt may have been carried out or not.
+ * What a failed attempt means: `refused` would be refused again, `notDone` had no effect and may succeed later, and
+ * `unknown` may or may not have taken effect.
  */
 export type FailureKind = "tooLarge" | "refused" | "notDone" | "unknown";
 
-/** Codes of a call that the server will refuse again. */
+/** Codes of calls that the server would refuse again. */
 const REFUSALS: ReadonlySet<unknown> = new Set([
   status.INVALID_ARGUMENT,
   status.PERMISSION_DENIED,
   status.UNAUTHENTICATED,
 ]);
 
-/** What gRPC says when it had no connection to send on, and the server when it did not take the request. */
+/** What gRPC says when it has no connection, and what the server says when it does not accept the request. */
 const NOT_SENT =
   /no connection established|name resolution failed|channel closed before call started|waiting for lb pick|failed to discover|server is not ready|server is too busy/i;
 
-/** The stream had been answered on before it broke: what it still carried may be written or not. */
+/** The stream broke after the server had answered on it, so appends still in flight may or may not be written. */
 export class AppendStreamLostError extends Error {
   override readonly name = "AppendStreamLostError";
 }
 
-/** The attempt was given up before anything of it was sent. */
+/** The attempt was given up before any of it was sent. */
 export class NotSentError extends Error {
   override readonly name = "NotSentError";
 }
 
-/** The server's word on one append, where that is neither its revision nor a conflicting one. */
+/** The server's failure of one append: it returned neither the new revision nor a conflicting one. */
 export class AppendFailedError extends Error {
   override readonly name = "AppendFailedError";
   constructor(
@@ -47,7 +47,7 @@ export class AppendFailedError extends Error {
   }
 }
 
-/** Sorts what a call of the vendor's client threw. Whatever is not known to be harmless is `unknown`. */
+/** Classifies an error of the vendor's client. Anything not known to be harmless is `unknown`. */
 export function failureKindOf(error: unknown): FailureKind {
   if (error instanceof AppendFailedError) return error.kind;
   if (error instanceof AppendStreamLostError) return "unknown";
@@ -56,22 +56,22 @@ export function failureKindOf(error: unknown): FailureKind {
   if (error instanceof AccessDeniedError || error instanceof StreamDeletedError) return "refused";
   if (error instanceof InvalidArgumentError) return "refused";
   if (REFUSALS.has((error as { code?: unknown } | null)?.code)) return "refused";
-  // A dropped connection carries the same code (14) as one that never was: only the text distinguishes them.
+  // A dropped connection has the same code (14) as one that never existed; only the text distinguishes them.
   return NOT_SENT.test(String(error)) ? "notDone" : "unknown";
 }
 
-/** Whether a read that failed with `error` may succeed later. A bug of ours never does, nor does a refusal. */
+/** Whether a read that failed with `error` may succeed later. After our own bug or a refusal it cannot. */
 export function isTransient(error: unknown): boolean {
   const isBug = error instanceof TypeError || error instanceof RangeError || error instanceof StoreError;
   return !isBug && failureKindOf(error) !== "refused";
 }
 
-/** Which of two failures says more of what is wrong: the later one, unless that is mere silence. */
+/** The more informative of two failures: the later one, unless that is only a time-out. */
 export function moreInformative(earlier: unknown, later: unknown): unknown {
   return later instanceof AttemptTimedOutError && earlier !== null ? earlier : later;
 }
 
-/** The port's error for a call that did nothing and gives up. */
+/** The port's error for a call that gives up without an effect. */
 export function unavailable(what: string, cause: unknown): StoreError {
   if (cause instanceof StoreError) return cause;
   return new StoreError("unavailable", `EventStoreDB: ${what}: ${messageOf(cause)}`, { cause });

@@ -1,19 +1,19 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
 import type { CallOptions, Client, Metadata } from "@grpc/grpc-js";
 
-/** What the vendor's client does with channels and keeps to itself. */
+/** How the vendor's client handles channels, which it does not expose. */
 export interface ClientInternals {
-  /** Finds the node to talk to when there is no channel. */
+  /** Finds a node and connects to it if there is no channel yet. */
   getGRPCClient(kind: typeof Client, name: string): Promise<Client>;
   callArguments(
     base: { readonly requiresLeader: boolean },
     options: { readonly deadline: number },
   ): [Metadata, CallOptions];
-  /** Gives the channel up when `error` says that another node, or another connection, is needed. */
+  /** Drops the channel if `error` means that another node or connection is needed. */
   handleError(client: Client, error: Error): Promise<void>;
 }
 
-/** For calls that the vendor's generated code makes dearer than all else about them. */
+/** For calls whose largest cost would be the vendor's generated code. */
 export function clientInternals(client: EventStoreDBClient): ClientInternals {
   return client as unknown as ClientInternals;
 }

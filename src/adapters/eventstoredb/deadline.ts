@@ -1,13 +1,13 @@
 import { settleWithin } from "../../kernel/sleep.ts";
 
-/** A time of the monotonic clock, in ms, by which a call has settled. */
+/** The time by which a call must settle, in ms on the monotonic clock. */
 export type Deadline = number;
 
-/** The first pause between two attempts, and the longest. */
+/** The first and the longest pause between two attempts. */
 const BACKOFF_MS_MIN = 10;
 const BACKOFF_MS_MAX = 500;
 
-/** The vendor did not answer in time. What it was asked may still happen. */
+/** The vendor's client did not answer in time. The request may still take effect. */
 export class AttemptTimedOutError extends Error {
   override readonly name = "AttemptTimedOutError";
 }
@@ -17,7 +17,7 @@ export function deadlineIn(timeoutMs: number): Deadline {
   return performance.now() + timeoutMs;
 }
 
-/** What is left until `deadline`, in ms; 0 when it has passed. */
+/** The time left until `deadline`, in ms; 0 if it has passed. */
 export function leftMs(deadline: Deadline): number {
   return Math.max(0, deadline - performance.now());
 }
@@ -28,8 +28,8 @@ export function backoffMs(attempt: number): number {
 }
 
 /**
- * What `work` settles with, or {@link AttemptTimedOutError} after `timeMs`. We never trust the vendor's own
- * deadlines: some of its calls have none, and a stopped server would keep them pending.
+ * The result of `work`, or {@link AttemptTimedOutError} after `timeMs`. We don't trust the vendor's deadlines: some of
+ * its calls have none, and a stopped server would leave them pending.
  */
 export function answerWithin<Result>(timeMs: number, work: Promise<Result>): Promise<Result> {
   return settleWithin(timeMs, work, () => {

@@ -28,21 +28,21 @@ import { scavenge } from "./scavenge.ts";
 import { readTruncations, truncate } from "./truncate.ts";
 
 const TIMEOUT_MS = 5_000;
-/** A scavenge looks through every chunk that holds something to remove. */
+/** A scavenge rewrites every chunk that contains something to remove. */
 const PURGE_TIMEOUT_MS = 10 * 60_000;
 
 export interface EventStoreDbOptions {
   /** The vendor's connection string, `esdb://…` or `esdb+discover://…`. */
   readonly url: string;
-  /** How long a call may take that says nothing itself, in ms. */
+  /** How long a call may take that names no time limit, in ms. */
   readonly timeoutMs?: number;
-  /** Whether appends reach the log in the order of their calls, though none waits for the one before. */
+  /** Whether appends reach the log in call order, although none waits for the one before. */
   readonly inOrder?: boolean;
 }
 
 /**
- * The store on EventStoreDB 24.2 or newer. Connects with the first call, so a server that is away shows there,
- * as `unavailable`. Rejects when `url` is not a connection string.
+ * The store on EventStoreDB 24.2 or newer. It connects at the first call, which throws `unavailable` if the server is
+ * unreachable. Rejects when `url` is not a connection string.
  */
 export async function connectEventStoreDb(options: EventStoreDbOptions): Promise<EventStore> {
   const connection = openConnection(options.url);
@@ -78,7 +78,7 @@ class EventStoreDb implements EventStore {
     return this.call(options, (deadline) => this.readPastConflict(stream, { from, max }, deadline));
   }
 
-  /** The server shows only what is durable. */
+  /** Does nothing, because the server shows only durable events. */
   async flush(): Promise<void> {
     this.requireOpen();
   }
@@ -138,7 +138,7 @@ class EventStoreDb implements EventStore {
     await closeConnection(this.connection);
   }
 
-  /** Reads until the revision that an append to `stream` lost to is among the events, if it is asked for. */
+  /** Reads a slice. Waits for the revision that an append to `stream` lost to, if it belongs to the slice. */
   private async readPastConflict(
     stream: string,
     slice: { readonly from: number; readonly max: number },

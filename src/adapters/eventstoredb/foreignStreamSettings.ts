@@ -5,19 +5,19 @@ import type { LogReading } from "./read/logSubscription.ts";
 import { readLog } from "./read/readLog.ts";
 import { METADATA_STREAM, membersOf, ownStream } from "./truncate.ts";
 
-/** Faults that are reported one by one. */
+/** The most faults to report. */
 const FAULTS_REPORTED_MAX = 1_000;
-/** What points at an event of another stream: it takes a revision, and readers of the log do not come past it. */
+/** The type of a link to an event of another stream. It takes a revision, but readers of the log never see it. */
 const LINK = "$>";
-/** Holds the server's default access rights; the last event counts, of whatever type it is. */
+/** Holds the server's default access rights. Its last event counts, whatever its type. */
 const SETTINGS_STREAM = "$settings";
 const DETAIL_CHARS_MAX = 200;
 /** The one member of a stream's metadata that we write. */
 const TRUNCATE_BEFORE = "$tb";
 
 /**
- * What was set on our streams, though never by us: bounds and access rights in their metadata, other
- * default access rights, and links among their events. What of it hides events, the log's own check names besides.
+ * Settings of our streams that we never make: limits and access rights in their metadata, other default access rights,
+ * and links among their events. The log's own check also reports the events that these hide.
  */
 export async function foreignStreamSettings(
   client: EventStoreDBClient,
@@ -27,7 +27,7 @@ export async function foreignStreamSettings(
   const read = (filter: LogFilter) => readLog(client, { ...reading, from: LOG_START, filter }, timeoutMs);
   const metadata = new Map<string, string>();
   const others: StoreFault[] = [];
-  // By their streams: the server accepts whatever is in them, of any event type.
+  // Filter by stream, because the server accepts events of any type there.
   for await (const { events } of read({ streamPrefixes: [METADATA_STREAM, SETTINGS_STREAM] })) {
     for (const { stream, data } of events) {
       if (stream === SETTINGS_STREAM) others.push(SETTINGS_FAULT);
@@ -45,7 +45,7 @@ export async function foreignStreamSettings(
   return [...bounds, ...others].slice(0, FAULTS_REPORTED_MAX);
 }
 
-/** The last word counts, so that what was put right is no fault any more. */
+/** Keeps only the last metadata of a stream, so settings that were put right are no longer reported. */
 function noteMetadata(metadata: Map<string, string>, stream: string | null, data: object): void {
   if (stream === null) return;
   const members = Object.keys(membersOf(data)).filter((name) => name !== TRUNCATE_BEFORE);

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { credentials } from "@grpc/grpc-js";
 
-/** What gRPC's credentials make of a channel's target, and keep to themselves. */
+/** gRPC's private type for how it connects to a channel's target. */
 interface SecureConnector {
   readonly connectionOptions?: { servername?: string };
 }
@@ -12,10 +12,10 @@ interface SecureCredentials {
 let isDone = false;
 
 /**
- * Makes IP addresses usable as hosts over TLS, in this process. gRPC names the host in the handshake (SNI), where an
- * address has no place (RFC 6066, section 3): Node ignores it, Bun refuses to connect. Nothing is named then; the
- * certificate is checked against the address all the same. The vendor's client makes its credentials itself and takes
- * none of ours, which is why this reaches for gRPC's own. Idempotent.
+ * Makes IP addresses usable as hosts over TLS, in this process. gRPC sends the host name in the handshake (SNI), where
+ * addresses are not allowed (RFC 6066, section 3): Node ignores it, Bun refuses to connect. This omits the name for
+ * addresses; the certificate is still checked against the address. It patches gRPC itself, because the vendor's client
+ * creates its credentials and accepts none of ours. Idempotent.
  */
 export function permitIpHostsOverTls(): void {
   if (isDone) return;

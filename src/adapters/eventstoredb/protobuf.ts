@@ -1,4 +1,4 @@
-/** The wire format of Protocol Buffers, as far as appends and reads need it (protobuf.dev, "Encoding"). */
+/** The wire format of Protocol Buffers, as much as appends and reads need (protobuf.dev, "Encoding"). */
 
 const VARINT = 0;
 const FIXED_64 = 1;
@@ -6,14 +6,14 @@ const LENGTH_DELIMITED = 2;
 const FIXED_32 = 5;
 const TYPE_BITS = 3;
 const TYPE_MASK = 0b111;
-/** Numbers up to this many bits stay exact in a double; a varint carries seven in a byte. */
+/** How many bytes of a varint, seven bits each, stay exact in a double. */
 const EXACT_BYTES_MAX = 7;
 const VARINT_BYTES_MAX = 10;
 
-/** A part of a message that is encoded already. */
+/** An encoded part of a message. */
 export type Encoded = Uint8Array;
 
-/** One buffer of all `parts`, of which `reserve` bytes at the front are left for the caller to fill. */
+/** Joins `parts` into one buffer and leaves `reserve` bytes at the front for the caller to fill. */
 export function concat(parts: readonly Encoded[], reserve = 0): Buffer {
   let length = reserve;
   for (const part of parts) length += part.length;
@@ -58,10 +58,10 @@ export function numberField(field: number, value: number): Encoded {
   return whole;
 }
 
-/** A field as it stands in a message: a number, or bytes. */
+/** The value of a field in a message: a number, or bytes. */
 export type FieldValue = bigint | Uint8Array;
 
-/** The fields of a message by their numbers, each as it came last. Throws RangeError when the message is cut off. */
+/** The fields of a message by number, each with its last value. Throws RangeError when the message is cut off. */
 export function fieldsOf(message: Uint8Array): ReadonlyMap<number, FieldValue> {
   const fields = new Map<number, FieldValue>();
   eachField(message, (field, value) => fields.set(field, value));
@@ -69,8 +69,8 @@ export function fieldsOf(message: Uint8Array): ReadonlyMap<number, FieldValue> {
 }
 
 /**
- * Every number and every run of bytes of a message, in the order of the message, in which a field may come again. Throws
- * RangeError when the message is cut off.
+ * Visits every number and byte field of a message in order; a field may occur several times. Throws RangeError when the
+ * message is cut off.
  */
 export function eachField(message: Uint8Array, visit: (field: number, value: FieldValue) => void): void {
   const reader = { message, at: 0 };
@@ -98,7 +98,7 @@ export function eachField(message: Uint8Array, visit: (field: number, value: Fie
 
 const EMPTY = new Uint8Array(0);
 
-/** The bytes of a field; none where it is absent, which is how an empty one is sent. */
+/** The bytes of a field; none if it is absent, because empty fields are not sent. */
 export function bytesOf(value: FieldValue | undefined): Uint8Array {
   return value instanceof Uint8Array ? value : EMPTY;
 }
@@ -109,7 +109,7 @@ export function textOf(value: FieldValue | undefined): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 }
 
-/** The number of a field; 0 where it is absent, which is how a zero is sent. */
+/** The number of a field; 0 if it is absent, because zeros are not sent. */
 export function numberOf(value: FieldValue | undefined): number {
   return typeof value === "bigint" ? Number(value) : 0;
 }
@@ -155,7 +155,7 @@ function varintLength(value: number): number {
   return length;
 }
 
-/** Writes `value` at `at`, and gives the offset after it. */
+/** Writes `value` at `at`; returns the offset after it. */
 function writeVarint(into: Uint8Array, value: number, at: number): number {
   let rest = value;
   let end = at;

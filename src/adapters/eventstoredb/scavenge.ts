@@ -8,7 +8,7 @@ import { backoffMs, type Deadline, leftMs } from "./deadline.ts";
 import { readHeadOnce } from "./read/readHead.ts";
 import { readLog } from "./read/readLog.ts";
 
-/** How long to leave a server alone that is at a scavenge. */
+/** How long to wait before asking a server again during a scavenge. */
 const POLL_INTERVAL_MS = 250;
 const READ_MS_MAX = 2_500;
 const ALREADY_RUNNING = 400;
@@ -22,9 +22,8 @@ interface Scavenging {
 }
 
 /**
- * Scavenges every node of the cluster: each has chunks of its own. A scavenge first ends the chunk that is
- * written to, so that it reaches everything up to its own beginning (24.2). Throws `unavailable` when no node
- * answers at all.
+ * Scavenges every node of the cluster, because each has its own chunks. A scavenge first completes the chunk being
+ * written, so it covers everything up to its own start (24.2). Throws `unavailable` when no node answers at all.
  */
 export async function scavenge(
   url: string,
@@ -38,7 +37,7 @@ export async function scavenge(
   return { remains: remains.filter((one) => one !== null) };
 }
 
-/** The nodes' addresses, as they know each other; a node that is alone may only know an address of its own. */
+/** The addresses by which the nodes know each other. A single node may know only its own address, so we keep ours. */
 async function nodesOf({ api, deadline }: Scavenging): Promise<readonly string[]> {
   let failure: unknown;
   for (const host of api.hosts) {
@@ -65,7 +64,7 @@ function addressOf({ httpEndPointIp: ip, httpEndPointPort: port }: Member): stri
   return `${ip.includes(":") ? `[${ip}]` : ip}:${port}`;
 }
 
-/** What may remain on one node; null when its scavenge has succeeded. */
+/** What may remain on one node; null if its scavenge succeeded. */
 async function remainsOf(scavenging: Scavenging, node: string): Promise<string | null> {
   try {
     const { client, deadline } = scavenging;
@@ -84,8 +83,8 @@ async function remainsOf(scavenging: Scavenging, node: string): Promise<string |
 }
 
 /**
- * Starts a scavenge after any that is under way, which may have begun before the last truncation. Null when that one has
- * not ended in time, also where the time is over in the middle of asking once more.
+ * Starts a scavenge after any that is already running, which may have begun before the last truncation. Null if that
+ * one does not end in time, also when the time runs out during another request.
  */
 async function begin({ api, deadline, signal }: Scavenging, node: string): Promise<string | null> {
   for (let isBusy = false; leftMs(deadline) > 0 && !signal.aborted; isBusy = true) {
@@ -108,8 +107,8 @@ function scavengeIdOf({ status, text }: AdminHttpResponse): string {
 }
 
 /**
- * How a scavenge that began after `from` ended; null when it has not ended in time. Its own stream says so, which only
- * administrators may read: so we look for it in the log, which we may.
+ * How a scavenge that began after `from` ended; null if it does not end in time. Only administrators may read its own
+ * stream, so we look for the result in the whole log, which we may read.
  */
 async function resultOf(
   { client, deadline, signal }: Scavenging,

@@ -8,15 +8,15 @@ import type { LogReading } from "./read/logSubscription.ts";
 import { readLog } from "./read/readLog.ts";
 import { metadataStream, readMetadata, truncatedBefore } from "./read/streamReads.ts";
 
-/** What we and the server write when a stream's metadata changes, and what it writes when a stream is deleted for good. */
+/** The event types for a change of a stream's metadata, and for a stream that the server has deleted for good. */
 const METADATA_CHANGED = "$metadata";
 const STREAM_DELETED = "$streamDeleted";
 export const METADATA_STREAM = metadataStream("");
 
 /**
- * Every truncation of a stream, in the order of the log. Metadata that bounds a stream in another way than by `$tb`,
- * which we never do, counts as a truncation of all its events. The server takes metadata from an event of any type in
- * the stream of metadata. Throws `unavailable`.
+ * Every truncation of a stream, in log order. We only ever limit a stream by `$tb`; any other limit in its metadata
+ * counts as a truncation of all its events. The server accepts metadata from events of any type in the metadata
+ * stream. Throws `unavailable`.
  */
 export async function* readTruncations(
   client: EventStoreDBClient,
@@ -30,7 +30,7 @@ export async function* readTruncations(
       return stream === null ? [] : [{ stream, before: boundOf(membersOf(data)) }];
     });
   }
-  // Nothing comes after a deletion, so these are the last word on their streams.
+  // Nothing comes after a deletion, so deletions may come last.
   const ofDeletions = { types: [STREAM_DELETED] };
   for await (const { events } of readLog(client, { ...reading, filter: ofDeletions }, timeoutMs)) {
     const streams = events.map(({ stream }) => stream).filter((stream) => !stream.startsWith(SYSTEM_PREFIX));
@@ -38,7 +38,7 @@ export async function* readTruncations(
   }
 }
 
-/** What the server reads of an event of metadata: nothing where it is no JSON object. */
+/** The members that the server reads from a metadata event; none if it is not a JSON object. */
 export function membersOf(data: unknown): Readonly<Record<string, unknown>> {
   const isObject = typeof data === "object" && data !== null && !(data instanceof Uint8Array);
   return isObject && !Array.isArray(data) ? (data as Readonly<Record<string, unknown>>) : {};
@@ -49,16 +49,16 @@ function boundOf(metadata: Readonly<Record<string, unknown>>): number {
   return isOurs ? truncatedBefore(metadata) : Number.POSITIVE_INFINITY;
 }
 
-/** The stream of ours whose metadata this one holds; null when it is one of the server's own. */
+/** Our stream that this metadata stream belongs to; null if it is one of the server's own. */
 export function ownStream(metadataOf: string): string | null {
   const stream = metadataOf.slice(METADATA_STREAM.length);
   return stream.startsWith(SYSTEM_PREFIX) ? null : stream;
 }
 
 /**
- * Sets the stream's `$tb`, which never goes down, and leaves its other metadata alone. `last` is the
- * stream's last revision: a bound past it would hide events that are yet to come. The events stay in `$all`
- * until the server is scavenged. Throws `unavailable`.
+ * Raises the stream's `$tb`, never lowers it, and keeps its other metadata. `last` is the stream's last revision; a
+ * bound past it would hide future events. The events stay in `$all` until the server is scavenged. Throws
+ * `unavailable`.
  */
 export async function truncate(
   connection: Connection,
@@ -66,7 +66,7 @@ export async function truncate(
   deadline: Deadline,
 ): Promise<void> {
   const bound = Math.min(revision, last + 1);
-  // Few streams have metadata before they are truncated, so it is read only once the append says that there is some.
+  // Few streams have metadata before they are truncated, so we read it only if the append reports that there is some.
   let metadata: Awaited<ReturnType<typeof readMetadata>> = { values: {}, revision: null };
   while (leftMs(deadline) > 0) {
     if (truncatedBefore(metadata.values) >= bound) return;

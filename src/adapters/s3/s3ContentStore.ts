@@ -19,9 +19,9 @@ import { type S3Location, type S3Requests, s3Requests } from "./s3Requests.ts";
 import { PART_BYTES, type S3Upload, s3Upload } from "./s3Upload.ts";
 
 export interface S3ContentStoreOptions extends S3Location {
-  /** Within this time a call settles, or each request of a call that makes many. */
+  /** How long a call may take, or each request of a call that makes many. */
   readonly timeoutMs: number;
-  /** How long a first start waits for others that may have begun at the same time; see `settled`. */
+  /** How long a first start waits for others that may have started at the same time; see `settled`. */
   readonly settleMs?: number;
 }
 
@@ -31,17 +31,17 @@ const [NOT_FOUND, PRECONDITION_FAILED] = [404, 412];
 
 const monotonicMs = () => performance.now();
 
-/** Everything that the calls share. */
+/** What all calls share. */
 interface Bucket {
   readonly requests: S3Requests;
   readonly prefix: string;
-  /** When a call, or one request of a call that makes many, is to be over. */
+  /** When a call must end, or one request of a call that makes many. */
   deadline(options?: CallOptions): number;
 }
 
 /**
- * Content in an S3 bucket: `<prefix><workspace>/<owner>/<folder>/<sha256>`. S3 makes an object durable and
- * visible as a whole before it answers, and reads and lists what was written (strong consistency).
+ * Content in an S3 bucket: `<prefix><workspace>/<owner>/<folder>/<sha256>`. S3 answers only when an object is durable
+ * and visible as a whole, and its reads and lists see every completed write (strong consistency).
  */
 export function s3ContentStore({
   timeoutMs,
@@ -79,7 +79,7 @@ export function s3ContentStore({
       const [source, target] = [filePath(from, sha256), filePath(to, sha256)];
       return orStoreError(async () => {
         const until = deadline(options);
-        // Through us, because Bun's client does not ask for a copy; so the digest is checked on the way.
+        // We read and write the bytes, because Bun's client cannot copy on the server. That also checks the digest.
         const bytes = await read(bucket, source, sha256, until);
         if (bytes !== null) await put(target, bytes, until);
         return bytes !== null;
@@ -109,9 +109,9 @@ async function textOf({ requests, prefix, deadline }: Bucket, name: string): Pro
 }
 
 /**
- * The text of an object that is written once for good. A server that honours `If-None-Match` on a write (AWS,
- * MinIO, R2) lets one of racing creators win. Older ones ignore it and keep whoever came last: so each creator
- * reads back after a while in which every other that found nothing, too, will have written.
+ * The text of an object that is written once and for good. If several create it at once, a server that honours
+ * `If-None-Match` on a write (AWS, MinIO, R2) lets one win. Older servers ignore it and keep the last write, so each
+ * creator waits until every other one that found nothing has written too, and then reads the object back.
  */
 async function settled(
   bucket: Bucket,
@@ -132,7 +132,7 @@ async function settled(
   return kept;
 }
 
-/** The time of the server's answer, whatever the answer. */
+/** The server's time, from the Date of any answer. */
 async function clockOf({ requests, prefix, deadline }: Bucket): Promise<number> {
   const request = { method: "HEAD", key: `${prefix}identity`, expected: [NOT_FOUND] } as const;
   const { date } = await requests.send(request, deadline());
@@ -164,7 +164,7 @@ async function removeBelow(
   options?: CallOptions,
 ): Promise<void> {
   const { requests, prefix, deadline } = bucket;
-  // With a time of its own the call keeps it as a whole; else it may take as long as there are objects.
+  // A `timeoutMs` limits the call as a whole; without it only each request is limited.
   const whole = options?.timeoutMs === undefined ? null : deadline(options);
   const until = () => whole ?? deadline();
   let batch: string[] = [];
@@ -180,8 +180,8 @@ async function removeBelow(
 }
 
 /**
- * What fits into one part is held until its digest is known, and put under its name. More goes to a temporary
- * object as it comes, which is copied to its name, the digest checked, when that is known.
+ * Keeps up to one part in memory until its digest is known, and then puts it under its name. Anything longer goes to a
+ * temporary object piece by piece; when the digest is known, that is copied to its name and checked.
  */
 function objectWriter(bucket: Bucket, folder: ContentFolder): ContentWriter {
   const { requests, prefix, deadline } = bucket;
@@ -196,7 +196,7 @@ function objectWriter(bucket: Bucket, folder: ContentFolder): ContentWriter {
     hasher.update(chunk);
     bytes += chunk.byteLength;
     if (upload === null && bytes <= PART_BYTES) {
-      // The caller may use its memory again.
+      // Copied, because the caller may reuse its buffer.
       held.push(chunk.slice());
       return;
     }
@@ -238,11 +238,11 @@ interface Copy {
   readonly from: string;
   readonly to: string;
   readonly sha256: string;
-  /** How many times the time of one request it may take. */
+  /** How many parts there are: the copy may take the time of that many requests. */
   readonly parts: number;
 }
 
-/** Copies part by part; a copy that is not what its name says is taken away again. */
+/** Copies part by part. Removes the copy again if its digest does not match its name. */
 async function copyObject(bucket: Bucket, { from, to, sha256, parts }: Copy): Promise<void> {
   const { requests, deadline } = bucket;
   const hasher = new Bun.CryptoHasher("sha256");

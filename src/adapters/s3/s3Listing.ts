@@ -6,13 +6,13 @@ const PAGE_KEYS = 1_000;
 
 interface S3Object {
   readonly key: string;
-  /** Epoch ms, by the server's clock, in whole seconds at some. */
+  /** Epoch ms by the server's clock; some servers give whole seconds. */
   readonly modifiedAt: number;
 }
 
 /**
- * Throws where a page does not go on behind the one before, in the order of keys, or names what was not asked for: a walk
- * would have no end, and what is removed by a list would be somebody else's.
+ * Throws if a page does not continue after the previous one in key order, or lists keys that were not asked for: a
+ * listing might never end, and a removal by list might hit somebody else's objects.
  */
 function requireOwnAndNext(keys: readonly string[], prefix: string, startAfter: string | undefined): void {
   if (!keys.every((key) => key.startsWith(prefix)))
@@ -23,7 +23,7 @@ function requireOwnAndNext(keys: readonly string[], prefix: string, startAfter: 
     throw new Error("the S3 server lists the same objects again");
 }
 
-/** Every object below `prefix`, in the order of keys, page by page. */
+/** Every object below `prefix` in key order, page by page. */
 export async function* objectsBelow(
   { client, within }: S3Requests,
   prefix: string,
@@ -47,7 +47,7 @@ export async function* objectsBelow(
   }
 }
 
-/** The folders that objects lie in: those of one folder follow one another. What lies elsewhere is not ours. */
+/** The folders of the objects, which are sorted by folder. Skips objects elsewhere, which are not ours. */
 export async function* foldersAmong(
   objects: AsyncIterable<S3Object>,
   prefix: string,

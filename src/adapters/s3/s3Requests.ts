@@ -7,27 +7,27 @@ export interface S3Location {
   readonly endpoint: string;
   readonly region: string;
   readonly bucket: string;
-  /** Stands before every key; empty, or ends with `/`. */
+  /** Precedes every key; empty, or ends with `/`. */
   readonly prefix: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
 }
 
-/** The time of a call is over. */
+/** A call ran out of time. */
 class S3Timeout extends Error {
   override readonly message = "the S3 server did not answer in time";
 }
 
-/** The server said no, and will say so again. */
+/** The server refused the request and would refuse it again. */
 class S3Refusal extends Error {
   override readonly name = "S3Refusal";
 }
 
-/** An object's bytes and the server's time. `status` is 200 or one of those that the caller expected. */
+/** An object's bytes and the server's time. `status` is 2xx or one that the caller expected. */
 interface S3Answer {
   readonly status: number;
   readonly bytes: Uint8Array;
-  /** Epoch ms; NaN when the server named none. */
+  /** Epoch ms; NaN if the server sent none. */
   readonly date: number;
 }
 
@@ -36,36 +36,36 @@ export interface S3Request {
   readonly key: string;
   readonly body?: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Statuses beside 2xx that are answers, not failures. */
+  /** Statuses other than 2xx that are results, not failures. */
   readonly expected?: readonly number[];
 }
 
 export interface S3Requests {
   readonly client: S3Client;
-  /** Makes a request that may be repeated, and repeats it while the server is in trouble and `deadline` allows. */
+  /** Makes a repeatable request. Retries while the server has trouble and `deadline` permits. */
   send(request: S3Request, deadline: number): Promise<S3Answer>;
-  /** An object's bytes as they come, which are to be read before `deadline`. */
+  /** A stream of an object's bytes, which must be read before `deadline`. */
   stream(key: string, deadline: number): Promise<ReadableStream<Uint8Array>>;
-  /** Settles with `work`, or rejects at the deadline, when Bun's client goes on by itself for a while. */
+  /** Settles with `work`, or rejects at the deadline; Bun's client may then continue for a while. */
   within<Result>(deadline: number, work: Result | Promise<Result>): Promise<Result>;
 }
 
-/** What is read of one answer: much more than any object holds, which is a file or a message as JSON. */
+/** The most bytes to read of one answer: far more than any object, which is a file or a message as JSON. */
 const ANSWER_BYTES_MAX = 32 * 1_024 * 1_024;
 const NOT_FOUND = 404;
 const ATTEMPTS_MAX = 4;
 const RETRY_MS_FIRST = 100;
-/** How long a signed address holds, in seconds: as long as S3 lets clocks differ. */
+/** How long a signed URL is valid, in seconds: as far as S3 lets clocks differ. */
 const SIGNED_SECONDS = 900;
-/** The server's own trouble, or its wish that we slow down. */
+/** The server has trouble of its own, or asks us to slow down. */
 const WORTH_ANOTHER_TRY: ReadonlySet<number> = new Set([408, 409, 429, 500, 502, 503, 504]);
 
-/** What an S3 error document says in one word; the whole of it may name keys. */
+/** The code in an S3 error document. We don't quote the rest, which may contain keys. */
 function codeIn(bytes: Uint8Array): string {
   return /<Code>(\w{1,64})<\/Code>/.exec(new TextDecoder().decode(bytes.subarray(0, 4_096)))?.[1] ?? "";
 }
 
-/** All of an answer. Throws when there is no end to it, before it fills the memory. */
+/** The whole body of an answer. Throws before an endless one fills the memory. */
 async function bytesOf({ body }: Response): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;
@@ -79,15 +79,15 @@ async function bytesOf({ body }: Response): Promise<Uint8Array> {
 }
 
 /**
- * Whether a status that the caller expects is the S3 server's word. A bucket that is not there, or a proxy that has lost
- * its way, answers 404 too; nothing may be concluded from that. The answer to a HEAD never says what is missing.
+ * Whether an expected status really says something about the object. A missing bucket or a misconfigured proxy also
+ * answers 404, which proves nothing. The answer to a HEAD never says what is missing.
  */
 function isAnswer({ method, expected = [] }: S3Request, status: number, code: string): boolean {
   if (!expected.includes(status)) return false;
   return status !== NOT_FOUND || method === "HEAD" || code === "NoSuchKey";
 }
 
-/** Throws where something else than an S3 server has answered a write with success: nothing would be kept. */
+/** Throws if something other than an S3 server reports a successful write, because it would have stored nothing. */
 function requireReceipt({ method }: S3Request, { ok, headers }: Response): void {
   if (method !== "PUT" || !ok || headers.has("etag")) return;
   throw new S3Refusal(
@@ -95,14 +95,14 @@ function requireReceipt({ method }: S3Request, { ok, headers }: Response): void 
   );
 }
 
-/** What the server said before is worth more than that there was no time left for it to say it again. */
+/** The error to report: an earlier failure says more than the time-out that followed it. */
 function moreTelling(before: unknown, failure: unknown): unknown {
   return failure instanceof S3Timeout ? (before ?? failure) : failure;
 }
 
 /**
- * Requests to one bucket. Bun's client signs them (SigV4 in the query); we send those that we must be able to
- * end, because its own calls know no time-out.
+ * Requests to one bucket. Bun's client signs them (SigV4 in the query). We send those that must be abortable ourselves,
+ * because the client's own calls have no time-out.
  */
 export function s3Requests(location: S3Location, now: () => number): S3Requests {
   const { endpoint, region, bucket, accessKeyId, secretAccessKey } = location;
@@ -118,7 +118,7 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
       ...(headers === undefined ? {} : { headers }),
     }).catch((error: { code?: string; name?: string }) => {
       if (error.name === "TimeoutError") throw new S3Timeout();
-      // The error itself holds the signed address, which is as good as a key for a while.
+      // Don't pass on the error itself: it contains the signed URL, which grants access until it expires.
       throw new Error(`the S3 server cannot be reached: ${error.code ?? error.name}`);
     });
   const once = async (request: S3Request, deadline: number): Promise<S3Answer> => {

@@ -1,19 +1,19 @@
 import type { S3Requests } from "./s3Requests.ts";
 
-/** The least that S3 takes as a part; the last one may be smaller. */
+/** The smallest part that S3 accepts; only the last one may be smaller. */
 export const PART_BYTES = 5 * 1_024 * 1_024;
 
-/** An object on its way, part by part. */
+/** An object being uploaded part by part. */
 export interface S3Upload {
   write(chunk: Uint8Array): Promise<void>;
-  /** Makes the object of what was written. */
+  /** Creates the object from what was written. */
   end(): Promise<void>;
 }
 
 /**
- * A multipart upload by Bun's client, which holds one part in memory at a time. Its writer reports a failure
- * once and answers as if nothing were wrong from then on, so the first failure is remembered here. It cannot abort an
- * upload: to give one up, end it and remove the object.
+ * A multipart upload by Bun's client, which keeps one part in memory at a time. Its writer reports a failure once and
+ * then behaves as if nothing were wrong, so we remember the first failure. It cannot abort an upload: to give one up,
+ * end it and remove the object.
  */
 export function s3Upload({ client, within }: S3Requests, key: string, stepDeadline: () => number): S3Upload {
   const sink = client.file(key).writer({ partSize: PART_BYTES, queueSize: 1, retry: 3 });

@@ -1,17 +1,17 @@
 import type { DatabaseSync } from "node:sqlite";
 
 /**
- * Blanks the events of a stream below `revision`, in one transaction. Their rows stay.
- * Deleting a row can make SQLite join pages, and then a copy of its neighbours may stay behind in the free part of
- * a page, where `secure_delete` does not reach: a neighbour that is erased later could still be read there (about
- * one in eight thousand, measured). A row that only shrinks moves nothing.
+ * Blanks the events of a stream below `revision` in one transaction, but keeps their rows. If we deleted a row, SQLite
+ * might merge pages and leave a copy of its neighbours in the free part of a page, where `secure_delete` does not
+ * reach. A neighbour erased later could still be read there (about one in eight thousand, measured). Shrinking a row
+ * moves nothing.
  */
 export function blankErasedRows(db: DatabaseSync, stream: string, revision: number): void {
   db.exec("BEGIN IMMEDIATE");
   try {
     const row = db.prepare("SELECT id, revision, truncate_before FROM streams WHERE name = ?").get(stream);
     const before = row === undefined ? 0 : Math.min(revision, Number(row.revision) + 1);
-    // A repeat writes nothing: it would cost a flush to the disk.
+    // A repeat writes nothing, to save a flush.
     if (row !== undefined && before > Number(row.truncate_before)) {
       const id = Number(row.id);
       db.prepare("UPDATE streams SET truncate_before = ? WHERE id = ?").run(before, id);

@@ -1,34 +1,34 @@
 import type { DatabaseSync } from "node:sqlite";
 import { flushOpenFile } from "./append/flushOpenFile.ts";
 
-/** From so many pages on the write-ahead log begins anew: 24 MB, which full load writes in half a second. */
+/** The size from which the write-ahead log restarts: 24 MB, which full load writes in half a second. */
 const RESTART_PAGES = 6_000;
-/** How long it waits for those who read or write just then. */
+/** How long a restart waits for current readers and writers. */
 const RESTART_WAIT_MS = 20;
 
 /**
- * Checkpoints the log: moves what was committed into its file, and from {@link RESTART_PAGES} on has the write-ahead log
- * begin anew. Throws what SQLite throws.
+ * Checkpoints the log: copies committed pages into its file and, from {@link RESTART_PAGES} on, restarts the
+ * write-ahead log. Throws what SQLite throws.
  */
 export function checkpointLog(db: DatabaseSync, path: string): void {
   if (moveCommitted(db) >= RESTART_PAGES) restartWriteAheadLog(db, path);
 }
 
-/** Moves everything into the file and cuts the write-ahead log to nothing; false while somebody needs it. */
+/** Copies all committed pages into the file and truncates the write-ahead log; false while somebody needs it. */
 export function cutWriteAheadLog(db: DatabaseSync): boolean {
   return Number(db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy) === 0;
 }
 
-/** Moves what was committed into the file, as far as nobody has to wait for it. Answers the pages of the write-ahead log. */
+/** Copies committed pages into the file without making anybody wait. Returns the write-ahead log's size in pages. */
 function moveCommitted(db: DatabaseSync): number {
   return Number(db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get()?.log);
 }
 
 /**
- * Has the next append begin the write-ahead log anew. For that, SQLite moves what has come since, and flushes all that was
- * moved, while writers wait: so nearly all of it is moved and flushed before. Appends that never pause would never begin
- * it anew, and in the end a commit would have to move all of it. Left to the next time when somebody is in the way for too
- * long.
+ * Makes the next append write at the start of the write-ahead log again. Writers wait while SQLite copies what came
+ * since the last checkpoint and flushes the file, so we copy and flush nearly all of it beforehand. Without this,
+ * appends that never pause would never restart it, and in the end one commit would have to copy all of it. Gives up
+ * until the next time if a reader or writer is in the way for too long.
  */
 function restartWriteAheadLog(db: DatabaseSync, path: string): void {
   flushOpenFile(path);

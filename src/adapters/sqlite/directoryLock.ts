@@ -2,24 +2,24 @@ import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-/** Held by the one process that owns a data directory. */
+/** The lock held by the one process that owns a data directory. */
 export interface DirectoryLock extends Disposable {
   release(): void;
 }
 
 const LOCK_FILE = "lock.db";
 const SQLITE_BUSY = 5;
-/** Whoever looks whether it is taken holds it for a moment, and so does a service that ends just now. */
+/** How long to wait: a process that checks the lock holds it for a moment, and so does a service about to end. */
 const WAIT_MS_MAX = 1_000;
 
-/** The file that is locked. */
+/** The file to lock. */
 export function lockPathOf(directory: string): string {
   return join(directory, LOCK_FILE);
 }
 
 /**
- * Takes the lock of a data directory; null when another process has it. The operating system gives it back
- * when its holder dies, however that happens: it is a lock on a file, not a file. Throws where no file can be made.
+ * Acquires the lock of a data directory; null when another process holds it. It is a lock on a file, so the operating
+ * system releases it however its holder dies. Throws if the file cannot be created.
  */
 export function lockDirectory(directory: string): DirectoryLock | null {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -34,7 +34,7 @@ export function lockDirectory(directory: string): DirectoryLock | null {
   return { release, [Symbol.dispose]: release };
 }
 
-/** Whether a process has the lock of a data directory. Makes nothing where there is none; several may look at once. */
+/** Whether a process holds the lock of a data directory. Creates no file; several processes may check at once. */
 export function isDirectoryLocked(directory: string): boolean {
   const path = lockPathOf(directory);
   if (!existsSync(path)) return false;
@@ -44,7 +44,7 @@ export function isDirectoryLocked(directory: string): boolean {
   return isLocked;
 }
 
-/** Whether the lock that statements need is another process's. Closes the database where they fail otherwise. */
+/** Whether the statements fail because another process holds the lock. Closes the database on any other error. */
 function isBusy(db: DatabaseSync, statements: string): boolean {
   try {
     db.exec(statements);

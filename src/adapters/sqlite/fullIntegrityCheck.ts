@@ -14,8 +14,8 @@ type Row = Readonly<Record<string, unknown>>;
 type Kind = StoreFault["kind"];
 
 /**
- * What must not hold of any row of `events`, beside the stream that it belongs to: the first one that does is reported. The
- * columns' types are looked at because SQLite stores anything in any column, and orders and compares it by its type.
+ * Conditions that no row of `events`, joined with its stream, may meet; the first one met is reported. They include the
+ * columns' types, because SQLite stores any type in any column, and orders and compares values by type.
  */
 const EVENT_RULES: readonly (readonly [where: string, kind: Kind, detail: string])[] = [
   ["e.position < 1", "inserted", "it lies before the beginning of the log"],
@@ -55,25 +55,25 @@ const BY_EVENT_RULES = `SELECT * FROM (
     FROM events e NOT INDEXED LEFT JOIN streams s NOT INDEXED ON s.id = e.stream
   ) WHERE rule IS NOT NULL LIMIT ${FAULTS_REPORTED_MAX}`;
 
-/** Gaps between positions: `first` to `last` are missing. The ends are looked at by {@link quickIntegrityCheck}. */
+/** Gaps between positions: `first` to `last` are missing. {@link quickIntegrityCheck} checks the ends. */
 const GAPS = `SELECT before + 1 AS first, position - 1 AS last FROM (
     SELECT position, lag(position) OVER (ORDER BY position) AS before FROM events NOT INDEXED WHERE position > 0
   ) WHERE position > before + 1 LIMIT ${FAULTS_REPORTED_MAX}`;
 
-/** Streams whose row does not say what their events do. */
+/** Streams whose row contradicts their events. */
 const STREAMS = `SELECT s.id, s.name, s.revision, count(e.position) AS events FROM streams s NOT INDEXED
   LEFT JOIN events e INDEXED BY events_by_stream ON e.stream = s.id GROUP BY s.id
   HAVING typeof(s.name) <> 'text' OR typeof(s.revision) <> 'integer' OR typeof(s.truncate_before) <> 'integer'
     OR s.truncate_before NOT BETWEEN 0 AND s.revision + 1 OR events <> s.revision + 1 OR max(e.revision) IS NOT s.revision
   LIMIT ${FAULTS_REPORTED_MAX}`;
 
-/** Events that carry the id of an earlier one: ids are fresh for each append. */
+/** Events with the id of an earlier one, which no append gives: ids are always fresh. */
 const REPEATED_IDS = `SELECT name, revision, position FROM (
     SELECT s.name, e.revision, e.position, row_number() OVER (PARTITION BY e.id ORDER BY e.position) AS copy
     FROM events e NOT INDEXED LEFT JOIN streams s NOT INDEXED ON s.id = e.stream WHERE e.id <> ''
   ) WHERE copy > 1 LIMIT ${FAULTS_REPORTED_MAX}`;
 
-/** Rows that an index does not show, and what it shows that is no row: named only where SQLite finds it unsound. */
+/** Rows that an index lacks, and index entries without a row. Checked only if SQLite finds the file unsound. */
 const INDEX_RULES: readonly (readonly [sql: string, kind: Kind, detail: string])[] = [
   [
     `SELECT e.position, e.revision, s.name FROM events e NOT INDEXED LEFT JOIN streams s NOT INDEXED ON s.id = e.stream
@@ -105,13 +105,13 @@ const INDEX_RULES: readonly (readonly [sql: string, kind: Kind, detail: string])
 
 const SOUND = "ok";
 
-/** What SQLite's own check evaluates the expressions of; its own statistics have none. */
+/** Objects whose expressions SQLite's own check evaluates. Its statistics tables have none. */
 const COMPUTES = /^(?:table(?! sqlite_stat)|index) /;
 
 /**
  * All that is wrong with a log's file: its pages and indexes as SQLite checks them, its schema, and whether positions,
- * streams and indexes agree with the events in every direction. Goes over the file a few times. What somebody else's
- * definitions would compute is not asked for: it may take for ever, or all memory.
+ * streams and indexes agree with the events in every direction. Reads the file a few times. Never evaluates expressions
+ * from a changed schema, which might take for ever, or all memory.
  */
 export function fullIntegrityCheck(db: DatabaseSync): readonly StoreFault[] {
   if (!areTablesOurs(db)) return quickIntegrityCheck(db);
@@ -127,7 +127,7 @@ export function fullIntegrityCheck(db: DatabaseSync): readonly StoreFault[] {
   return [...integrity, ...[quickIntegrityCheck, ...rules].flatMap((rule) => attempt(db, rule))];
 }
 
-/** A file may be so damaged that a rule cannot be asked about: that is a fault too. */
+/** Runs a rule. A file too damaged for the rule to finish is a fault too. */
 function attempt(db: DatabaseSync, rule: (db: DatabaseSync) => readonly StoreFault[]): readonly StoreFault[] {
   try {
     return rule(db);
@@ -154,7 +154,7 @@ function eventFaults(db: DatabaseSync): readonly StoreFault[] {
   });
 }
 
-/** Of one event; of its position where its stream or its revision is none. */
+/** A fault of one event. Names its position if its stream or revision is invalid. */
 function eventFault({ name, revision, position }: Row, kind: Kind, detail: string): StoreFault {
   if (typeof name !== "string") return fileFaultOf(kind, `position ${position}`, detail);
   if (typeof revision !== "number") return fileFaultOf(kind, `position ${position} in ${name}`, detail);
@@ -183,7 +183,7 @@ interface StreamRow {
   readonly last: number;
 }
 
-/** The revisions that a stream should have and has not. */
+/** The revisions that a stream should have but lacks. */
 function missingOf(db: DatabaseSync, { id, stream, last }: StreamRow): readonly StoreFault[] {
   const rows = db
     .prepare("SELECT revision FROM events INDEXED BY events_by_stream WHERE stream = ?")

@@ -10,25 +10,25 @@ import {
 } from "../../ports/eventStore.ts";
 import { positionNumber, positionText } from "./logPosition.ts";
 
-/** One batch holds at most this many events and looks at no more than this many positions. */
+/** One batch holds at most this many events and scans at most this many positions. */
 const BATCH_EVENTS_MAX = 1_000;
 const BATCH_POSITIONS_MAX = 10_000;
 
-/** A batch ends behind the event that takes it past this. */
+/** A batch ends after the event that takes it past this size. */
 const BATCH_BYTES_MAX = 16_000_000;
-/** Far longer than any id or name of ours. */
+/** Far longer than any of our ids or names. */
 const NAME_CHARS_MAX = 500;
 
-/** What is longer than anything that we append is left where it is: no reader is to hold it in memory. */
+/** Skips values longer than anything that we append, so no reader has to hold them in memory. */
 const COLUMNS = `e.position, e.revision, substr(e.id, 1, ${NAME_CHARS_MAX}) AS id,
   substr(e.type, 1, ${NAME_CHARS_MAX}) AS type,
   CASE WHEN octet_length(e.metadata) <= ${APPEND_BYTES_MAX} THEN e.metadata END AS metadata,
   CASE WHEN octet_length(e.data) <= ${APPEND_BYTES_MAX} THEN e.data END AS data,
   octet_length(e.metadata) + octet_length(e.data) AS bytes`;
 /**
- * One statement, which the index of names answers without the streams' rows: on a long log every page that is
- * looked at is another read of the file. No decision is taken on what is not between the ends of the log, where
- * nobody who reads the log as a whole comes past.
+ * One statement, which finds the stream in the index of names without reading its row: on a long log every page costs
+ * another read of the file. Skips events outside the ends of the log, because readers of the whole log never see them
+ * and no decision may depend on them.
  */
 const OF_STREAM = `SELECT ${COLUMNS} FROM events e WHERE e.stream = (SELECT id FROM streams WHERE name = ?)
   AND e.revision >= ? AND e.position BETWEEN 1 AND (SELECT head FROM log) AND e.type <> ''
@@ -40,10 +40,10 @@ const TRUNCATED = `SELECT id, name, truncate_before FROM streams WHERE truncate_
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** The data of a row that was damaged: no codec takes it, so whoever needs the event stops there. */
+/** The data of a damaged row. No codec accepts it, so every reader that needs the event stops there. */
 const DAMAGED = new Uint8Array(0);
 
-/** What a column holds as JSON; null when it holds none any more. */
+/** The JSON object in a column; null if there is none any more. */
 function objectIn(column: unknown): JsonObject | null {
   if (typeof column !== "string") return null;
   try {
@@ -89,33 +89,33 @@ export class LogReader {
     return row ? Number(row.revision) : null;
   }
 
-  /** Throws for a head that somebody has made none: a reading up to it would have no end. */
+  /** Throws if somebody has changed the head to something else than a position: reading up to it might never end. */
   head(): number {
     const head = this.prepare("SELECT head FROM log").get()?.head;
     if (!Number.isSafeInteger(head)) throw new TypeError("the log's head is no position");
     return Number(head);
   }
 
-  /** Some of the streams that were truncated, in the order of their ids, after `id`; `next` is null after the last. */
+  /** A page of truncated streams in order of id, after `id`; `next` is null after the last. */
   truncations(id: number): { readonly page: readonly Truncation[]; readonly next: number | null } {
     const rows = this.prepare(TRUNCATED).all(id, BATCH_EVENTS_MAX);
     const page = rows.map((row) => ({ stream: String(row.name), before: Number(row.truncate_before) }));
     return { page, next: page.length < BATCH_EVENTS_MAX ? null : Number(rows.at(-1)?.id) };
   }
 
-  /** Moves whenever another connection has committed. */
+  /** Changes whenever another connection has committed. */
   dataVersion(): number {
     return Number(this.prepare("PRAGMA data_version").get()?.data_version);
   }
 
-  /** Positions have no gaps; one that somebody has made is passed at once, however wide it is. */
+  /** The position before the next event. Positions have no gaps, but this skips one made by tampering, however wide. */
   private beforeNext(position: number, until: number): number {
     const row = this.prepare("SELECT min(position) AS next FROM events WHERE position > ? AND position <= ?");
     const next = row.get(position, until)?.next ?? null;
     return next === null ? until : Number(next) - 1;
   }
 
-  /** The next batch after `from`, never looking past `until`. */
+  /** The next batch after `from`; never reads past `until`. */
   batch(from: Position, filter: LogFilter, until: number): LogBatch {
     const after = positionNumber(from);
     const last = Math.max(after, Math.min(until, after + BATCH_POSITIONS_MAX));
@@ -141,7 +141,7 @@ export class LogReader {
 }
 
 function conditions({ types, streamPrefixes }: LogFilter): { where: string; values: string[] } {
-  // What is left of a truncated event has no type.
+  // The row of a truncated event has an empty type.
   const parts: string[] = types ? [] : ["AND e.type <> ''"];
   const values: string[] = [];
   if (types) {

@@ -3,8 +3,8 @@ export const APPLICATION_ID = 0x504c6467;
 export const SCHEMA_VERSION = 1;
 
 /**
- * `streams.revision` is the last revision ever appended, so that truncation never reopens a stream.
- * `log.head` is the last position ever given, so that positions never repeat. Positions begin at 1 and have no gaps.
+ * `streams.revision` is the last revision ever appended, so truncation never reopens a stream.
+ * `log.head` is the last position ever assigned, so positions never repeat. They begin at 1 and have no gaps.
  * `data` is TEXT for JSON and BLOB for bytes.
  */
 export const SCHEMA = `

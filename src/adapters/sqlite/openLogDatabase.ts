@@ -5,25 +5,25 @@ import { SCHEMA, SCHEMA_VERSION } from "./logSchema.ts";
 import { quickIntegrityCheck } from "./quickIntegrityCheck.ts";
 
 /**
- * Pages in the write-ahead log before a commit moves them into the file itself: 128 MB. Whoever follows the log does it
- * long before, in a thread that nobody waits for.
+ * How many pages the write-ahead log may hold before a commit checkpoints them itself: 128 MB. The follower of the log
+ * checkpoints long before that, in a thread that nobody waits for.
  */
 const CHECKPOINT_PAGES = 32_000;
-/** The write-ahead log file is cut back to this after a checkpoint. */
+/** The write-ahead log file is truncated to this size after a checkpoint. */
 const WAL_BYTES_MAX = 64 * 1_024 * 1_024;
 
 export interface LogDatabaseOptions {
-  /** Bounds the pages that the connection keeps in memory, in KiB. */
+  /** How many KiB of pages the connection keeps in memory. */
   readonly cacheKib: number;
-  /** Opens the file also when it is not as we made it: only to say what is wrong with it. */
+  /** Opens the file even if its schema is not ours, only to report what is wrong with it. */
   readonly evenIfFaulty?: boolean;
 }
 
 /**
- * Opens the log file and makes it when it is new. A commit is on disk when it returns (`synchronous=FULL`),
- * erased bytes are overwritten (`secure_delete`), and a locked file fails at once (`busy_timeout=0`): the
- * caller waits without blocking its event loop. Throws `StoreError`, also for a file that somebody else has changed
- * the schema or the ends of: what such a file shows is not what was appended.
+ * Opens the log file, or creates it. A commit is on disk when it returns (`synchronous=FULL`), erased bytes are
+ * overwritten (`secure_delete`), and a locked file fails at once (`busy_timeout=0`), so the caller can wait without
+ * blocking its event loop. Throws `StoreError`, also if somebody has changed the schema or the ends of the log: such a
+ * file does not show what was appended.
  */
 export function openLogDatabase(
   path: string,
@@ -31,7 +31,7 @@ export function openLogDatabase(
 ): DatabaseSync {
   const db = new DatabaseSync(path);
   try {
-    // Only while the file is made may another process make us wait: both would write the same schema.
+    // Wait for another process only while creating the file: both would write the same schema.
     db.exec("PRAGMA busy_timeout = 5000; PRAGMA trusted_schema = OFF");
     db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON");
     db.exec(`PRAGMA cache_size = -${cacheKib}; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
@@ -45,13 +45,13 @@ export function openLogDatabase(
   }
 }
 
-/** The port's error for an SQLite error that says that the file is damaged; null for every other error. */
+/** The port's error if SQLite reports a damaged file; null for every other error. */
 export function damageOf(error: unknown, path: string): DamagedLogError | null {
   if (!(error instanceof Error) || !isDamage(error)) return null;
   return new DamagedLogError(`the log ${path} is damaged: ${error.message}`, { cause: error });
 }
 
-/** SQLITE_CORRUPT and SQLITE_NOTADB: also what a schema is answered with that cannot be parsed. */
+/** SQLITE_CORRUPT and SQLITE_NOTADB, which SQLite also returns for a schema that it cannot parse. */
 function isDamage(error: unknown): boolean {
   const code = (error as { errcode?: number }).errcode;
   return code !== undefined && [11, 26].includes(code & 0xff);

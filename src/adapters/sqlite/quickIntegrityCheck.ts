@@ -2,12 +2,12 @@ import { DatabaseSync } from "node:sqlite";
 import type { StoreFault } from "../../ports/eventStore.ts";
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from "./logSchema.ts";
 
-/** Faults of one kind that are reported one by one. */
+/** The most faults of one kind to report. */
 export const FAULTS_REPORTED_MAX = 1_000;
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** The rows of a query over what may hold anything: a number that JavaScript cannot hold becomes text. */
+/** The rows of a query on a file that may hold anything. A number too large for JavaScript becomes text. */
 export function rowsOf(db: DatabaseSync, sql: string): readonly Row[] {
   const statement = db.prepare(sql);
   statement.setReadBigInts(true);
@@ -21,21 +21,21 @@ function plain(value: unknown): unknown {
   return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
 }
 
-/** A fault of what is not one event. */
+/** A fault that is not about a single event. */
 export function fileFaultOf(kind: StoreFault["kind"], object: string, detail: string): StoreFault {
   return { kind, object, stream: null, revision: null, detail };
 }
 
 /**
- * What is wrong with the schema and with the ends of a log's file: all that can be seen without reading the log. Every
- * opening and every seal looks at it. Within a transaction it is one snapshot.
+ * What is wrong with the schema and the ends of a log's file: all that can be checked without reading the log. It runs
+ * at every opening and before every seal. Within a transaction it sees one snapshot.
  */
 export function quickIntegrityCheck(db: DatabaseSync): readonly StoreFault[] {
   const schema = [...headerFaults(db), ...schemaFaults(db)];
   return areTablesOurs(db) ? [...schema, ...headFaults(db)] : schema;
 }
 
-/** Whether the log's tables are defined as we define them: if not, reading them may do anything. */
+/** Whether the log's tables are defined as we define them. If not, reading them may do anything. */
 export function areTablesOurs(db: DatabaseSync): boolean {
   const found = new Map(schemaOf(db));
   return [...knownSchema()].every(
@@ -51,7 +51,7 @@ function headerFaults(db: DatabaseSync): readonly StoreFault[] {
   });
 }
 
-/** Everything in `sqlite_master` but the roots of the trees, which are another ones after a copy. */
+/** Everything in `sqlite_master` except root page numbers, which differ in a copy. */
 function schemaOf(db: DatabaseSync): readonly (readonly [object: string, sql: string])[] {
   return db
     .prepare("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name")
@@ -61,7 +61,7 @@ function schemaOf(db: DatabaseSync): readonly (readonly [object: string, sql: st
 
 let known: ReadonlyMap<string, string> | null = null;
 
-/** What SQLite makes of our schema. */
+/** Our schema as SQLite stores it. */
 function knownSchema(): ReadonlyMap<string, string> {
   if (known !== null) return known;
   const db = new DatabaseSync(":memory:");
@@ -71,7 +71,7 @@ function knownSchema(): ReadonlyMap<string, string> {
   return known;
 }
 
-/** What of the schema is not ours. A trigger, view, index or table of somebody else's can make readers see another log than was written. */
+/** How the schema differs from ours. A foreign trigger, view, index or table can make readers see another log. */
 export function schemaFaults(db: DatabaseSync): readonly StoreFault[] {
   const missing = new Map(knownSchema());
   const faults: StoreFault[] = [];
@@ -86,7 +86,7 @@ export function schemaFaults(db: DatabaseSync): readonly StoreFault[] {
   return faults.slice(0, FAULTS_REPORTED_MAX);
 }
 
-/** Positions run from 1 to the head: what lies outside is read by nobody, and somebody has put it there. */
+/** Positions run from 1 to the head. Nobody reads rows outside that range, so somebody else has put them there. */
 function headFaults(db: DatabaseSync): readonly StoreFault[] {
   const rows = rowsOf(db, "SELECT head FROM log LIMIT 2");
   const [row] = rows;

@@ -21,19 +21,19 @@ import {
   type SqlValue,
 } from "../../ports/readDatabase.ts";
 
-/** Texts come from our own code, so this bound is only ever met by queries that are put together. */
+/** How many statements to keep. Their texts come from our code, so only queries built at run time can reach this. */
 const STATEMENTS_MAX = 500;
 const BUSY_TIMEOUT_MS = 2_000;
 
-/** Fewer checkpoints of the write-ahead log than SQLite's own 1,000 pages: each of them costs an fsync. */
+/** Checkpoints the write-ahead log less often than SQLite's default of 1,000 pages, because each costs an fsync. */
 const WRITE_PRAGMAS = `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
   PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864`;
-/** Pages that one build keeps in memory: a rebuild has as many builds as there are read models. */
+/** How much one build caches in memory. A rebuild runs one build per read model. */
 const BUILD_CACHE_KIB = 16 * 1_024;
 const BUILD_PRAGMAS = `PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;
   PRAGMA cache_size = -${BUILD_CACHE_KIB}`;
 
-/** SQLite's primary result codes that say something other than "the statement is at fault". */
+/** SQLite's primary result codes that mean something other than "the statement is at fault". */
 const FAILURES: ReadonlyMap<number, ReadDatabaseFailure> = new Map([
   [5, "unavailable"], // BUSY
   [6, "unavailable"], // LOCKED
@@ -49,7 +49,7 @@ const FAILURES: ReadonlyMap<number, ReadDatabaseFailure> = new Map([
 function readDatabaseError(error: unknown): unknown {
   const code = (error as { errcode?: unknown }).errcode;
   if (!(error instanceof Error) || typeof code !== "number") return error;
-  // The low byte is the primary code; the rest only refines it.
+  // The low byte is the primary code; the other bits only refine it.
   return new ReadDatabaseError(FAILURES.get(code & 0xff) ?? "statement", error.message, { cause: error });
 }
 
@@ -62,7 +62,7 @@ function guarded<Result>(work: () => Result): Result {
   }
 }
 
-/** Statements prepared once for each text, the oldest dropped past the bound. */
+/** Prepares each statement text once. Beyond the limit it evicts the oldest. */
 function statementCache(db: DatabaseSync): (sql: string) => StatementSync {
   const statements = new Map<string, StatementSync>();
   return (sql) =>
@@ -78,7 +78,7 @@ function connect(path: string, mode: ReadDatabaseMode): DatabaseSync {
   try {
     if (mode === "write") db.exec(WRITE_PRAGMAS);
     if (mode === "build") db.exec(BUILD_PRAGMAS);
-    // A file that is no database says so at the first read, which had better be here.
+    // Read once, so a file that is not a database fails here.
     if (mode === "read") db.prepare("PRAGMA schema_version").get();
     return db;
   } catch (error) {
@@ -88,8 +88,8 @@ function connect(path: string, mode: ReadDatabaseMode): DatabaseSync {
 }
 
 /**
- * The switch to a write-ahead log and its checkpoint with `synchronous = FULL` flush the whole file, also the
- * pages that were written while nothing was flushed.
+ * Switching to a write-ahead log and checkpointing it with `synchronous = FULL` flushes the whole file, including pages
+ * written while flushing was off.
  */
 function publishBuilt(db: DatabaseSync): void {
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
@@ -97,16 +97,16 @@ function publishBuilt(db: DatabaseSync): void {
   db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
 }
 
-/** Beside a build's file: what was last saved of it, and what is being saved. */
+/** Name endings of a build's last saved copy, and of the copy being written. */
 const SAVED = ".saved";
 const SAVING = ".saving";
-/** Pages that are copied in one go. */
+/** How many pages to copy in one step. */
 const SAVE_PAGES = 4_096;
 
 /**
- * A copy by SQLite's own means: to open the file a second time and close it would give up the builder's lock
- * (POSIX drops all of a process' locks on a file with the first descriptor that is closed). It is renamed only
- * when it is on disk, so a crash leaves the copy before.
+ * Copies by SQLite's backup, because opening and closing the file a second time would release the builder's lock (POSIX
+ * drops all locks of a process on a file when it closes any descriptor of it). The copy is renamed only when it is on
+ * disk, so a crash leaves the previous copy.
  */
 async function saveBuilt(db: DatabaseSync, path: string): Promise<void> {
   try {
@@ -123,7 +123,7 @@ async function saveBuilt(db: DatabaseSync, path: string): Promise<void> {
   }
 }
 
-/** Flushes a file, or a directory's names, to disk. */
+/** Flushes a file, or the names in a directory, to disk. */
 function flush(path: string): void {
   const descriptor = openSync(path, "r");
   try {
@@ -180,7 +180,7 @@ function* iterate(statement: StatementSync, values: readonly SqlValue[]): Iterab
   }
 }
 
-/** Whether `path` is open elsewhere. Leaving the write-ahead log needs the file for oneself. */
+/** Whether `path` is open elsewhere. Leaving write-ahead logging needs exclusive access. */
 function isInUse(path: string): boolean {
   try {
     using db = new DatabaseSync(path, { timeout: 0 });
@@ -188,7 +188,7 @@ function isInUse(path: string): boolean {
     return false;
   } catch (error) {
     const failure = readDatabaseError(error);
-    // A damaged file is nobody's.
+    // Nobody uses a damaged file.
     return !(failure instanceof ReadDatabaseError && failure.failure === "damaged");
   }
 }
@@ -220,7 +220,7 @@ function remove(path: string): boolean {
 
 function resume(path: string): ReadDatabaseFile | undefined {
   if (!existsSync(path + SAVED) || isInUse(path)) return undefined;
-  // A builder that died may have left its own file in the middle of a commit; only the saved one is sound.
+  // A dead builder may have left its own file in the middle of a commit; only the saved copy is sound.
   removeFiles(path, DATABASE_ENDINGS);
   try {
     copyFileSync(path + SAVED, path);
@@ -235,5 +235,5 @@ function savedAt(path: string): EpochMs | null {
   return saved === undefined ? null : saved.mtimeMs;
 }
 
-/** Read databases as SQLite files: write-ahead log, flushed at checkpoints (a crash may cost the last rows). */
+/** Read databases as SQLite files with a write-ahead log, flushed at checkpoints: a crash may lose the last rows. */
 export const sqliteReadDatabases: ReadDatabases = { open, truncateWriteAheadLog, resume, savedAt, remove };

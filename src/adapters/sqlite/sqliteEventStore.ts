@@ -30,37 +30,37 @@ import { damageOf, openLogDatabase } from "./openLogDatabase.ts";
 import { areTablesOurs, fileFaultOf, quickIntegrityCheck } from "./quickIntegrityCheck.ts";
 
 export interface SqliteEventStoreOptions {
-  /** The log's file; its folder is made when it is missing. */
+  /** The log's file; its folder is created if missing. */
   readonly path: string;
-  /** The bound of a call that names none, in ms. */
+  /** The time limit of calls that name none, in ms. */
   readonly timeoutMs?: number;
-  /** Bounds the pages that the connection keeps in memory, in KiB. */
+  /** How many KiB of pages the connection keeps in memory. */
   readonly cacheKib?: number;
-  /** Opens also a file that somebody has tampered with: for `faults` to say how. */
+  /** Opens even a file that somebody has tampered with, so that `faults` can report how. */
   readonly evenIfFaulty?: boolean;
-  /** Others than the caller's are for whoever has other work while the disk works. */
+  /** Values other than `caller` are for processes that have other work while the disk works. */
   readonly writingThreads?: WritingThreads;
 }
 
 const TIMEOUT_MS = 5_000;
-/** Enough for whoever goes through the log from one end to the other, and looks at every page once. */
+/** Enough to read the log from end to end, which reads every page once. */
 const CACHE_KIB = 4 * 1_024;
-/** How often a handle that follows the log moves what was committed into the file: a page that many appends change is moved once. */
+/** How often a subscription checkpoints the log. A page that many appends have changed by then is copied once. */
 const CHECKPOINT_EVERY_MS = 1_000;
 /** How often a live subscription looks for the commits of other threads and processes. */
 const POLL_MS = 10;
-/** How long after the last commit it goes on looking that often. */
+/** How long after the last commit it keeps looking that often. */
 const AWAKE_MS = 1_000;
-/** How often it looks after that. A service's own threads wake it; other processes cannot. */
+/** How often it looks after that. Threads of the same process wake it; other processes cannot. */
 const ASLEEP_POLL_MS = 100;
-/** Whoever is awake needs no waking. */
+/** How often to wake other threads at most: one that is awake needs no waking. */
 const WAKE_EVERY_MS = AWAKE_MS / 2;
-/** How long it waits after a locked file or a failed flush: the next try may write all of the write-ahead log anew. */
+/** How long it waits after a locked file or a failed flush. The next try may rewrite the whole write-ahead log. */
 const LOOK_AGAIN_MS = 100;
-/** How long a call leaves a locked file alone before it tries again. */
+/** How long a call waits before it retries a locked file. */
 const BUSY_RETRY_MS = 2;
 const SQLITE_BUSY = 5;
-/** A checkpoint that cuts the write-ahead log needs a moment without readers of older pages. */
+/** How long to retry truncating the write-ahead log, which needs a moment without readers of older pages. */
 const PURGE_TIMEOUT_MS = 30_000;
 const PURGE_RETRY_MS = 20;
 const WRITE_AHEAD_LOG_REMAINS = "the write-ahead log of the log's database, which another process keeps open";
@@ -92,16 +92,16 @@ class SqliteEventStore implements EventStore {
   private readonly reader: LogReader;
   private readonly commits: GroupCommit;
   private readonly wakers = new Set<() => void>();
-  /** Wakes subscriptions of this process's other threads to the same file. */
+  /** Wakes subscriptions to the same file in other threads of this process. */
   private readonly threads: BroadcastChannel;
   private wokenAt = Number.NEGATIVE_INFINITY;
   private changedAt = Number.NEGATIVE_INFINITY;
-  /** `data_version` does not move with a connection's own commits, so those are counted here. */
+  /** `data_version` does not change with a connection's own commits, so we count those here. */
   private ownCommits = 0;
   private closed = false;
-  /** False where a file was opened though somebody else has defined its tables: then nothing of it is read. */
+  /** False if the file was opened although its tables are not ours; then nothing is read from them. */
   private readonly areTablesOurs;
-  /** Which file lay at the path when it was opened. */
+  /** The file that was at the path when it was opened. */
   private readonly file;
 
   private readonly db: DatabaseSync;
@@ -162,12 +162,12 @@ class SqliteEventStore implements EventStore {
     return this.whenFree(() => this.reader.stream(stream, from, max), options);
   }
 
-  /** A transaction of no events waits its turn, and for the disk, as every other. */
+  /** Appends nothing: like every append, that waits its turn and then for the disk. */
   async flush(options?: CallOptions): Promise<void> {
     try {
       await this.append("", [], "noStream", options);
     } catch (cause) {
-      // Nothing of its own is unknown.
+      // It writes nothing, so its outcome is never unknown.
       throw new StoreError("unavailable", `the log could not be flushed: ${(cause as Error).message}`, {
         cause,
       });
@@ -184,7 +184,7 @@ class SqliteEventStore implements EventStore {
 
   async *readAll(from: Position, filter: LogFilter, options?: CallOptions): AsyncIterable<LogBatch> {
     const until = await this.whenFree(() => this.reader.head(), options);
-    // What comes up to `from` was on disk when somebody read it.
+    // Events up to `from` were on disk when somebody read them.
     if (until > positionNumber(from)) await this.requireDurable(options);
     let position = from;
     for (;;) {
@@ -200,7 +200,7 @@ class SqliteEventStore implements EventStore {
     let announced = false;
     let checkpointedAt = performance.now();
     while (!signal.aborted && !this.closed) {
-      // Read before the batch: whatever is committed after it makes the wait below end at once.
+      // Read before the batch, so a commit after the batch ends the wait below at once.
       const seen = this.commitMark();
       const batch = this.nextBatch(position, filter);
       if (batch && (batch.events.length > 0 || batch.position > position || !announced)) {
@@ -212,7 +212,7 @@ class SqliteEventStore implements EventStore {
         checkpointedAt = performance.now();
         this.checkpoint();
       }
-      // What could not be read, or is not on disk yet, is there though nobody commits any more.
+      // Do not wait for a commit here: what could not be read, or is not on disk yet, is already in the log.
       if (!batch) await Bun.sleep(LOOK_AGAIN_MS);
       else if (batch.caughtUp) await this.change(seen, signal);
     }
@@ -224,7 +224,7 @@ class SqliteEventStore implements EventStore {
 
   async purge(options?: CallOptions): Promise<PurgeReport> {
     const deadline = performance.now() + (options?.timeoutMs ?? PURGE_TIMEOUT_MS);
-    // The log's own file holds nothing of a truncated event by now; older pages may still be in its write-ahead log.
+    // The log's file no longer holds truncated events, but older pages may still be in its write-ahead log.
     while (!(await this.whenFree(() => cutWriteAheadLog(this.db), options))) {
       if (performance.now() >= deadline) return { remains: [WRITE_AHEAD_LOG_REMAINS] };
       await Bun.sleep(PURGE_RETRY_MS);
@@ -257,21 +257,21 @@ class SqliteEventStore implements EventStore {
     this.db.close();
   }
 
-  /** What a reader of the log keeps of it, rows and checkpoints, must not outlive it. Throws `StoreError`. */
+  /** Flushes what was committed: rows and checkpoints made from events must not outlive them. Throws `StoreError`. */
   private async requireDurable(options?: CallOptions): Promise<void> {
     if (this.writingThreads !== "caller") await this.flush(options);
     else if (!this.writeAheadLog.makeDurable())
       throw new StoreError("unavailable", "the write-ahead log cannot be flushed to the disk");
   }
 
-  /** {@link whenUnlocked}, for what reads or writes the tables. */
+  /** The same as {@link whenUnlocked}, for work that reads or writes the tables. */
   private async whenFree<Result>(work: () => Result, options?: CallOptions): Promise<Result> {
     if (!this.areTablesOurs)
       throw new StoreError("unavailable", "its tables are not defined as Postledger defines them");
     return this.whenUnlocked(work, options);
   }
 
-  /** Runs `work` as soon as no other process holds the file: waits without blocking the event loop. */
+  /** Runs `work` as soon as no other process locks the file. Waits without blocking the event loop. */
   private async whenUnlocked<Result>(work: () => Result, options?: CallOptions): Promise<Result> {
     const deadline = performance.now() + (options?.timeoutMs ?? this.timeoutMs);
     for (;;) {
@@ -287,7 +287,7 @@ class SqliteEventStore implements EventStore {
     }
   }
 
-  /** The port's error for what SQLite says, unless that is about a lock. */
+  /** The port's error for an SQLite error that is not about a lock. */
   private failureOf(error: unknown): StoreError {
     const cause = { cause: error };
     return (
@@ -305,8 +305,8 @@ class SqliteEventStore implements EventStore {
   }
 
   /**
-   * The next batch for a subscription, on disk: what is built of it must not outlive it. Null while the file is locked or
-   * the disk is failing, which the next look will settle.
+   * The next batch for a subscription, flushed, because what is built from it must not outlive it. Null while the file
+   * is locked or the disk is failing; the subscription then tries again.
    */
   private nextBatch(position: Position, filter: LogFilter): LogBatch | null {
     try {
@@ -318,12 +318,12 @@ class SqliteEventStore implements EventStore {
     }
   }
 
-  /** Changes whenever anybody has committed. */
+  /** A mark that changes whenever anybody commits. */
   private commitMark(): string {
     return `${this.ownCommits} ${this.reader.dataVersion()}`;
   }
 
-  /** Waits until something was committed since `seen`, here or elsewhere, or `signal` aborts. */
+  /** Waits until anybody has committed since the mark `seen`, or `signal` aborts. */
   private change(seen: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const isOver = () => this.closed || signal.aborted || this.commitMark() !== seen;
@@ -358,10 +358,10 @@ class SqliteEventStore implements EventStore {
   }
 }
 
-/** What is appended goes to a file that nobody will open again. */
+/** Appends go to a file that nobody will open again. */
 const SWAPPED = fileFaultOf("changed", "file", "another one lies at its path than the one that is open");
 
-/** Names the file that lies at a path; null when there is none. */
+/** Identifies the file at a path; null if there is none. */
 function fileAt(path: string): string | null {
   const found = statSync(path, { throwIfNoEntry: false, bigint: true });
   return found === undefined ? null : `${found.dev} ${found.ino}`;
@@ -375,7 +375,7 @@ function prepare(event: NewEvent): PreparedEvent & { bytes: number } {
   return { id: event.id, type: event.type, metadata, data, bytes };
 }
 
-/** What `look` sees in one snapshot, whatever others commit meanwhile. */
+/** Runs `look` on one snapshot, whatever others commit meanwhile. */
 function inOneTransaction<Result>(db: DatabaseSync, look: (db: DatabaseSync) => Result): Result {
   db.exec("BEGIN");
   try {

@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { ContentCleanupCheckpoint } from "../../ports/contentCleanupCheckpoint.ts";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
 
-/** A checkpoint in a file of its own. `log` names the log and the kind of its store: positions differ by both. */
+/** A checkpoint in its own file. `log` names the log and the kind of its store, because positions differ by both. */
 export function contentCleanupCheckpointFile(path: string, log: string): ContentCleanupCheckpoint {
   return {
     load() {
@@ -12,7 +12,7 @@ export function contentCleanupCheckpointFile(path: string, log: string): Content
           ? (saved.position as Position)
           : LOG_START;
       } catch {
-        // Not there, or not whole: whoever reads the log again does nothing wrong by it.
+        // The file is missing or incomplete. Reading the log again does no harm.
         return LOG_START;
       }
     },

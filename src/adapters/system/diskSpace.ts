@@ -3,7 +3,7 @@ import type { DiskSpace } from "../../ports/diskSpace.ts";
 
 const MEASURE_EVERY_MS = 1_000;
 
-/** The room on the disk that holds `directory`, measured at most once a second. */
+/** The free space on the disk of `directory`, measured at most once a second. */
 export function diskSpaceOf(directory: string): DiskSpace {
   let measuredAt = Number.NEGATIVE_INFINITY;
   let free = 0;
@@ -24,7 +24,7 @@ function freeBytesOf(directory: string): number {
     const { bavail, bsize } = statfsSync(directory);
     return bavail * bsize;
   } catch {
-    // It was unmounted or taken away, or its server does not answer: nothing can be written there now.
+    // It was unmounted or removed, or its server does not answer, so nothing can be written there now.
     return 0;
   }
 }

@@ -11,37 +11,37 @@ import {
 } from "node:fs";
 import type { RememberedServiceId } from "../../ports/rememberedServiceId.ts";
 
-/** Where the id is kept, and what shows whether it is still about the service that had the lock. */
+/** Where the id is kept, and what proves that it still belongs to the service that held the lock. */
 export interface ServiceIdPlace {
   readonly path: string;
-  /** Of the file that a service on this data directory holds a lock on, as the caller does. */
+  /** The path of the file that a service on this data directory locks, as the caller does. */
   readonly lockPath: string;
-  /** Names the run of the machine since it was started; null: not known. */
+  /** Identifies the machine's current boot; null if unknown. */
   readonly bootId?: () => string | null;
 }
 
-/** Made by Linux at each start of the machine (proc(5)); containers share that of their host. */
+/** Linux makes a new id at each boot (proc(5)); containers share that of their host. */
 const BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id";
 
 function systemBootId(): string | null {
   try {
     return readFileSync(BOOT_ID_FILE, "utf8").trim() || null;
   } catch {
-    // Another system: nobody knows whether it is the same machine.
+    // On other systems nobody can tell whether it is the same boot.
     return null;
   }
 }
 
-/** A file on its file system: a copy of it is another one. */
+/** Identifies a file on its file system; a copy has another identity. */
 function identityOf({ dev, ino, birthtimeNs }: { dev: bigint; ino: bigint; birthtimeNs: bigint }): string {
   return `${dev} ${ino} ${birthtimeNs}`;
 }
 
 /**
- * Remembers the service's id in a file that also says which file it is, on which run of which machine, and which file
- * was locked. Where all of that is as it was, whoever holds the lock knows that the one before has ended. It is not in
- * a copy of the data directory, be it a snapshot of the volume on another machine, nor where the locked file was taken
- * away: there the one before may well run, and its leases count.
+ * Remembers the service's id in a file that also records the identities of itself and of the locked file, and the
+ * boot. If all of these still match, the holder of the lock knows that the previous service has ended. They do not
+ * match in a copy of the data directory (such as a volume snapshot on another machine), or after the locked file was
+ * removed. There the previous service may still run, and its leases count.
  */
 export function serviceIdFile({
   path,
@@ -64,7 +64,7 @@ export function serviceIdFile({
         const isProven = own.boot !== null && file === own.file && lock === own.lock && boot === own.boot;
         return isProven && typeof serviceId === "string" ? serviceId : null;
       } catch {
-        // Not there, or not whole: then the service is not in the log's register either, or waits there in vain.
+        // The file is missing or incomplete. Then the log's register lacks the service too, or its entry stays there.
         return null;
       }
     },

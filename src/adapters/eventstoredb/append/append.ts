@@ -15,9 +15,9 @@ import { readMetadata, readNewest, truncatedBefore } from "../read/streamReads.t
 import { type AppendAnswer, encodeAppend } from "./batchAppendFormat.ts";
 import type { UnreadConflicts } from "./unreadConflicts.ts";
 
-/** The server gives up a write after 2 s by itself; a longer silence means that the answer is lost. */
+/** The server gives up a write after 2 s; a longer silence means that its answer is lost. */
 const ATTEMPT_MS_MAX = 2_500;
-/** No stream ever has this revision, so an append that expects it fails with the real one and writes nothing. */
+/** No stream ever has this revision, so an append that expects it writes nothing and fails with the real one. */
 const IMPOSSIBLE_REVISION = Number.MAX_SAFE_INTEGER;
 
 export interface Append {
@@ -26,13 +26,13 @@ export interface Append {
   readonly expected: ExpectedRevision;
 }
 
-/** How an attempt ended that settled what became of the append. */
+/** The outcome of an attempt that settled the append. */
 export type Answer = Exclude<AppendAnswer, { outcome: "failed" }>;
 
 /**
- * Appends, and repeats the same append (same ids, same expectation) until there is a definite answer: the
- * server answers a repeat of what it wrote as it did the first time. A loser can read at once what it lost to,
- * unless that is noted in `conflicts`. Throws {@link StoreError}.
+ * Appends, and repeats the same append (same ids, same expectation) until there is a definite answer: for a repeat the
+ * server returns the first result. A loser can immediately read what it lost to, unless that is noted in `conflicts`.
+ * Throws {@link StoreError}.
  */
 export async function append(
   connection: Connection,
@@ -49,7 +49,7 @@ export async function append(
   return appendedOf(connection, answer, deadline);
 }
 
-/** What the server answered as the port says it. */
+/** The port's result for the server's answer. */
 export async function appendedOf(
   connection: Connection,
   answer: Answer,
@@ -60,14 +60,14 @@ export async function appendedOf(
   return {
     outcome: "appended",
     revision,
-    // The server no longer knows the position of a repeated append whose events are truncated by now.
+    // The server no longer knows the position of a repeated append whose events have been truncated.
     position: position ? positionText(position) : await readHead(connection.reads, deadline),
   };
 }
 
 /**
- * The last revision of a stream of which every event is truncated. No read shows it, so we ask for it with
- * an append that cannot succeed. Throws `unavailable`.
+ * The last revision of a stream whose events are all truncated. No read shows it, so we send an append that cannot
+ * succeed and take it from the answer. Throws `unavailable`.
  */
 export async function probeRevision(
   connection: Connection,
@@ -77,7 +77,7 @@ export async function probeRevision(
   const event = { id: crypto.randomUUID(), type: "RevisionProbed", data: {}, metadata: {} };
   const probe: Append = { stream, events: [event], expected: IMPOSSIBLE_REVISION };
   const answer = await settle(connection, probe, deadline).catch((error: unknown) => {
-    // Nothing can have been written, whatever became of the attempts.
+    // Nothing can have been written, however the attempts ended.
     throw new StoreError("unavailable", messageOf(error), { cause: error });
   });
   if (answer.outcome === "written") throw new Error(`${stream} has an impossible revision`);

@@ -3,23 +3,23 @@ import { InFlightMap } from "../../../kernel/inFlightCollections.ts";
 import { AppendStreamLostError } from "../clientErrors.ts";
 import { type AppendAnswer, decodeAnswer, type EncodedAppend, requestOf } from "./batchAppendFormat.ts";
 
-/** What may be under way on one stream at once. One append always may. */
+/** How much may be in flight on one stream. A single append always may, whatever its size. */
 const UNDER_WAY_MAX = 1_024;
 const UNDER_WAY_BYTES_MAX = 8 * 1_024 * 1_024;
 
 export type AppendCall = ClientDuplexStream<Buffer, Buffer>;
 
-/** One attempt at an append, as a stream carries it. Exactly one of the two is called, at most once. */
+/** One attempt at an append on a stream. The stream calls at most one of the two functions, once. */
 export interface CarriedAppend {
   readonly append: EncodedAppend;
   answered(answer: AppendAnswer): void;
-  /** The stream has ended without an answer. `mayBeWritten` is false only when nothing can have reached the server. */
+  /** The stream has ended without an answer. After an earlier answer the error is {@link AppendStreamLostError}. */
   lost(error: Error): void;
 }
 
 /**
- * One call of the server's BatchAppend: requests go out in the order of {@link send}, answers come in any order.
- * It ends once, by whatever comes first of error, end and close, and then all that it carries is lost.
+ * One call of the server's BatchAppend. Requests go out in the order of {@link send}, answers come in any order. It
+ * ends once, at the first of error, end and close; then everything in flight is lost.
  */
 export class BatchAppendCall {
   private readonly underWay = new InFlightMap<CarriedAppend>();
@@ -29,7 +29,7 @@ export class BatchAppendCall {
   private hasEnded = false;
   /** Whether the server has answered anything. */
   private wasHeard = false;
-  /** Since when requests wait and nothing has come, in ms of `performance.now()`. */
+  /** Since when requests have waited without any answer, in ms of `performance.now()`. */
   private silentSince: number | null = null;
 
   constructor(
@@ -37,7 +37,7 @@ export class BatchAppendCall {
     private readonly owner: { answered(): void; ended(stream: BatchAppendCall, error: Error): void },
   ) {
     call.on("data", (bytes: Buffer) => this.receive(bytes));
-    // A lost server shows as any of these three.
+    // The loss of the server shows as any of these three.
     call.on("error", (error: Error) => this.end(error));
     call.on("end", () => this.end(new Error("the server ended the stream of appends")));
     call.on("close", () => this.end(new Error("the stream of appends was closed")));
@@ -48,7 +48,7 @@ export class BatchAppendCall {
     return this.underWay.size < UNDER_WAY_MAX && this.bytes + length <= UNDER_WAY_BYTES_MAX;
   }
 
-  /** Sends a request, and gives its correlation id. */
+  /** Sends a request and returns its correlation id. */
   send(carried: CarriedAppend): string {
     this.requests += 1;
     const correlationId = `${this.prefix}${this.requests.toString(16).padStart(12, "0")}`;
@@ -59,7 +59,7 @@ export class BatchAppendCall {
     return correlationId;
   }
 
-  /** Nobody waits for this answer any more. */
+  /** Drops an attempt whose answer nobody waits for any more. */
   forget(correlationId: string): void {
     const carried = this.underWay.get(correlationId);
     if (carried === undefined) return;
@@ -67,12 +67,12 @@ export class BatchAppendCall {
     this.bytes -= carried.append.length;
   }
 
-  /** How long the server has left requests without any answer, in ms. */
+  /** How long the server has answered none of the waiting requests, in ms. */
   silenceMs(): number {
     return this.silentSince === null ? 0 : performance.now() - this.silentSince;
   }
 
-  /** Gives the stream up: what it carries is lost. */
+  /** Ends the stream; everything in flight is lost. */
   end(error: Error): void {
     if (this.hasEnded) return;
     this.hasEnded = true;
@@ -91,7 +91,7 @@ export class BatchAppendCall {
       this.forget(correlationId);
       this.wasHeard = true;
       this.silentSince = this.underWay.size > 0 ? performance.now() : null;
-      // Nobody has waited for an answer that comes too late.
+      // Undefined for an answer that comes too late.
       carried?.answered(answer);
       this.owner.answered();
     } catch (error) {

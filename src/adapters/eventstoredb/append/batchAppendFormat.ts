@@ -19,19 +19,19 @@ import {
   textOf,
 } from "../protobuf.ts";
 
-// Requests and answers of the server's BatchAppend, encoded here and not by the vendor's generated code: that takes
-// longer for one append than all else that a client does for it.
+// Requests and answers of the server's BatchAppend. We encode them ourselves, because the vendor's generated code takes
+// longer for one append than everything else that a client does for it.
 
 export const BATCH_APPEND_PATH = "/event_store.client.streams.Streams/BatchAppend";
 
-/** An append as its request carries it, all but the correlation id. */
+/** An append as encoded in its request, without the correlation id. */
 export type EncodedAppend = Encoded;
 
-/** What the server says to one append. */
+/** The server's answer to one append. */
 export type AppendAnswer =
   | {
       readonly outcome: "written";
-      /** The stream's last revision by then. */
+      /** The stream's last revision after it. */
       readonly revision: number;
       /** Null when the server no longer knows the position of a repeated append. */
       readonly position: { readonly commit: bigint; readonly prepare: bigint } | null;
@@ -42,7 +42,7 @@ export type AppendAnswer =
 
 const JSON_CONTENT = "application/json";
 const BINARY_CONTENT = "application/octet-stream";
-/** Event types whose encoded form is kept. */
+/** How many event types to keep in encoded form. */
 const TYPES_KEPT_MAX = 1_000;
 const EMPTY = new Uint8Array(0);
 const NO_STREAM_EXPECTED = bytesField(3, EMPTY);
@@ -50,7 +50,7 @@ const IS_FINAL = numberField(4, 1);
 
 const jsonTypes = new Map<string, Encoded>();
 
-/** Throws `tooLarge`, and TypeError for what is not JSON. */
+/** Encodes an append. Throws `tooLarge`, and TypeError for data that is not JSON. */
 export function encodeAppend(
   stream: string,
   events: readonly NewEvent[],
@@ -78,12 +78,12 @@ export function encodeAppend(
   return concat([messageField(2, [identifier, expectation]), ...proposed, IS_FINAL]);
 }
 
-/** The request of one attempt at an append; the answer names `correlationId` again. */
+/** The request of one attempt at an append. The answer repeats `correlationId`. */
 export function requestOf(append: EncodedAppend, correlationId: string): Buffer {
   return concat([messageField(1, [textField(2, correlationId)]), append]);
 }
 
-/** Which request is answered, and how. Throws RangeError for what is no answer. */
+/** Decodes an answer and the id of its request. Throws RangeError for malformed bytes. */
 export function decodeAnswer(bytes: Uint8Array): {
   readonly correlationId: string;
   readonly answer: AppendAnswer;
@@ -106,13 +106,13 @@ function successOf(bytes: Uint8Array): AppendAnswer {
   return { outcome: "written", revision: numberOf(fields.get(1)), position: { commit, prepare } };
 }
 
-/** What each error means for the append: the names are of messages in the server's `shared.proto`. */
+/** What each error means for the append. The names are those of messages in the server's `shared.proto`. */
 const FAILURE_KINDS: Readonly<Record<string, FailureKind>> = {
   AccessDenied: "refused",
   BadRequest: "refused",
   StreamDeleted: "refused",
   MaximumAppendSizeExceeded: "tooLarge",
-  // No details: the node did not take the append up, because it is not ready, too busy, or not the leader.
+  // No details: the node did not accept the append, because it is not ready, too busy, or not the leader.
   Empty: "notDone",
 };
 const MESSAGES: Readonly<Record<string, string>> = {

@@ -9,14 +9,13 @@ import { type AppendCall, BatchAppendCall, type CarriedAppend } from "./batchApp
 import { type AppendAnswer, BATCH_APPEND_PATH, type EncodedAppend } from "./batchAppendFormat.ts";
 
 /**
- * The server gives up a write after 2 s by itself. When it says nothing for so long, to any request, the connection
- * is a dead one.
+ * The server gives up a write after 2 s. If it answers no request at all for this long, the connection is dead.
  */
 const SILENCE_MS_MAX = 2_400;
 
 /**
- * Attempts at appends, all on one stream of requests, which is opened with the first of them and again after it has
- * broken. A stream that breaks fails what it carried and what waited for it; a failed append touches no other.
+ * Sends all attempts at appends on one stream of requests. The first attempt opens it; it is opened again after it
+ * breaks. A stream that breaks fails the attempts in flight and those waiting. A failed append affects no other.
  */
 export class BatchAppendStream {
   private readonly vendor: ClientInternals;
@@ -24,11 +23,11 @@ export class BatchAppendStream {
   private stream: BatchAppendCall | null = null;
   private isOpening = false;
   private isClosed = false;
-  /** Streams that have broken since the server last answered. */
+  /** How many streams have broken since the server's last answer. */
   private failures = 0;
-  /** Why the last of them did; null once the server has answered. */
+  /** Why the last of them broke; null once the server has answered. */
   private lastFailure: unknown = null;
-  /** Streams that have broken, or could not be opened, since the beginning. */
+  /** How many streams have broken, or could not be opened, so far. */
   private streamsLost = 0;
 
   constructor(client: EventStoreDBClient) {
@@ -36,15 +35,15 @@ export class BatchAppendStream {
   }
 
   /**
-   * How often attempts were lost. It moves before any of them is informed, so whoever sends in order can send nothing
-   * new before it has mended what was lost.
+   * How often attempts were lost. It changes before any of them is told, so a caller that keeps an order can avoid
+   * sending anything new before it has repeated the lost ones.
    */
   get breaks(): number {
     return this.streamsLost;
   }
 
   /**
-   * Asks the server once. Throws {@link NotSentError}, {@link AttemptTimedOutError}, and what ended the stream.
+   * Sends one attempt. Throws {@link NotSentError}, {@link AttemptTimedOutError}, or the error that ended the stream.
    */
   attempt(append: EncodedAppend, timeMs: number): Promise<AppendAnswer> {
     return new Promise((resolve, reject) => {
@@ -68,7 +67,7 @@ export class BatchAppendStream {
     });
   }
 
-  /** Fails what is under way. */
+  /** Closes the stream and fails all attempts. */
   close(): void {
     this.isClosed = true;
     this.stream?.end(new Error("the store is closed"));
@@ -83,7 +82,7 @@ export class BatchAppendStream {
       return;
     }
     let [attempt] = this.waiting;
-    // A stream that breaks at a request takes all that wait out of the line.
+    // A stream that breaks during a send empties `waiting`.
     while (attempt !== undefined && stream.hasRoomFor(attempt.append)) {
       this.waiting.shift();
       attempt.sentOn = stream;
@@ -128,7 +127,7 @@ export class BatchAppendStream {
   private async ended(client: Client, error: Error): Promise<void> {
     this.stream = null;
     this.hasFailed(error);
-    // The next stream must not begin on a channel that is about to be given up.
+    // The next stream must not open on a channel that is about to be dropped.
     this.isOpening = true;
     await this.vendor.handleError(client, error).catch(() => {});
     this.isOpening = false;
@@ -167,7 +166,7 @@ export class BatchAppendStream {
 }
 
 interface Attempt extends CarriedAppend {
-  /** Null while it waits to be sent. */
+  /** Null until it is sent. */
   sentOn: BatchAppendCall | null;
   correlationId: string;
   readonly timer: ReturnType<typeof setTimeout>;

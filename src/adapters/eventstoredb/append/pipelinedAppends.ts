@@ -4,7 +4,7 @@ import { type Deadline, leftMs } from "../deadline.ts";
 import { type Append, append, appendedOf, definite } from "./append.ts";
 import { type EncodedAppend, encodeAppend } from "./batchAppendFormat.ts";
 
-/** An append that waits for its answer, or to be sent. */
+/** An append waiting to be sent, or for its answer. */
 interface Waiting {
   readonly request: Append;
   readonly encoded: EncodedAppend;
@@ -14,20 +14,19 @@ interface Waiting {
 }
 
 /**
- * Appends that reach the log in the order of their calls, without each waiting for the one before: they
- * go as one stream of requests, which the server takes up in turn, so a connection that breaks loses the end of it
- * and nothing in between. What was lost is repeated one by one, in order, before anything new is sent. The store that
- * it works through must append nothing else.
+ * Appends that reach the log in call order without waiting for each other. They go out as one stream of requests, which
+ * the server handles in turn, so a broken connection loses only the end of it. Lost appends are repeated one by one, in
+ * order, before anything new is sent. Nothing else may append through the same store.
  */
 export class PipelinedAppends {
-  /** Sent and not ended, one way or the other. */
+  /** How many sent appends have not settled. */
   private underWay = 0;
-  /** Sent without an answer so far, in the order of the calls. */
+  /** Sent appends without an answer yet, in call order. */
   private readonly unanswered: Waiting[] = [];
-  /** Not sent yet. */
+  /** Appends not sent yet. */
   private unsent: Waiting[] = [];
   private isMending = false;
-  /** Streams that had broken when everything sent so far was settled. */
+  /** The value of `breaks` when everything sent so far was settled. */
   private breaksMended = 0;
   private failure: StoreError | null = null;
 
@@ -72,7 +71,7 @@ export class PipelinedAppends {
     this.sendOn();
   }
 
-  /** Nothing is under way: repeats in order what has no answer. */
+  /** Repeats appends without an answer, in order. Called when nothing is in flight. */
   private async mend(): Promise<void> {
     for (const { request, deadline, resolve, reject } of this.unanswered.splice(0)) {
       if (this.failure !== null) reject(this.failure);

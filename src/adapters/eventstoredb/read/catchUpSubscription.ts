@@ -7,18 +7,18 @@ import { type LogReading, LogSubscription, type LogSubscriptionOptions } from ".
 import { readHeadOnce } from "./readHead.ts";
 import { batchesOf, catchUpOptions } from "./readLog.ts";
 
-/** At the head a notice for every record would double what the server has to send. */
+/** How many records may pass at the head without a notice: one for each would double what the server sends. */
 const LIVE_WINDOW = 32;
-/** So much silence at the head makes us look whether it has moved on without anything that matched, in ms. */
+/** After this much silence at the head, in ms, check whether it has moved past records that did not match. */
 const QUIET_MS = 250;
 /** The pauses between two subscriptions, in ms. */
 const RESUBSCRIBE_MS_MIN = 50;
 const RESUBSCRIBE_MS_MAX = 2_000;
 
 /**
- * The log without end. The vendor's subscription dies with its server and never resumes, so we supervise:
- * a new one starts after the last batch that was yielded, for as long as the reader wants. Throws
- * `unavailable` only for what no waiting will mend.
+ * The log without end. The vendor's subscription dies with its server and never resumes, so we start a new one after
+ * the last yielded batch, for as long as the reader wants. Throws `unavailable` only for failures that no retry would
+ * fix.
  */
 export async function* catchUpSubscription(
   client: EventStoreDBClient,
@@ -48,7 +48,7 @@ function isNews(batch: LogBatch, last: LogBatch): boolean {
   return batch.events.length > 0 || batch.position > last.position || (batch.caughtUp && !last.caughtUp);
 }
 
-/** First in large pages, to where the server says that we have caught up, then record by record. */
+/** Reads in large pages until the server says that we have caught up, then record by record. */
 async function* catchUpThenFollow(
   client: EventStoreDBClient,
   reading: LogReading,
@@ -65,8 +65,8 @@ async function* catchUpThenFollow(
 }
 
 /**
- * At the head. Ends when it is quiet and the head lies past the last position that the server has reported, because
- * nothing there matched: whoever catches up anew reaches it.
+ * Batches at the head. Ends when it is quiet and the head is past the last position that the server has reported,
+ * because nothing in between matched; catching up again then reaches the head.
  */
 async function* liveBatches(
   client: EventStoreDBClient,

@@ -8,10 +8,10 @@ import {
 } from "@eventstore/db-client";
 import type { LogFilter } from "../../../ports/eventStore.ts";
 
-/** Streams and event types of the server's own begin with this. */
+/** The prefix of the server's own streams and event types. */
 export const SYSTEM_PREFIX = "$";
 
-/** What one subscription asks of the server. */
+/** Settings of one subscription. */
 export interface FilterOptions {
   /** The server reports its position after this many records at the latest. */
   readonly searchWindow: number;
@@ -19,8 +19,8 @@ export interface FilterOptions {
 }
 
 /**
- * The server takes one filter. It gets the types when there are any, because they spare the most; as
- * prefixes, because those need no escaping. {@link makeMatcher} does what is left.
+ * The server's filter. It accepts only one kind, so we send the types if there are any, because they exclude the most;
+ * as prefixes, because those need no escaping. {@link makeMatcher} does the rest.
  */
 export function serverFilter({ types, streamPrefixes }: LogFilter, options: FilterOptions): Filter {
   const { searchWindow: maxSearchWindow, onCheckpoint: checkpointReached } = options;
@@ -31,8 +31,8 @@ export function serverFilter({ types, streamPrefixes }: LogFilter, options: Filt
 }
 
 /**
- * Whether an event is one that the reader asked for: one of the server's own only by the name of its type, or by that
- * of its stream, where events of any type count.
+ * Whether the reader asked for an event. Events of the server's own match only if the filter names their type or their
+ * stream; in such a stream, events of any type match.
  */
 export function makeMatcher({ types, streamPrefixes }: LogFilter) {
   const wanted = types && new Set(types);

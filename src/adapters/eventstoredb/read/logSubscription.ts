@@ -11,17 +11,17 @@ import { AttemptTimedOutError } from "../deadline.ts";
 import { checkpointText, positionText, vendorPosition } from "../positions.ts";
 import { makeMatcher, serverFilter } from "./logFilters.ts";
 
-/** One batch holds at most this many events, and spans at most this much of the log. */
+/** One batch holds at most this many events and spans at most this much of the log. */
 const BATCH_EVENTS_MAX = 512;
 const BATCH_LOG_BYTES_MAX = 4n * 1_024n * 1_024n;
-/** How long a batch that is not full waits for the next events while we catch up. */
+/** How long a batch that is not full waits for more events while we catch up. */
 const CATCH_UP_LINGER_MS = 2;
-/** How long the first event of a batch waits for others at the head. */
+/** How long the first event of a batch at the head waits for others. */
 const LIVE_LINGER_MS = 10;
-/** Events that wait in memory between the connection and the reader: past that, the server has to wait. */
+/** How many events to buffer between the connection and the reader; beyond that, the server has to wait. */
 const BUFFER_EVENTS_MAX = 32;
 
-/** What the server says about the subscription, put in line with the events that came before it. */
+/** What the server says about the subscription, queued after the events that came before it. */
 type Notice =
   | { readonly notice: "caughtUp" | "fellBehind" }
   | { readonly notice: "checkpoint"; readonly position: VendorPosition };
@@ -35,14 +35,14 @@ export interface LogReading {
 }
 
 export interface LogSubscriptionOptions extends LogReading {
-  /** The reader's position once the server says that it has caught up: a head read before it began. */
+  /** The head before the subscription began: the reader's position once the server says that it has caught up. */
   readonly head?: Position;
   readonly searchWindow: number;
 }
 
 /**
- * One subscription to the log, read by pulling: what is not pulled stays with the server. It ends with the
- * first failure; whoever needs more opens another one at the last position.
+ * One subscription to the log, which the reader pulls from; the rest stays with the server. It ends at the first
+ * failure; a reader that needs more opens another one at its last position.
  */
 export class LogSubscription {
   private readonly source: AllStreamSubscription;
@@ -76,7 +76,7 @@ export class LogSubscription {
     this.source.on("caughtUp", () => this.source.push({ notice: "caughtUp" }));
     this.source.on("fellBehind", () => this.source.push({ notice: "fellBehind" }));
     this.source.on("readable", () => this.wake());
-    // A lost server shows as any of these three, sometimes only as the last.
+    // The loss of the server shows as any of these three, sometimes only as the last.
     this.source.on("error", (error) => this.fail(error));
     this.source.on("end", () => this.fail(new Error("the server ended the subscription")));
     this.source.on("close", () => this.fail(new Error("the subscription was closed")));
@@ -85,8 +85,8 @@ export class LogSubscription {
   }
 
   /**
-   * What has arrived, as soon as there is something. Throws when the subscription has broken, and
-   * {@link AttemptTimedOutError} when nothing comes for `idleMs`.
+   * The next batch, as soon as something arrives. Throws when the subscription breaks, and {@link AttemptTimedOutError}
+   * when nothing arrives for `idleMs`.
    */
   async next(idleMs?: number): Promise<LogBatch> {
     for (;;) {
@@ -113,7 +113,7 @@ export class LogSubscription {
     this.resume();
   }
 
-  /** Waits for news; false when none came for `timeMs`. */
+  /** Waits for items; false if none arrive for `timeMs`. */
   private more(timeMs?: number): Promise<boolean> {
     if (this.isAwake) return Promise.resolve(true);
     return new Promise((resolve) => {
@@ -125,7 +125,7 @@ export class LogSubscription {
     });
   }
 
-  /** What is there, up to the bounds of a batch; up to the notice when the server says that we caught up. */
+  /** Takes the available items, up to the limits of a batch or to the notice that we have caught up. */
   private async take(): Promise<{ readonly items: readonly Item[]; readonly isDrained: boolean }> {
     const items: Item[] = [];
     this.hasLingered = false;
@@ -142,7 +142,7 @@ export class LogSubscription {
     return { items, isDrained: this.source.readableLength === 0 };
   }
 
-  /** While we catch up a batch may wait to be filled. At the head it lingers once: news one by one cost too much. */
+  /** Waits for more items. While we catch up, it does until the batch is full; at the head, only once per batch. */
   private async refill(): Promise<boolean> {
     if (!this.isLive) return this.more(CATCH_UP_LINGER_MS);
     if (this.hasLingered) return false;
@@ -172,7 +172,7 @@ export class LogSubscription {
     if (this.isLive && this.options.head) this.moveTo(this.options.head);
   }
 
-  /** Moves on to `position`; false when we have been there already. */
+  /** Moves forward to `position`; false if we are already there or past it. */
   private moveTo(position: Position): boolean {
     if (position <= this.position) return false;
     this.position = position;
@@ -180,7 +180,7 @@ export class LogSubscription {
   }
 }
 
-/** Whether the events so far span all of the log that one batch may: what they take in memory is less. */
+/** Whether the events already span as much of the log as one batch may. They take less memory than that. */
 function isFull(items: readonly Item[]): boolean {
   const first = items.find(isEvent);
   const last = items.at(-1);
@@ -192,7 +192,7 @@ function isEvent(item: Item): item is AllStreamResolvedEvent & { readonly event:
   return "event" in item && item.event !== undefined;
 }
 
-/** An event that a subscription to the log has brought, as the port knows it. */
+/** Converts an event of a subscription to the port's type. */
 function decodeEvent(event: AllStreamRecordedEvent): RecordedEvent {
   const { streamId, revision, id, type, data, metadata } = event;
   if (!event.position) throw new TypeError(`the server gives no position with event ${id}: it is too old`);

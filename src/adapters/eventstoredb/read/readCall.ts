@@ -6,13 +6,13 @@ import { READ_PATH } from "./readFormat.ts";
 
 type Call = ReturnType<ReturnType<Client["getChannel"]>["createCall"]>;
 
-/** Why a call ends that nobody waits for any more: the vendor takes this text for no sign of a broken connection. */
+/** The reason given when we cancel a call. The vendor does not take this text for a broken connection. */
 const GIVEN_UP = "Cancelled on client";
 
 /**
- * The messages of the server's answer to one read, all of them. It goes straight to the client's channel: what gRPC and
- * the vendor's generated code put on top takes longer than the rest of a read. After `timeMs` it is cancelled and throws
- * AttemptTimedOutError; else it throws the vendor's errors.
+ * All messages of the server's answer to one read. It uses the client's channel directly, because the layers of gRPC
+ * and of the vendor's generated code take longer than the rest of a read. After `timeMs` it cancels the call and
+ * throws AttemptTimedOutError. Otherwise it throws the vendor's errors.
  */
 export async function readAnswers(
   client: EventStoreDBClient,
@@ -30,7 +30,7 @@ export async function readAnswers(
 }
 
 interface Reading {
-  /** Null before there is a channel. */
+  /** Null until there is a channel. */
   call: Call | null;
   isGivenUp: boolean;
 }

@@ -15,21 +15,21 @@ import {
   textOf,
 } from "../protobuf.ts";
 
-// Requests and answers of the server's Read of one stream, encoded here for the reason that appends are.
+// Requests and answers of the server's Read of one stream. We encode them ourselves for the same reason as appends.
 
 export const READ_PATH = "/event_store.client.streams.Streams/Read";
 
-/** Which events of a stream to read: from a revision on, or the newest one. */
+/** Which events of a stream to read: those from a revision on, or the newest one. */
 export type Slice = { readonly from: number; readonly max: number } | "newest";
 
-/** One message of the server's answer to a read. Others than these say nothing that we need. */
+/** One message of the server's answer to a read; null for messages that we do not need. */
 export type ReadAnswer = RecordedEvent | "noStream" | null;
 
 const JSON_CONTENT = "application/json";
 const EMPTY = new Uint8Array(0);
 const BACKWARDS = numberField(3, 1);
 const FROM_END = bytesField(4, EMPTY);
-/** No filter, and event ids as texts. */
+/** No filter, and event ids as text. */
 const AS_THEY_ARE = concat([bytesField(8, EMPTY), messageField(9, [bytesField(2, EMPTY)])]);
 
 /** The request that asks for a slice of a stream. */
@@ -42,7 +42,7 @@ export function readRequest(stream: string, slice: Slice): Buffer {
   return concat([messageField(1, [...options, AS_THEY_ARE])]);
 }
 
-/** Throws RangeError and TypeError for what is no answer. */
+/** Decodes one message of an answer. Throws RangeError or TypeError for malformed bytes. */
 export function decodeReadAnswer(message: Uint8Array): ReadAnswer {
   const fields = fieldsOf(message);
   if (fields.has(4)) return "noStream";
@@ -51,7 +51,7 @@ export function decodeReadAnswer(message: Uint8Array): ReadAnswer {
   return recordedEvent(bytesOf(fieldsOf(bytesOf(event)).get(1)));
 }
 
-/** The server keeps an event's type and the kind of its data in its own metadata, by these names. */
+/** The event's type and the kind of its data, which the server keeps in its own metadata under these names. */
 interface SystemMetadata {
   type: string;
   contentType: string;
@@ -87,7 +87,7 @@ function noteSystemMetadata(system: SystemMetadata, entry: Uint8Array): void {
   else if (name === "content-type") system.contentType = textOf(fields.get(2));
 }
 
-/** What others have written may say of itself that it is JSON, and be none: it stays a text, for its codec to refuse. */
+/** Parses JSON data. Events written by others may be malformed; those stay text, and their codec refuses them. */
 function dataOf(text: string): object {
   const value = parseJson(text);
   return (value === undefined ? text : value) as object;

@@ -5,15 +5,14 @@ import { positionText } from "../positions.ts";
 import { drain, untilRead } from "./streamReads.ts";
 
 /**
- * The position of the last record of the log, the server's own records included: readers move past those
- * too, and a reader must never seem to be past the head. A server's log is never quite empty.
- * Throws `unavailable`.
+ * The position of the log's last record, including the server's own: readers move past those too, and must never seem
+ * to be ahead of the head. A server's log is never completely empty. Throws `unavailable`.
  */
 export function readHead(client: EventStoreDBClient, deadline: Deadline): Promise<Position> {
   return untilRead("cannot read the head of the log", deadline, (timeMs) => readHeadOnce(client, timeMs));
 }
 
-/** {@link readHead} in one attempt. Throws what the vendor throws. */
+/** The same as {@link readHead} in one attempt. Throws what the vendor throws. */
 export async function readHeadOnce(client: EventStoreDBClient, timeMs: number): Promise<Position> {
   const options = { fromPosition: END, direction: BACKWARDS, maxCount: 1, requiresLeader: true } as const;
   const [newest] = await drain(client.readAll(options), timeMs);

@@ -6,12 +6,12 @@ import { backoffMs, deadlineIn, leftMs } from "../deadline.ts";
 import { type LogReading, LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
 import { readHead } from "./readHead.ts";
 
-/** Records that the server looks through at a time while we catch up: few notices, large pages. */
+/** How many records the server scans at a time while we catch up: few notices, large pages. */
 const CATCH_UP_WINDOW = 512;
 
 /**
- * The log up to where its head was at first, so that it ends though others go on writing. A wait of
- * `timeoutMs` for the next batch throws `unavailable`.
+ * The log up to its head at the start, so it ends even while others keep writing. Throws `unavailable` when the next
+ * batch takes longer than `timeoutMs`.
  */
 export async function* readLog(
   client: EventStoreDBClient,
@@ -42,12 +42,12 @@ export async function* readLog(
   yield { events: [], position: from, caughtUp: true };
 }
 
-/** How the server looks through the log up to its head. */
+/** Subscription options for catching up with the head. */
 export function catchUpOptions(reading: LogReading, head: Position): LogSubscriptionOptions {
   return { ...reading, head, searchWindow: CATCH_UP_WINDOW };
 }
 
-/** What a subscription brings, until it ends; a wait over `idleMs` throws. */
+/** The batches of a subscription until it ends; throws if one takes longer than `idleMs`. */
 export async function* batchesOf(
   client: EventStoreDBClient,
   options: LogSubscriptionOptions,

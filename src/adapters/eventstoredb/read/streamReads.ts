@@ -6,10 +6,10 @@ import { answerWithin, backoffMs, type Deadline, leftMs } from "../deadline.ts";
 import { readAnswers } from "./readCall.ts";
 import { decodeReadAnswer, readRequest, type Slice } from "./readFormat.ts";
 
-/** An attempt to read that takes longer is given up for a new one: the connection may be a dead one. */
+/** How long one attempt to read may take before a new one, because the connection may be dead. */
 const ATTEMPT_MS_MAX = 2_500;
 
-/** Repeats `read` until it succeeds or the deadline comes. Throws `unavailable`. */
+/** Retries `read` until it succeeds or the deadline passes. Throws `unavailable`. */
 export async function untilRead<Result>(
   what: string,
   deadline: Deadline,
@@ -28,9 +28,9 @@ export async function untilRead<Result>(
   }
 }
 
-/** Everything that `source` yields. After `timeMs` it is cancelled and the call fails. */
+/** Collects everything that `source` yields. After `timeMs` it cancels the source and throws. */
 export async function drain<Event>(source: StreamingRead<Event>, timeMs: number): Promise<Event[]> {
-  // The vendor emits errors even after the reader has left, and an error that nobody hears ends the process.
+  // The vendor emits errors even after the reader has left, and an error event without a listener ends the process.
   source.on("error", () => {});
   try {
     return await answerWithin(timeMs, Array.fromAsync(source));
@@ -41,7 +41,7 @@ export async function drain<Event>(source: StreamingRead<Event>, timeMs: number)
   }
 }
 
-/** Events of one stream from the leader; null when there is no such stream. Throws `unavailable`. */
+/** Events of one stream, read from the leader; null if there is no such stream. Throws `unavailable`. */
 async function readSlice(
   client: EventStoreDBClient,
   stream: string,
@@ -69,7 +69,7 @@ function eventsOf(answers: readonly Buffer[]): readonly RecordedEvent[] | null {
   return events;
 }
 
-/** At most `max` events of `stream` with `revision >= from`; none when there is no such stream. */
+/** At most `max` events of `stream` with `revision >= from`; none if there is no such stream. */
 export async function readForwards(
   client: EventStoreDBClient,
   stream: string,
@@ -80,7 +80,7 @@ export async function readForwards(
   return (await readSlice(client, stream, { from: Math.max(0, from), max }, deadline)) ?? [];
 }
 
-/** The newest event that can be read, `"allTruncated"`, or null when there is no such stream. */
+/** The newest event that can be read, `"allTruncated"`, or null if there is no such stream. */
 export async function readNewest(
   client: EventStoreDBClient,
   stream: string,
@@ -90,7 +90,7 @@ export async function readNewest(
   return events === null ? null : (events[0] ?? "allTruncated");
 }
 
-/** The first revision of `stream` that truncation left, and the revision of the metadata that says so. */
+/** The metadata of `stream` and its revision; empty values and null if there is none. */
 export async function readMetadata(
   client: EventStoreDBClient,
   stream: string,
@@ -106,7 +106,7 @@ export function metadataStream(stream: string): string {
   return `$$${stream}`;
 }
 
-/** The bound below which events of a stream with this metadata are not read. */
+/** The revision below which events of a stream with this metadata cannot be read. */
 export function truncatedBefore(values: Readonly<Record<string, unknown>>): number {
   return typeof values.$tb === "number" ? values.$tb : 0;
 }

@@ -3,7 +3,7 @@ import { messageOf } from "../../../kernel/text/errorReason.ts";
 import type { AppendResult, ExpectedRevision } from "../../../ports/eventStore.ts";
 import { positionText } from "../logPosition.ts";
 
-/** An event whose data and metadata are already bytes or text: nothing inside a transaction can fail on them. */
+/** An event whose data and metadata are already bytes or text, so they cannot make a transaction fail. */
 export interface PreparedEvent {
   readonly id: string;
   readonly type: string;
@@ -18,26 +18,26 @@ export interface PreparedAppend {
   readonly expected: ExpectedRevision;
 }
 
-/** How a transaction ended. One that failed in its COMMIT may be in the log all the same; `reason` is SQLite's own. */
+/** How a transaction ended. One that failed in its COMMIT may still be in the log. `reason` is SQLite's message. */
 export type TransactionOutcome =
   | { readonly kind: "committed"; readonly results: readonly AppendResult[]; readonly hasWritten: boolean }
   | { readonly kind: "failed"; readonly isUncertain: boolean; readonly reason: string };
 
-/** Of a transaction whose writer was lost: it may be in the log all the same. */
+/** The outcome of a transaction whose writer was lost. It may still be in the log. */
 export const OUTCOME_UNKNOWN: TransactionOutcome = {
   kind: "failed",
   isUncertain: true,
   reason: "its writer was lost, or the disk has failed",
 };
 
-/** Of a transaction that was not begun, because what was written before it could not be made durable. */
+/** The outcome of a transaction that did not begin because earlier writes could not be made durable. */
 export const NOT_WRITTEN: TransactionOutcome = {
   kind: "failed",
   isUncertain: false,
   reason: "the disk has failed",
 };
 
-/** The answer to an append of no events, which only waits until what is there is on disk. */
+/** The result of an append without events, which only waits until earlier commits are on disk. */
 const NOTHING_APPENDED: AppendResult = { outcome: "wrongExpectedRevision", actual: null };
 
 function prepareAll(db: DatabaseSync) {
@@ -60,19 +60,19 @@ function prepareAll(db: DatabaseSync) {
 export class AppendTransaction {
   private prepared: ReturnType<typeof prepareAll> | null = null;
 
-  /** `synchronous`: whether its COMMIT waits for the disk (`FULL`), or its caller flushes the write-ahead log (`NORMAL`). */
+  /** `synchronous`: `FULL` if COMMIT waits for the disk, `NORMAL` if the caller flushes the write-ahead log. */
   constructor(
     private readonly db: DatabaseSync,
     private readonly synchronous: "FULL" | "NORMAL",
   ) {}
 
-  /** Prepared for the first append: a file that is opened only to say what is wrong with it may have no such tables. */
+  /** Prepared at the first append, because a file opened only to report its faults may lack these tables. */
   private get statements() {
     this.prepared ??= prepareAll(this.db);
     return this.prepared;
   }
 
-  /** All of these in one transaction, with one flush at most. It fails as a whole where the file is locked or failing. */
+  /** Writes all appends in one transaction, with at most one flush. Fails as a whole if the file is locked or fails. */
   run(batch: readonly PreparedAppend[]): TransactionOutcome {
     let isUncertain = false;
     try {
@@ -86,7 +86,7 @@ export class AppendTransaction {
       this.rollback();
       return { kind: "failed", isUncertain, reason: messageOf(error) };
     } finally {
-      // Whatever else is written on this connection waits for the disk.
+      // All other writes on this connection wait for the disk.
       if (this.synchronous !== "FULL") this.db.exec("PRAGMA synchronous = FULL");
     }
   }
@@ -95,7 +95,7 @@ export class AppendTransaction {
     try {
       this.db.exec("ROLLBACK");
     } catch {
-      // SQLite has rolled back by itself, or BEGIN never succeeded: there is nothing left to undo.
+      // Nothing is left to undo: SQLite has rolled back by itself, or BEGIN failed.
     }
   }
 
@@ -127,7 +127,7 @@ export class AppendTransaction {
     return { fresh: true, result: { outcome: "appended", revision: last, position } };
   }
 
-  /** The stream's row id when the expectation holds, with its revision already moved; null when it does not. */
+  /** Moves the stream's revision and returns its row id if the expectation holds; otherwise null. */
   private claimRevisions(append: PreparedAppend, last: number): number | bigint | null {
     if (append.expected === "noStream") {
       const inserted = this.statements.newStream.run(append.stream, last);
@@ -139,7 +139,7 @@ export class AppendTransaction {
     return Number(row.id);
   }
 
-  /** The same append again is answered as it was the first time; anything else has lost. */
+  /** The first result for a repeat of the same append; any other append has lost the race. */
   private repeatOrLoss(append: PreparedAppend, first: number): AppendResult {
     const row = this.statements.stream.get(append.stream);
     if (!row) return { outcome: "wrongExpectedRevision", actual: null };

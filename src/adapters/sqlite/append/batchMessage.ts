@@ -2,12 +2,12 @@ import type { ExpectedRevision } from "../../../ports/eventStore.ts";
 import type { PreparedAppend, PreparedEvent } from "./appendTransaction.ts";
 
 /**
- * Appends as one flat list of values, which costs a quarter of what objects do between threads. Each append is its
- * stream, its expected revision and the number of its events; then come each event's id, type, metadata and data.
+ * Appends as one flat list of values, which costs a quarter of what objects cost between threads. Each append is its
+ * stream, its expected revision and its number of events, followed by each event's id, type, metadata and data.
  */
 export type BatchMessage = readonly (string | number | Uint8Array)[];
 
-/** `appends` without whatever else they carry. */
+/** Encodes `appends`, without any other members they have. */
 export function batchMessage(appends: readonly PreparedAppend[]): BatchMessage {
   const values: (string | number | Uint8Array)[] = [];
   for (const { stream, expected, events } of appends) {
@@ -17,7 +17,7 @@ export function batchMessage(appends: readonly PreparedAppend[]): BatchMessage {
   return values;
 }
 
-/** The appends of a {@link batchMessage}. */
+/** Decodes a {@link batchMessage}. */
 export function appendsIn(message: BatchMessage): readonly PreparedAppend[] {
   const values = message.values();
   const next = <Value>() => values.next().value as Value;

@@ -7,7 +7,7 @@ import {
 } from "./appendTransaction.ts";
 import { WriteAheadLog } from "./writeAheadLog.ts";
 
-/** Writes appends to the log on one connection, and waits for the disk on its thread. */
+/** Writes appends to the log on one connection, and blocks its thread until they are on disk. */
 export class DurableTransaction {
   private readonly transaction: AppendTransaction;
   private readonly writeAheadLog: WriteAheadLog;
@@ -19,13 +19,13 @@ export class DurableTransaction {
   }
 
   /**
-   * All of these in one transaction. SQLite flushes nothing for one that has written nothing; what its appends have lost
-   * to may be another process's, whose flush is still to come.
+   * Writes all appends in one transaction. If all of them lost, SQLite flushes nothing, but they may have lost to
+   * another process whose flush is still to come; so this flushes.
    */
   run(batch: readonly PreparedAppend[]): TransactionOutcome {
     if (!this.writeAheadLog.makeUpForFailedFlush()) return NOT_WRITTEN;
     const outcome = this.transaction.run(batch);
-    // Of a COMMIT whose flush has failed the next one writes the pages again.
+    // After a COMMIT whose flush failed, the next one writes the pages again.
     const isFlushed = outcome.kind === "failed" || outcome.hasWritten || this.writeAheadLog.makeDurable();
     return isFlushed ? outcome : NOT_WRITTEN;
   }

@@ -1,13 +1,13 @@
 import { fdatasyncSync, fstatSync, readdirSync, statSync } from "node:fs";
 
-/** Where Linux lists what a process has open. */
+/** Where Linux lists the open descriptors of a process. */
 const OWN_DESCRIPTORS = "/proc/self/fd";
 
 /**
- * Waits until what was written to a file is on disk, by a descriptor that somebody in this process has open: SQLite's. Opening
- * the file for it would not do, because closing a descriptor ends all locks that its process has on the file
- * (https://sqlite.org/howtocorrupt.html, 2.2). False where none is found, and on systems that do not list them. Throws
- * when the disk has failed.
+ * Flushes a file through a descriptor that this process already has open: SQLite's. We must not open the file
+ * ourselves, because closing any descriptor releases all locks of the process on the file
+ * (https://sqlite.org/howtocorrupt.html, 2.2). False if no descriptor is found, or on systems that do not list them.
+ * Throws when the disk fails.
  */
 export function flushOpenFile(path: string): boolean {
   const descriptor = openDescriptorOf(path);
@@ -22,7 +22,7 @@ function openDescriptorOf(path: string): number | null {
       const { dev, ino } = fstatSync(descriptor, { bigint: true });
       return dev === wanted?.dev && ino === wanted.ino;
     } catch {
-      // Closed since it was listed.
+      // It was closed after it was listed.
       return false;
     }
   };

@@ -11,14 +11,14 @@ import type { FlushTask, IsFlushed } from "./logFlushThread.ts";
 import { LogThreadSupervisor } from "./logThreadSupervisor.ts";
 
 /**
- * Writes on the connection of whoever reads, but has another thread wait for the disk: a transaction counts as committed
- * when its flush has succeeded. Who reads may see it before; who acts on it appends first, and the flush of that append
- * covers it.
+ * Writes on the reader's connection, but lets another thread wait for the disk: a transaction counts as committed when
+ * its flush has succeeded. Readers may see it earlier, but a caller that acts on it appends first, and the flush of
+ * that append covers it.
  */
 export class FlushThreadWriter implements LogWriter {
   private readonly transaction: AppendTransaction;
   private readonly thread: LogThreadSupervisor<FlushTask, IsFlushed>;
-  /** Something is written that no flush has covered; or nobody knows, as of what a killed process has left. */
+  /** Whether something written may not be flushed, for example by a killed process before us. */
   private isFlushMissing = true;
 
   constructor({ db, path }: { readonly db: DatabaseSync; readonly path: string }) {

@@ -1,46 +1,46 @@
 import { type AppendResult, StoreError } from "../../../ports/eventStore.ts";
 import { OUTCOME_UNKNOWN, type PreparedAppend, type TransactionOutcome } from "./appendTransaction.ts";
 
-/** One append as it waits for its transaction. `deadline` is on the monotonic clock, in ms. */
+/** One append waiting for its transaction. `deadline` is in ms on the monotonic clock. */
 export interface WaitingAppend extends PreparedAppend {
   readonly bytes: number;
   readonly deadline: number;
   readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: StoreError) => void;
-  /** Set when a COMMIT of this append failed: it may be in the log all the same. */
+  /** Set when a COMMIT of this append failed: it may still be in the log. */
   uncertain: boolean;
 }
 
-/** Who writes transactions to the log, one at a time: on this thread, or on one of its own. */
+/** Writes transactions to the log, one at a time, on this thread or its own. */
 export interface LogWriter {
   commit(batch: readonly PreparedAppend[]): Promise<TransactionOutcome>;
   close(): Promise<void>;
 }
 
-/** One transaction carries at most this many appends and bytes: it stays far below 50 ms. */
+/** The most appends and bytes in one transaction, which keeps it far below 50 ms. */
 const TRANSACTION_APPENDS_MAX = 256;
 const TRANSACTION_BYTES_MAX = 8_000_000;
-/** More appends than this do not wait: the store is not keeping up, and says so. */
+/** How many appends may wait. Beyond that the store rejects appends, because it cannot keep up. */
 const WAITING_APPENDS_MAX = 20_000;
-/** How long to leave the file to another process, or to a disk that failed, before the next try. */
+/** How long to wait before a retry when another process has the file locked or the disk failed. */
 const RETRY_MS = 2;
-/** How often those are looked for who have waited long enough for a disk that does not answer. */
+/** How often to look for appends past their deadline while the disk does not respond. */
 const LATE_CHECK_MS = 100;
 
 /**
- * Group commit: all appends that wait in one turn of the event loop, or while another transaction is written, share one
- * transaction and one fsync. All of them settle only after its COMMIT, losers too, for what a loser saw may be the same
- * transaction's.
+ * Group commit: all appends that arrive in one turn of the event loop, or while another transaction is written, share
+ * one transaction and one fsync. All of them settle only after its COMMIT, losers too, because a loser may have lost
+ * to an append of the same transaction.
  */
 export class GroupCommit {
   private waiting: WaitingAppend[] = [];
   private scheduled = false;
   private closed = false;
-  /** The transaction that is being written. */
+  /** The transaction in flight. */
   private writing: Promise<boolean> | null = null;
-  /** How many of those that wait, from the first, are in it. */
+  /** How many appends at the front of `waiting` are in it. */
   private inFlight = 0;
-  /** Why the last transaction failed; null when it did not. */
+  /** Why the last transaction failed; null if it did not. */
   private lastFault: string | null = null;
 
   constructor(
@@ -59,7 +59,7 @@ export class GroupCommit {
     }
   }
 
-  /** Commits what waits, as far as the file lets us, and refuses what comes after. */
+  /** Refuses new appends and commits the waiting ones, until a transaction fails. */
   async close(): Promise<void> {
     this.closed = true;
     await this.writing;
@@ -75,7 +75,7 @@ export class GroupCommit {
     else setTimeout(() => void this.flush(), delayMs);
   }
 
-  /** What comes while it writes waits for the next one, which is scheduled when this one is over. */
+  /** Writes one transaction. Appends that arrive meanwhile go into the next one, scheduled when this one ends. */
   private async flush(): Promise<void> {
     if (this.closed || this.waiting.length === 0) {
       this.scheduled = false;
@@ -92,7 +92,7 @@ export class GroupCommit {
     if (this.waiting.length > 0) this.schedule(committed ? 0 : RETRY_MS);
   }
 
-  /** Nobody waits longer than they said. What is being written may be in the log all the same, and stays in line. */
+  /** Rejects appends past their deadline. Those in flight stay in the queue, because they may still be in the log. */
   private rejectLate(): void {
     const now = performance.now();
     const isLate = ({ deadline }: WaitingAppend) => deadline <= now;
@@ -107,11 +107,11 @@ export class GroupCommit {
     this.waiting = [...written, ...rest.filter((append) => !isLate(append))];
   }
 
-  /** One transaction. False when the file was locked or failing: everything waits as it did. */
+  /** Commits one transaction. False if the file was locked or failing; then its appends keep waiting. */
   private async commitNext(): Promise<boolean> {
     const batch = this.nextBatch();
     this.inFlight = batch.length;
-    // After a writer that throws, the next transaction is tried all the same.
+    // Even if the writer throws, the next transaction is tried.
     const outcome = await this.writer.commit(batch).catch(() => OUTCOME_UNKNOWN);
     this.inFlight = 0;
     this.lastFault = outcome.kind === "failed" ? outcome.reason : null;

@@ -1,10 +1,10 @@
 import type { ToThread } from "./logThreadSupervisor.ts";
 import { WriteAheadLog } from "./writeAheadLog.ts";
 
-/** First the log, then one task at a time: its write-ahead log is flushed, or all of it written anew and flushed. */
+/** First the log, then one task at a time: flush its write-ahead log, or rewrite and flush all of it. */
 export type FlushTask = { readonly path: string } | { readonly flush: "written" | "rewritten" };
 
-/** Whether all that was written to the write-ahead log before the task came is on disk. */
+/** Whether everything written to the write-ahead log before the task is on disk. */
 export type IsFlushed = boolean;
 
 declare const self: Worker;

@@ -1,21 +1,21 @@
-/** How long after a thread was lost the next one begins. */
+/** How long after a thread was lost to start the next one. */
 const RESTART_MS = 100;
-/** How long a thread may take to close what it has open before it is ended. */
+/** How long a thread may take to close its files before it is terminated. */
 const CLOSE_MS_MAX = 5_000;
 
-/** To a thread: what its own protocol names, last the end. */
+/** A message to a thread: a task of its own protocol or, as the last one, `close`. */
 export type ToThread<Task> = Task | { readonly close: true };
 
 export interface LogThreadSupervisorOptions<Task, Answer> {
   /** The thread's module. */
   readonly url: string;
-  /** The first message of each thread; it is not answered. */
+  /** The first message to each thread; the thread does not answer it. */
   readonly opening: Task;
   /** The answer to a task whose thread was lost before it answered. */
   readonly lost: Answer;
 }
 
-/** A thread that works for the log, one task at a time. One that is lost is replaced for the next task, after a rest. */
+/** Runs a thread that works for the log, one task at a time. After a rest it replaces a lost one for the next task. */
 export class LogThreadSupervisor<Task, Answer> {
   private thread: Worker;
   /** When the thread was lost, on the monotonic clock in ms; null while it runs. */
@@ -63,7 +63,7 @@ export class LogThreadSupervisor<Task, Answer> {
 
   private async restart(lostAt: number): Promise<void> {
     await Bun.sleep(Math.max(0, lostAt + RESTART_MS - performance.now()));
-    // Where none can be begun, the next task tries again.
+    // If no thread can be started, the next task tries again.
     this.thread = this.begin();
     this.lostAt = null;
   }

@@ -5,7 +5,7 @@ import { appendsIn, type BatchMessage } from "./batchMessage.ts";
 import { DurableTransaction } from "./durableTransaction.ts";
 import type { ToThread } from "./logThreadSupervisor.ts";
 
-/** First the log to open, then one batch at a time, which is answered with what became of it. */
+/** First the log to open, then one batch at a time. The thread answers each batch with its outcome. */
 export type WriteTask = { readonly path: string; readonly cacheKib: number } | BatchMessage;
 
 declare const self: Worker;
@@ -15,7 +15,7 @@ let transaction: DurableTransaction | null = null;
 
 self.onmessage = ({ data }: MessageEvent<ToThread<WriteTask>>) => {
   if ("path" in data) {
-    // Whoever began this thread has just looked whether the file is sound.
+    // The code that started this thread has just checked the file.
     db = openLogDatabase(data.path, { cacheKib: data.cacheKib, evenIfFaulty: true });
     transaction = new DurableTransaction(db, data.path, true);
   } else if ("close" in data) {

@@ -7,23 +7,23 @@ import type { LogWriter } from "./groupCommit.ts";
 import { LogThreadSupervisor } from "./logThreadSupervisor.ts";
 import type { WriteTask } from "./logWriterThread.ts";
 
-/** Which threads write the log: the caller's; the caller's, but another one waits for the disk; one of its own. */
+/** Which thread writes the log: the caller's; the caller's while another one waits for the disk; or its own. */
 export type WritingThreads = "caller" | "flushedAside" | "own";
 
-/** The read models' thread and whoever calls us take the second core: docs/performance.md, "Which threads write". */
+/** On two cores the read models' thread and our callers need the second: docs/performance.md, "Which threads write". */
 const WRITER_THREAD_CORES_MIN = 3;
 
-/** Which threads write an embedded log for a process that takes requests meanwhile, on a machine with so many cores. */
+/** Which threads write an embedded log in a process that also takes requests, on a machine with this many cores. */
 export function writingThreadsFor(cores: number): Exclude<WritingThreads, "caller"> {
   return cores >= WRITER_THREAD_CORES_MIN ? "own" : "flushedAside";
 }
 
-/** The log as its writer finds it. */
+/** The open log that the writer gets. */
 interface OpenLog {
-  /** The connection of whoever reads. */
+  /** The reader's connection. */
   readonly db: DatabaseSync;
   readonly path: string;
-  /** Bounds the pages that a connection of the writer's own keeps in memory, in KiB. */
+  /** How many KiB of pages the writer's own connection keeps in memory, if it has one. */
   readonly cacheKib: number;
 }
 
@@ -33,13 +33,13 @@ export function openLogWriter(threads: WritingThreads, log: OpenLog): LogWriter 
   return threads === "own" ? threadedWriter(log) : new FlushThreadWriter(log);
 }
 
-/** Writes on the connection of whoever reads: everything else on this thread waits for the disk. */
+/** Writes on the reader's connection: everything else on this thread waits for the disk. */
 function writerOn({ db, path }: OpenLog): LogWriter {
   const transaction = new DurableTransaction(db, path);
   return { commit: async (batch) => transaction.run(batch), close: async () => transaction.close() };
 }
 
-/** Writes on a thread of its own with its own connection, so that this one takes requests while the disk works. */
+/** Writes on its own thread with its own connection, so this thread can take requests while the disk works. */
 function threadedWriter({ path, cacheKib }: OpenLog): LogWriter {
   const thread = new LogThreadSupervisor<WriteTask, string>({
     url: new URL("./logWriterThread.ts", import.meta.url).href,

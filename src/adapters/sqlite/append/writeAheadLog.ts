@@ -3,34 +3,34 @@ import { DatabaseSync } from "node:sqlite";
 
 const CHUNK_BYTES = 1_024 * 1_024;
 
-/** The write-ahead log of the database at `path`, beside a connection to it that stays open: so it stays the same file. */
+/** The write-ahead log of the database at `path`. It stays the same file because a connection to it stays open. */
 export class WriteAheadLog {
   private opened: number | null = null;
 
   /**
-   * `isFlushMissing`: the last flush has failed, or may have, so the next one would leave out what that one could not
-   * write. Of what a process has left that was killed nobody knows it.
+   * `isFlushMissing`: the last flush failed, or may have, as that of a killed process; then the next one would leave
+   * out what that one could not write.
    */
   constructor(
     private readonly path: string,
     private isFlushMissing = false,
   ) {}
 
-  /** Writes all anew where a flush has failed. False when the disk has failed again, or somebody writes. */
+  /** Rewrites everything if a flush has failed. False when the disk fails again, or somebody else is writing. */
   makeUpForFailedFlush(): boolean {
     return !this.isFlushMissing || this.makeDurable();
   }
 
-  /** Flushes, and writes all anew first where the flush before has failed. False when the disk has failed, or somebody writes. */
+  /** Flushes; rewrites everything first if the last flush failed. False when the disk fails, or somebody else writes. */
   makeDurable(): boolean {
     this.isFlushMissing = !(this.isFlushMissing ? this.rewrite() : this.flush());
     return !this.isFlushMissing;
   }
 
-  /** Waits until all that is written is on disk. False when the disk has failed. */
+  /** Waits until everything written is on disk. False when the disk fails. */
   flush(): boolean {
     try {
-      // Without such a file everything is in the database itself, where it was flushed.
+      // Without this file everything is in the database itself, flushed.
       if (this.opened !== null || existsSync(this.file)) fdatasyncSync(this.descriptor());
       return true;
     } catch {
@@ -39,9 +39,9 @@ export class WriteAheadLog {
   }
 
   /**
-   * Writes all bytes over themselves, while nobody else writes, and flushes them: after a failed flush the system takes
-   * what it could not write for written, and the next flush would leave it out. False when somebody writes, or the disk
-   * has failed.
+   * Overwrites all bytes with themselves while nobody else writes, and flushes them: after a failed flush the system
+   * considers the unwritten pages written, so the next flush would leave them out. False when somebody else is
+   * writing, or the disk fails.
    */
   rewrite(): boolean {
     try {
