@@ -1,0 +1,92 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { JsonScanner } from "../../src/kernel/text/jsonScanner.ts";
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What a scanner says of a text that it has read in steps of so many characters. */
+function scanned(text: string, stepChars: number) {
+  const scanner = new JsonScanner(text);
+  while (scanner.goOn(stepChars));
+  const { at, deepest, expected, isWhole } = scanner;
+  return { at, deepest, isWhole, expected: isWhole ? null : expected };
+}
+
+const piece = fc.constantFrom(
+  ...'[]{}:,"\\/ \t\n\r\f\u0000\u001f\u007f\u00a0\u2028\ufeff\ud800é🎩0123456789.eE+-uabntrfx',
+  ...'true false null -0 01 1e5 1.5 \\u00e9 \\uD800 \\x "a" "a":1 ,"a":1 [] {} NaN Infinity \''.split(" "),
+);
+const json = fc
+  .tuple(fc.json({ maxDepth: 4 }), fc.nat({ max: 3 }))
+  .map(([text, indent]) => JSON.stringify(JSON.parse(text), null, indent));
+const mutation = fc.record({ at: fc.nat(), removed: fc.nat({ max: 3 }), put: fc.option(piece, { nil: "" }) });
+const mutated = fc.tuple(json, fc.array(mutation, { minLength: 1, maxLength: 3 })).map(([text, mutations]) =>
+  mutations.reduce((changed, { at, removed, put }) => {
+    const place = at % (changed.length + 1);
+    return changed.slice(0, place) + put + changed.slice(place + removed);
+  }, text),
+);
+const pieces = fc.array(piece, { maxLength: 12 }).map((parts) => parts.join(""));
+const text = fc.oneof(json, mutated, mutated, pieces, fc.string({ unit: "binary" }));
+
+test("what a scanner takes for JSON is what the engine's parser takes for it, in steps of any length", () => {
+  const stepChars = fc.integer({ min: 1, max: 40 });
+  fc.assert(
+    fc.property(text, stepChars, (given, chars) => {
+      const found = scanned(given, chars);
+      expect(found.isWhole).toBe(isJson(given));
+      expect(found).toEqual(scanned(given, Infinity));
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+test("what is read of a text is the beginning of a JSON text that goes on as expected", () => {
+  const goesOn: Readonly<Record<string, (ends: string) => readonly string[]>> = {
+    "a value": (ends) => [`0${ends}`],
+    "a member's name in double quotes": (ends) => [`"":0${ends}`],
+    "a colon": (ends) => [`:0${ends}`],
+    "the end of a string": (ends) => [`"${ends}`, `":0${ends}`],
+    "an escape that JSON has": (ends) => [`\\n"${ends}`, `\\n":0${ends}`],
+    "no control character in a string": (ends) => [`"${ends}`, `":0${ends}`],
+    "a comma or ]": (ends) => [`,0${ends}`],
+    "a comma or }": (ends) => [`,"":0${ends}`],
+    "nothing more": () => [""],
+  };
+  fc.assert(
+    fc.property(text, (given) => {
+      const { at, expected } = scanned(given, Infinity);
+      if (expected === null) return;
+      const read = given.slice(0, at);
+      const ends = endsOf(read);
+      expect(goesOn[expected]?.(ends).some((rest) => isJson(read + rest))).toBeTrue();
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+/** What closes all that is open after a beginning of a JSON text. */
+function endsOf(read: string): string {
+  const marks = read.replace(/"(?:[^"\\]|\\.)*(?:"|$)/g, "").match(/[[\]{}]/g) ?? [];
+  const open: string[] = [];
+  for (const mark of marks) {
+    if (mark === "[" || mark === "{") open.unshift(mark === "[" ? "]" : "}");
+    else open.shift();
+  }
+  return open.join("");
+}
+
+test("nesting is read without recursion, and counted", () => {
+  const levels = 1_000_000;
+  expect(scanned("[".repeat(levels) + "]".repeat(levels), 1_000)).toMatchObject({
+    isWhole: true,
+    deepest: levels,
+  });
+});
