@@ -2,13 +2,13 @@ import { HOLD_EVENTS } from "../src/domain/instance/events.ts";
 import { senderCodec } from "../src/domain/sender/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { claimOfRow, type OpenClaim } from "./claimOfRow.ts";
 import {
   cursorOf,
   type KeysetCursor,
   newestOfWorkspace,
   type WorkspacePageQuery,
 } from "./keysetPagination.ts";
+import { type OpenClaim, openClaim } from "./openClaim.ts";
 import type { Projection } from "./projection.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
@@ -125,7 +125,7 @@ export interface VerificationMail extends OpenClaim {
 }
 
 function verificationMail(row: SqlRow): VerificationMail {
-  return { ...claimOfRow(row), senderId: String(row.sender_id) };
+  return { ...openClaim(row), senderId: String(row.sender_id) };
 }
 
 /** The unclaimed mails that are due, longest waiting first. */

@@ -3,24 +3,15 @@ import { HOLD_EVENTS } from "../../src/domain/instance/events.ts";
 import { suppressionCodec } from "../../src/domain/suppression/events.ts";
 import { type WebhookEvent, webhookCodec } from "../../src/domain/webhook/events.ts";
 import { type WebhookDeliveryEvent, webhookDeliveryCodec } from "../../src/domain/webhookDelivery/events.ts";
-import { webhookEventType } from "../../src/domain/webhookEventTypes.ts";
+import { isDelay, webhookEventType } from "../../src/domain/webhookEventTypes.ts";
 import { invariant, never } from "../../src/kernel/assert.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
-import { addDelivery, atOf, fanOut, forgetSubscribers, missedBefore } from "./fanOut.ts";
-import { IS_MISSED } from "./tables.ts";
-
-/** Deferrals that do not delay the message itself: it was held or resumed. */
-const NO_DELAY: ReadonlySet<string> = new Set([
-  "resumed",
-  "sending_paused",
-  "sender_unavailable",
-  "store_unavailable",
-]);
+import { addDelivery, fanOut, forgetSubscribers } from "./fanOut.ts";
+import { forgetMissed } from "./missedEvents.ts";
+import { atOf } from "./sourceEvent.ts";
 
 const ENDPOINT = "INSERT INTO endpoints (id, workspace_id, event_types, active) VALUES (?, ?, ?, 1)";
-const FORGET_MISSED_OF_WORKSPACE = `DELETE FROM deliveries
-  WHERE endpoint_id IN (SELECT id FROM endpoints WHERE workspace_id = ?) AND created_at < ? AND ${IS_MISSED}`;
 const STARTED = `UPDATE deliveries SET status = 'attempting', state = 'leased', attempts = ?, lease_ms = ?,
   claimed_by = ?, events = ?, updated_at = ? WHERE id = ?`;
 /** Only the attempt that holds the lease may release it. */
@@ -155,7 +146,7 @@ function applyErasure(event: ProjectedEvent, db: ReadDatabase): void {
   const last = Math.max(...data.erased.map(({ revision }) => revision));
   db.run(FORGET_ERASED, event.stream, last);
   // An erased event may have been the one that made an endpoint forget older missed events.
-  db.run(FORGET_MISSED_OF_WORKSPACE, data.workspaceId, missedBefore(event));
+  forgetMissed(data.workspaceId, event, db);
   db.run(COUNT_ANEW, data.workspaceId);
   db.run(FORGET_BACKLOGS);
   db.run(BACKLOGS_ANEW);
@@ -171,7 +162,7 @@ function applyHold(event: ProjectedEvent, db: ReadDatabase): void {
 function isDelivered(event: ProjectedEvent): boolean {
   if (event.type !== "EmailDeferred") return true;
   const { type, data } = emailCodec.decode(event);
-  return type === "EmailDeferred" && !NO_DELAY.has(data.reason);
+  return type === "EmailDeferred" && isDelay(data.reason);
 }
 
 export function apply(event: ProjectedEvent, db: ReadDatabase): void {

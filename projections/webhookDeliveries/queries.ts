@@ -1,7 +1,6 @@
 import type { DeliveryOrigin } from "../../src/domain/webhookDelivery/events.ts";
 import { type EpochMs, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
-import { claimOfRow, type OpenClaim } from "../claimOfRow.ts";
 import {
   type CreatedRange,
   createdIn,
@@ -13,6 +12,7 @@ import {
   type PageQuery,
   type RowPage,
 } from "../keysetPagination.ts";
+import { type OpenClaim, openClaim } from "../openClaim.ts";
 import { FAILED_STATUSES, IS_FAILED } from "./tables.ts";
 
 /** A delivery, and the stream and revision of its event. */
@@ -112,7 +112,7 @@ export function nextWebhookReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | nu
 /** The open claims of all instances. */
 export function leasedWebhooks(db: ReadDatabase, limit: number): readonly OpenClaim[] {
   const sql = "SELECT id, attempts, lease_ms, claimed_by FROM deliveries WHERE state = 'leased' LIMIT ? + 0";
-  return db.all(sql, limit).map(claimOfRow);
+  return db.all(sql, limit).map(openClaim);
 }
 
 /** An endpoint that has had no successful delivery for a while. */

@@ -16,8 +16,8 @@ import { suppressionCodec, suppressionStream } from "../domain/suppression/event
 import { suppressionDecider } from "../domain/suppression/state.ts";
 import { type TemplateEvent, templateCodec, templateStream } from "../domain/template/events.ts";
 import { templateDecider } from "../domain/template/state.ts";
-import { verificationAllowanceCodec } from "../domain/verificationAllowance/events.ts";
-import { verificationAllowanceDecider } from "../domain/verificationAllowance/state.ts";
+import { verificationMailLimitCodec } from "../domain/verificationMailLimit/events.ts";
+import { verificationMailLimitDecider } from "../domain/verificationMailLimit/state.ts";
 import { webhookCodec, webhooksStream } from "../domain/webhook/events.ts";
 import { webhookDecider } from "../domain/webhook/state.ts";
 import { webhookDeliveryCodec, webhookDeliveryStream } from "../domain/webhookDelivery/events.ts";
@@ -26,7 +26,7 @@ import { workspaceCodec, workspaceStream } from "../domain/workspace/events.ts";
 import { workspaceDecider } from "../domain/workspace/state.ts";
 import { type Codec, encodeData } from "../kernel/event/codec.ts";
 import type { Decider, DomainEvent } from "../kernel/event/decider.ts";
-import { IMPORT_STREAM } from "../kernel/event/storeLocalEvents.ts";
+import { IMPORT_STREAM } from "../kernel/event/unexportedEvents.ts";
 import type { AggregateKind } from "./transact.ts";
 
 /** What all aggregates of a kind share, and `of(id)`, the one with this id. */
@@ -50,9 +50,9 @@ export const logImportAggregate = { decider: logImportDecider, codec: logImportC
 export const senderAggregate = aggregateOf(senderDecider, senderCodec, senderStream);
 export const suppressionAggregate = aggregateOf(suppressionDecider, suppressionCodec, suppressionStream);
 /** Named by their streams, because there are some for senders, for addresses and for workspaces. */
-export const verificationAllowanceAggregate = aggregateOf(
-  verificationAllowanceDecider,
-  verificationAllowanceCodec,
+export const verificationMailLimitAggregate = aggregateOf(
+  verificationMailLimitDecider,
+  verificationMailLimitCodec,
   (stream) => stream,
 );
 export const templateAggregate = aggregateOf(

@@ -1,6 +1,6 @@
 import type { Codec } from "../kernel/event/codec.ts";
 import type { DomainEvent } from "../kernel/event/decider.ts";
-import { IMPORT_STREAM, SERVICES_STREAM } from "../kernel/event/storeLocalEvents.ts";
+import { IMPORT_STREAM, SERVICES_STREAM } from "../kernel/event/unexportedEvents.ts";
 import { apiKeyCodec, apiKeyStream } from "./apiKey/events.ts";
 import { apiKeyUseCodec, apiKeyUseStream } from "./apiKeyUse/events.ts";
 import { attachmentCodec, attachmentStream } from "./attachment/events.ts";
@@ -11,11 +11,11 @@ import { INSTANCE_STREAM, instanceCodec } from "./instance/events.ts";
 import { logImportCodec } from "./logImport/events.ts";
 import { quotaCodec } from "./quota/events.ts";
 import { senderCodec, senderStream } from "./sender/events.ts";
-import { serviceRegisterCodec } from "./serviceRegister/events.ts";
+import { serviceRegistryCodec } from "./serviceRegistry/events.ts";
 import { storageCodec, storageStream } from "./storage/events.ts";
 import { suppressionCodec, suppressionStream } from "./suppression/events.ts";
 import { templateCodec, templateStream } from "./template/events.ts";
-import { verificationAllowanceCodec } from "./verificationAllowance/events.ts";
+import { verificationMailLimitCodec } from "./verificationMailLimit/events.ts";
 import { webhookCodec, webhooksStream } from "./webhook/events.ts";
 import { webhookDeliveryCodec, webhookDeliveryStream } from "./webhookDelivery/events.ts";
 import { workspaceCodec, workspaceStream } from "./workspace/events.ts";
@@ -32,11 +32,11 @@ export const CODEC_OF_STREAMS = [
   [IMPORT_STREAM, logImportCodec],
   ["quota-", quotaCodec],
   [senderStream(""), senderCodec],
-  [SERVICES_STREAM, serviceRegisterCodec],
+  [SERVICES_STREAM, serviceRegistryCodec],
   [storageStream(""), storageCodec],
   [suppressionStream(""), suppressionCodec],
   [templateStream(""), templateCodec],
-  ["verificationallowance-", verificationAllowanceCodec],
+  ["verificationallowance-", verificationMailLimitCodec],
   [webhooksStream(""), webhookCodec],
   [webhookDeliveryStream(""), webhookDeliveryCodec],
   [workspaceStream(""), workspaceCodec],

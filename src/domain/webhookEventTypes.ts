@@ -65,7 +65,20 @@ export function isWebhookEventType(text: string): text is WebhookEventType {
   return (WEBHOOK_EVENT_TYPES as readonly string[]).includes(text);
 }
 
-/** Whether endpoints receive this event. */
+/** Reasons of an `EmailDeferred` that endpoints do not receive: the message was only held or resumed, not delayed. */
+const NO_DELAY: ReadonlySet<string> = new Set([
+  "resumed",
+  "sending_paused",
+  "sender_unavailable",
+  "store_unavailable",
+]);
+
+/** Whether a deferral for this reason delays its message, so that endpoints receive `email.delivery_delayed`. */
+export function isDelay(reason: string): boolean {
+  return !NO_DELAY.has(reason);
+}
+
+/** Whether endpoints receive events of this type. */
 export function isPublished<Event extends { readonly type: SourceType }>(
   event: Event,
 ): event is PublishedEvent<Event> {

@@ -10,7 +10,7 @@ import {
   removeTemporaryDatabase,
   type TemporaryDatabase,
 } from "./generations/temporaryDatabase.ts";
-import { leastPosition, type ReadingProgress, readingMeter } from "./readingMeter.ts";
+import { leastPosition, logReadProgress, type ReadingProgress } from "./logReadProgress.ts";
 
 export interface AsOfOptions extends ReadModelStorage {
   readonly store: EventStore;
@@ -68,7 +68,7 @@ export async function withReadModelAsOf<Result>(
     const appliers = scratches.map(({ db }, index) =>
       makeApplier(upTo(projection, times[index] ?? 0), db, LOG_START),
     );
-    const note = readingMeter({ from: LOG_START, head: await store.head() }, options.onProgress);
+    const note = logReadProgress({ from: LOG_START, head: await store.head() }, options.onProgress);
     for await (const events of feedToHead(store, appliers)) {
       signal.throwIfAborted();
       note(events, leastPosition(appliers));

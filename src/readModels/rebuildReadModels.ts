@@ -16,7 +16,7 @@ import {
   type ReadModelStorage,
   resumeGeneration,
 } from "./generations/generationFiles.ts";
-import { leastPosition, type ReadingProgress, readingMeter } from "./readingMeter.ts";
+import { leastPosition, logReadProgress, type ReadingProgress } from "./logReadProgress.ts";
 
 /** How long a rebuild beside a running service waits for it to switch. */
 const SWITCH_WAIT_MS_MAX = 60_000;
@@ -84,7 +84,7 @@ async function startBuilds(options: RebuildOptions, catalog: Catalog, builds: Bu
 async function build(options: RebuildOptions, builds: readonly Build[]): Promise<void> {
   const appliers = builds.map(({ applier }) => applier);
   const from = leastPosition(appliers);
-  const note = readingMeter({ from, head: await options.store.head() }, options.onProgress);
+  const note = logReadProgress({ from, head: await options.store.head() }, options.onProgress);
   const saveWhenDue = saving(options, builds);
   for await (const events of feedToHead(options.store, appliers)) {
     note(events, leastPosition(appliers));

@@ -21,7 +21,7 @@ import {
   type TemporaryDatabase,
   temporaryPath,
 } from "./generations/temporaryDatabase.ts";
-import { leastPosition, type ReadingProgress, readingMeter } from "./readingMeter.ts";
+import { leastPosition, logReadProgress, type ReadingProgress } from "./logReadProgress.ts";
 import { type EventLocation, watchRows } from "./rowHistory.ts";
 import { collectDifferences, type Differences } from "./verificationFindings.ts";
 
@@ -104,7 +104,7 @@ function startCheck(options: VerifyOptions, projection: Projection): Check {
 
 /** Feeds the appliers the log, to its head or their limits. Rejects with the signal's reason. */
 async function readOn(options: VerifyOptions, appliers: readonly Applier[]): Promise<void> {
-  const note = readingMeter(
+  const note = logReadProgress(
     { from: leastPosition(appliers), head: await options.store.head() },
     options.onProgress,
   );

@@ -4,7 +4,7 @@ import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabases.ts";
 import { contentCleanupCheckpointFile } from "../adapters/system/contentCleanupCheckpointFile.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import type { ServiceMembership } from "../commands/instance/serviceRegister.ts";
+import type { ServiceMembership } from "../commands/instance/serviceRegistry.ts";
 import { privateHostOf } from "../domain/webhook/webhookUrl.ts";
 import { newId } from "../kernel/ids.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";

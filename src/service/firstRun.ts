@@ -11,7 +11,7 @@ import { createWorkspace } from "../domain/workspace/decisions.ts";
 import { workspaceStream } from "../domain/workspace/events.ts";
 import { newApiKey } from "../kernel/crypto/apiKeyFormat.ts";
 import { derivedId } from "../kernel/ids.ts";
-import { POSTLEDGER } from "../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../kernel/text/cliInvocation.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
 

@@ -16,7 +16,7 @@ import {
   joinUnregistered,
   registerService,
   type ServiceMembership,
-} from "../commands/instance/serviceRegister.ts";
+} from "../commands/instance/serviceRegistry.ts";
 import { makeDependencies } from "../commands/makeDependencies.ts";
 import { RequestsInFlight } from "../http/limits/requestsInFlight.ts";
 import { lazy } from "../kernel/lazy.ts";
@@ -150,7 +150,7 @@ async function runWith(config: Config, logger: Logger, resources: AcquiredResour
   const held = heldDetail((await deps.instanceStatus.get()).instance);
   const isWithoutWorkspace = !config.bootstrap && !(await hasWorkspace(store));
   const requests = new RequestsInFlight();
-  const leave = () => leaveRegister(membership, logger);
+  const leave = () => leaveRegistry(membership, logger);
   const stopWorkers = lazy(() => workers.stop(config.drainTimeoutMs));
   const stopWork = () => Promise.all([stopWorkers(), requests.whenIdle()]);
   const { freezeWatch, settled } = stopAtFreeze(deps, logger, { stopWork, leave });
@@ -232,7 +232,7 @@ async function joinServices({ dataDir, ...config }: Config, store: EventStore): 
 }
 
 /** If a service cannot record that it has left, freezing the log waits its full time for it. */
-async function leaveRegister(membership: ServiceMembership, logger: Logger): Promise<void> {
+async function leaveRegistry(membership: ServiceMembership, logger: Logger): Promise<void> {
   await membership
     .leave()
     .catch((error) =>

@@ -1,38 +1,18 @@
 import { isIP } from "node:net";
 import { messageOf } from "../kernel/text/errorReason.ts";
+import { systemErrorCode, systemErrorText } from "../kernel/text/systemErrorText.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 
-/** Errors of the operating system, in words for a first-time reader. */
-const SYSTEM_FAULTS: Readonly<Record<string, string>> = {
-  EACCES: "this user may not read or write there",
-  EPERM: "this user may not read or write there",
-  EROFS: "the file system is read-only",
-  ENOSPC: "the disk is full",
-  EDQUOT: "the disk quota is used up",
-  ENOENT: "it is not there and cannot be made",
-  EEXIST: "there is a file of that name",
-  EISDIR: "there is a directory of that name",
-  ENOTDIR: "there is a file of that name, or on the way to it",
-};
-
-/** The code of an operating system error; null for all others. */
-function systemCode(error: unknown): string | null {
-  const { code } = error as { code?: unknown };
-  return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : null;
-}
-
-/** The fault in a few words: the operating system's, else the error's message. */
-function fileFaultOf(error: unknown): string {
-  const code = systemCode(error);
-  if (code !== null && SYSTEM_FAULTS[code] !== undefined) return `${SYSTEM_FAULTS[code]} (${code})`;
-  return messageOf(error);
+/** The fault in a few words: what the operating system's code means, else what the error says. */
+function faultOf(error: unknown): string {
+  return systemErrorText(error) ?? messageOf(error);
 }
 
 /** Why a directory that a setting names cannot hold data. */
 export function directoryError(variable: string, directory: string, error: unknown): ConfigError {
-  const fault = fileFaultOf(error);
+  const fault = faultOf(error);
   return new ConfigError([
     `${variable} ${directory} cannot be used: ${fault}. Set ${variable} to a directory that this user can write to`,
   ]);
@@ -40,21 +20,20 @@ export function directoryError(variable: string, directory: string, error: unkno
 
 /** Why one of our files cannot be used; errors that are not about the file come back unchanged. */
 export function fileError(path: string, error: unknown): unknown {
-  const code = systemCode(error);
-  if (code === null || SYSTEM_FAULTS[code] === undefined) return error;
-  return new ConfigError([`${path} cannot be used: ${fileFaultOf(error)}`]);
+  const fault = systemErrorText(error);
+  return fault === null ? error : new ConfigError([`${path} cannot be used: ${fault}`]);
 }
 
 /** Why the place that somebody named cannot be written to; null for an error that is not about the place. */
 export function placeFault(error: unknown): string | null {
-  const code = systemCode(error);
-  if (code === null || SYSTEM_FAULTS[code] === undefined) return null;
+  const fault = systemErrorText(error);
+  if (fault === null) return null;
   const { path: from, dest, syscall } = error as NodeJS.ErrnoException & { readonly dest?: string };
   // In a rename, the target's name tells people more than the source's.
   const path = dest ?? from;
   // A missing file may be our own fault, unless a directory was to be made.
-  if (code === "ENOENT" && syscall !== "mkdir") return null;
-  return path === undefined ? fileFaultOf(error) : `${path} cannot be used: ${fileFaultOf(error)}`;
+  if (systemErrorCode(error) === "ENOENT" && syscall !== "mkdir") return null;
+  return path === undefined ? fault : `${path} cannot be used: ${fault}`;
 }
 
 /** The prefix of the settings that say where something listens: SUBMISSION_HOST, SUBMISSION_PORT. */
@@ -72,7 +51,7 @@ export function listenError(
     configError(
       `${settings.host} ${host} is no address of this machine: set ${settings.host} to one that is (0.0.0.0: all of them)`,
     );
-  switch (systemCode(error)) {
+  switch (systemErrorCode(error)) {
     case "EADDRINUSE":
       return configError(
         `${settings.port} ${port} on ${host} is in use by another program: stop that one, or set ${settings.port} (0: any free port)`,
@@ -173,7 +152,7 @@ export function contentError({ contentUrl }: Pick<Config, "contentUrl">, error: 
   const remedy = contentUrl.startsWith("s3:")
     ? "Check CONTENT_URL, S3_ENDPOINT, S3_REGION and the access key"
     : "Set CONTENT_URL to a directory that this user can write to";
-  const text = `CONTENT_URL ${contentUrl} cannot be used: ${fileFaultOf(error.cause ?? error)}. ${remedy}`;
+  const text = `CONTENT_URL ${contentUrl} cannot be used: ${faultOf(error.cause ?? error)}. ${remedy}`;
   // A bucket may come back in a moment; a directory depends on the setting.
   return contentUrl.startsWith("s3:")
     ? new StoreError(error.failure, text, { cause: error })

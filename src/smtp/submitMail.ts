@@ -16,7 +16,7 @@ import type { WorkspaceCommandContext } from "../kernel/event/commandContext.ts"
 import type { Address } from "../kernel/text/emailAddress.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
 import { hasPlainLines } from "./readMailBytes.ts";
-import { fieldOf, nameOf, sendBody } from "./sendBody.ts";
+import { fieldOf, nameOf, sendBodyOfMail } from "./sendBodyOfMail.ts";
 
 interface Submitting {
   readonly deps: Dependencies;
@@ -84,7 +84,7 @@ function sendsOf(
   { deps, principal, recipients, context }: Sending,
   mail: ParsedMail,
 ): readonly SendCommand[] {
-  const body = sendBody(mail, deps.inspector);
+  const body = sendBodyOfMail(mail, deps.inspector);
   const requests = recipients.map((to) => {
     const name = nameOf(mail, to);
     const one = { ...body, to, ...(name === "" ? {} : { to_name: name }) };

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { OpenClaim } from "../../projections/claimOfRow.ts";
 import { emails } from "../../projections/emails/emails.ts";
 import {
   agedEmailsOf,
@@ -13,6 +12,7 @@ import {
 } from "../../projections/emails/mailQueue.ts";
 import { type EmailQuery, listEmails } from "../../projections/emails/queries.ts";
 import { projections } from "../../projections/index.ts";
+import type { OpenClaim } from "../../projections/openClaim.ts";
 import { senders } from "../../projections/senders.ts";
 import { isSuppressed, suppressions } from "../../projections/suppressions.ts";
 import {

@@ -7,7 +7,7 @@ import { feedToHead, makeApplier } from "../../src/readModels/applyEvents.ts";
 import { openCatalog } from "../../src/readModels/generations/generationCatalog.ts";
 import { createGeneration } from "../../src/readModels/generations/generationFiles.ts";
 import { listReadModels } from "../../src/readModels/listReadModels.ts";
-import type { ReadingProgress } from "../../src/readModels/readingMeter.ts";
+import type { ReadingProgress } from "../../src/readModels/logReadProgress.ts";
 import { type RebuildOptions, rebuildReadModels } from "../../src/readModels/rebuildReadModels.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { until } from "../support/until.ts";

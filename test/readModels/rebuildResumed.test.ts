@@ -9,7 +9,7 @@ import type { EventStore } from "../../src/ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabases } from "../../src/ports/readDatabase.ts";
 import { openCatalog } from "../../src/readModels/generations/generationCatalog.ts";
 import { createGeneration } from "../../src/readModels/generations/generationFiles.ts";
-import type { ReadingProgress } from "../../src/readModels/readingMeter.ts";
+import type { ReadingProgress } from "../../src/readModels/logReadProgress.ts";
 import { type RebuildOptions, rebuildReadModels } from "../../src/readModels/rebuildReadModels.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import {

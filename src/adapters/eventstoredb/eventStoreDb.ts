@@ -1,4 +1,4 @@
-import { InFlightSet } from "../../kernel/inFlightCollections.ts";
+import { InFlightSet } from "../../kernel/inFlightSetAndMap.ts";
 import type {
   AppendResult,
   CallOptions,
@@ -15,17 +15,17 @@ import type {
 } from "../../ports/eventStore.ts";
 import { LOG_START, StoreError } from "../../ports/eventStore.ts";
 import { append, probeRevision, untilReadable } from "./append/append.ts";
+import { ConflictRevisions } from "./append/conflictRevisions.ts";
 import { PipelinedAppends } from "./append/pipelinedAppends.ts";
-import { UnreadConflicts } from "./append/unreadConflicts.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
-import { foreignStreamSettings } from "./foreignStreamSettings.ts";
 import { catchUpSubscription } from "./read/catchUpSubscription.ts";
 import { readHead } from "./read/readHead.ts";
 import { readLog } from "./read/readLog.ts";
 import { readForwards, readNewest } from "./read/streamReads.ts";
 import { scavenge } from "./scavenge.ts";
 import { readTruncations, truncate } from "./truncate.ts";
+import { unexpectedStreamMetadata } from "./unexpectedStreamMetadata.ts";
 
 const TIMEOUT_MS = 5_000;
 /** A scavenge rewrites every chunk that contains something to remove. */
@@ -53,7 +53,7 @@ export async function connectEventStoreDb(options: EventStoreDbOptions): Promise
 class EventStoreDb implements EventStore {
   private readonly closing = new AbortController();
   private readonly underWay = new InFlightSet<Promise<unknown>>();
-  private readonly conflicts = new UnreadConflicts();
+  private readonly conflicts = new ConflictRevisions();
 
   constructor(
     private readonly url: string,
@@ -121,7 +121,7 @@ class EventStoreDb implements EventStore {
     // The server checks its own files, and has no quick query for the result.
     if (depth === "quick") return [];
     const { signal } = this.closing;
-    return foreignStreamSettings(this.connection.reads, { signal }, options?.timeoutMs ?? this.timeoutMs);
+    return unexpectedStreamMetadata(this.connection.reads, { signal }, options?.timeoutMs ?? this.timeoutMs);
   }
 
   purge(options?: CallOptions): Promise<PurgeReport> {

@@ -8,8 +8,8 @@ import type {
 import type { MalwareScanner } from "../../ports/malwareScanner.ts";
 import { extensionOfType, type FileFormat, formatOf } from "./allowedFormats.ts";
 import { inspectArchive } from "./archiveInspection.ts";
+import { fairMutex } from "./fairMutex.ts";
 import { extensionOf, fileNameFault } from "./fileNameRules.ts";
-import { oneAtATime } from "./oneAtATime.ts";
 import { inspectText, textOf } from "./textInspection.ts";
 
 const CLEAN: InspectionResult = { kind: "clean" };
@@ -23,7 +23,7 @@ const FORMATS_OF_TEXT = new Set(["pdf", "ps", "eps", "rtf", "xml", "ics", "vcf",
 /** Inspects files by the allow-list: the name, the type that goes with its extension, and the content. */
 export function fileInspector(options: { readonly scanner: MalwareScanner | null }): AttachmentInspector {
   // One of 1 MB unpacks to 100: several at once would take the time of all who want something else.
-  const archives = oneAtATime();
+  const archives = fairMutex();
   return {
     contentTypeOf: (filename, { archiveAttachments }) =>
       formatOf(extensionOf(filename), archiveAttachments)?.type ?? null,

@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { DamagedLogError, locationOfFault, StoreError } from "../../ports/eventStore.ts";
 import { SCHEMA, SCHEMA_VERSION } from "./logSchema.ts";
 import { quickIntegrityCheck } from "./quickIntegrityCheck.ts";

@@ -7,7 +7,7 @@ import { nearestName } from "../../kernel/text/nearestName.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, UsageError } from "../program/command.ts";
-import { nameArgument } from "../program/nameArgument.ts";
+import { displayNameArgument } from "../program/displayNameArgument.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 
@@ -95,7 +95,7 @@ export const apiKeyCreate: Command = {
     const isTest = invocation.option("test") !== undefined;
     const issue = {
       isTest,
-      name: nameArgument("--name", invocation.option("name") ?? "unnamed"),
+      name: displayNameArgument("--name", invocation.option("name") ?? "unnamed"),
       scopes: scopesOf(invocation.option("scopes"), isTest),
       senders: listOf(invocation.option("sender"), senderOf),
       clientRanges: listOf(invocation.option("client-range"), clientRangeOf),

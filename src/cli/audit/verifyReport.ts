@@ -1,6 +1,6 @@
 import { FINDING_MEANINGS, type Finding } from "../../commands/audit/verify/auditFindings.ts";
 import type { LogVerification } from "../../commands/audit/verify/verifyLog.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { type EpochMs, epochMs, SECOND_MS } from "../../kernel/time.ts";
 import { locationOfFault } from "../../ports/eventStore.ts";
 

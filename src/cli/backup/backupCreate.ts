@@ -10,13 +10,13 @@ import { recordLogCopy } from "../../commands/instance/instanceChanges.ts";
 import { load } from "../../commands/transact.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newId } from "../../kernel/ids.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { filesText } from "../output/filesText.ts";
+import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { logPath } from "../program/dataDirectory.ts";
@@ -86,7 +86,7 @@ async function fill(
       const name = path.slice(path.lastIndexOf("/") + 1);
       if (name.length === file.sha256.length && name !== file.sha256) damaged += 1;
       manifest.add({ ...file, path });
-      bar.show(0, filesText(manifest));
+      bar.show(0, fileCountText(manifest));
     }
   }
   await manifest.close();
@@ -142,7 +142,7 @@ export const backupCreate: Command = {
     const made = await make(config, { out, withKey });
     const { sealedDataKey: _, ...told } = made;
     invocation.print({ out, withKey, ...told }, [
-      `${out}: ${filesText(made)}, as of ${made.createdAt}`,
+      `${out}: ${fileCountText(made)}, as of ${made.createdAt}`,
       ...(made.damaged > 0 ? [`${made.damaged} files of content were damaged before they were copied`] : []),
       ...(made.content === "s3" ? ["the content is on S3 and not in it: back the bucket up"] : []),
       withKey

@@ -10,14 +10,14 @@ import { transact } from "../../commands/transact.ts";
 import { restoreInstance } from "../../domain/instance/decisions.ts";
 import { decrypt } from "../../kernel/crypto/encryption.ts";
 import { newId } from "../../kernel/ids.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { RESTORING } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { filesText } from "../output/filesText.ts";
+import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import type { Command } from "../program/command.ts";
 import { logPath } from "../program/dataDirectory.ts";
@@ -148,7 +148,7 @@ interface Restored extends CheckedBackup {
 /** Restores the key, then the content, and the log last: without the log no service starts. */
 async function restore(config: Config, from: string): Promise<Restored> {
   const bar = progressBar("checking");
-  const checked = await checkBackup(from, (files) => bar.show(0, filesText(files)));
+  const checked = await checkBackup(from, (files) => bar.show(0, fileCountText(files)));
   bar.end();
   const { facts } = checked;
   requireEmptyOrSameRestore(config, facts);
@@ -192,7 +192,7 @@ export const backupRestore: Command = {
     const content = facts.content === "s3" ? openContentStore(config) : null;
     const isContentThere = content === null || (await content.claimedBy()) === logId;
     invocation.print({ backupId, createdAt, logId, files, bytes, hasKey, isContentThere }, [
-      `restored as of ${createdAt}: ${filesText({ files, bytes })}`,
+      `restored as of ${createdAt}: ${fileCountText({ files, bytes })}`,
       ...(hasKey
         ? []
         : ["set MASTER_KEY to the log's, or put its master.key into DATA_DIR: without it nothing opens"]),

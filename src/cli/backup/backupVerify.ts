@@ -1,4 +1,4 @@
-import { filesText } from "../output/filesText.ts";
+import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import type { Command, Operand } from "../program/command.ts";
 import { checkBackup } from "./backupManifest.ts";
@@ -15,11 +15,11 @@ export const backupVerify: Command = {
   async run(invocation) {
     const from = invocation.operand("dir");
     const bar = progressBar("checking");
-    const checking = checkBackup(from, (checked) => bar.show(0, filesText(checked)));
+    const checking = checkBackup(from, (checked) => bar.show(0, fileCountText(checked)));
     const { facts, files, bytes } = await checking.finally(bar.end);
     const { backupId, createdAt, logId } = facts;
     invocation.print({ backupId, createdAt, logId, files, bytes }, [
-      `intact: ${filesText({ files, bytes })}, as of ${createdAt}`,
+      `intact: ${fileCountText({ files, bytes })}, as of ${createdAt}`,
     ]);
   },
 };

@@ -1,4 +1,4 @@
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { DashboardLinkAnswer } from "../../service/dashboardLink.ts";
 import { type Command, CommandFailure, notFound } from "../program/command.ts";
 import { requireRegularFiles } from "../program/requireRegularFiles.ts";

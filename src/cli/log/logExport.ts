@@ -19,7 +19,7 @@ import { isEmbedded } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { logReadFraction } from "../../service/logReadFraction.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { filesText } from "../output/filesText.ts";
+import { fileCountText } from "../output/fileCountText.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { requireDirectoryOf } from "../output/requireDirectoryOf.ts";
 import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";
@@ -77,7 +77,7 @@ function linesOf(out: string, exported: Exported): readonly string[] {
   const missing = exported.missing === 0 ? "" : `, ${exported.missing} more were erased or cut off`;
   return [
     `${out}: ${exported.events} events${missing}`,
-    ...(content === null ? [] : [`content: ${filesText(content)}`]),
+    ...(content === null ? [] : [`content: ${fileCountText(content)}`]),
     exported.frozen
       ? "the log is frozen: no instance accepts or delivers anything on it any more"
       : "the log goes on here: what is accepted from now on is not in the export",
@@ -163,7 +163,7 @@ async function exportContent({ contentUrl }: Config, target: string): Promise<Ex
   for await (const file of copyContentTree(contentUrl.slice("file:".length), partial)) {
     files += 1;
     bytes += file.bytes;
-    bar.show(0, filesText({ files, bytes }));
+    bar.show(0, fileCountText({ files, bytes }));
   }
   await rename(partial, target);
   await syncFolder(dirname(target));

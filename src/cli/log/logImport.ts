@@ -9,7 +9,7 @@ import {
 } from "../../commands/log/exportFormat.ts";
 import { checkExport, type Imported, importLog } from "../../commands/log/importLog.ts";
 import { decrypt } from "../../kernel/crypto/encryption.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { isEmbedded, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";

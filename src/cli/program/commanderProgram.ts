@@ -1,6 +1,6 @@
 import { Argument, type CommanderError, Option as CommanderOption, Command as Parser } from "commander";
 import { version } from "../../../package.json";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { Config } from "../../service/config/config.ts";
 import { coloured, hasColours } from "../output/terminalColour.ts";
 import { terminalText } from "../output/terminalText.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { isEmbedded, RESTORING } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { CommandFailure } from "./command.ts";

@@ -1,5 +1,5 @@
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
-import type { ReadingProgress } from "../../readModels/readingMeter.ts";
+import type { ReadingProgress } from "../../readModels/logReadProgress.ts";
 import { type RebuildResult, rebuildReadModels } from "../../readModels/rebuildReadModels.ts";
 import type { Command, Invocation } from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";

@@ -1,4 +1,4 @@
-import type { ReadingProgress } from "../../readModels/readingMeter.ts";
+import type { ReadingProgress } from "../../readModels/logReadProgress.ts";
 import { logReadFraction } from "../../service/logReadFraction.ts";
 import { progressBar } from "../output/progressBar.ts";
 

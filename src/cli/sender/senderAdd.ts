@@ -3,11 +3,11 @@ import { newSender } from "../../commands/sender/manageSender.ts";
 import { type DomainRecord, domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { dkimKeysFor } from "../../kernel/crypto/dkimKeys.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { Config } from "../../service/config/config.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
-import { nameArgument } from "../program/nameArgument.ts";
+import { displayNameArgument } from "../program/displayNameArgument.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
 import { SENDER_OPERAND, senderNameOf } from "./senderOperand.ts";
@@ -27,7 +27,7 @@ export const senderAdd: Command = {
   async run(invocation) {
     const name = senderNameOf(invocation);
     const text = invocation.option(NAME_OPTION.name);
-    const named = text === undefined ? {} : { displayName: nameArgument("the display name", text) };
+    const named = text === undefined ? {} : { displayName: displayNameArgument("the display name", text) };
     const { workspaceId, added, record } = await withLog(invocation.config, async ({ deps }) => {
       const workspaceId = await workspaceOf(deps.store, invocation);
       return {

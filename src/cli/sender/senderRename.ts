@@ -1,7 +1,7 @@
 import { renameExistingSender } from "../../commands/sender/manageSender.ts";
 import { senderIdOf } from "../../commands/sender/senderId.ts";
 import { type Command, notFound, type Option, UsageError } from "../program/command.ts";
-import { nameArgument } from "../program/nameArgument.ts";
+import { displayNameArgument } from "../program/displayNameArgument.ts";
 import { inWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { SENDER_OPERAND, senderNameOf } from "./senderOperand.ts";
 
@@ -27,7 +27,7 @@ export const senderRename: Command = {
     const text = invocation.option(NAME_OPTION.name);
     const isRemoved = invocation.option(REMOVE_NAME_OPTION.name) !== undefined;
     if ((text === undefined) !== isRemoved) throw new UsageError("give either --name or --remove-name");
-    const displayName = text === undefined ? null : nameArgument("the display name", text);
+    const displayName = text === undefined ? null : displayNameArgument("the display name", text);
     const outcome = await inWorkspace(invocation, (deps, context) =>
       renameExistingSender(deps, senderIdOf(deps.keys, context.workspaceId, name), displayName, context),
     );

@@ -1,5 +1,5 @@
 import { projections } from "../../../projections/index.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { behindSince } from "../../readModels/lag.ts";

@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { version } from "../../../package.json";
 import { never } from "../../kernel/assert.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { mailDestination } from "../../service/adapters/openMailTransport.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import { baseUrlWithPort } from "../../service/baseUrlWithPort.ts";

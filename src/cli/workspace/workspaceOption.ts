@@ -3,7 +3,7 @@ import { type NamedWorkspace, workspacesNamed } from "../../commands/workspace/r
 import { workspaceStream } from "../../domain/workspace/events.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { isUuid } from "../../kernel/ids.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { CommandFailure, type Invocation, type Option } from "../program/command.ts";

@@ -2,8 +2,8 @@ import { workspaceAggregate } from "../../commands/aggregateDefinitions.ts";
 import { newWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import type { Command } from "../program/command.ts";
+import { displayNameArgument } from "../program/displayNameArgument.ts";
 import { loadAllAggregates } from "../program/loadAllAggregates.ts";
-import { nameArgument } from "../program/nameArgument.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
 export const workspaceCreate: Command = {
@@ -14,7 +14,7 @@ export const workspaceCreate: Command = {
   dataDirectory: "made",
   examples: ['postledger workspace create "Acme Ltd"'],
   async run(invocation) {
-    const name = nameArgument("the name", invocation.operand("name"));
+    const name = displayNameArgument("the name", invocation.operand("name"));
     const id = await withLog(
       invocation.config,
       ({ deps }) => newWorkspace(deps, name, systemCommandContext("cli")),

@@ -11,7 +11,7 @@ import { invariant } from "../../kernel/assert.ts";
 import type { SigningKey } from "../../kernel/crypto/auditSigningKey.ts";
 import { encodeData } from "../../kernel/event/codec.ts";
 import { contentEventHash, eventHash } from "../../kernel/event/eventHash.ts";
-import { isLogEvent } from "../../kernel/event/storeLocalEvents.ts";
+import { isLogEvent } from "../../kernel/event/unexportedEvents.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {

@@ -6,7 +6,7 @@ import { type InstanceKeys, instanceKeys, newDataKey } from "../../kernel/crypto
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { decided } from "../../kernel/event/decider.ts";
 import { newId } from "../../kernel/ids.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { instanceAggregate, logImportAggregate } from "../aggregateDefinitions.ts";

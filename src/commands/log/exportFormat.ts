@@ -1,5 +1,5 @@
-import { isLogEvent } from "../../kernel/event/storeLocalEvents.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { isLogEvent } from "../../kernel/event/unexportedEvents.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { type JsonObject, parseJson } from "../../kernel/text/json.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 

@@ -1,4 +1,4 @@
-import { isLogEvent } from "../../kernel/event/storeLocalEvents.ts";
+import { isLogEvent } from "../../kernel/event/unexportedEvents.ts";
 import { type EventStore, LOG_START, type LogBatch, type Position } from "../../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import {

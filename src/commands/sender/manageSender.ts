@@ -3,8 +3,8 @@ import type { SenderEvent, VerificationMethod } from "../../domain/sender/events
 import type { SenderState } from "../../domain/sender/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
-import { CHANGES_KEPT_FOR_STOPPING } from "../dailyChangeLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "../resourceChangeLimit.ts";
 import { type SenderName, senderIdOf } from "./senderId.ts";
 
 /** How often callers may change one sender in a day. */

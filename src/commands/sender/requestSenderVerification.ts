@@ -2,24 +2,24 @@ import { requestVerification } from "../../domain/sender/decisions.ts";
 import {
   ADDRESS_RULE,
   ADDRESS_RULE_OF_FIRST,
-  type AllowanceRule,
   allowedAgainAt,
   countVerificationMail,
   hasMailToday,
   SENDER_RULE,
+  type VerificationMailRule,
   WORKSPACE_RULE,
-} from "../../domain/verificationAllowance/decisions.ts";
+} from "../../domain/verificationMailLimit/decisions.ts";
 import {
-  addressAllowanceStream,
-  senderAllowanceStream,
-  workspaceAllowanceStream,
-} from "../../domain/verificationAllowance/events.ts";
+  addressLimitStream,
+  senderLimitStream,
+  workspaceLimitStream,
+} from "../../domain/verificationMailLimit/events.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { newId } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, rfc3339, utcDay } from "../../kernel/time.ts";
-import { suppressionAggregate, verificationAllowanceAggregate } from "../aggregateDefinitions.ts";
+import { suppressionAggregate, verificationMailLimitAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 import { transactSender } from "./manageSender.ts";
@@ -51,11 +51,11 @@ export async function requestSenderVerification(
   if (suppression.state !== null) return { kind: "suppressed" };
 
   const now = context.at;
-  const ofSender = senderAllowanceStream(id);
-  const ofAddress = addressAllowanceStream(keys.hashAddressGlobally(address.canonical));
-  const ofWorkspace = workspaceAllowanceStream(workspaceId, utcDay(rfc3339(now)));
+  const ofSender = senderLimitStream(id);
+  const ofAddress = addressLimitStream(keys.hashAddressGlobally(address.canonical));
+  const ofWorkspace = workspaceLimitStream(workspaceId, utcDay(rfc3339(now)));
   const allowance = async (stream: string) =>
-    (await load(store, verificationAllowanceAggregate.of(stream))).state;
+    (await load(store, verificationMailLimitAggregate.of(stream))).state;
   const known = await allowance(ofSender);
   const addressRule = hasMailToday(known, now) ? ADDRESS_RULE : ADDRESS_RULE_OF_FIRST;
   // We check these before counting anything, so a refused request uses nothing up.
@@ -79,9 +79,9 @@ export async function requestSenderVerification(
 function count(
   { store }: Dependencies,
   stream: string,
-  rule: AllowanceRule,
+  rule: VerificationMailRule,
   context: CommandContext,
 ): Promise<EpochMs | null> {
-  const aggregate = verificationAllowanceAggregate.of(stream);
+  const aggregate = verificationMailLimitAggregate.of(stream);
   return transact(store, aggregate, (state) => countVerificationMail(state, rule, context.at), context);
 }

@@ -3,8 +3,8 @@ import { invariant } from "../../kernel/assert.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import { suppressionAggregate } from "../aggregateDefinitions.ts";
-import { CHANGES_KEPT_FOR_STOPPING } from "../dailyChangeLimit.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "../resourceChangeLimit.ts";
 import { transact } from "../transact.ts";
 import { readLast, type Suppression } from "./readSuppression.ts";
 

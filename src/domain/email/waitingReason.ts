@@ -1,5 +1,5 @@
 import type { RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { type Email, isTerminal } from "./state.ts";
 

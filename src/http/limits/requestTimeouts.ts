@@ -1,4 +1,4 @@
-import { InFlightSet } from "../../kernel/inFlightCollections.ts";
+import { InFlightSet } from "../../kernel/inFlightSetAndMap.ts";
 
 /** How often overdue answers are looked for: one timer for all requests costs less than one for each. */
 const SWEEP_MS = 100;

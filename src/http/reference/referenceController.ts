@@ -3,7 +3,7 @@ import { lazy } from "../../kernel/lazy.ts";
 import { countPage } from "../server/authorization.ts";
 import { requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { compactDocument } from "./compactDocument.ts";
+import { deduplicateComponents } from "./deduplicateComponents.ts";
 import type { OpenApiDocument } from "./openApiTypes.ts";
 import { referenceHeaders } from "./referenceHeaders.ts";
 import { referencePage } from "./referencePage.ts";
@@ -91,7 +91,7 @@ function answer(made: () => Page) {
  */
 export function referenceController({ document, basePath }: ReferenceOptions) {
   const json = lazy(() =>
-    page(JSON.stringify(compactDocument(document())), {
+    page(JSON.stringify(deduplicateComponents(document())), {
       "content-type": "application/json",
       "content-security-policy": "default-src 'none'",
       "x-content-type-options": "nosniff",

@@ -3,7 +3,7 @@ import type { SenderView } from "../../commands/sender/readSender.ts";
 import { requestSenderVerification } from "../../commands/sender/requestSenderVerification.ts";
 import { domainVerification } from "../../commands/sender/verifySenderDomain.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
 import { invalid, Problem, tooManyRequests, unavailable } from "../server/problem.ts";

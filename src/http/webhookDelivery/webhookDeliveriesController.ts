@@ -1,4 +1,4 @@
-import { MISSED_KEPT_MS } from "../../../projections/webhookDeliveries/fanOut.ts";
+import { MISSED_KEPT_MS } from "../../../projections/webhookDeliveries/missedEvents.ts";
 import { listWebhookDeliveries } from "../../../projections/webhookDeliveries/queries.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";

@@ -22,7 +22,7 @@ import type { RelayFault, RelayTrouble } from "../../kernel/outcome/mailOutcome.
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { MailSession } from "../../ports/mail/mailTransport.ts";
 import { coalescedReads } from "../worker/coalescedReads.ts";
-import { relayDeadline } from "../worker/relayDeadline.ts";
+import { leaseDeadline } from "../worker/leaseDeadline.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import { type DeliveryAttempt, type DeliveryContext, decisionInputOf } from "./deliveryContext.ts";
@@ -101,7 +101,7 @@ export function emailDelivery(context: DeliveryContext) {
       workerCommandContext(context, due.workspaceId),
     );
     if (claimed === null) return { kind: "notAttempted", claimRevision: null };
-    const deadline = relayDeadline(context.clock, policy.leaseMs, claimingSince);
+    const deadline = leaseDeadline(context.clock, policy.leaseMs, claimingSince);
     return attempt(context, reads, { due, history, claimed, session, deadline, workspace });
   };
 }

@@ -30,7 +30,7 @@ import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import type { ClaimingContext } from "../worker/claimingContext.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
-import { relayDeadline } from "../worker/relayDeadline.ts";
+import { leaseDeadline } from "../worker/leaseDeadline.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
 import { stopGracefully } from "../worker/stopGracefully.ts";
@@ -179,7 +179,7 @@ export class VerificationMailWorker {
       workerCommandContext({ clock, worker }, sender.workspaceId),
     );
     if (claimed === null) return;
-    const deadline = relayDeadline(clock, VERIFICATION_LEASE_MS, claimingSince);
+    const deadline = leaseDeadline(clock, VERIFICATION_LEASE_MS, claimingSince);
     const result = await this.send(senderId, claimed, session, deadline);
     await retryUntilRecorded(
       { abandoned: this.abandoned.signal, onTrouble: this.options.onTrouble },

@@ -1,4 +1,4 @@
-import { InFlightMap } from "../../kernel/inFlightCollections.ts";
+import { InFlightMap } from "../../kernel/inFlightSetAndMap.ts";
 
 interface Slot<Value> {
   readonly startedAt: number;

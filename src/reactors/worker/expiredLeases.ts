@@ -1,4 +1,4 @@
-import type { OpenClaim } from "../../../projections/claimOfRow.ts";
+import type { OpenClaim } from "../../../projections/openClaim.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 /**

@@ -4,7 +4,7 @@ import {
   openSqliteEventStore,
   type SqliteEventStoreOptions,
 } from "../../adapters/sqlite/sqliteEventStore.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import type { Config } from "../config/config.ts";

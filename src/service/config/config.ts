@@ -1,6 +1,6 @@
 import { LIMIT_RANGES, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import { parseSigningKey } from "../../kernel/crypto/auditSigningKey.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
 import { ConfigError } from "./configError.ts";
 import { type ContentStoreConfig, readContentStoreConfig } from "./contentStoreConfig.ts";

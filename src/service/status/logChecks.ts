@@ -2,7 +2,7 @@ import { readLastSeal } from "../../commands/audit/auditSealer.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { formatTrouble } from "../../commands/instance/requireLogFormat.ts";
 import type { InstanceState } from "../../domain/instance/state.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { DAY_MS, epochMs, HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import { DamagedLogError, type EventStore } from "../../ports/eventStore.ts";
 import { hasWorkspace, WORKSPACE_REMEDY } from "../firstRun.ts";

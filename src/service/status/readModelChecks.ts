@@ -1,5 +1,5 @@
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import type { BehindSince } from "../../readModels/lag.ts";
 import { type Check, failed, ok, warning } from "./check.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
-import { POSTLEDGER } from "../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { Verification } from "../../readModels/generations/generationCatalog.ts";
 import { lastVerifications } from "../../readModels/listReadModels.ts";
 import type { Config } from "../config/config.ts";

@@ -5,7 +5,7 @@ import Ajv2020 from "ajv/dist/2020";
 import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
 import { Text } from "../../../src/http/body/commonSchemas.ts";
 import { operations } from "../../../src/http/reference/allOperations.ts";
-import { compactDocument } from "../../../src/http/reference/compactDocument.ts";
+import { deduplicateComponents } from "../../../src/http/reference/deduplicateComponents.ts";
 import { openApiDocument } from "../../../src/http/reference/openApiDocument.ts";
 import { WEBHOOK_EVENTS_TAG } from "../../../src/http/reference/openApiWebhooks.ts";
 import { referencePage } from "../../../src/http/reference/referencePage.ts";
@@ -23,7 +23,7 @@ interface CompactDocument {
 }
 /** The document as JSON, and as it is served. */
 const served = JSON.parse(JSON.stringify(document));
-const compact = JSON.parse(JSON.stringify(compactDocument(document))) as CompactDocument;
+const compact = JSON.parse(JSON.stringify(deduplicateComponents(document))) as CompactDocument;
 
 /** Follows every reference but those to schemas, and leaves out what was referred to. */
 function expanded(candidate: CompactDocument): unknown {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import PostalMime from "postal-mime";
-import { verificationAllowanceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
+import { verificationMailLimitAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { issueKey } from "../../../src/commands/apiKey/issueApiKey.ts";
 import { markVerified } from "../../../src/commands/sender/manageSender.ts";
 import { senderIdOf } from "../../../src/commands/sender/senderId.ts";
@@ -12,10 +12,7 @@ import { transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { senderStream } from "../../../src/domain/sender/events.ts";
-import {
-  addressAllowanceStream,
-  senderAllowanceStream,
-} from "../../../src/domain/verificationAllowance/events.ts";
+import { addressLimitStream, senderLimitStream } from "../../../src/domain/verificationMailLimit/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
@@ -362,14 +359,14 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
       const count = (stream: string, at: string) =>
         transact(
           service.log.store,
-          { ...verificationAllowanceAggregate, stream },
+          { ...verificationMailLimitAggregate, stream },
           () => ({ outcome: null, events: [{ type: "VerificationMailCounted" as const, data: { at } }] }),
           systemCommandContext("test"),
         );
       const now = Date.now();
       const dayStart = now - (now % (24 * HOUR_MS));
-      await count(senderAllowanceStream(known.id), rfc3339(dayStart));
-      const ofAll = addressAllowanceStream(service.log.keys.hashAddressGlobally(canonical));
+      await count(senderLimitStream(known.id), rfc3339(dayStart));
+      const ofAll = addressLimitStream(service.log.keys.hashAddressGlobally(canonical));
       for (let mail = 0; mail < 20; mail += 1) await count(ofAll, rfc3339(now));
       const refused = await ask(known.id, again);
       expectProblem(refused, 429, "RATE_LIMITED");

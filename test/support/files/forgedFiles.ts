@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { AUDIT_STREAM } from "../../../src/domain/audit/events.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
-import { IMPORT_STREAM } from "../../../src/kernel/event/storeLocalEvents.ts";
+import { IMPORT_STREAM } from "../../../src/kernel/event/unexportedEvents.ts";
 import { closeGaps, type Pick, type Row } from "../plantedChanges.ts";
 
 /** A log's file as a forger has it before him: its sealed events, and something to choose by. */

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 import { SCOPES, TEST_SCOPES } from "../../../domain/apiKey/scopes.ts";
-import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/displayNameFault.ts";
 import { CheckBox, EntryForm, Field, TextArea } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";

@@ -3,9 +3,9 @@ import type { Child, FC } from "hono/jsx";
 import type { Assets } from "../frame/assets.ts";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { NAVIGATION, type NavigationItem, sectionOf } from "../frame/navigation.ts";
-import { BuildNotice } from "./buildNotice.tsx";
 import { PostForm } from "./form.tsx";
 import { Icon, Mark } from "./icon.tsx";
+import { ReadModelBuildNotice } from "./readModelBuildNotice.tsx";
 import { SessionEnded } from "./sessionEnded.tsx";
 
 interface DocumentProps {
@@ -88,7 +88,7 @@ export const Layout: FC<LayoutProps> = ({ context, page, notice, assets }) => (
           </p>
         )}
         {context.readModelBuild === null ? null : (
-          <BuildNotice
+          <ReadModelBuildNotice
             to={context.to}
             build={context.readModelBuild}
             isWithoutRows={page.isWithoutRows === true}

@@ -1,7 +1,7 @@
 import { apiKeyRoutes } from "../apiKey/apiKeyRoutes.tsx";
 import { attachmentRoutes } from "../attachment/attachmentRoutes.tsx";
 import { auditLogRoutes } from "../audit/auditLogRoutes.tsx";
-import { logCopyListRoutes } from "../audit/logCopyListRoutes.tsx";
+import { backupAndExportRoutes } from "../audit/backupAndExportRoutes.tsx";
 import { emailActionRoutes } from "../email/emailActionRoutes.tsx";
 import { emailListRoutes } from "../email/emailListRoutes.tsx";
 import { emailRoutes } from "../email/emailRoutes.tsx";
@@ -57,7 +57,7 @@ export function allDashboardRoutes(
     ...deliveryRoutes(options),
     ...auditLogRoutes(options),
     ...maintenanceRoutes(options),
-    ...logCopyListRoutes(options),
+    ...backupAndExportRoutes(options),
     ...erasureRoutes(options),
     ...liveRoutes(options, streams),
     ...pollingRoutes(),

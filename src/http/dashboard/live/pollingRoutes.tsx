@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { BUILD_PATH, BuildNotice, WITHOUT_ROWS } from "../components/buildNotice.tsx";
+import { BUILD_PATH, ReadModelBuildNotice, WITHOUT_ROWS } from "../components/readModelBuildNotice.tsx";
 import { SESSION_PATH } from "../components/sessionEnded.tsx";
 import { type DashboardRoute, getInBackground } from "../frame/dashboardRoute.ts";
 
@@ -15,7 +15,7 @@ export function pollingRoutes(): readonly DashboardRoute[] {
         return new Response(null, { headers: { "hx-refresh": "true", "cache-control": "no-store" } });
       return {
         title: "Read models",
-        body: <BuildNotice to={to} build={build} isWithoutRows={isWithoutRows} />,
+        body: <ReadModelBuildNotice to={to} build={build} isWithoutRows={isWithoutRows} />,
       };
     }),
     // Whether the session goes on: asked when somebody comes back to a page. One that has ended never gets this far.

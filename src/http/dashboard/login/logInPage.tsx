@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
-import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { Field } from "../components/form.tsx";
 import { Mark } from "../components/icon.tsx";
 import { Document } from "../components/layout.tsx";

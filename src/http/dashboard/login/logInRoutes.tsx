@@ -4,7 +4,7 @@ import { type AuthenticationFault, authenticate } from "../../../commands/apiKey
 import { type RedeemOutcome, redeemLogInLink } from "../../../commands/apiKey/redeemLogInLink.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { isClientIn } from "../../../kernel/network/clientIp.ts";
-import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import type { healthStatus } from "../../health/healthController.ts";
 import { bodyWithoutKey, clientOf, requestContextOf } from "../../server/requestContext.ts";

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
-import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import { type EpochMs, SECOND_MS } from "../../../kernel/time.ts";
 import { PostForm } from "../components/form.tsx";

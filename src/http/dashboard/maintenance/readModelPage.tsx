@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
-import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { counted, grouped } from "../../../kernel/text/readableNumbers.ts";
 import { type EpochMs, epochMs, SECOND_MS } from "../../../kernel/time.ts";
 import { AuditTabs } from "../audit/auditTabs.tsx";

@@ -1,4 +1,4 @@
-import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { Problem } from "../../server/problem.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 

@@ -2,7 +2,7 @@
 
 import type { FC } from "hono/jsx";
 import type { VerificationRequest } from "../../../domain/sender/state.ts";
-import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/displayNameFault.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
 import { EntryForm, Field, Refusal } from "../components/form.tsx";

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { MISSED_KEPT_MS } from "../../../../projections/webhookDeliveries/fanOut.ts";
+import { MISSED_KEPT_MS } from "../../../../projections/webhookDeliveries/missedEvents.ts";
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import {
   deleteWebhookEndpoint,

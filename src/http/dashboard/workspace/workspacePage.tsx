@@ -3,7 +3,7 @@
 import type { FC } from "hono/jsx";
 import type { UsageRow } from "../../../../projections/usage/queries.ts";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
-import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import { utcDay } from "../../../kernel/time.ts";
 import type { workspaceJson } from "../../workspace/workspaceResource.ts";

@@ -19,7 +19,7 @@ const TRUNCATE_BEFORE = "$tb";
  * Settings of our streams that we never make: limits and access rights in their metadata, other default access rights,
  * and links among their events. The log's own check also reports the events that these hide.
  */
-export async function foreignStreamSettings(
+export async function unexpectedStreamMetadata(
   client: EventStoreDBClient,
   reading: Pick<LogReading, "signal">,
   timeoutMs: number,

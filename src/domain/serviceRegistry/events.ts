@@ -9,5 +9,5 @@ const schemas = {
 };
 
 /** The case names are the storage format. */
-export type ServiceRegisterEvent = EventOf<typeof schemas>;
-export const serviceRegisterCodec = makeCodec(schemas);
+export type ServiceRegistryEvent = EventOf<typeof schemas>;
+export const serviceRegistryCodec = makeCodec(schemas);

@@ -17,7 +17,7 @@ type Formats = Pick<AttachmentInspector, "contentTypeOf" | "extensionOf">;
  * To and Cc is not in it, and everything else in its header is dropped: Bcc, traces, signatures of what it was.
  * Throws what the contract of a send has no words for.
  */
-export function sendBody(mail: ParsedMail, formats: Formats): Omit<SendEmailBody, "to"> {
+export function sendBodyOfMail(mail: ParsedMail, formats: Formats): Omit<SendEmailBody, "to"> {
   requireOnce(mail);
   const { subject, text, html, files } = mail;
   const from = onlyMailbox(mail, "from") ?? { name: "", address: "" };

@@ -6,9 +6,9 @@ import {
   joinUnregistered,
   registeredServices,
   registerService,
-} from "../../../src/commands/instance/serviceRegister.ts";
+} from "../../../src/commands/instance/serviceRegistry.ts";
 import { exportLog } from "../../../src/commands/log/exportLog.ts";
-import { SERVICES_STREAM } from "../../../src/kernel/event/storeLocalEvents.ts";
+import { SERVICES_STREAM } from "../../../src/kernel/event/unexportedEvents.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import type { RememberedServiceId } from "../../../src/ports/rememberedServiceId.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
@@ -41,7 +41,7 @@ function memoryInMemory(): RememberedServiceId {
 const join = (store: EventStore, location: typeof A, memory = memoryInMemory()) =>
   registerService(store, { location, memory }, () => context);
 
-describe("the register of services", () => {
+describe("the registry of services", () => {
   test("names those that have joined and not left, also two of one place, as they come and go", async () => {
     const store = await openLog();
     const atWork = registeredServices(store);

@@ -1,6 +1,6 @@
 import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/event/decider.ts";
-import type { ServiceRegisterEvent } from "./events.ts";
+import type { ServiceRegistryEvent } from "./events.ts";
 
 /** Where a service runs. */
 export interface ServiceLocation {
@@ -9,9 +9,9 @@ export interface ServiceLocation {
 }
 
 /** The services that have joined and not left, by id: those that run, and those that died. */
-export type ServiceRegisterState = ReadonlyMap<string, ServiceLocation>;
+export type ServiceRegistryState = ReadonlyMap<string, ServiceLocation>;
 
-function evolve(state: ServiceRegisterState, event: ServiceRegisterEvent): ServiceRegisterState {
+function evolve(state: ServiceRegistryState, event: ServiceRegistryEvent): ServiceRegistryState {
   const services = new Map(state);
   switch (event.type) {
     case "ServiceJoined": {
@@ -26,7 +26,7 @@ function evolve(state: ServiceRegisterState, event: ServiceRegisterEvent): Servi
   }
 }
 
-export const serviceRegisterDecider: Decider<ServiceRegisterState, ServiceRegisterEvent> = {
+export const serviceRegistryDecider: Decider<ServiceRegistryState, ServiceRegistryEvent> = {
   initialState: new Map(),
   evolve,
 };

@@ -3,12 +3,12 @@ import type { FC } from "hono/jsx";
 import type { ReadModelBuild } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
-/** Where {@link BuildNotice} asks how far the work is. */
+/** Where {@link ReadModelBuildNotice} asks how far the work is. */
 export const BUILD_PATH = "/live/read-models";
 /** In its address: the page shows nothing yet, and is loaded again when there is something. */
 export const WITHOUT_ROWS = "without-rows";
 
-interface BuildNoticeProps {
+interface ReadModelBuildNoticeProps {
   readonly to: PageContext["to"];
   /** Null: it has just ended. */
   readonly build: ReadModelBuild | null;
@@ -17,7 +17,7 @@ interface BuildNoticeProps {
 }
 
 /** Stands above a page while the read models are being built, and says how far they are. */
-export const BuildNotice: FC<BuildNoticeProps> = ({ to, build, isWithoutRows }) => {
+export const ReadModelBuildNotice: FC<ReadModelBuildNoticeProps> = ({ to, build, isWithoutRows }) => {
   if (build === null) {
     return (
       <p class="notice" role="status">

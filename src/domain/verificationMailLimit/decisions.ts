@@ -1,37 +1,37 @@
 import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { DAY_MS, type EpochMs, MINUTE_MS, rfc3339, utcDay } from "../../kernel/time.ts";
-import type { VerificationAllowanceEvent } from "./events.ts";
-import type { VerificationAllowanceState } from "./state.ts";
+import type { VerificationMailLimitEvent } from "./events.ts";
+import type { VerificationMailLimitState } from "./state.ts";
 
 /** How many verification mails: so many a UTC day, and so far apart. */
-export interface AllowanceRule {
+export interface VerificationMailRule {
   readonly perDayMax: number;
   readonly spacingMs: number;
 }
 
 /** What one workspace may ask for one address. */
-export const SENDER_RULE: AllowanceRule = { perDayMax: 5, spacingMs: 10 * MINUTE_MS };
+export const SENDER_RULE: VerificationMailRule = { perDayMax: 5, spacingMs: 10 * MINUTE_MS };
 /**
  * An address, whichever workspaces ask: nobody can flood a mailbox through us. A workspace that has asked for it on this
  * day already stops sooner than one that has not, so that no few of them can keep out another.
  */
-export const ADDRESS_RULE: AllowanceRule = { perDayMax: 20, spacingMs: 0 };
-export const ADDRESS_RULE_OF_FIRST: AllowanceRule = { perDayMax: 100, spacingMs: 0 };
-export const WORKSPACE_RULE: AllowanceRule = { perDayMax: 20, spacingMs: 0 };
+export const ADDRESS_RULE: VerificationMailRule = { perDayMax: 20, spacingMs: 0 };
+export const ADDRESS_RULE_OF_FIRST: VerificationMailRule = { perDayMax: 100, spacingMs: 0 };
+export const WORKSPACE_RULE: VerificationMailRule = { perDayMax: 20, spacingMs: 0 };
 
 function isSameDay(one: EpochMs, other: EpochMs): boolean {
   return utcDay(rfc3339(one)) === utcDay(rfc3339(other));
 }
 
 /** Whether a mail was counted on the UTC day of `now`. */
-export function hasMailToday(state: VerificationAllowanceState, now: EpochMs): boolean {
+export function hasMailToday(state: VerificationMailLimitState, now: EpochMs): boolean {
   return state.some((at) => isSameDay(at, now));
 }
 
 /** When a mail may be counted again; null when it may be now. */
 export function allowedAgainAt(
-  state: VerificationAllowanceState,
-  { perDayMax, spacingMs }: AllowanceRule,
+  state: VerificationMailLimitState,
+  { perDayMax, spacingMs }: VerificationMailRule,
   now: EpochMs,
 ): EpochMs | null {
   // Another instance's clock may be ahead of ours: its mail counts all the same.
@@ -44,10 +44,10 @@ export function allowedAgainAt(
 
 /** Counts one mail, or says from when on one may be. Two instances cannot both take the last one. */
 export function countVerificationMail(
-  state: VerificationAllowanceState,
-  rule: AllowanceRule,
+  state: VerificationMailLimitState,
+  rule: VerificationMailRule,
   now: EpochMs,
-): Decision<EpochMs | null, VerificationAllowanceEvent> {
+): Decision<EpochMs | null, VerificationMailLimitEvent> {
   const againAt = allowedAgainAt(state, rule, now);
   if (againAt !== null) return decided(againAt);
   return decided(null, { type: "VerificationMailCounted", data: { at: rfc3339(now) } });

@@ -1,12 +1,12 @@
-import { type ServiceRegisterEvent, serviceRegisterCodec } from "../../domain/serviceRegister/events.ts";
+import { type ServiceRegistryEvent, serviceRegistryCodec } from "../../domain/serviceRegistry/events.ts";
 import {
   type ServiceLocation,
-  type ServiceRegisterState,
-  serviceRegisterDecider,
-} from "../../domain/serviceRegister/state.ts";
+  type ServiceRegistryState,
+  serviceRegistryDecider,
+} from "../../domain/serviceRegistry/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { decided } from "../../kernel/event/decider.ts";
-import { SERVICES_STREAM } from "../../kernel/event/storeLocalEvents.ts";
+import { SERVICES_STREAM } from "../../kernel/event/unexportedEvents.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { RememberedServiceId } from "../../ports/rememberedServiceId.ts";
@@ -14,11 +14,11 @@ import { instanceAggregate } from "../aggregateDefinitions.ts";
 import { type Loaded, load, transact } from "../transact.ts";
 import { requireNotFrozen } from "./openInstance.ts";
 
-const register = { decider: serviceRegisterDecider, codec: serviceRegisterCodec, stream: SERVICES_STREAM };
+const registry = { decider: serviceRegistryDecider, codec: serviceRegistryCodec, stream: SERVICES_STREAM };
 
 /** One of the services that work on a log. */
 export interface ServiceMembership {
-  /** Its id in the register and in its claims. */
+  /** Its id in the registry and in its claims. */
   readonly serviceId: string;
   /** The dead service that used its data directory before: none of its claims is in flight. Null: unknown. */
   readonly predecessor: string | null;
@@ -27,12 +27,12 @@ export interface ServiceMembership {
 }
 
 /** Joining and leaving do not depend on the other services, so this never reads the stream, which may be long. */
-async function note(store: EventStore, event: ServiceRegisterEvent, context: CommandContext): Promise<void> {
+async function note(store: EventStore, event: ServiceRegistryEvent, context: CommandContext): Promise<void> {
   const since = async () => ({
-    state: serviceRegisterDecider.initialState,
+    state: serviceRegistryDecider.initialState,
     revision: await store.lastRevision(SERVICES_STREAM),
   });
-  const written = { ...register, since };
+  const written = { ...registry, since };
   await transact(store, written, () => decided(null, event), context);
 }
 
@@ -90,9 +90,9 @@ export async function registerService(
 
 /** Makes a function that returns the services now registered. Each call reads only the new events. */
 export function registeredServices(store: EventStore): () => Promise<readonly ServiceLocation[]> {
-  let loaded: Loaded<ServiceRegisterState> | undefined;
+  let loaded: Loaded<ServiceRegistryState> | undefined;
   return async () => {
-    loaded = await load(store, register, loaded);
+    loaded = await load(store, registry, loaded);
     return [...loaded.state.values()];
   };
 }

@@ -6,20 +6,20 @@ const schemas = {
 };
 
 /** The case names are the storage format. */
-export type VerificationAllowanceEvent = EventOf<typeof schemas>;
-export const verificationAllowanceCodec = makeCodec(schemas);
+export type VerificationMailLimitEvent = EventOf<typeof schemas>;
+export const verificationMailLimitCodec = makeCodec(schemas);
 
 /** What one workspace may still ask for one address: `senderId` is the keyed hash of both. */
-export function senderAllowanceStream(senderId: string): string {
+export function senderLimitStream(senderId: string): string {
   return `verificationallowance-sender-${senderId}`;
 }
 
 /** What one address may still get, whichever workspace asks: `addressHash` is its keyed hash without one. */
-export function addressAllowanceStream(addressHash: string): string {
+export function addressLimitStream(addressHash: string): string {
   return `verificationallowance-address-${addressHash}`;
 }
 
 /** What one workspace may still ask for on one UTC day, `YYYY-MM-DD`. */
-export function workspaceAllowanceStream(workspaceId: string, day: string): string {
+export function workspaceLimitStream(workspaceId: string, day: string): string {
   return `verificationallowance-workspace-${workspaceId}-${day}`;
 }

@@ -2,7 +2,7 @@
 
 import type { FC } from "hono/jsx";
 import type { Copy } from "../../../domain/instance/state.ts";
-import { POSTLEDGER } from "../../../kernel/text/commandName.ts";
+import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { rfc3339 } from "../../../kernel/time.ts";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, RowTable } from "../components/list.tsx";
@@ -15,7 +15,7 @@ import { AuditTabs } from "./auditTabs.tsx";
 const PATH = "/audit/copies";
 
 /** The copies of the log that were taken: backups and exports. */
-export function logCopyListRoutes({ deps }: Pick<DashboardOptions, "deps">): readonly DashboardRoute[] {
+export function backupAndExportRoutes({ deps }: Pick<DashboardOptions, "deps">): readonly DashboardRoute[] {
   return [
     get(PATH, "workspace:manage", async (context): Promise<Page> => {
       const { instance } = await deps.instanceStatus.get();

@@ -1,12 +1,12 @@
 import { OwnersInTurn } from "../../kernel/ownersInTurn.ts";
 
 /** Does work that others would feel if more of it were under way at once. */
-export interface OneAtATime {
+export interface FairMutex {
   /** Does the work when it is its turn: owners take turns. Settles as it does. */
   run<Result>(owner: string, work: () => Promise<Result>): Promise<Result>;
 }
 
-export function oneAtATime(): OneAtATime {
+export function fairMutex(): FairMutex {
   const waiting = new OwnersInTurn<() => Promise<void>>();
   let isBusy = false;
   const goOn = async () => {

@@ -1,21 +1,21 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { verificationAllowanceAggregate } from "../../src/commands/aggregateDefinitions.ts";
+import { verificationMailLimitAggregate } from "../../src/commands/aggregateDefinitions.ts";
 import {
   ADDRESS_RULE,
   ADDRESS_RULE_OF_FIRST,
   countVerificationMail,
   SENDER_RULE,
   WORKSPACE_RULE,
-} from "../../src/domain/verificationAllowance/decisions.ts";
-import type { VerificationAllowanceEvent } from "../../src/domain/verificationAllowance/events.ts";
+} from "../../src/domain/verificationMailLimit/decisions.ts";
+import type { VerificationMailLimitEvent } from "../../src/domain/verificationMailLimit/events.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 
-const given = givenWhenThen(verificationAllowanceAggregate);
+const given = givenWhenThen(verificationMailLimitAggregate);
 const MIDNIGHT = Date.parse("2030-01-02T00:00:00Z");
 const NOON = MIDNIGHT - 12 * HOUR_MS;
-const counted = (at: number): VerificationAllowanceEvent => ({
+const counted = (at: number): VerificationMailLimitEvent => ({
   type: "VerificationMailCounted",
   data: { at: rfc3339(at) },
 });
@@ -91,11 +91,11 @@ test("whenever it is asked for, no rule is ever broken (property)", () => {
   const rules = fc.constantFrom(SENDER_RULE, ADDRESS_RULE, ADDRESS_RULE_OF_FIRST, WORKSPACE_RULE);
   fc.assert(
     fc.property(start, waits, rules, (from, waitsMs, rule) => {
-      const events: VerificationAllowanceEvent[] = [];
+      const events: VerificationMailLimitEvent[] = [];
       let now = from;
       for (const waitMs of waitsMs) {
         now += waitMs;
-        const state = foldOf(verificationAllowanceAggregate, events);
+        const state = foldOf(verificationMailLimitAggregate, events);
         const { outcome, events: more } = countVerificationMail(state, rule, now);
         // What it says of the time to come back is true, and not a moment too late.
         if (outcome !== null) {

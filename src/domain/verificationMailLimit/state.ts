@@ -1,14 +1,14 @@
 import type { Decider } from "../../kernel/event/decider.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
-import type { VerificationAllowanceEvent } from "./events.ts";
+import type { VerificationMailLimitEvent } from "./events.ts";
 
 /** As many as any rule looks back on. */
 const TIMES_MAX = 100;
 
 /** When the last verification mails were counted, in the order of the log. */
-export type VerificationAllowanceState = readonly EpochMs[];
+export type VerificationMailLimitState = readonly EpochMs[];
 
-export const verificationAllowanceDecider: Decider<VerificationAllowanceState, VerificationAllowanceEvent> = {
+export const verificationMailLimitDecider: Decider<VerificationMailLimitState, VerificationMailLimitEvent> = {
   initialState: [],
   evolve: (state, { data }) => [...state, epochMs(data.at)].slice(-TIMES_MAX),
 };

@@ -15,7 +15,7 @@ export interface ReadingProgress {
 }
 
 /** Counts a reading's events and measures their rate. */
-export function readingMeter(
+export function logReadProgress(
   { from, head }: Pick<ReadingProgress, "from" | "head">,
   onProgress: ((progress: ReadingProgress) => void) | undefined,
 ): (events: number, position: Position) => void {

@@ -93,7 +93,7 @@ function compactOperation(operation: OpenApiOperation, names: ComponentNames): u
  * The document as it is served: parameters, headers, problems and their examples are in `components` once, and
  * operations refer to them. With every reference followed it is the document again.
  */
-export function compactDocument(document: OpenApiDocument): unknown {
+export function deduplicateComponents(document: OpenApiDocument): unknown {
   const names = new ComponentNames();
   const paths = mapValues(document.paths, (methods) =>
     mapValues(methods, (operation) => compactOperation(operation, names)),

@@ -5,7 +5,7 @@ const IN_A_CLONE = "bun run postledger";
  * How the command line is called where a process with this environment was started. The container image says so; where
  * npm has fetched Bun there may be no other. The version is that of Bun.
  */
-export function commandName(
+export function cliInvocation(
   environment: Readonly<Record<string, string | undefined>>,
   version: string,
 ): string {
@@ -15,4 +15,4 @@ export function commandName(
 }
 
 /** How it is called here, for messages that say what to type next. */
-export const POSTLEDGER = commandName(process.env, Bun.version);
+export const POSTLEDGER = cliInvocation(process.env, Bun.version);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { commandName } from "../../src/kernel/text/commandName.ts";
+import { cliInvocation } from "../../src/kernel/text/cliInvocation.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 import { ROOT } from "../support/root.ts";
 
@@ -30,7 +30,7 @@ describe("what is to be typed next", () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   test("in a clone is the script of its package.json", async () => {
-    const words = commandName({}, "1.2.3").split(" ");
+    const words = cliInvocation({}, "1.2.3").split(" ");
     expect(words).toEqual(["bun", "run", "postledger"]);
     const manifest = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
     expect(manifest.scripts).toHaveProperty("postledger");
@@ -42,14 +42,14 @@ describe("what is to be typed next", () => {
     const agent = "npm/11.6.2 node/v24.10.0 linux x64 workspaces/false";
     const env = { npm_config_user_agent: agent };
     const told = `npx -y ${JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")).packageManager}`;
-    expect(commandName(env, "1.2.3")).toBe("npx -y bun@1.2.3 run postledger");
+    expect(cliInvocation(env, "1.2.3")).toBe("npx -y bun@1.2.3 run postledger");
     expect(await readFile(join(ROOT, "docs/getting-started.md"), "utf8")).toContain(told);
     const { err } = await run([process.execPath, "src/main.ts", "docter"], env);
     expect(err).toContain(`\`${told} run postledger help\``);
   });
 
   test("in the container image is the command that it has", async () => {
-    expect(commandName({ POSTLEDGER_COMMAND: IMAGE_NAME }, "1.2.3")).toBe("postledger");
+    expect(cliInvocation({ POSTLEDGER_COMMAND: IMAGE_NAME }, "1.2.3")).toBe("postledger");
     const env = { POSTLEDGER_COMMAND: IMAGE_NAME, DATA_DIR: join(folder, "nothing") };
     const wrong = await run([commandOfImage, "workspace", "list"], env);
     expect(wrong.err).toContain("\n`postledger serve` makes one.");

@@ -5,6 +5,6 @@ import type { Clock } from "../../ports/clock.ts";
 const LEASE_MARGIN = 0.1;
 
 /** How long the relay may be used under a claim. `claimingSince`: when the claim's append began, monotonic. */
-export function relayDeadline(clock: Clock, leaseMs: number, claimingSince: number): EpochMs {
+export function leaseDeadline(clock: Clock, leaseMs: number, claimingSince: number): EpochMs {
   return clock.now() + leaseMs * (1 - LEASE_MARGIN) - (clock.monotonicMs() - claimingSince);
 }

@@ -1,0 +1,25 @@
+/** What the operating system's error codes mean, for people who read them for the first time. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  EACCES: "this user may not read or write there",
+  EPERM: "this user may not read or write there",
+  EROFS: "the file system is read-only",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  ENOENT: "it is not there and cannot be made",
+  EEXIST: "there is a file of that name",
+  EISDIR: "there is a directory of that name",
+  ENOTDIR: "there is a file of that name, or on the way to it",
+};
+
+/** The code of an error that the operating system gave; null for all others. */
+export function systemErrorCode(error: unknown): string | null {
+  const { code } = error as { code?: unknown };
+  return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : null;
+}
+
+/** What an error of the operating system means, with its code; null for codes without a text here, and other errors. */
+export function systemErrorText(error: unknown): string | null {
+  const code = systemErrorCode(error);
+  const meaning = code === null ? undefined : MEANINGS[code];
+  return meaning === undefined ? null : `${meaning} (${code})`;
+}
