@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
 import { nextTurn } from "../kernel/sleep.ts";
 import { rfc3339 } from "../kernel/time.ts";
@@ -15,6 +14,7 @@ import {
   type Verification,
 } from "./generations/generationCatalog.ts";
 import type { ReadModelStorage } from "./generations/generationFiles.ts";
+import { openCurrentToRead } from "./generations/openCurrentToRead.ts";
 import {
   makeTemporaryDatabase,
   removeTemporaryDatabase,
@@ -25,8 +25,6 @@ import { leastPosition, logReadProgress, type ReadingProgress } from "./logReadP
 import { type EventLocation, watchRows } from "./rowHistory.ts";
 import { collectDifferences, type Differences } from "./verificationFindings.ts";
 
-/** How often to look again when the service switches generations before we have opened the file. */
-const OPEN_ATTEMPTS_MAX = 5;
 /** How many rows to compare before letting other work run. */
 const ROWS_PER_TURN = 10_000;
 
@@ -63,20 +61,19 @@ interface Check {
 /** The current generation, opened for reading; a message if there is none to compare with. */
 function openLive(options: VerifyOptions, catalog: Catalog, check: Check): ReadDatabaseFile | string {
   const { projection } = check;
-  for (let attempt = 1; ; attempt += 1) {
-    const entry = catalog.current(projection.name);
-    check.live = entry;
-    if (!entry) return "it has never been built";
-    try {
-      const db = options.databases.open(join(options.directory, entry.file), "read");
-      const misfit = misfitOf(db, entry, projection, options.logId);
-      if (!misfit) return db;
-      db.close();
-      return misfit;
-    } catch (error) {
-      if (!(error instanceof ReadDatabaseError)) throw error;
-      if (attempt >= OPEN_ATTEMPTS_MAX) return `it could not be opened: ${error.message}`;
-    }
+  try {
+    const opened = openCurrentToRead(options, catalog, projection.name);
+    check.live = opened?.entry;
+    if (!opened) return "it has never been built";
+    const { entry, db } = opened;
+    const misfit = misfitOf(db, entry, projection, options.logId);
+    if (!misfit) return db;
+    db.close();
+    return misfit;
+  } catch (error) {
+    if (!(error instanceof ReadDatabaseError)) throw error;
+    check.live = catalog.current(projection.name);
+    return `it could not be opened: ${error.message}`;
   }
 }
 

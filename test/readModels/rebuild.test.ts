@@ -6,6 +6,7 @@ import type { ReadDatabases } from "../../src/ports/readDatabase.ts";
 import { feedToHead, makeApplier } from "../../src/readModels/applyEvents.ts";
 import { openCatalog } from "../../src/readModels/generations/generationCatalog.ts";
 import { createGeneration } from "../../src/readModels/generations/generationFiles.ts";
+import { openCurrentToRead } from "../../src/readModels/generations/openCurrentToRead.ts";
 import { listReadModels } from "../../src/readModels/listReadModels.ts";
 import type { ReadingProgress } from "../../src/readModels/logReadProgress.ts";
 import { type RebuildOptions, rebuildReadModels } from "../../src/readModels/rebuildReadModels.ts";
@@ -268,6 +269,30 @@ describe("beside a running service", () => {
     expect(currentFile(place, "counter")).toBe("counter.1.1.db");
     await following.stop();
   });
+});
+
+test("the current one is found also where a rebuild switches between the look and the opening", async () => {
+  const store = memoryEventStore();
+  await appendMany(store, 10);
+  await followOnce(place, store, [counter]);
+  await rebuild(store, [counter], { owner: false, switchWaitMsMax: 1 });
+  using catalog = openCatalog(place.databases, place.directory);
+  const [ready, before] = catalog.generations();
+  if (!ready || !before) throw new Error("there are two");
+  const databases: ReadDatabases = {
+    ...place.databases,
+    open(path, mode) {
+      if (path.endsWith(before.file)) {
+        catalog.makeCurrent(ready);
+        catalog.remove(before);
+      }
+      return place.databases.open(path, mode);
+    },
+  };
+  const opened = openCurrentToRead({ ...place, databases }, catalog, "counter");
+  expect(opened?.entry.file).toBe(ready.file);
+  expect(opened?.db.get("SELECT count FROM counter")).toEqual({ count: 10 });
+  opened?.db.close();
 });
 
 describe("the list", () => {

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { allDueAt, heldEmails, waitingEmails } from "../../../projections/emails/mailQueue.ts";
 import { projections } from "../../../projections/index.ts";
 import { heldVerificationMails } from "../../../projections/senders.ts";
@@ -8,9 +7,10 @@ import { resumeDelivery } from "../../commands/instance/instanceChanges.ts";
 import type { Restoration } from "../../domain/instance/state.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
-import type { ReadDatabase, ReadDatabaseFile } from "../../ports/readDatabase.ts";
+import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import { readMeta } from "../../readModels/generations/checkpoint.ts";
-import { listReadModels } from "../../readModels/listReadModels.ts";
+import { hasCatalog, openCatalog } from "../../readModels/generations/generationCatalog.ts";
+import { openCurrentToRead } from "../../readModels/generations/openCurrentToRead.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
@@ -34,19 +34,24 @@ interface Resumed {
   readonly released: Released | null;
 }
 
-/** Every waiting message, page by page: the rows do not move while no service follows the log. */
-function* waiting(
-  db: ReadDatabase,
-  now: EpochMs,
-): Iterable<{ readonly id: string; readonly workspaceId: string }> {
-  let after = allDueAt(now);
-  for (;;) {
+interface WaitingEmail {
+  readonly id: string;
+  readonly workspaceId: string;
+}
+
+/** Every message that waits now. A service moves the rows meanwhile, and what it defers anew is not waiting any more. */
+function allWaiting(db: ReadDatabaseFile, now: EpochMs): readonly WaitingEmail[] {
+  const found: WaitingEmail[] = [];
+  db.beginSnapshot();
+  for (let after = allDueAt(now); ; ) {
     const page = waitingEmails(db, after, PAGE_EMAILS);
-    yield* page;
+    for (const { id, workspaceId } of page) found.push({ id, workspaceId });
     const last = page.at(-1);
-    if (last === undefined) return;
+    if (last === undefined) break;
     after = last;
   }
+  db.rollback();
+  return found;
 }
 
 const NEEDED: ReadonlySet<string> = new Set(["emails", "senders", "webhook-deliveries"]);
@@ -54,16 +59,17 @@ const NEEDED: ReadonlySet<string> = new Set(["emails", "senders", "webhook-deliv
 type Models = ReadonlyMap<string, ReadDatabaseFile>;
 
 /** The current read models of this copy of the log that have reached `position`, open for reading. */
-async function openModels({ deps, storage }: OpenForCommand, position: Position): Promise<Models> {
-  const listing = await listReadModels({ ...storage, store: deps.store, projections });
+function openModels({ storage }: OpenForCommand, position: Position): Models {
   const models = new Map<string, ReadDatabaseFile>();
-  const versions = new Map(projections.map(({ name, version }) => [name, version]));
-  for (const { name, version, status, file } of listing) {
-    if (status !== "current" || file === null || !NEEDED.has(name) || version !== versions.get(name))
-      continue;
-    const db = storage.databases.open(join(storage.directory, file), "read");
+  if (!hasCatalog(storage.directory)) return models;
+  using catalog = openCatalog(storage.databases, storage.directory);
+  for (const { name, version } of projections.filter((projection) => NEEDED.has(projection.name))) {
+    const opened = openCurrentToRead(storage, catalog, name);
+    if (opened === undefined) continue;
+    const { entry, db } = opened;
     const { logId, checkpoint } = readMeta(db);
-    if (logId === storage.logId && checkpoint >= position) models.set(name, db);
+    const isOurs = entry.version === version && logId === storage.logId;
+    if (isOurs && checkpoint >= position) models.set(name, db);
     else db.close();
   }
   return models;
@@ -87,9 +93,10 @@ async function release(open: OpenForCommand, models: Models): Promise<Released |
   return { restored, emails: emails.held, webhookDeliveries, verificationMails, mayRepeat };
 }
 
-async function resumeDeferred({ deps }: OpenForCommand, emails: ReadDatabase) {
+/** Makes every deferred message due now, once. */
+export async function resumeDeferred({ deps }: Pick<OpenForCommand, "deps">, emails: ReadDatabaseFile) {
   const total = { resumed: 0, mayRepeat: 0 };
-  for (const { id, workspaceId } of waiting(emails, deps.clock.now())) {
+  for (const { id, workspaceId } of allWaiting(emails, deps.clock.now())) {
     const context = { ...systemCommandContext("cli"), workspaceId };
     const { outcome, ambiguous } = await resumeEmail(deps.store, id, context);
     if (outcome === "resumed") total.resumed += 1;
@@ -100,7 +107,7 @@ async function resumeDeferred({ deps }: OpenForCommand, emails: ReadDatabase) {
 
 async function resumeAll(open: OpenForCommand): Promise<Resumed | "notYetKnown"> {
   const { restoredPosition } = await open.deps.instanceStatus.get();
-  const models = await openModels(open, restoredPosition ?? LOG_START);
+  const models = openModels(open, restoredPosition ?? LOG_START);
   try {
     const released = await release(open, models);
     if (released === "notYetKnown") return released;

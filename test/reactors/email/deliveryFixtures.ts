@@ -26,7 +26,7 @@ import { addressOf } from "../../support/addressOf.ts";
 import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 import { testDependencies } from "../../support/testDependencies.ts";
-import { startTestInstance } from "../../support/testInstance.ts";
+import { startTestInstance, type TestInstance } from "../../support/testInstance.ts";
 import { settleAfter, untilTypes } from "../../support/until.ts";
 
 /** A clock that stands still until it is moved. */
@@ -163,7 +163,7 @@ export function loseAnswerOnce(store: WatchedStore, type: string): void {
 }
 
 /** One instance that delivers, with its own read model. */
-export interface Instance {
+export interface Instance extends Pick<TestInstance, "place"> {
   readonly delivery: MailDeliveryWorker;
   readonly deps: Dependencies;
   /** What was told of the relay. */

@@ -1,0 +1,40 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { resumeDeferred } from "../../src/cli/delivery/deliveryResume.ts";
+import type { EventStore } from "../../src/ports/eventStore.ts";
+import { openCatalog } from "../../src/readModels/generations/generationCatalog.ts";
+import { openCurrentToRead } from "../../src/readModels/generations/openCurrentToRead.ts";
+import { type DeliveryWorld, deliveryWorld, refused } from "../reactors/email/deliveryFixtures.ts";
+
+let world: DeliveryWorld;
+beforeEach(async () => {
+  world = await deliveryWorld();
+});
+afterEach(() => world.close());
+
+test("what a running service defers anew while mail is resumed is not resumed again", async () => {
+  world.relay.answer = () => refused("rcpt", "450 4.2.0 busy");
+  const id = await world.accept("order-1");
+  const instance = await world.start();
+  await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+  await instance.caughtUp();
+  let resumed = 0;
+  const store: EventStore = {
+    ...world.store,
+    async append(...call) {
+      resumed += 1;
+      if (resumed > 2) throw new Error("it is resumed again and again");
+      const types = (await world.events(id)).slice(2).map(({ type }) => type);
+      const result = await world.store.append(...call);
+      world.pass(0);
+      await world.untilEvents(id, ...types, "EmailDeferred", "EmailDeliveryStarted", "EmailDeferred");
+      await instance.caughtUp();
+      return result;
+    },
+  };
+  using catalog = openCatalog(instance.place.databases, instance.place.directory);
+  const emails = openCurrentToRead(instance.place, catalog, "emails");
+  if (emails === undefined) throw new Error("there is such a read model");
+  const done = await resumeDeferred({ deps: { ...world.deps, store } }, emails.db);
+  emails.db.close();
+  expect(done).toEqual({ resumed: 1, mayRepeat: 0 });
+});
