@@ -20,7 +20,7 @@ import { webhookCodec, webhooksStream } from "./webhook/events.ts";
 import { webhookDeliveryCodec, webhookDeliveryStream } from "./webhookDelivery/events.ts";
 import { workspaceCodec, workspaceStream } from "./workspace/events.ts";
 
-/** The codec of each category of streams, which is the name up to the first hyphen, and of each single stream. */
+/** The codec of each category of streams (the name up to the first hyphen), and of each single stream. */
 export const CODEC_OF_STREAMS = [
   [apiKeyStream(""), apiKeyCodec],
   [apiKeyUseStream(""), apiKeyUseCodec],

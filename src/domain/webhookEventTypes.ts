@@ -8,8 +8,8 @@ type SourceType = (EmailEvent | SuppressionEvent | WebhookEvent)["type"];
 /**
  * The webhook event of each event in the log; null: endpoints do not receive it. The compiler asks for every event of a
  * message, a suppression and an endpoint. To add a webhook event, name it here: the payload (`webhookPayload`) and its
- * schema (`webhookEventSchemas`) then do not compile until they describe it. What a release had as null stays null: a
- * rebuild would deliver all that logs hold of it, however old. A new type of event beside it tells endpoints from then on.
+ * schema (`webhookEventSchemas`) then do not compile until they describe it. A type that a release had as null stays
+ * null, or a rebuild would deliver every such event in the log, however old. Write a new event type beside it instead.
  */
 const TYPES = {
   EmailContentStored: null,
@@ -46,17 +46,17 @@ type Published = { [Type in SourceType]: (typeof TYPES)[Type] extends null ? nev
 /** The event types that a webhook endpoint can subscribe to. */
 export type WebhookEventType = (typeof TYPES)[Published];
 
-/** Those of the given events that endpoints receive. */
+/** The given events that endpoints receive. */
 export type PublishedEvent<Event extends { readonly type: SourceType }> = Extract<Event, { type: Published }>;
 
 const byLogType: ReadonlyMap<string, WebhookEventType | null> = new Map(Object.entries(TYPES));
 
-/** All of them, in the order in which they are documented. */
+/** All webhook event types, in the order of the documentation. */
 export const WEBHOOK_EVENT_TYPES: readonly WebhookEventType[] = [...byLogType.values()].filter(
   (type) => type !== null,
 );
 
-/** The webhook event of an event type in the log; null when endpoints do not receive it. */
+/** The webhook event of an event type in the log; null if endpoints do not receive it. */
 export function webhookEventType(logType: string): WebhookEventType | null {
   return byLogType.get(logType) ?? null;
 }

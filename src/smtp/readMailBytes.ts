@@ -6,15 +6,15 @@ import { MAIL_BYTES_MAX } from "./submissionLimits.ts";
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** What is read and thrown away of a mail that is too large, in bytes: most clients then get to read the reply. */
+/** How many bytes beyond the limit are read and discarded, so most clients get to read the reply. */
 const DISCARDED_BYTES_MAX = MAIL_BYTES_MAX;
 
-/** What came of a mail's content. `cut`: its client was not waited for any longer. */
+/** A mail's content. `isCut`: we stopped reading before its end. */
 export type ReadMailBytes =
   | { readonly kind: "content"; readonly bytes: Buffer }
   | { readonly kind: "tooLarge"; readonly isCut: boolean };
 
-/** Reads a mail's content within its bound. Throws the problem that cut it off, and what `content` throws. */
+/** Reads a mail's content within its bound. Throws the problem that interrupts it, and whatever `content` throws. */
 export async function readMailBytes(
   content: AsyncIterable<Uint8Array>,
   body: IncomingBody,
@@ -46,8 +46,8 @@ export function contentTooLarge(): Problem {
 }
 
 /**
- * Whether all lines end with CRLF and no NUL is in them (RFC 5321 §2.3.8). Servers disagree about what else ends a line,
- * so a CR or LF alone may hide a second mail in the first.
+ * Whether all lines end with CRLF and hold no NUL (RFC 5321 §2.3.8). Servers disagree about what else ends a line, so a
+ * CR or LF alone may hide a second mail in the first.
  */
 export function hasPlainLines(bytes: Uint8Array): boolean {
   let before = 0;

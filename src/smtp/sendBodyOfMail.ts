@@ -4,18 +4,18 @@ import { parseAddress } from "../kernel/text/emailAddress.ts";
 import type { AttachmentInspector } from "../ports/attachmentInspector.ts";
 import type { ParsedFile, ParsedMail, ParsedMailbox } from "../ports/submission/mailParser.ts";
 
-/** Fields that a mail may have once (RFC 5322 §3.6): of two nobody knows which one counts. */
+/** Fields that a mail may have only once (RFC 5322 §3.6): if there are two, nobody knows which one counts. */
 const ONCE: readonly string[] = ["from", "reply-to", "subject", "message-id", "x-idempotency-key"];
 
 const EMPTY_TEXT = "\n";
 
-/** What `file` needs to know of formats. */
+/** What `file` needs to know about formats. */
 type Formats = Pick<AttachmentInspector, "contentTypeOf" | "extensionOf">;
 
 /**
- * A mail as the body of a send, but for its recipient: from then on it is checked like any other. Who else is named in
- * To and Cc is not in it, and everything else in its header is dropped: Bcc, traces, signatures of what it was.
- * Throws what the contract of a send has no words for.
+ * Turns a mail into the body of a send, without the recipient; the body is then checked like any other. Other recipients
+ * in To and Cc, and all other header fields, are dropped: Bcc, traces, signatures of the original. Throws for what a send
+ * cannot express.
  */
 export function sendBodyOfMail(mail: ParsedMail, formats: Formats): Omit<SendEmailBody, "to"> {
   requireOnce(mail);
@@ -31,13 +31,13 @@ export function sendBodyOfMail(mail: ParsedMail, formats: Formats): Omit<SendEma
     ...(Object.keys(headers).length === 0 ? {} : { headers }),
     ...(subject === "" ? {} : { subject }),
     ...(html === "" ? {} : { html }),
-    // A mail may be its attachments alone.
+    // A mail may consist of attachments alone.
     ...(text === "" && html !== "" ? {} : { text: text === "" ? EMPTY_TEXT : text }),
     ...(files.length === 0 ? {} : { attachments: files.map((one, index) => file(one, index, formats)) }),
   };
 }
 
-/** The name that To or Cc gives a recipient; "" where there is none. */
+/** The name that To or Cc gives a recipient; "" if there is none. */
 export function nameOf({ shownRecipients }: ParsedMail, recipient: string): string {
   const wanted = comparable(recipient);
   return shownRecipients.find(({ address }) => comparable(address) === wanted)?.name ?? "";
@@ -48,7 +48,7 @@ function comparable(address: string): string {
   return "invalid" in parsed ? address : parsed.canonical;
 }
 
-/** The value of a field that occurs at most once; null where it is not there. */
+/** The value of a field that occurs at most once; null if it is missing. */
 export function fieldOf({ headers }: ParsedMail, name: string): string | null {
   return headers.find((field) => field.name.toLowerCase() === name)?.value ?? null;
 }
@@ -63,7 +63,7 @@ function requireOnce({ headers }: ParsedMail): void {
 
 const FIELDS = { from: "from", replyTo: "reply-to" } as const;
 
-/** The mailbox of a field that names one; null where it names none. */
+/** The only mailbox in a field; null if it names none. */
 function onlyMailbox(mail: ParsedMail, member: keyof typeof FIELDS): ParsedMailbox | null {
   const [first, ...others] = mail[member];
   if (others.length > 0) {
@@ -74,8 +74,8 @@ function onlyMailbox(mail: ParsedMail, member: keyof typeof FIELDS): ParsedMailb
 }
 
 /**
- * A file as the contract of a send has it. Mail libraries guess types, and some name none, so the type is the one that
- * goes with the extension; the file's content is checked all the same.
+ * A file in the form that a send expects. Mail libraries guess types, and some give none, so we take the type that goes
+ * with the extension. The file's content is still checked.
  */
 function file({ filename, contentType, contentId, content }: ParsedFile, index: number, formats: Formats) {
   const extension = formats.extensionOf(contentType);
@@ -88,27 +88,27 @@ function file({ filename, contentType, contentId, content }: ParsedFile, index: 
   };
 }
 
-/** What a send accepts as a header of the caller's own. */
+/** Headers that a send accepts as the caller's own. */
 const OWN = /^(?:x-.+|list-.+|references|in-reply-to|auto-submitted|feedback-id|importance|precedence)$/;
-/** What is for us. */
+/** Headers meant for us. */
 const FOR_US = /^x-(?:idempotency-key$|postledger-)/;
 /**
- * What is for the service that was used before this one, and may name further recipients; and the marks of servers that
- * the mail came through.
+ * Headers meant for a service that was used before this one, which may name further recipients, and headers added by
+ * servers that the mail passed through.
  */
 const FOR_OTHERS =
   /^x-(?:smtpapi|msys-api|mc-|pm-|mt-|mailgun-|ses-|sg-|ms-exchange-|microsoft-|forefront-|google-|gm-|received$|spam-)/;
 
 /**
- * The headers of a mail that go out with its messages, as the `headers` of a send. Throws when one of them is there
- * twice: nobody knows which one counts.
+ * The mail's headers that go out with its messages, as the `headers` of a send. Throws if one occurs twice, because
+ * nobody knows which one counts.
  */
 function mailHeaders({ headers }: ParsedMail): Readonly<Record<string, string>> {
   const own: Record<string, string> = {};
   const names = new Set<string>();
   for (const { name, value } of headers) {
     const lower = name.toLowerCase();
-    // Where a long line was folded is not part of its value.
+    // The folding of a long line is not part of the value.
     const text = value.replace(/[ \t]+/g, " ").trim();
     if (!OWN.test(lower) || FOR_US.test(lower) || FOR_OTHERS.test(lower) || text === "") continue;
     if (names.has(lower)) {

@@ -6,7 +6,7 @@ import type { SmtpReply } from "../ports/submission/submissionServer.ts";
 /** A reply's code and enhanced code (RFC 3463), such as 554 5.6.0. */
 type ReplyCodes = readonly [code: number, enhanced: string];
 
-/** A line of a reply has 512 octets at most (RFC 5321 §4.5.3.1.5); the codes and the end of the line need some. */
+/** A reply line has at most 512 octets (RFC 5321 §4.5.3.1.5); the codes and the line end need some of them. */
 const TEXT_CHARACTERS_MAX = 480;
 
 const CONTENT: ReplyCodes = [554, "5.6.0"];
@@ -16,8 +16,8 @@ const LATER: ReplyCodes = [451, "4.7.1"];
 const BROKEN: ReplyCodes = [451, "4.3.0"];
 
 /**
- * What a refusal of the send contract is over SMTP: 4xx where the same mail may be accepted later, for then a mail
- * server in between keeps it and tries again; 5xx where it never will be.
+ * The SMTP codes of each refusal of a send: 4xx if the same mail may be accepted later, so a mail server in between keeps
+ * it and retries; 5xx if it never will be.
  */
 const CODES: Readonly<Partial<Record<ProblemCode, ReplyCodes>>> = {
   INVALID_REQUEST: CONTENT,
@@ -37,16 +37,16 @@ const CODES: Readonly<Partial<Record<ProblemCode, ReplyCodes>>> = {
   INTERNAL_ERROR: BROKEN,
 };
 
-/** A problem as an SMTP reply: its codes, what is wrong, and the code that the API has for it. */
+/** A problem as an SMTP reply: its codes, what is wrong, and the API's error code. */
 export function replyOf(problem: Problem): SmtpReply {
   const [code, enhanced] = CODES[problem.code] ?? CONTENT;
-  // A pointer names a member of the body over HTTP; here it means the header field of that name. Mail has no templates.
+  // A pointer, which over HTTP names a member of the body, names a header field here. Mail has no templates.
   const message = problem.message.replace(/^\//, "").replace(" without template_id", "");
   const text = `${message} (${problem.code})`;
   return reply(code, enhanced, text);
 }
 
-/** A reply in ASCII, of one line. */
+/** A one-line reply in ASCII. */
 export function reply(code: number, enhanced: string, text: string): SmtpReply {
   const plain = text.replace(/[^\x20-\x7e]/g, "?");
   return { code, text: `${enhanced} ${excerpt(plain, TEXT_CHARACTERS_MAX)}` };

@@ -1,7 +1,7 @@
 import { BODY_BYTES_MAX } from "../http/body/bodyLimits.ts";
 
-/** The longest mail that is taken over SMTP, in bytes: no longer than what is taken over HTTP. */
+/** The largest mail accepted over SMTP, in bytes: the same limit as for a request over HTTP. */
 export const MAIL_BYTES_MAX = BODY_BYTES_MAX;
 
-/** Recipients of one mail. The client is to send the others with another mail (RFC 5321 §4.5.3.1.10). */
+/** Recipients of one mail. A client sends another mail to the others (RFC 5321 §4.5.3.1.10). */
 export const RECIPIENTS_MAX = 100;

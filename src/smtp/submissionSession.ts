@@ -26,7 +26,7 @@ import { contentTooLarge, type ReadMailBytes, readMailBytes } from "./readMailBy
 import { reply, replyOf } from "./smtpReplies.ts";
 import { submitMail } from "./submitMail.ts";
 
-/** All but the first two is shared with HTTP: a limit is one for both. The time-out begins when a mail's content has come. */
+/** All members of `ServerOptions` are shared with HTTP, and so are the limits. The time-out starts after the content. */
 export interface SubmissionOptions
   extends Pick<
     ServerOptions,
@@ -49,7 +49,7 @@ const REVOKED = new Problem("UNAUTHORIZED", { detail: "the API key was revoked o
 const FROZEN = unavailable("the log is frozen: the service continues elsewhere");
 const TOO_LATE = unavailable("that took too long: send the mail again as it is");
 
-/** What decides about sessions of submission over SMTP: the keys, limits and rules of a send over HTTP. */
+/** The handlers of SMTP submission sessions, with the same keys, limits and rules as a send over HTTP. */
 export function submissionSession(options: SubmissionOptions): SubmissionHandlers<Principal> {
   const timeouts = makeRequestTimeouts(options.requestTimeoutMs);
   return {
@@ -88,7 +88,7 @@ async function logIn(
   return { user: principal, owner: principal.workspaceId };
 }
 
-/** One mail in the log of requests: its first outcome is logged, and no other. */
+/** One mail in the request log: only its first outcome is logged. */
 class MailRecord {
   readonly requestId = newRequestId();
   private readonly startedAt = performance.now();
@@ -103,7 +103,7 @@ class MailRecord {
     this.tell(202, null);
   }
 
-  /** The reply to an error: what a client may know of it. */
+  /** The reply to an error, with only what a client may know about it. */
   refused(error: unknown): SmtpReply {
     const known = problemOf(error);
     const problem = known ?? new Problem("INTERNAL_ERROR");
@@ -130,9 +130,9 @@ async function take(
   const { bodies, requests, log } = options;
   const record = new MailRecord(log, user.workspaceId);
   const body = bodies.open(user.workspaceId);
-  // Before it is asked whether the log was frozen: who sees no request then will see none that was let in later.
+  // Begins before we check whether the log is frozen: once a freeze sees no request in flight, none gets in later.
   requests.begin();
-  // Not before the work is over, be it long after the reply: until then the bytes are in memory.
+  // Called when the work is over, even long after the reply: until then the bytes are in memory.
   const end = () => {
     body.release();
     requests.end();

@@ -24,7 +24,7 @@ interface Submitting {
   readonly parser: MailParser;
 }
 
-/** A mail that has come whole, with the recipients of its envelope. */
+/** A mail that was received completely, with the recipients of its envelope. */
 interface Submitted {
   readonly principal: Principal;
   readonly recipients: readonly string[];
@@ -35,9 +35,9 @@ interface Submitted {
 const checkBody = checkBy(SendEmailBody);
 
 /**
- * Accepts one message for each recipient, and answers their ids. Throws the problem of the first that is not accepted;
- * those before it stay, and a repeat of the mail finds them: it is answered from these, and continues with the
- * rest. A mail counts as one request, whatever the number of its recipients.
+ * Accepts one message for each recipient, and returns their ids. Throws the problem of the first one that is refused.
+ * Those before it stay accepted: when the client repeats the mail, they are found as replays and the rest is accepted. A
+ * mail counts as one request, however many recipients it has.
  */
 export async function submitMail(
   { deps, rateLimits, parser }: Submitting,
@@ -79,7 +79,7 @@ interface Sending {
   readonly context: WorkspaceCommandContext;
 }
 
-/** The sends that a mail asks for, checked as those over HTTP are. */
+/** The sends that a mail asks for, checked like those over HTTP. */
 function sendsOf(
   { deps, principal, recipients, context }: Sending,
   mail: ParsedMail,
@@ -101,7 +101,7 @@ function sendsOf(
   });
 }
 
-/** The problem of a recipient after the first: it has to say that some of the mail is under way. */
+/** The problem of a recipient after the first one: it has to say that earlier recipients were accepted. */
 function partly(error: unknown, accepted: number, all: number): unknown {
   const problem = problemOf(error);
   if (problem === null) return error;
@@ -110,9 +110,9 @@ function partly(error: unknown, accepted: number, all: number): unknown {
 }
 
 /**
- * The Idempotency-Key of each recipient's message. A key that the mail names is used as it is where there is one
- * recipient, so that it can be looked up; else the key, or the Message-ID, and the recipient make one together. A mail
- * with neither is another one each time. Throws when the key that it names is none.
+ * The Idempotency-Key of each recipient's message. With one recipient, a key in the mail is used as it is, so it can be
+ * looked up. Otherwise the key, or else the Message-ID, is hashed together with the recipient. A mail with neither is a
+ * new one each time. Throws if the key in the mail is invalid.
  */
 function recipientIdempotencyKeys(mail: ParsedMail, recipients: readonly Address[]): readonly string[] {
   const given = fieldOf(mail, "x-idempotency-key");

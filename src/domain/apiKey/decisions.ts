@@ -20,11 +20,11 @@ export function revokeApiKey(state: ApiKeyState): Decision<"revoked" | "notFound
   return state.revoked ? decided("revoked") : decided("revoked", { type: "ApiKeyRevoked", data: {} });
 }
 
-/** How long a key that was rotated is accepted beside the new one, unless it is said. */
+/** How long a rotated key is accepted beside the new one, unless the caller says otherwise. */
 export const OVERLAP_SECONDS_DEFAULT = 86_400;
 export const OVERLAP_SECONDS_MAX = 2_592_000;
 
-/** Lets a key end when another one has replaced it; never later than it would have ended. */
+/** Ends a key that another one replaces, after an overlap, but never later than it would have expired. */
 export function rotateApiKey(
   state: ApiKeyState,
   newKeyId: string,
@@ -35,7 +35,7 @@ export function rotateApiKey(
   return decided("rotated", { type: "ApiKeyRotated", data: { newKeyId, expiresAt } });
 }
 
-/** What a key is to be good for. */
+/** The rights of a key to issue. */
 export interface WantedKey {
   readonly scopes: readonly string[];
   /** Null: it does not expire. */
@@ -50,14 +50,14 @@ export type IssueRefusal =
   | { readonly kind: "scopesNotHeld"; readonly scopes: readonly string[] }
   /** `expiresAt` is the issuing key's own expiry. */
   | { readonly kind: "outlivesIssuer"; readonly expiresAt: EpochMs }
-  /** The issuing key is bound to less: `allowed` is what it is bound to. */
+  /** The issuing key is restricted to `allowed`, and the new key would not be. */
   | {
       readonly kind: "boundLess";
       readonly member: "senders" | "clientRanges";
       readonly allowed: readonly string[];
     };
 
-/** Where a new key would be bound to less than its issuer. */
+/** Refuses a new key that is restricted less than its issuer. */
 function bindingRefusal(issuer: ApiKey, { senders, clientRanges }: WantedKey): IssueRefusal | null {
   if (issuer.senders !== null && !senders?.every((sender) => coversSender(issuer, sender))) {
     return { kind: "boundLess", member: "senders", allowed: [...issuer.senders] };
@@ -72,7 +72,7 @@ function bindingRefusal(issuer: ApiKey, { senders, clientRanges }: WantedKey): I
   return null;
 }
 
-/** A key gives only what it has: its scopes, what it is bound to, and no more time than it has itself. Null: it may. */
+/** A key can grant only what it has: its scopes, within its restrictions, until its own expiry. Null: no refusal. */
 export function issueRefusal(issuer: ApiKey, wanted: WantedKey): IssueRefusal | null {
   const scopes = wanted.scopes.filter((scope) => !issuer.scopes.has(scope));
   if (scopes.length > 0) return { kind: "scopesNotHeld", scopes };

@@ -5,11 +5,11 @@ const schemas = {
   ApiKeyIssued: Type.Object({
     workspaceId: Type.String(),
     name: Type.String(),
-    /** A keyed hash of the whole key; the key itself is nowhere. */
+    /** A keyed hash of the whole key; the key itself is not stored. */
     hash: Type.String(),
     scopes: Type.Array(Type.String()),
     expiresAt: Type.Optional(Type.String()),
-    /** The key that issued it; absent of one that the operator has issued. */
+    /** The key that issued it; absent if the operator did. */
     issuerId: Type.Optional(Type.String()),
     /** The key that it replaces. */
     rotatedFrom: Type.Optional(Type.String()),
@@ -17,15 +17,15 @@ const schemas = {
     senders: Type.Optional(Type.Array(Type.String())),
     /** Where it may be used from, in CIDR notation; absent: from everywhere. */
     clientRanges: Type.Optional(Type.Array(Type.String())),
-    /** Its mail stays inside. */
+    /** A test key: its mail never leaves. */
     test: Type.Optional(Type.Literal(true)),
   }),
-  /** Another key replaced it; it opens nothing from `expiresAt` on. */
+  /** Another key replaces it; it expires at `expiresAt`. */
   ApiKeyRotated: Type.Object({ newKeyId: Type.String(), expiresAt: Type.String() }),
   ApiKeyRevoked: Type.Object({}),
 };
 
-/** The case names are the storage format. */
+/** The names of the types are the storage format. */
 export type ApiKeyEvent = EventOf<typeof schemas>;
 export const apiKeyCodec = makeCodec(schemas);
 

@@ -1,4 +1,4 @@
-/** Everything that a key can be allowed to do. */
+/** All scopes that a key can have. */
 export const SCOPES = [
   "email:send",
   "email:read",
@@ -11,7 +11,7 @@ export const SCOPES = [
   "workspace:manage",
 ] as const;
 
-/** What a test key can be allowed to do: nothing that live mail goes by. */
+/** The scopes that a test key can have: none that affects live mail. */
 export const TEST_SCOPES = [
   "email:send",
   "email:read",

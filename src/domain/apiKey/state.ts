@@ -14,7 +14,7 @@ export interface ApiKey {
   readonly revoked: boolean;
   /** Null: the operator issued it. */
   readonly issuerId: string | null;
-  /** Null: it replaced no other one. */
+  /** The key that it replaced; null if none. */
   readonly rotatedFrom: string | null;
   /** Null: it may send from every sender of the workspace. */
   readonly senders: ReadonlySet<string> | null;
@@ -22,11 +22,11 @@ export interface ApiKey {
   readonly clientRanges: readonly string[] | null;
   /** The same, parsed once. */
   readonly clients: readonly AddressRange[] | null;
-  /** Whether its mail stays inside, apart from live mail. */
+  /** Whether it is a test key: its mail never leaves, and is kept apart from live mail. */
   readonly isTest: boolean;
 }
 
-/** `null` when no such key was ever issued. */
+/** `null` if no such key was ever issued. */
 export type ApiKeyState = ApiKey | null;
 
 function evolve(state: ApiKeyState, event: ApiKeyEvent): ApiKeyState {
@@ -63,7 +63,7 @@ export const apiKeyDecider: Decider<ApiKeyState, ApiKeyEvent> = { initialState: 
 
 export type ApiKeyStatus = "active" | "expired" | "revoked";
 
-/** What has become of a key until `now`. */
+/** The status of a key at `now`. */
 export function keyStatus(
   { revoked, expiresAt }: Pick<ApiKey, "revoked" | "expiresAt">,
   now: EpochMs,
@@ -72,7 +72,7 @@ export function keyStatus(
   return expiresAt !== null && expiresAt <= now ? "expired" : "active";
 }
 
-/** Whether the key opens anything at `now`. */
+/** Whether the key is accepted at `now`. */
 export function isUsable(key: ApiKeyState, now: EpochMs): key is ApiKey {
   return key !== null && keyStatus(key, now) === "active";
 }

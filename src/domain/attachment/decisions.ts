@@ -4,12 +4,12 @@ import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { AttachmentEvent } from "./events.ts";
 import { type AttachmentState, isRejectedOrExpired } from "./state.ts";
 
-/** What a look into the file has shown. */
+/** The result of inspecting a file. */
 export type CheckResult =
   | { readonly kind: "clean" }
   | { readonly kind: "rejected"; readonly code: string; readonly reason: string };
 
-/** Ends the wait of a pending upload. Whoever looked second has nothing to add. */
+/** Records the check of a pending upload. Only the first check counts. */
 export function settleCheck(
   state: AttachmentState,
   result: CheckResult,
@@ -22,14 +22,14 @@ export function settleCheck(
 
 type DeleteOutcome = "deleted" | "alreadyExpired" | "notFound";
 
-/** Deletes an upload before it expires. Messages that were accepted with it have bytes of their own. */
+/** Deletes an upload before it expires. Messages accepted with it keep the bytes in their own folders. */
 export function deleteUpload(state: AttachmentState): Decision<DeleteOutcome, AttachmentEvent> {
   if (state === null) return decided("notFound");
   if (state.status === "expired") return decided("alreadyExpired");
   return decided("deleted", { type: "AttachmentExpired", data: { reason: "deleted" } });
 }
 
-/** Expires an upload whose time is over. */
+/** Expires an upload whose retention is over. */
 export function expire(
   state: AttachmentState,
   now: EpochMs,
@@ -39,8 +39,8 @@ export function expire(
 }
 
 /**
- * Releases the name of an upload whose bytes are gone, and all else that earlier events say of it. `erased` are the
- * events that are cut off then.
+ * Erases the name of an upload whose bytes are gone, and everything else that earlier events say about it. `erased`: the
+ * events to be truncated.
  */
 export function eraseUpload(
   state: AttachmentState,
@@ -54,7 +54,7 @@ export function eraseUpload(
   return decided("erased", { type: "AttachmentErased", data });
 }
 
-/** Notes that the bytes are gone. Comes after their removal, so that what a crash left undone is seen. */
+/** Records that the bytes are gone. Call it after removing them, so work that a crash left undone is found again. */
 export function noteBytesRemoved(state: AttachmentState): Decision<"noted" | "notDue", AttachmentEvent> {
   if (state === null || !isRejectedOrExpired(state) || state.bytesRemoved) return decided("notDue");
   return decided("noted", { type: "AttachmentBytesRemoved", data: {} });

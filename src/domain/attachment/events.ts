@@ -8,24 +8,24 @@ const schemas = {
     filename: Type.String(),
     contentType: Type.String(),
     bytes: Type.Integer(),
-    /** The name of the bytes in the content store, under the upload's own folder. */
+    /** The name of the bytes in the content store, in the upload's own folder. */
     sha256: Type.String(),
     uploadedAt: Type.String(),
-    /** Until when it is retained. */
+    /** It is retained until then. */
     expiresAt: Type.String(),
   }),
-  /** It was looked into and can be sent. */
+  /** It was inspected and can be sent. */
   AttachmentValidated: Type.Object({}),
   /** It can never be sent. `code` is the error of a send with a direct file like it. */
   AttachmentRejected: Type.Object({ code: Type.String(), reason: Type.String() }),
   AttachmentExpired: Type.Object({
     reason: Type.Union([Type.Literal("retention"), Type.Literal("deleted")]),
   }),
-  /** The bytes of a rejected or expired upload are gone, and what it held of the storage quota is free. */
+  /** The bytes of a rejected or expired upload are gone, and its storage quota is free again. */
   AttachmentBytesRemoved: Type.Object({}),
   /**
-   * What stays of an upload whose name was erased; the events before are cut off. Comes after its bytes are gone.
-   * `erased` has their leaves, so that the chain over the log can still be checked.
+   * What stays of an upload whose name was erased, after its bytes are gone. The events before this one are truncated.
+   * `erased` has their hashes, so the chain of seals can still be verified.
    */
   AttachmentErased: Type.Object({
     workspaceId: Type.String(),
@@ -38,7 +38,7 @@ const schemas = {
   }),
 };
 
-/** The case names are the storage format. */
+/** The names of the types are the storage format. */
 export type AttachmentEvent = EventOf<typeof schemas>;
 export const attachmentCodec = makeCodec(schemas);
 
@@ -46,7 +46,7 @@ export const attachmentCodec = makeCodec(schemas);
 export const ATTACHMENT_STATUSES = ["pending", "ready", "rejected", "expired"] as const;
 export type AttachmentStatus = (typeof ATTACHMENT_STATUSES)[number];
 
-/** The stream of one upload; also names what it holds of the storage quota. */
+/** The stream of one upload; also the owner of its reservation in the storage quota. */
 export function attachmentStream(id: string): string {
   return `attachment-${id}`;
 }

@@ -1,4 +1,4 @@
-/** The longest file, uploaded or direct, in decoded bytes; the limit itself is accepted. */
+/** The largest file, uploaded or direct, in decoded bytes; the limit itself is accepted. */
 export const FILE_BYTES_MAX = 5_000_000;
 /** Attachments of one message. */
 export const ATTACHMENTS_MAX = 10;

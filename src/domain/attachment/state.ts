@@ -15,10 +15,10 @@ export interface Attachment {
   readonly uploadedAt: EpochMs;
   readonly expiresAt: EpochMs;
   readonly status: AttachmentStatus;
-  /** Why it was rejected; null when it was not. */
+  /** Why it was rejected; null if it was not. */
   readonly rejectionReason: string | null;
   readonly bytesRemoved: boolean;
-  /** The request that erased its name; null while it has one. */
+  /** The request that erased its name; null while it has its name. */
   readonly erasureId: string | null;
 }
 
@@ -79,7 +79,7 @@ function evolve(state: AttachmentState, event: AttachmentEvent): AttachmentState
 
 export const attachmentDecider: Decider<AttachmentState, AttachmentEvent> = { initialState: null, evolve };
 
-/** Whether nothing will be sent from it any more: its bytes can go. */
+/** Whether no send can use it any more, so its bytes can be removed. */
 export function isRejectedOrExpired({ status }: Attachment): boolean {
   return status === "rejected" || status === "expired";
 }

@@ -13,9 +13,9 @@ export interface SealedEvent {
 
 /** Where the chain of seals ends. */
 export interface ChainEnd {
-  /** The revision of the last seal; null when there is none. */
+  /** The revision of the last seal; null if there is none. */
   readonly revision: number | null;
-  /** The leaf of the last seal: whoever keeps it elsewhere recognizes another chain. */
+  /** The event hash of the last seal. Somebody who keeps it elsewhere can recognize a forged chain. */
   readonly leaf: string | null;
   readonly covered: number;
 }
@@ -23,13 +23,13 @@ export interface ChainEnd {
 export const NO_SEAL: ChainEnd = { revision: null, leaf: null, covered: 0 };
 
 /**
- * Events that one seal covers at most. Of their leaves, names and order some 40 bytes an event are left once they are
- * compressed; uncompressed and with the longest names it is 650 kB, and one append may be 1 MB.
+ * How many events one seal covers at most. Their hashes, names and order compress to some 40 bytes an event.
+ * Uncompressed, with the longest names, they take 650 kB, and one append may be 1 MB.
  */
 export const SEAL_EVENTS_MAX = 5_000;
 const LEAF_BYTES = 32;
 
-/** The seal that goes on from `end` and covers `places`, which are in the order of the log. */
+/** The seal that follows `end` and covers `sealed`, which is in the order of the log. */
 export function sealOf(
   end: ChainEnd,
   sealed: readonly SealedEvent[],
@@ -52,7 +52,7 @@ export function sealOf(
   return { ...signed, signature: signText(signingKey, signedText(signed)) };
 }
 
-/** The events that a seal names, in the order of the log; null when its parts do not agree. */
+/** The events that a seal names, in the order of the log; null if its parts do not agree. */
 export function sealedEventsOf({ streams, order, revisions, leaves }: Seal): readonly SealedEvent[] | null {
   const bytes = Buffer.from(leaves, "base64");
   const isSound =
@@ -68,7 +68,7 @@ export function sealedEventsOf({ streams, order, revisions, leaves }: Seal): rea
   }));
 }
 
-/** By whom a seal is signed: `null` for an unsigned one, `"wrong"` when the signature is not that of its own key. */
+/** The key that signed a seal: `null` if it is unsigned, `"wrong"` if the signature does not match its own key. */
 export function signerOf(seal: Seal): string | "wrong" | null {
   const { publicKey, signature } = seal;
   if (publicKey === undefined && signature === undefined) return null;

@@ -15,7 +15,7 @@ export function requestErasure(
   return decided("requested", { type: "ErasureRequested", data: { ...person } });
 }
 
-/** Notes that everything is gone from what the service shows. Of instances at the same work the first one's word counts. */
+/** Records that the service no longer shows anything of the person. The first instance to record it counts. */
 export function noteApplied(
   state: ErasureState,
   counts: ErasureCounts,
@@ -32,7 +32,7 @@ export interface ErasureResidue {
   readonly copies: readonly CopyTaken[];
 }
 
-/** Ends a request. */
+/** Completes a request. */
 export function completeErasure(
   state: ErasureState,
   { remains, copies }: ErasureResidue,

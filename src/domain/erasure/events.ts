@@ -1,22 +1,22 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
 
-/** What was found of a person, and what became of it. Counts, and ids of what stays. */
+/** What was found of a person and what happened to it: counts, and the ids of what stays. */
 export const ErasureCounts = Type.Object({
-  /** Messages whose content this request has erased, and those of them that it has canceled. */
+  /** Messages whose content this request erased, and how many of those it canceled. */
   messagesErased: Type.Integer(),
   messagesCanceled: Type.Integer(),
   /** Messages whose content had been erased before. */
   messagesErasedBefore: Type.Integer(),
-  /** Messages that had files, which went with their content. */
+  /** Messages that had files, which were removed with their content. */
   messagesWithFiles: Type.Integer(),
   /** Messages that had been written to an outbox. */
   outboxMessages: Type.Integer(),
-  /** Uploads that nobody else was sent: deleted, their names erased. */
+  /** Uploads that were sent to nobody else: they are deleted and their names erased. */
   uploadsErased: Type.Integer(),
-  /** Uploads that others were sent as well. */
+  /** Uploads that were also sent to others. */
   uploadsKept: Type.Array(Type.String()),
-  /** Whether there was a suppression whose address was erased. */
+  /** 1 if the address of a suppression was erased, else 0. */
   suppressionsErased: Type.Integer(),
 });
 export type ErasureCounts = Static<typeof ErasureCounts>;
@@ -24,31 +24,31 @@ export type ErasureCounts = Static<typeof ErasureCounts>;
 const CopyTaken = Type.Object({
   kind: Type.Union([Type.Literal("backup"), Type.Literal("export")]),
   at: Type.String(),
-  /** On the machine that took it; absent where nobody knows. */
+  /** Its path on the machine that took it; absent if nobody knows. */
   place: Type.Optional(Type.String()),
 });
 /** A copy of the log that was taken before a request was completed. */
 export type CopyTaken = Static<typeof CopyTaken>;
 
 const schemas = {
-  /** Everything of a person in a workspace is to go that was there at this event's position in the log. */
+  /** Requests the erasure of everything about a person in a workspace up to this event's position in the log. */
   ErasureRequested: Type.Object({
     workspaceId: Type.String(),
-    /** The person, by the keyed hash of the address: the address itself is written nowhere. */
+    /** The keyed hash of the person's address; the address itself is not stored. */
     recipientHash: Type.String(),
   }),
-  /** Nothing can be read of it through the service any more. What remains is bytes on disks. */
+  /** The service no longer shows anything of it. Only bytes on disks may remain. */
   ErasureApplied: Type.Object(ErasureCounts.properties),
-  /** The disks were gone over too, as far as they could be. */
+  /** The disks were cleaned too, as far as possible. */
   ErasureCompleted: Type.Object({
-    /** What may still hold something, a sentence each, that another run of the store's own tools takes away. */
+    /** Where something may remain until the store's own tools run again, a sentence each. */
     remains: Type.Array(Type.String()),
-    /** Copies of the log that were taken before, which no request reaches. */
+    /** Copies of the log taken before, which no request reaches. */
     copies: Type.Optional(Type.Array(CopyTaken)),
   }),
 };
 
-/** The case names are the storage format. */
+/** The names of the types are the storage format. */
 export type ErasureEvent = EventOf<typeof schemas>;
 export const erasureCodec = makeCodec(schemas);
 

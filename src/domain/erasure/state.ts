@@ -6,11 +6,11 @@ export interface Erasure {
   readonly status: ErasureStatus;
   readonly workspaceId: string;
   readonly recipientHash: string;
-  /** Null before it was applied. */
+  /** Null until it is applied. */
   readonly counts: ErasureCounts | null;
-  /** Null before it was completed. */
+  /** Null until it is completed. */
   readonly remains: readonly string[] | null;
-  /** Copies of the log that were taken before it was completed; null before that. */
+  /** Copies of the log taken before it was completed; null until then. */
   readonly copies: readonly CopyTaken[] | null;
 }
 

@@ -3,7 +3,7 @@ import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { InstanceEvent } from "./events.ts";
 import type { Copy, InstanceState, Restoration } from "./state.ts";
 
-/** Freezes the log: every instance stops. A repeat gives no events. The outcome is when it was frozen. */
+/** Freezes the log: every instance stops. A repeat gives no events. The outcome is the time of the freeze. */
 export function freezeInstance(state: InstanceState, now: EpochMs): Decision<EpochMs | null, InstanceEvent> {
   if (state === null) return decided(null);
   if (state.frozenAt !== null) return decided(state.frozenAt);
@@ -19,7 +19,7 @@ export function unfreezeInstance(
   return decided("unfrozen", { type: "InstanceUnsealed", data: { at: rfc3339(now) } });
 }
 
-/** Records that a copy is about to be taken. A frozen log takes no more events. */
+/** Records that a copy is about to be taken. A frozen log accepts no more events. */
 export function copyInstance(
   state: InstanceState,
   { kind, at, place }: Copy & { readonly place: string },
@@ -39,7 +39,7 @@ export function restoreInstance(
   return decided("restored", { type: "InstanceRestored", data });
 }
 
-/** Ends the hold that a restoration began. The outcome is that restoration; null when nothing is held. */
+/** Ends the hold that a restoration began. The outcome is that restoration; null if nothing is held. */
 export function resumeInstance(
   state: InstanceState,
   now: EpochMs,
@@ -48,7 +48,7 @@ export function resumeInstance(
   return decided(state.restored, { type: "InstanceResumed", data: { at: rfc3339(now) } });
 }
 
-/** Says that events of this format are about to be written. A log that is at it already, or past it, stays as it is. */
+/** Records that events of this format are about to be written, unless the log is already at it or past it. */
 export function raiseLogFormat(state: InstanceState, format: number): Decision<null, InstanceEvent> {
   const isRaised = state !== null && state.format < format;
   return isRaised ? decided(null, { type: "LogFormatRaised", data: { format } }) : decided(null);

@@ -16,11 +16,11 @@ export interface Restoration {
 export interface Copy {
   readonly kind: "backup" | "export";
   readonly at: EpochMs;
-  /** Path of the copy; null for the one that this log was imported from. */
+  /** The path of the copy; null for the one that this log was imported from. */
   readonly place: string | null;
 }
 
-/** Only the newest copies are kept. */
+/** How many copies are remembered; the newest ones. */
 const COPIES_MAX = 200;
 
 export interface Instance {
@@ -35,7 +35,7 @@ export interface Instance {
   readonly restored: Restoration | null;
   /** Whether work from before the restoration waits for the operator. */
   readonly isHeld: boolean;
-  /** Times in which nothing was delivered because the log was frozen, or held after a restoration. */
+  /** When nothing was delivered because the log was frozen, or held after a restoration. */
   readonly downtimes: readonly TimeSpan[];
   /** Copies that were taken, the oldest first. */
   readonly copies: readonly Copy[];
@@ -44,7 +44,7 @@ export interface Instance {
 /** `null` on a log that was never used. */
 export type InstanceState = Instance | null;
 
-/** A downtime begins with its first reason, freeze or hold, and ends when neither is left. */
+/** A downtime begins with the first of freeze and hold, and ends when neither is left. */
 function withDowntime(state: Instance, from: EpochMs): Instance {
   if (state.downtimes.at(-1)?.to === null) return state;
   return { ...state, downtimes: [...state.downtimes, { from, to: null }] };

@@ -3,14 +3,14 @@ import type { Decider } from "../../kernel/event/decider.ts";
 import type { LogImportEvent } from "./events.ts";
 
 export interface LogImport {
-  /** Which export it is. */
+  /** The export that is imported. */
   readonly exportId: string;
-  /** What the copy is called once it is all there. */
+  /** The id of this copy, recorded with the restoration. */
   readonly copyId: string;
   readonly isFinished: boolean;
 }
 
-/** `null` in a store whose log was begun there. */
+/** `null` in a store whose log was not imported. */
 export type LogImportState = LogImport | null;
 
 function evolve(state: LogImportState, event: LogImportEvent): LogImportState {

@@ -2,9 +2,9 @@ import { type Decision, decided } from "../../kernel/event/decider.ts";
 import type { QuotaEvent } from "./events.ts";
 import type { Quota } from "./state.ts";
 
-/** The most that one instance takes in hand at once: what a crash can lose of a day. */
+/** The largest block that one instance reserves at a time: a crash can lose this much of a day. */
 export const BLOCK_MAX = 256;
-/** The nearer the limit, the smaller the block, so that instances can share what is left. */
+/** A block is this fraction of what is left: near the limit blocks get small, so instances can share the rest. */
 const BLOCKS_OF_REST = 16;
 
 export interface BlockRequest {
@@ -15,15 +15,15 @@ export interface BlockRequest {
   readonly messageId: string;
 }
 
-/** What was taken: so many for any message, or one for the message that asked. */
+/** What was reserved: a block for any messages, or a single unit for the requesting message. */
 export type QuotaReservation =
   | { readonly kind: "block"; readonly count: number }
   | { readonly kind: "single" | "none" };
 
 /**
- * Takes the next block in hand: min(256, max(1, remaining / 16)). A block of one is its message's own, and says so.
- * At the limit a message for which one is held already, by a request with the same key elsewhere, gets another:
- * only one of those requests can be accepted, and the rest return theirs.
+ * Reserves the next block: min(256, max(1, remaining / 16)). A block of one belongs to its message, and records it. At
+ * the limit, a message that already holds a unit, through a request with the same key elsewhere, gets another one: only
+ * one of those requests can be accepted, and the others return theirs.
  */
 export function reserveBlock(
   { reserved, heldFor }: Quota,
@@ -37,7 +37,7 @@ export function reserveBlock(
   return decided({ kind: "single" }, { type: "QuotaReserved", data: { ...taken, messageId } });
 }
 
-/** Returns what was in hand and not used, or what was taken for one message. Nothing is no event. */
+/** Returns the unused rest of a block, or the unit of one message. Returning nothing gives no events. */
 export function returnUnused(
   { reserved }: Quota,
   returned: { readonly count: number; readonly instance: string; readonly messageId?: string },

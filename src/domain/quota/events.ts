@@ -5,11 +5,11 @@ import { DAY_MS, type EpochMs, rfc3339, utcDay } from "../../kernel/time.ts";
 const Moved = {
   /** How many messages. */
   count: Type.Integer({ minimum: 1 }),
-  /** The running instance that has taken them in hand or returned them. */
+  /** The running instance that reserved or returned them. */
   instance: Type.String(),
-  /** All that instances have taken and not returned, with this: the last event alone holds the state. */
+  /** Everything reserved and not returned so far, this event included: the last event alone holds the sum. */
   reserved: Type.Integer({ minimum: 0 }),
-  /** The one message that it was taken for, where messages are taken singly. */
+  /** The only message that it is for, if it is a single unit. */
   messageId: Type.Optional(Type.String()),
 };
 
@@ -18,7 +18,7 @@ const schemas = {
   QuotaReturned: Type.Object(Moved),
 };
 
-/** The case names are the storage format. */
+/** The names of the types are the storage format. */
 export type QuotaEvent = EventOf<typeof schemas>;
 export const quotaCodec = makeCodec(schemas);
 

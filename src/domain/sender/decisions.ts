@@ -9,7 +9,7 @@ export const LINK_LIFETIME_MS = 24 * HOUR_MS;
 const RETRY_MS_FIRST = MINUTE_MS;
 const RETRY_MS_MAX = HOUR_MS;
 
-/** Addresses and domains that callers may give a workspace, disabled ones among them: none is ever taken away. */
+/** How many addresses and domains callers may add to a workspace. Disabled ones count, because none is ever removed. */
 export const SENDERS_MAX = 1_000;
 
 type Beginning = Extract<SenderEvent, { type: "SenderAdded" | "SenderDomainAdded" }>;
@@ -23,7 +23,7 @@ export function addSender(
   return decided("added", sender);
 }
 
-/** Gives a sender another display name; null: none. A repeat gives no events. */
+/** Changes a sender's display name; null removes it. A repeat gives no events. */
 export function renameSender(
   state: SenderState,
   displayName: string | null,
@@ -44,7 +44,7 @@ export function verifySender(
   return decided("verified", { type: "SenderVerified", data: { method } });
 }
 
-/** Notes whether the record of a domain that was verified by it is still there. Only what has changed gives events. */
+/** Records whether the record that verified a domain is still there. Only a change gives events. */
 export function noteRecord(
   state: SenderState,
   isThere: boolean,
@@ -56,7 +56,7 @@ export function noteRecord(
   return decided("missing", { type: "SenderRecordMissing", data: { since: rfc3339(now) } });
 }
 
-/** Switches a sender off or on. A repeat gives no events, and on is not verified. */
+/** Disables or enables a sender. Enabling does not verify it. A repeat gives no events. */
 export function switchSender(
   state: SenderState,
   to: "disabled" | "enabled",
@@ -66,14 +66,14 @@ export function switchSender(
   return decided("switched", { type: to === "disabled" ? "SenderDisabled" : "SenderEnabled", data: {} });
 }
 
-/** A verification link: about to be mailed, or as somebody presents it. */
+/** A verification link, as it is issued or as somebody presents it. */
 export interface VerificationLink {
   readonly requestId: string;
   readonly secretHash: string;
   readonly now: EpochMs;
 }
 
-/** Opens a verification link. What is verified already needs none. */
+/** Issues a verification link. A verified sender needs none. */
 export function requestVerification(
   state: SenderState,
   { requestId, secretHash, now }: VerificationLink,
@@ -87,7 +87,7 @@ export function requestVerification(
   });
 }
 
-/** What a link is good for: `used` once its sender is verified, by whatever means. */
+/** The status of a link: `used` once its sender is verified, by whatever means. */
 export type LinkStatus = "open" | "used" | "expired" | "unknown";
 
 export function linkStatus(state: SenderState, { requestId, secretHash, now }: VerificationLink): LinkStatus {
@@ -112,7 +112,7 @@ export interface MailClaim {
   readonly worker: string;
   readonly leaseMs: number;
   readonly now: EpochMs;
-  /** The claim whose lease was seen to run out with no outcome; null: nobody is to be at the mail. */
+  /** The claim to take over, because its lease expired without an outcome; null: the mail must not be claimed. */
   readonly expiredAttempt: number | null;
 }
 
@@ -128,7 +128,7 @@ function isClaimable(request: VerificationRequest, { now, expiredAttempt }: Mail
   return request.mail === "waiting" && request.nextAttemptAt <= now;
 }
 
-/** The claim: whoever appends it at the expected revision may send the mail. A link that is over gets none. */
+/** Claims a mail: the worker that appends the claim at the expected revision may send it. Not for an expired link. */
 export function claimVerificationMail(
   state: SenderState,
   claim: MailClaim,
@@ -149,7 +149,7 @@ export function claimVerificationMail(
   );
 }
 
-/** What became of a mail. `isFinal`: trying again would bring nothing. */
+/** The outcome of a verification mail. `isFinal`: a retry would not help. */
 export type MailResult =
   | { readonly kind: "sent"; readonly transport: string }
   | { readonly kind: "failed"; readonly reason: string; readonly code?: number; readonly isFinal: boolean };
@@ -161,9 +161,8 @@ interface MailAttempt {
 }
 
 /**
- * Records what became of a claimed mail. It is tried again with exponential backoff for as long as its link
- * works. An outcome whose claim was taken over or settled meanwhile gives no events, unless it is that the mail
- * was sent: then nobody else need send it.
+ * Records the outcome of a claimed mail. A failed one is retried with exponential backoff while its link is valid. If the
+ * claim was taken over or settled meanwhile, only a `sent` gives events, because then nobody else has to send the mail.
  */
 export function settleVerificationMail(
   state: SenderState,

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
 
-/** On whose word a sender is verified: the operator's, the first run's, the mailbox' or the domain's. */
+/** How a sender was verified: by the operator, the first run, a mail to its mailbox, or a record of its domain. */
 const Method = Type.Union([
   Type.Literal("operator"),
   Type.Literal("bootstrap"),
@@ -21,17 +21,17 @@ const schemas = {
     domain: Type.String(),
     displayName: Type.Optional(Type.String()),
   }),
-  /** The display name in From was changed; absent: there is none. */
+  /** The display name in From was changed; absent: it was removed. */
   SenderRenamed: Type.Object({ displayName: Type.Optional(Type.String()) }),
   SenderVerified: Type.Object({ method: Method }),
   SenderDisabled: Type.Object({}),
   SenderEnabled: Type.Object({}),
-  /** The record by which a domain was verified was looked for again, and is not there since. */
+  /** A repeated look-up did not find the record by which the domain was verified. */
   SenderRecordMissing: Type.Object({ since: Type.String() }),
   SenderRecordFound: Type.Object({}),
   SenderVerificationRequested: Type.Object({
     requestId: Type.String(),
-    /** The SHA-256 of the link's secret: the log does not hold what opens it. */
+    /** The SHA-256 of the link's secret: the log does not hold the secret itself. */
     secretHash: Type.String(),
     requestedAt: Type.String(),
     expiresAt: Type.String(),
@@ -52,20 +52,19 @@ const schemas = {
     attempt: Type.Integer(),
     reason: Type.String(),
     code: Type.Optional(Type.Integer()),
-    /** Absent when it is not tried again. */
+    /** Absent if it is not retried. */
     nextAttemptAt: Type.Optional(Type.String()),
   }),
 };
 
-/** The case names are the storage format. */
+/** The names of the types are the storage format. */
 export type SenderEvent = EventOf<typeof schemas>;
 export const senderCodec = makeCodec(schemas);
 
 export type VerificationMethod = Extract<SenderEvent, { type: "SenderVerified" }>["data"]["method"];
 
 /**
- * `id` is the keyed hash of workspace and address, or of workspace and `@domain`: both find their sender
- * without an index.
+ * `id` is the keyed hash of workspace and address, or of workspace and `@domain`, so no index is needed to find a sender.
  */
 export function senderStream(id: string): string {
   return `sender-${id}`;

@@ -3,16 +3,16 @@ import type { Decider } from "../../kernel/event/decider.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { SenderEvent, VerificationMethod } from "./events.ts";
 
-/** Links of a day and of the day before are all that can be open at once: see the limit of an address. */
+/** Only links of today and yesterday can be open, and the limit of a sender is five a day. */
 const REQUESTS_MAX = 10;
 
-/** One verification link, and how far its mail has come. */
+/** One verification link, and the progress of its mail. */
 export interface VerificationRequest {
   readonly id: string;
   readonly secretHash: string;
   readonly requestedAt: EpochMs;
   readonly expiresAt: EpochMs;
-  /** Claims so far; the number of a claim names its attempt. */
+  /** Claims so far. An attempt has the number of its claim. */
   readonly attempts: number;
   /** `waiting` until a worker claims it, `claimed` until its outcome is known. */
   readonly mail: "waiting" | "claimed" | "sent" | "failed";
@@ -24,18 +24,18 @@ export interface Sender {
   readonly kind: "address" | "domain";
   /** The address as it was given, or the domain. */
   readonly name: string;
-  /** Stands beside the address in From where a send gives no name of its own. */
+  /** The name in From if a send gives none of its own. */
   readonly displayName: string | null;
   /** Null until it is verified. */
   readonly verifiedBy: VerificationMethod | null;
   readonly disabled: boolean;
-  /** Since when the record of a verified domain is known to be missing; it can send all the same. */
+  /** Since when the record of a verified domain is known to be missing. The domain can still send. */
   readonly recordMissingSince: EpochMs | null;
   /** The newest ones, oldest first. */
   readonly requests: readonly VerificationRequest[];
 }
 
-/** `null` when the address or domain was never added. */
+/** `null` if the address or domain was never added. */
 export type SenderState = Sender | null;
 
 type RequestEvent = Extract<
@@ -52,7 +52,7 @@ function evolveRequest(request: VerificationRequest, { type, data }: RequestEven
     case "SenderVerificationMailSent":
       return { ...request, mail: "sent" };
     case "SenderVerificationMailFailed": {
-      // A worker that was given up records an attempt that others have gone on from.
+      // A worker whose lease expired may record an attempt after others have taken over.
       if (request.mail === "sent" || data.attempt !== request.attempts) return request;
       if (data.nextAttemptAt === undefined) return { ...request, mail: "failed" };
       return { ...request, mail: "waiting", nextAttemptAt: epochMs(data.nextAttemptAt) };
@@ -122,14 +122,14 @@ export function senderStatus({ disabled, verifiedBy }: Sender): "disabled" | "un
   return verifiedBy === null ? "unverified" : "verified";
 }
 
-/** Whether mail may leave on this sender's own word. */
+/** Whether this sender authorizes mail. */
 export function canSend(sender: SenderState): boolean {
   return sender !== null && sender.verifiedBy !== null && !sender.disabled;
 }
 
 /**
- * On whose word mail may leave from an address: its own or its domain's; null when it may not. A verified
- * domain speaks for every address but one that was itself disabled.
+ * Which sender authorizes mail from an address: its own or its domain's; null if neither does. A verified domain
+ * authorizes every address except one that is itself disabled.
  */
 export function authorityOf(address: SenderState, domain: SenderState): "address" | "domain" | null {
   if (canSend(address)) return "address";
@@ -137,7 +137,7 @@ export function authorityOf(address: SenderState, domain: SenderState): "address
   return canSend(domain) ? "domain" : null;
 }
 
-/** Why mail may not leave from an address of which {@link authorityOf} says null. */
+/** Why {@link authorityOf} returns null for an address. */
 export type SenderFault = "unknown" | "unverified" | "disabled" | "domainUnverified" | "domainDisabled";
 
 export function senderFault(address: SenderState, domain: SenderState): SenderFault {

@@ -2,12 +2,12 @@ import { Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
 
 const schemas = {
-  /** A service works on this log from now on. `host` and `dataDir` say to people which one it is. */
+  /** A service works on this log from now on. `host` and `dataDir` tell people which one it is. */
   ServiceJoined: Type.Object({ serviceId: Type.String(), host: Type.String(), dataDir: Type.String() }),
-  /** It has nothing under way any more, and accepts nothing: it has ended, or has seen that the log is frozen. */
+  /** It has nothing in flight and accepts nothing any more: it has ended, or has seen that the log is frozen. */
   ServiceLeft: Type.Object({ serviceId: Type.String() }),
 };
 
-/** The case names are the storage format. */
+/** The names of the types are the storage format. */
 export type ServiceRegistryEvent = EventOf<typeof schemas>;
 export const serviceRegistryCodec = makeCodec(schemas);

@@ -15,7 +15,7 @@ export interface ReserveRequest {
   readonly racingBytes?: number;
 }
 
-/** Reserves up to the limit. A repeat gives no events. */
+/** Reserves storage up to the limit. A repeat gives no events. */
 export function reserveStorage(
   state: Storage,
   { owner, bytes, until, limit, racingBytes = 0 }: ReserveRequest,
@@ -44,8 +44,8 @@ export function confirmStorage(
 }
 
 /**
- * Records the reservations of `owners` again, so that the stream can be truncated. `before` is given with the last
- * page: every open reservation was recorded at that revision or later.
+ * Records the reservations of `owners` again, so the stream can be truncated. `before` comes with the last page: every
+ * open reservation was recorded at that revision or later.
  */
 export function countStorage(
   state: Storage,

@@ -15,8 +15,8 @@ const schemas = {
   /** These owners were seen to exist: their reservations last until they are released. */
   StorageConfirmed: Type.Object({ holders: Type.Array(Type.String()) }),
   /**
-   * Some of the open reservations, recorded again; `until` is null for confirmed ones. Once all reservations of one
-   * time were recorded again, the events before are not needed.
+   * Some of the open reservations, recorded again; `until` is null for confirmed ones. Once all reservations of one time
+   * are recorded again, earlier events are not needed.
    */
   StorageCounted: Type.Object({
     open: Type.Array(Type.Object({ ...Reservation, until: Type.Union([Type.String(), Type.Null()]) })),
@@ -25,7 +25,7 @@ const schemas = {
   }),
 };
 
-/** The case names are the storage format. */
+/** The names of the types are the storage format. */
 export type StorageEvent = EventOf<typeof schemas>;
 export const storageCodec = makeCodec(schemas);
 

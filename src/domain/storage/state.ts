@@ -22,7 +22,7 @@ export interface Storage {
 
 const RECENT_MIN = 64;
 
-/** The reservation of `owner`; undefined when it has none. */
+/** The reservation of `owner`; undefined if it has none. */
 export function reservationOf({ settled, recent }: Storage, owner: string): Reservation | undefined {
   const changed = recent.get(owner);
   return changed === undefined ? settled.get(owner) : (changed ?? undefined);
@@ -46,7 +46,7 @@ function changed(state: Storage, changes: readonly Change[]): Storage {
     recent.set(owner, reservation);
   }
   const next = { settled: state.settled, recent, used };
-  // The larger the whole, the rarer it is copied: both layers cost about the same.
+  // The larger the settled layer, the less often it is copied, so both layers cost about the same.
   if (recent.size <= Math.max(RECENT_MIN, Math.sqrt(state.settled.size))) return next;
   return { settled: new Map(openReservations(next)), recent: new Map(), used };
 }

@@ -5,7 +5,7 @@ import type { SuppressionState } from "./state.ts";
 type Stored = Extract<SuppressionEvent, { type: "SuppressionAddressStored" }>["data"];
 type Suppressed = Extract<SuppressionEvent, { type: "RecipientSuppressed" }>["data"];
 
-/** A repeat gives no events: the first reason stays. `stored` is null where the address was erased before. */
+/** A repeat gives no events: the first reason stays. `stored` is null if the address was erased before. */
 export function suppress(
   state: SuppressionState,
   stored: Stored | null,
@@ -19,7 +19,7 @@ export function suppress(
   );
 }
 
-/** Lets mail to the recipient go again. A repeat gives no events. */
+/** Allows mail to the recipient again. A repeat gives no events. */
 export function unsuppress(
   state: SuppressionState,
 ): Decision<"unsuppressed" | "notSuppressed", SuppressionEvent> {

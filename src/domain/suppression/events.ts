@@ -7,13 +7,13 @@ export const SUPPRESSION_REASONS = ["bounce", "complaint", "manual"] as const;
 
 const schemas = {
   /**
-   * The address itself, and what a person wrote about it, in an event of its own, so that truncation can take it
-   * away and leave the rest.
+   * The address itself and the note about it, in an event of their own, so truncation can remove them and leave the
+   * rest.
    */
   SuppressionAddressStored: Type.Object({
     address: Type.String(),
     note: Type.Optional(Type.String()),
-    /** A uuid. What webhook endpoints answer about this suppression is encrypted with it. */
+    /** A UUID. It encrypts what webhook endpoints answer to events of this suppression. */
     salt: Type.Optional(Type.String()),
   }),
   RecipientSuppressed: Type.Object({
@@ -27,24 +27,24 @@ const schemas = {
     bounceReason: Type.Optional(Type.String()),
     code: Type.Optional(Type.Integer()),
     enhancedCode: Type.Optional(Type.String()),
-    /** What the relay said, encrypted with the salt of the message's `EmailContentStored`. */
+    /** The relay's reply, encrypted with the salt of the message's `EmailContentStored`. */
     sealedReply: Type.Optional(Type.String()),
-    /** The same, in what was recorded before it was encrypted. */
+    /** The reply in plain text, in events from before replies were encrypted. */
     reply: Type.Optional(Type.String()),
   }),
   RecipientUnsuppressed: Type.Object({ workspaceId: Type.String(), recipientHash: Type.String() }),
-  /** The events up to the last address are cut off; whether the recipient is suppressed stays as it is. */
+  /** The events up to the last address are truncated; whether the recipient is suppressed does not change. */
   SuppressionAddressErased: Type.Object({
     workspaceId: Type.String(),
     recipientHash: Type.String(),
-    /** Whether earlier suppressions of the same recipient go with it, which subscribers know of. */
+    /** Whether this also removes earlier suppressions of the recipient, which subscribers may have been told of. */
     cutsHistory: Type.Boolean(),
     erasureId: Type.String(),
     erased: ErasedEvents,
   }),
 };
 
-/** The case names are the storage format. */
+/** The names of the types are the storage format. */
 export type SuppressionEvent = EventOf<typeof schemas>;
 export const suppressionCodec = makeCodec(schemas);
 

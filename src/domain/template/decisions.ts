@@ -5,7 +5,7 @@ import { findVersion, type Template, type TemplateState } from "./state.ts";
 
 type Drafted = Extract<TemplateEvent, { type: "TemplateVersionDrafted" }>["data"];
 
-/** What a workspace cannot change: it is not its own, or it is archived for good. */
+/** Why a workspace cannot change a template: it is not its own, or it is archived for good. */
 export type TemplateRefusal = "notFound" | "archived";
 
 export function createTemplate(
@@ -21,7 +21,7 @@ function refusal(state: TemplateState, workspaceId: string): TemplateRefusal | n
   return state.isArchived ? "archived" : null;
 }
 
-/** Adds a version, which never changes again. The same version id once more gives no events. */
+/** Adds a version, which never changes again. A repeat with the same version id gives no events. */
 export function draftVersion(
   state: TemplateState,
   workspaceId: string,
@@ -40,7 +40,7 @@ function hasRoom({ versions, revisions }: Template, bytes: number): boolean {
   return versions.length < VERSIONS_MAX && total <= TEMPLATE_BYTES_MAX && revisions <= CHANGES_MAX;
 }
 
-/** Makes a version the current one, also an older one again. The current one once more gives no events. */
+/** Makes a version the current one; it may be an older one. Publishing the current one again gives no events. */
 export function publishVersion(
   state: TemplateState,
   workspaceId: string,
@@ -54,7 +54,7 @@ export function publishVersion(
   return decided("published", { type: "TemplateVersionPublished", data });
 }
 
-/** Ends a template: nothing is sent, drafted or published by it again. A repeat gives no events. */
+/** Archives a template: nothing is sent, drafted or published with it again. A repeat gives no events. */
 export function archiveTemplate(
   state: TemplateState,
   workspaceId: string,
@@ -65,7 +65,7 @@ export function archiveTemplate(
   return decided("archived", { type: "TemplateArchived", data: { at } });
 }
 
-/** Deletes a template, archived or not. `erased` are all of its events, which are cut off then. */
+/** Deletes a template, archived or not. `erased`: all of its events so far, which are to be truncated. */
 export function deleteTemplate(
   state: TemplateState,
   data: Extract<TemplateEvent, { type: "TemplateDeleted" }>["data"],

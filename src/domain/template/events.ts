@@ -7,7 +7,7 @@ const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema,
 
 const schemas = {
   TemplateCreated: Type.Object({ workspaceId: Type.String(), name: Type.String(), at: Type.String() }),
-  /** Holds the whole of a version: it never changes after this. */
+  /** Holds a whole version, which never changes after this. */
   TemplateVersionDrafted: Type.Object({
     versionId: Type.String(),
     /** From 1, without gaps. */
@@ -16,18 +16,18 @@ const schemas = {
     html: Nullable(Type.String()),
     text: Nullable(Type.String()),
     variables: Type.Array(VariableDefinition),
-    /** How long the four of them are as JSON. */
+    /** The size of the four members above as JSON. */
     bytes: Type.Integer({ minimum: 0 }),
     at: Type.String(),
   }),
   /** The version is the current one from here on. */
   TemplateVersionPublished: Type.Object({ versionId: Type.String(), at: Type.String() }),
   TemplateArchived: Type.Object({ at: Type.String() }),
-  /** Nothing is left of the template: all events before this one, whose leaves are in `erased`, are cut off. */
+  /** Nothing else is left of the template: all earlier events are truncated. `erased` has their hashes. */
   TemplateDeleted: Type.Object({ workspaceId: Type.String(), at: Type.String(), erased: ErasedEvents }),
 };
 
-/** The case names are the storage format. */
+/** The names of the types are the storage format. */
 export type TemplateEvent = EventOf<typeof schemas>;
 export const templateCodec = makeCodec(schemas);
 

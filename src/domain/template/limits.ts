@@ -1,10 +1,10 @@
-/** A workspace has at most this many templates, archived ones as well. */
+/** A workspace has at most this many templates, including archived ones. */
 export const TEMPLATES_MAX = 1_000;
 /** A template has at most this many versions. */
 export const VERSIONS_MAX = 1_000;
-/** Drafts and publications of a template: whoever deletes it names them all in one event. */
+/** Drafts and publications of a template: its deletion names them all in one event. */
 export const CHANGES_MAX = 4_000;
-/** The source of one version, as JSON. */
+/** The source of one version as JSON. */
 export const VERSION_BYTES_MAX = 256 * 1_024;
-/** The sources of all versions of a template: whoever folds its stream reads them. */
+/** The sources of all versions of a template: every fold of its stream reads them. */
 export const TEMPLATE_BYTES_MAX = 16 * 1_024 * 1_024;

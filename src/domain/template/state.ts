@@ -2,7 +2,7 @@ import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/event/decider.ts";
 import type { TemplateEvent } from "./events.ts";
 
-/** A version without its source, which is read from the log when it is wanted. Times are RFC 3339. */
+/** A version without its source, which is read from the log on demand. Times are RFC 3339. */
 export interface TemplateVersion {
   readonly id: string;
   readonly number: number;
@@ -20,12 +20,12 @@ export interface Template {
   readonly isArchived: boolean;
   /** In the order of their numbers. */
   readonly versions: readonly TemplateVersion[];
-  /** What a send without a version uses: the one that was published last; null before that. */
+  /** The version published last, which sends use by default; null before the first publication. */
   readonly currentVersionId: string | null;
   readonly createdAt: string;
-  /** When anything but its drafts last changed. */
+  /** When anything except its drafts last changed. */
   readonly updatedAt: string;
-  /** How many events there were. Nothing is cut off but all of a deleted template, so it is the next revision. */
+  /** The number of events, and so the next revision: only the stream of a deleted template is ever truncated. */
   readonly revisions: number;
 }
 
@@ -76,7 +76,7 @@ function evolveExisting(
 
 export const templateDecider: Decider<TemplateState, TemplateEvent> = { initialState: null, evolve };
 
-/** Archived is for good; published as soon as one version is. */
+/** A template is published as soon as one version is, and archived for good. */
 export function templateStatus(template: Template): "draft" | "published" | "archived" {
   if (template.isArchived) return "archived";
   return template.currentVersionId === null ? "draft" : "published";
@@ -86,7 +86,7 @@ export function findVersion(template: Template, versionId: string): TemplateVers
   return template.versions.find(({ id }) => id === versionId) ?? null;
 }
 
-/** Why a template or a version of it cannot be sent with. */
+/** Why a send cannot use a template or its version. */
 export type TemplateFault = "unknown" | "archived" | "unpublished" | "unknownVersion" | "draftVersion";
 
 /** Why there is no {@link versionForSend}. */
@@ -101,7 +101,7 @@ export function templateFault(
   return findVersion(state, versionId) === null ? "unknownVersion" : "draftVersion";
 }
 
-/** The version that a send of this workspace uses; null when the template is not available to it. */
+/** The version that a send of this workspace uses; null if the template is not available to it. */
 export function versionForSend(
   state: TemplateState,
   workspaceId: string,

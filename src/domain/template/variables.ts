@@ -7,12 +7,12 @@ export type VariableType = (typeof VARIABLE_TYPES)[number];
 const Literals = <const Names extends readonly string[]>(names: Names) =>
   Type.Unsafe<Names[number]>(Type.Union(names.map((name) => Type.Literal(name))) as TSchema);
 
-/** What a version says about one of its variables; part of the storage format. */
+/** The definition of one variable of a version; part of the storage format. */
 export const VariableDefinition = Type.Object({
   name: Type.String(),
   type: Literals(VARIABLE_TYPES),
   required: Type.Boolean(),
-  /** The default where it is not given; it fits the type. */
+  /** The value if none is given; it fits the type. */
   default: Type.Optional(Type.Unknown()),
 });
 export type VariableDefinition = Static<typeof VariableDefinition>;
@@ -41,7 +41,7 @@ const RULES: Readonly<Record<VariableType, string>> = {
   object: "must be an object",
 };
 
-/** Why `value` cannot be a variable of this type; null when it can. */
+/** Why `value` cannot be a variable of this type; null if it can. */
 export function typeFault(type: VariableType, value: unknown): string | null {
   return FITS[type](value) ? null : RULES[type];
 }
@@ -51,9 +51,9 @@ export type FilledVariables =
   | { readonly kind: "wrong"; readonly faults: readonly VariableFault[] };
 
 /**
- * The values that a template is rendered with: the given ones, and defaults where none is given. Null counts as
- * not given. A value that no definition names is passed on unchecked: no version that is drafted now can read it, so a
- * sender may give more than a version asks for. All faults are reported at once.
+ * The values to render a template with: the given ones, and defaults for the others. Null counts as not given. A value
+ * without a definition is passed on unchecked: no version drafted now can read it, so a sender may give more than a
+ * version asks for. All faults are reported at once.
  */
 export function fillVariables(
   definitions: readonly VariableDefinition[],

@@ -3,17 +3,17 @@ import { DAY_MS, type EpochMs, MINUTE_MS, rfc3339, utcDay } from "../../kernel/t
 import type { VerificationMailLimitEvent } from "./events.ts";
 import type { VerificationMailLimitState } from "./state.ts";
 
-/** How many verification mails: so many a UTC day, and so far apart. */
+/** How many verification mails are allowed per UTC day, and how far apart. */
 export interface VerificationMailRule {
   readonly perDayMax: number;
   readonly spacingMs: number;
 }
 
-/** What one workspace may ask for one address. */
+/** What one workspace may request for one address. */
 export const SENDER_RULE: VerificationMailRule = { perDayMax: 5, spacingMs: 10 * MINUTE_MS };
 /**
- * An address, whichever workspaces ask: nobody can flood a mailbox through us. A workspace that has asked for it on this
- * day already stops sooner than one that has not, so that no few of them can keep out another.
+ * What all workspaces together may request for one address, so nobody can flood a mailbox through us. A workspace that
+ * has already had a mail today stops at the lower limit, so a few workspaces cannot use up what another needs.
  */
 export const ADDRESS_RULE: VerificationMailRule = { perDayMax: 20, spacingMs: 0 };
 export const ADDRESS_RULE_OF_FIRST: VerificationMailRule = { perDayMax: 100, spacingMs: 0 };
@@ -34,7 +34,7 @@ export function allowedAgainAt(
   { perDayMax, spacingMs }: VerificationMailRule,
   now: EpochMs,
 ): EpochMs | null {
-  // Another instance's clock may be ahead of ours: its mail counts all the same.
+  // Another instance's clock may be ahead of ours. Its mail still counts.
   const spacedAt = spacingMs > 0 ? Math.max(now, Math.max(...state) + spacingMs) : now;
   // The last mail of a full day may be so late that the next one has to wait beyond midnight.
   const sameDay = state.filter((at) => isSameDay(at, spacedAt));
@@ -42,7 +42,7 @@ export function allowedAgainAt(
   return againAt > now ? againAt : null;
 }
 
-/** Counts one mail, or says from when on one may be. Two instances cannot both take the last one. */
+/** Counts one mail, or returns when the next one may be counted. Two instances cannot both take the last one. */
 export function countVerificationMail(
   state: VerificationMailLimitState,
   rule: VerificationMailRule,

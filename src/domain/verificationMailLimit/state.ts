@@ -2,7 +2,7 @@ import type { Decider } from "../../kernel/event/decider.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { VerificationMailLimitEvent } from "./events.ts";
 
-/** As many as any rule looks back on. */
+/** No rule looks back on more. */
 const TIMES_MAX = 100;
 
 /** When the last verification mails were counted, in the order of the log. */

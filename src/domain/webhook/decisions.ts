@@ -3,16 +3,16 @@ import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { WebhookEvent } from "./events.ts";
 import type { DisabledReason, WebhookEndpoint, WebhooksState } from "./state.ts";
 
-/** A workspace has at most this many endpoints, so that the list fits one answer. */
+/** A workspace has at most this many endpoints, so the list fits into one answer. */
 export const ENDPOINTS_MAX = 100;
 
-/** How long the secret before a rotation signs beside the new one, unless it is said. */
+/** How long the previous secret signs beside the new one, unless the caller says otherwise. */
 export const OVERLAP_SECONDS_DEFAULT = 86_400;
 export const OVERLAP_SECONDS_MAX = 604_800;
 
 type DataOf<Type extends WebhookEvent["type"]> = Extract<WebhookEvent, { type: Type }>["data"];
 
-/** Why something cannot be done with an endpoint. */
+/** Why a command about an endpoint is refused. */
 export type EndpointRefusal = "notFound";
 
 function holderOf({ endpoints }: WebhooksState, url: string): WebhookEndpoint | undefined {
@@ -28,7 +28,7 @@ export function registerEndpoint(
   return decided("registered", { type: "WebhookEndpointRegistered", data: endpoint });
 }
 
-/** Changes what is given. What is so already gives no events. */
+/** Changes the given members. Values that stay the same give no events. */
 export function updateEndpoint(
   state: WebhooksState,
   change: DataOf<"WebhookEndpointUpdated">,
@@ -69,7 +69,7 @@ export function enableEndpoint(
   return decided("enabled", { type: "WebhookEndpointEnabled", data: { endpointId } });
 }
 
-/** Signs with the new secret at once, and with the one before it for `overlapMs` more. */
+/** Signs with the new secret at once, and with the previous one for `overlapMs` more. */
 export function rotateSecret(
   state: WebhooksState,
   { endpointId, sealedSecret }: { readonly endpointId: string; readonly sealedSecret: string },
@@ -89,7 +89,7 @@ export function deleteEndpoint(
   return decided("deleted", { type: "WebhookEndpointDeleted", data: { endpointId } });
 }
 
-/** A test event for this endpoint alone. Nothing is sent to one that is disabled. */
+/** Requests a test event for this endpoint alone. A disabled endpoint gets none. */
 export function requestTest(
   state: WebhooksState,
   endpointId: string,

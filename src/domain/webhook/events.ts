@@ -9,14 +9,14 @@ const schemas = {
   WebhookEndpointRegistered: Type.Object({
     endpointId: Type.String(),
     workspaceId: Type.String(),
-    /** Normalised: what makes a destination unique. */
+    /** Normalised; unique within the workspace. */
     url: Type.String(),
     description: Description,
     eventTypes: EventTypes,
-    /** AES-256-GCM under the instance's key, bound to the endpoint where it begins with `v2.`. */
+    /** AES-256-GCM under the instance's key; bound to the endpoint if it begins with `v2.`. */
     sealedSecret: Type.String(),
   }),
-  /** Only what changes. */
+  /** Only the members that change. */
   WebhookEndpointUpdated: Type.Object({
     endpointId: Type.String(),
     url: Type.Optional(Type.String()),
@@ -28,7 +28,7 @@ const schemas = {
     reason: Type.Union([Type.Literal("manual"), Type.Literal("failing"), Type.Literal("gone")]),
   }),
   WebhookEndpointEnabled: Type.Object({ endpointId: Type.String() }),
-  /** The secret before this one signs beside it until `previousUntil`, and those before that no longer either. */
+  /** The previous secret signs beside this one until `previousUntil`; older ones sign no longer than that either. */
   WebhookEndpointSecretRotated: Type.Object({
     endpointId: Type.String(),
     sealedSecret: Type.String(),
@@ -38,11 +38,11 @@ const schemas = {
   WebhookTestRequested: Type.Object({ endpointId: Type.String() }),
 };
 
-/** The case names are the storage format. */
+/** The names of the types are the storage format. */
 export type WebhookEvent = EventOf<typeof schemas>;
 export const webhookCodec = makeCodec(schemas);
 
-/** All endpoints of a workspace share one stream, so that a destination is unique by expected revision. */
+/** All endpoints of a workspace share one stream, so the expected revision keeps destinations unique. */
 export function webhooksStream(workspaceId: string): string {
   return `webhooks-${workspaceId}`;
 }

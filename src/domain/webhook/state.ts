@@ -12,8 +12,8 @@ interface PreviousSecret {
 }
 
 /**
- * Whoever gets no answer to a rotation asks again: the secret that receivers know is then not the last but one. So many
- * sign beside the newest.
+ * How many previous secrets sign beside the newest. A caller who gets no answer rotates again, so the secret that
+ * receivers know may not be the last but one.
  */
 const PREVIOUS_SECRETS_MAX = 3;
 
@@ -27,11 +27,11 @@ export interface WebhookEndpoint {
   /** Null while it is active. */
   readonly disabledReason: DisabledReason | null;
   readonly sealedSecret: string;
-  /** The secrets before the last rotations, the newest first, and until when each of them signs too. */
+  /** The secrets before the last rotations, the newest first, and how long each still signs. */
   readonly previous: readonly PreviousSecret[];
 }
 
-/** The endpoints of one workspace by id; deleted ones are not there. */
+/** The endpoints of one workspace by id, without deleted ones. */
 export interface WebhooksState {
   readonly endpoints: ReadonlyMap<string, WebhookEndpoint>;
 }

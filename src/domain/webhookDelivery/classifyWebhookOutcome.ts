@@ -4,7 +4,7 @@ import { SECOND_MS } from "../../kernel/time.ts";
 /** What an attempt means for its delivery. */
 export type WebhookAttemptResult =
   | { readonly kind: "delivered" }
-  /** To be tried again; `retryAfterMs` is what the endpoint asked for. */
+  /** To be retried; `retryAfterMs` is what the endpoint asked for. */
   | { readonly kind: "failed"; readonly reason: string; readonly retryAfterMs: number | null }
   /** The endpoint wants nothing more, ever (RFC 9110 §15.5.11). */
   | { readonly kind: "gone"; readonly reason: string }
@@ -15,7 +15,7 @@ export type WebhookAttemptResult =
 const RETRY_AFTER_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const GONE = 410;
 
-/** Only 2xx is success; a redirection is a failure, because the address behind it was not vetted. */
+/** Only 2xx is success. A redirection is a failure, because its target was not vetted. */
 export function classifyWebhookOutcome(outcome: WebhookOutcome): WebhookAttemptResult {
   if (outcome.kind === "notSent") return { kind: "ours", reason: outcome.reason };
   if (outcome.kind === "failed") {

@@ -11,7 +11,7 @@ export interface AttemptRequest {
   readonly leaseMs: number;
 }
 
-/** Claims a delivery. The outcome is the number of the attempt; null when the delivery is not due. */
+/** Claims a delivery. The outcome is the number of the attempt; null if the delivery is not due. */
 export function startAttempt(
   state: WebhookDeliveryState,
   request: AttemptRequest,
@@ -23,7 +23,7 @@ export function startAttempt(
   return decided(attempt, { type: "WebhookAttemptStarted", data: { ...request, attempt } });
 }
 
-/** What is recorded of an answer. */
+/** What is recorded about an answer. */
 export interface AttemptFacts {
   readonly durationMs: number;
   readonly statusCode?: number;
@@ -33,7 +33,7 @@ export interface AttemptFacts {
 
 type Claimed = NonNullable<WebhookDeliveryState>;
 
-/** The events of an attempt that failed: it waits for the next one, or was the last. */
+/** The events of a failed attempt: the delivery waits for the next one, or this was the last. */
 function failure(
   state: Claimed,
   facts: AttemptFacts & { readonly attempt: number; readonly reason: string },
@@ -61,7 +61,7 @@ interface Recording {
   readonly facts: AttemptFacts;
 }
 
-/** Records the outcome of an attempt, also when its lease has run out meanwhile. A repeat gives no events. */
+/** Records the outcome of an attempt, even if its lease has expired meanwhile. A repeat gives no events. */
 export function recordAttempt(
   state: WebhookDeliveryState,
   attempt: number,
@@ -95,7 +95,7 @@ export function recordAttempt(
   }
 }
 
-/** Ends a claim whose lease ran out without an outcome: the endpoint may have been called. */
+/** Ends a claim whose lease expired without an outcome: the endpoint may have been called. */
 export function expireAttempt(
   state: WebhookDeliveryState,
   attempt: number,
@@ -116,14 +116,14 @@ export function skipDelivery(
   return decided("skipped", { type: "WebhookDeliverySkipped", data: { origin, reason } });
 }
 
-/** A delivery that is requested again. */
+/** A delivery to request again. */
 export interface RedeliveryRequest {
   readonly origin: DeliveryOrigin;
-  /** Whether its endpoint was disabled at the time of the event, so that it was never tried. */
+  /** Whether its endpoint was disabled at the time of the event, so it was never tried. */
   readonly isMissed: boolean;
 }
 
-/** Starts the schedule anew, whatever the outcome was. A delivery that is due or under way stays as it is. */
+/** Restarts the schedule, whatever the outcome was. A delivery that is due or in flight stays as it is. */
 export function requestRedelivery(
   state: WebhookDeliveryState,
   { origin, isMissed }: RedeliveryRequest,
@@ -138,7 +138,7 @@ export function requestRedelivery(
   return decided("requested", { type: "WebhookRedeliveryRequested", data });
 }
 
-/** As {@link requestRedelivery}, for what failed or was missed: what has been delivered meanwhile stays as it is. */
+/** Like {@link requestRedelivery}, but leaves alone what has been delivered meanwhile. */
 export function requestRecovery(
   state: WebhookDeliveryState,
   request: RedeliveryRequest,

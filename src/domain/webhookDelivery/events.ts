@@ -5,7 +5,7 @@ import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
 export const DeliveryOrigin = Type.Object({
   workspaceId: Type.String(),
   endpointId: Type.String(),
-  /** The event of the log that is delivered: its id, and where it is. */
+  /** The event of the log to deliver: its id, stream and revision. */
   eventId: Type.String(),
   eventStream: Type.String(),
   eventRevision: Type.Integer(),
@@ -14,15 +14,15 @@ export const DeliveryOrigin = Type.Object({
 });
 export type DeliveryOrigin = Static<typeof DeliveryOrigin>;
 
-/** What an endpoint answered, or why it did not. */
+/** What an endpoint answered, or that it did not. */
 const Outcome = {
   attempt: Type.Integer(),
   durationMs: Type.Integer(),
-  /** Absent when there was no answer. */
+  /** Absent if there was no answer. */
   statusCode: Type.Optional(Type.Integer()),
   /**
-   * The beginning of the answer's body, addresses replaced. Of what names a person it is encrypted with the salt of an
-   * event that is erased with them.
+   * The beginning of the answer's body, redacted. If the payload names a person, `sealedExcerpt` has it instead,
+   * encrypted with the salt of an event that is erased with that person.
    */
   excerpt: Type.Optional(Type.String()),
   sealedExcerpt: Type.Optional(Type.String()),
@@ -39,7 +39,7 @@ const schemas = {
   WebhookAttemptFailed: Type.Object({
     ...Outcome,
     reason: Type.String(),
-    /** False when the fault was ours: the delivery has lost nothing but time. */
+    /** False if the fault was ours: the delivery has lost nothing but time. */
     attemptBurnt: Type.Boolean(),
     /** Absent after the last attempt. */
     nextAttemptAt: Type.Optional(Type.String()),
@@ -49,11 +49,11 @@ const schemas = {
   WebhookRedeliveryRequested: Type.Object({ origin: DeliveryOrigin, at: Type.String() }),
 };
 
-/** The case names are the storage format. */
+/** The names of the types are the storage format. */
 export type WebhookDeliveryEvent = EventOf<typeof schemas>;
 export const webhookDeliveryCodec = makeCodec(schemas);
 
-/** The stream of one event's way to one endpoint. */
+/** The stream of the delivery of one event to one endpoint. */
 export function webhookDeliveryStream(id: string): string {
   return `webhookdelivery-${id}`;
 }

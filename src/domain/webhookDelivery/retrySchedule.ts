@@ -1,8 +1,8 @@
 import { type EpochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 
-/** When webhook calls are tried again. Times in ms. */
+/** When webhook calls are retried. */
 export interface WebhookPolicy {
-  /** How long a worker may take for an attempt: longer than every timeout of a call. */
+  /** How long a worker may take for an attempt: longer than every time-out of a call. */
   readonly leaseMs: number;
   /** The delay before each attempt, the first included (the schedule of Standard Webhooks). */
   readonly scheduleMs: readonly number[];
@@ -27,12 +27,12 @@ export const WEBHOOK_POLICY: WebhookPolicy = {
   ownFaultRetryMs: 10 * SECOND_MS,
 };
 
-/** Up to this share of a delay is added at random, so that calls that failed together are not repeated together. */
+/** Up to this share of a delay is added at random, so calls that failed together are not retried together. */
 const JITTER_MAX = 0.1;
 /** A Retry-After counts up to this many times the scheduled delay. */
 const RETRY_AFTER_FACTOR_MAX = 2;
 
-/** The input of a decision that is not in the log. */
+/** What a decision needs that is not in the log. */
 export interface DecisionInput {
   readonly now: EpochMs;
   /** In [0, 1). */

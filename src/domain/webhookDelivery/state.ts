@@ -8,21 +8,21 @@ export type DeliveryStatus = "pending" | "attempting" | "delivered" | "exhausted
 export interface WebhookDelivery {
   readonly status: DeliveryStatus;
   readonly origin: DeliveryOrigin;
-  /** Claims so far; the number of a claim names its attempt. */
+  /** Claims so far. An attempt has the number of its claim. */
   readonly attempts: number;
-  /** Attempts that count, since the beginning or the last request to deliver again: what the schedule goes by. */
+  /** Attempts that count in the schedule, since the beginning or the last request to deliver again. */
   readonly countedAttempts: number;
   readonly claim: { readonly attempt: number; readonly leaseMs: number } | null;
-  /** Attempts whose own outcome is in the log, so that none is recorded twice. */
+  /** Attempts whose own outcome is in the log, so none is recorded twice. */
   readonly settledAttempts: readonly number[];
   /** Not before this time; 0: now. */
   readonly nextAttemptAt: EpochMs;
 }
 
-/** `null` before the first attempt: what is pending then, the read model knows. */
+/** `null` before the first attempt: only the read model knows what is pending then. */
 export type WebhookDeliveryState = WebhookDelivery | null;
 
-/** The reason of the WebhookAttemptFailed that ends a claim whose worker was not heard of again. */
+/** The reason of the WebhookAttemptFailed that ends a claim whose worker never reported back. */
 export const LEASE_EXPIRED = "lease_expired";
 
 function begun(state: WebhookDeliveryState, origin: DeliveryOrigin): WebhookDelivery {
@@ -40,7 +40,7 @@ function begun(state: WebhookDeliveryState, origin: DeliveryOrigin): WebhookDeli
 
 type Failed = Extract<WebhookDeliveryEvent, { type: "WebhookAttemptFailed" }>["data"];
 
-/** A lease that ran out does not settle its attempt: the worker's own outcome may still come. */
+/** An expired lease does not settle its attempt: the worker may still record the outcome. */
 function failed(state: WebhookDelivery, data: Failed): WebhookDelivery {
   const { attempt, reason, attemptBurnt, nextAttemptAt } = data;
   const settled = reason === LEASE_EXPIRED ? state : settle(state, attempt);

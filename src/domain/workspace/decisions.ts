@@ -33,7 +33,7 @@ export function resumeSending(
 
 type Changes = Extract<WorkspaceEvent, { type: "LimitsChanged" }>["data"];
 
-/** Sets limits of this workspace alone; null goes back to the instance's default. What changes nothing gives no events. */
+/** Sets limits of this workspace alone; null restores the instance's default. Without a change there are no events. */
 export function changeLimits(
   state: WorkspaceState,
   changes: Changes,

@@ -7,7 +7,7 @@ const schemas = {
   WorkspaceCreated: Type.Object({ name: Type.String() }),
   SendingPaused: Type.Object({ at: Type.String() }),
   SendingResumed: Type.Object({ at: Type.String() }),
-  /** Only what changes; null goes back to the instance's default. */
+  /** Only the limits that change; null restores the instance's default. */
   LimitsChanged: Type.Partial(
     Type.Object({
       messagesPerDay: Nullable(Type.Integer()),
@@ -22,7 +22,7 @@ const schemas = {
   ),
 };
 
-/** The case names are the storage format. */
+/** The names of the types are the storage format. */
 export type WorkspaceEvent = EventOf<typeof schemas>;
 export const workspaceCodec = makeCodec(schemas);
 

@@ -9,7 +9,7 @@ export interface Workspace {
   readonly paused: boolean;
   /** The times during which sending was paused. */
   readonly pauses: readonly TimeSpan[];
-  /** What was set for this workspace itself. */
+  /** The limits set for this workspace alone. */
   readonly limits: Partial<WorkspaceLimits>;
 }
 
@@ -58,8 +58,8 @@ function evolve(state: WorkspaceState, event: WorkspaceEvent): WorkspaceState {
 export const workspaceDecider: Decider<WorkspaceState, WorkspaceEvent> = { initialState: null, evolve };
 
 /**
- * How much of the time from `since` to `now` sending was paused, in ms: it does not age a message. `downtimes` are the
- * times in which the whole log was stopped.
+ * How long sending was paused between `since` and `now`, in ms. That time does not age a message. `downtimes`: when the
+ * whole log was stopped.
  */
 export function pausedMs(
   state: WorkspaceState,
