@@ -1,5 +1,13 @@
+import { AUDIT_STREAM } from "../../domain/audit/events.ts";
+import { erasureStream } from "../../domain/erasure/events.ts";
 import { isLogEvent } from "../../kernel/event/unexportedEvents.ts";
-import { type EventStore, LOG_START, type LogBatch, type Position } from "../../ports/eventStore.ts";
+import {
+  type EventStore,
+  LOG_START,
+  type LogBatch,
+  type Position,
+  type RecordedEvent,
+} from "../../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import {
   type ExportEnd,
@@ -61,9 +69,9 @@ class Lines {
 }
 
 /**
- * The log as lines, up to its current head, in chunks of bounded size: a header, every readable event in the log's order,
- * each gap of missing revisions right before the event that follows it, and an end. Holds one batch in memory. Works
- * while others write. Throws `StoreError`.
+ * The log as lines, up to its current head or a little further, in chunks of bounded size: a header, every readable event
+ * in the log's order, each gap of missing revisions right before the event that follows it, and an end. Holds one batch in
+ * memory. Works while others write. Throws `StoreError`.
  */
 export async function* exportLog(options: ExportOptions): AsyncGenerator<string> {
   const { store, header, scratch, onProgress, onEnd } = options;
@@ -72,7 +80,7 @@ export async function* exportLog(options: ExportOptions): AsyncGenerator<string>
   await noteTruncations(store, scratch);
   lines.add(headerLine(header));
   yield lines.take();
-  for await (const batch of store.readAll(LOG_START, {})) {
+  for await (const batch of batchesWithReasons(store, lines)) {
     addBatch(lines, batch, scratch);
     onProgress(lines.events, batch.position);
     yield lines.take();
@@ -82,6 +90,30 @@ export async function* exportLog(options: ExportOptions): AsyncGenerator<string>
   const end = { events, missing, sha256: lines.hasher.digest("hex") };
   onEnd(end);
   yield `${endLine(end)}\n`;
+}
+
+/**
+ * The log, read on until it holds the reason of everything that is missing. An erasure appends its reason before it
+ * truncates, so one reading misses the reasons of what is erased meanwhile, and the next one finds them.
+ */
+async function* batchesWithReasons(store: EventStore, lines: Lines): AsyncGenerator<LogBatch> {
+  let from = LOG_START;
+  let isFirst = true;
+  for (let missing = -1; lines.missing > missing; isFirst = false) {
+    missing = isFirst ? -1 : lines.missing;
+    for await (const batch of store.readAll(from, {})) {
+      yield isFirst ? batch : { ...batch, events: batch.events.filter((event) => !reportsErasure(event)) };
+      from = batch.position;
+    }
+  }
+}
+
+/**
+ * Whether an event reports the erasure of a person, or seals such a report. The first reading may have exported what was
+ * erased after it. Without the report the request stays open, so the service erases it again where the log is imported.
+ */
+function reportsErasure({ stream, revision }: RecordedEvent): boolean {
+  return stream === AUDIT_STREAM || (stream.startsWith(erasureStream("")) && revision > 0);
 }
 
 /** Some stores still return truncated events when the whole log is read. They must not get into the export. */

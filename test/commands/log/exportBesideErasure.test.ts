@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabases.ts";
+import { AuditSealer } from "../../../src/commands/audit/auditSealer.ts";
+import { verifyLog } from "../../../src/commands/audit/verify/verifyLog.ts";
+import { eraseEmail } from "../../../src/commands/erasure/eraseEmailContent.ts";
+import { erasePersonsSuppression } from "../../../src/commands/erasure/erasePersonsSuppression.ts";
+import {
+  noteErasureApplied,
+  readErasure,
+  requestPersonErasure,
+} from "../../../src/commands/erasure/erasureRequests.ts";
+import { addSuppression } from "../../../src/commands/suppression/addOrRemoveSuppression.ts";
+import type { EventStore, LogBatch } from "../../../src/ports/eventStore.ts";
+import { type DeliveryWorld, deliveryWorld } from "../../reactors/email/deliveryFixtures.ts";
+import { addressOf } from "../../support/addressOf.ts";
+import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
+import { beginLog, emptyStore, exportOf, importOf } from "./portableLog.ts";
+
+let log: EventStore;
+let world: DeliveryWorld;
+beforeEach(async () => {
+  log = memoryEventStore({ batchEventsMax: 1 });
+  await beginLog(log);
+  world = await deliveryWorld(log);
+});
+afterEach(() => world.close());
+
+const context = () => {
+  const { workspaceId } = world;
+  return { at: world.clock.now(), correlationId: "test", actor: "cli", workspaceId };
+};
+
+/** What an import of an export has, during which `work` is done, after one batch was read or after all were. */
+async function importedAfter(when: "first" | "last", work: () => Promise<unknown>) {
+  let isDone = false;
+  async function* readAll(...call: Parameters<EventStore["readAll"]>): AsyncIterable<LogBatch> {
+    for await (const batch of log.readAll(...call)) {
+      yield batch;
+      if (isDone || (when === "last" && !batch.caughtUp)) continue;
+      isDone = true;
+      await work();
+    }
+  }
+  const { lines } = await exportOf({ ...log, readAll });
+  const imported = emptyStore();
+  await importOf(imported.store, lines);
+  return imported;
+}
+
+/** What a verification of a log finds. */
+async function findingsIn(store: EventStore) {
+  const { shown } = await verifyLog({
+    store,
+    databases: sqliteReadDatabases,
+    temporaryPath: join(tmpdir(), `${crypto.randomUUID()}.db`),
+    trusted: [],
+    kept: null,
+    signal: new AbortController().signal,
+  });
+  return shown;
+}
+
+test("what is erased while an export reads is missing in it for a reason that it holds", async () => {
+  const id = await world.accept("order-1");
+  const erase = () => eraseEmail(world.deps, id, { reason: "requested" }, context());
+  const { store, remove } = await importedAfter("first", erase);
+  expect(await findingsIn(store)).toEqual([]);
+  await remove();
+});
+
+test("a person who is erased while an export reads is to be erased where it is imported", async () => {
+  const address = addressOf("ana@example.org");
+  await addSuppression(world.deps, { address, note: null }, context());
+  const recipientHash = world.deps.keys.hashAddress(world.workspaceId, address.canonical);
+  const requests: string[] = [];
+  const { store, remove } = await importedAfter("last", async () => {
+    const id = await requestPersonErasure(world.deps, address, context());
+    await erasePersonsSuppression(log, recipientHash, id, context());
+    await noteErasureApplied(
+      log,
+      id,
+      {
+        ...{ messagesErased: 0, messagesCanceled: 0, messagesErasedBefore: 0, messagesWithFiles: 0 },
+        ...{ outboxMessages: 0, uploadsErased: 0, uploadsKept: [], suppressionsErased: 1 },
+      },
+      context(),
+    );
+    const sealer = new AuditSealer({ store: log, clock: world.clock, signingKey: null, actor: "test" });
+    await sealer.readOn(async () => {});
+    await sealer.seal();
+    requests.push(id);
+  });
+  const [id = ""] = requests;
+  expect((await readErasure(log, id))?.erasure.status).toBe("applied");
+  expect((await readErasure(store, id))?.erasure.status).toBe("requested");
+  expect(await findingsIn(store)).toEqual([]);
+  await remove();
+});
