@@ -1,6 +1,6 @@
 import { invariant } from "./assert.ts";
 
-/** Lower case only: a store's names are case-sensitive, and one thing has one name. */
+/** Lower case only, because names in a store are case-sensitive and each thing must have one name. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const SHA256 = /^[0-9a-f]{64}$/;
 const TEMPORARY = /^\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/;
@@ -23,17 +23,17 @@ function pathOf(...ids: readonly string[]): string {
   return ids.join("/");
 }
 
-/** `<workspace>/<owner>`. Throws on ids that are no uuids, because ids become paths. */
+/** `<workspace>/<owner>`. Throws on ids that are not uuids, because ids become paths. */
 export function ownerPath({ workspaceId, ownerId }: Owner): string {
   return pathOf(workspaceId, ownerId);
 }
 
-/** `<workspace>/<owner>/<folder>`. Throws on ids that are no uuids. */
+/** `<workspace>/<owner>/<folder>`. Throws on ids that are not uuids. */
 export function folderPath({ workspaceId, ownerId, folderId }: Folder): string {
   return pathOf(workspaceId, ownerId, folderId);
 }
 
-/** `<workspace>/<owner>/<folder>/<sha256>`. Throws on what is no lower-case hex SHA-256. */
+/** `<workspace>/<owner>/<folder>/<sha256>`. Throws if `sha256` is not a SHA-256 in lower-case hex. */
 export function filePath(folder: Folder, sha256: string): string {
   invariant(SHA256.test(sha256), "content files are named by their SHA-256");
   return `${folderPath(folder)}/${sha256}`;

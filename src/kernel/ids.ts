@@ -12,23 +12,22 @@ export function newId(): string {
   return Bun.randomUUIDv7();
 }
 
-/** An id that is always the same for a name in a namespace, which is a uuid (UUIDv5, RFC 9562). */
+/** The same id every time for a name in a namespace, which is a uuid (UUIDv5, RFC 9562). */
 export function derivedId(namespace: string, name: string): string {
   return Bun.randomUUIDv5(name, namespace);
 }
 
-/** The id of the one delivery of an event to an endpoint (UUIDv5, RFC 9562). */
+/** The id of the delivery of an event to an endpoint (UUIDv5, RFC 9562). */
 export function webhookDeliveryId(eventId: string, endpointId: string): string {
   return Bun.randomUUIDv5(endpointId, eventId);
 }
 
 /**
- * The id of the placeholder for an event that is missing in a log: the same in every attempt to bring the log
- * somewhere.
+ * The id of the placeholder for an event that is missing in a log: the same in every attempt to import that log.
  */
 export function eventErasedId(logId: string, stream: string, revision: number): string {
   return Bun.randomUUIDv5(`${revision}@${stream}`, logId);
 }
 
-/** Names one request in the answer, the log lines and the events that it led to. */
+/** A new id for a request, which appears in its response, log lines and events. */
 export const newRequestId = customAlphabet("0123456789abcdefghjkmnpqrstvwxyz", REQUEST_ID_CHARACTERS);

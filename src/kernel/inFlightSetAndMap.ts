@@ -1,18 +1,18 @@
 /**
- * Sets and maps for what is under way for a short time. A `Set` or `Map` of the language would do the same, but in
- * JavaScriptCore what passes through one stays in memory until the next full collection. When such a table grows or is
- * tidied, the old one points to the new one; and an old one that has outlived a small collection keeps all later ones
- * alive, with what was in them (measured: 13,000 answered requests of 5 kB each between two full collections).
+ * Sets and maps for short-lived members. A built-in `Set` or `Map` would do, but in JavaScriptCore everything that
+ * passes through one stays in memory until the next full collection. When such a table grows or is compacted, the old
+ * table points to the new one; an old table that has outlived a small collection keeps all later ones alive, with
+ * their contents (measured: 13,000 answered requests of 5 kB each between two full collections).
  */
 
-/** A member of {@link InFlightSet}, to take it out by. */
+/** A member of {@link InFlightSet}, for removing it. */
 export interface Flight<Value> {
   readonly value: Value;
-  /** Where it is among the others, which moves when one of them leaves. */
+  /** Its index among the members, which changes when one of them leaves. */
   at: number;
 }
 
-/** What is under way, in no order. */
+/** A set of members in flight, in no order. */
 export class InFlightSet<Value> {
   private readonly flights: Flight<Value>[] = [];
 
@@ -22,7 +22,7 @@ export class InFlightSet<Value> {
     return flight;
   }
 
-  /** False when it was taken out before. */
+  /** False if it was removed before. */
   delete(flight: Flight<Value>): boolean {
     if (this.flights[flight.at] !== flight) return false;
     const last = this.flights.pop() as Flight<Value>;
@@ -33,13 +33,13 @@ export class InFlightSet<Value> {
     return true;
   }
 
-  /** Those that are there now: whoever goes through them may take some out. */
+  /** A copy of the current members, so callers may remove some while iterating. */
   values(): readonly Value[] {
     return this.flights.map(({ value }) => value);
   }
 }
 
-/** What is under way, by its key. */
+/** A map of values in flight. */
 export class InFlightMap<Value extends object> {
   private readonly flights: Record<string, Value> = Object.create(null);
   private count = 0;
@@ -57,7 +57,7 @@ export class InFlightMap<Value extends object> {
     this.flights[key] = value;
   }
 
-  /** False when there is none. */
+  /** False if there is none. */
   delete(key: string): boolean {
     if (!(key in this.flights)) return false;
     delete this.flights[key];
@@ -65,7 +65,7 @@ export class InFlightMap<Value extends object> {
     return true;
   }
 
-  /** Those that are there now. */
+  /** A copy of the current values. */
   values(): readonly Value[] {
     return Object.values(this.flights);
   }

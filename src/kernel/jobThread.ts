@@ -4,17 +4,17 @@ interface QueuedJob<Job, Result> extends PromiseWithResolvers<Result> {
   readonly job: Job;
 }
 
-/** A thread that does jobs one after another. */
+/** A thread that runs jobs one after another. */
 export interface JobThread<Job, Result> {
-  /** Owners take turns, so that nobody's jobs wait for all of another one's. Rejects for a bug, and when it is closed. */
+  /** Owners take turns, so nobody's jobs wait for all of another owner's. Rejects for a bug, and when it is closed. */
   run(job: Job, owner: string): Promise<Result>;
-  /** Ends the thread. A later job begins another. */
+  /** Terminates the thread. A later job starts another one. */
   close(): void;
 }
 
 /**
- * Does jobs on a thread of its own, which begins with the first of them. `script` answers each message, a job, with its
- * result. One that takes longer than `msMax` comes to `tooLong`, and the thread is ended.
+ * Runs jobs on their own thread, which the first job starts. `script` gets each job as a message and posts its result.
+ * A job that takes longer than `msMax` results in `tooLong`, and its thread is terminated.
  */
 export function jobThread<Job, Result>(
   script: string,
@@ -32,7 +32,7 @@ export function jobThread<Job, Result>(
 
   const begin = (): Worker => {
     const begun = new Worker(script, { ref: false });
-    // What a thread that was ended has still said is of no job any more.
+    // Ignore messages of a terminated thread, because they belong to no current job.
     begun.onmessage = ({ data }: MessageEvent<Result>) => {
       if (thread === begun) settle((job) => job.resolve(data));
     };

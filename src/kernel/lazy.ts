@@ -1,4 +1,4 @@
-/** A value that is made when it is first asked for, and kept. What `make` throws is thrown, and not kept. */
+/** Makes a value at its first use and keeps it. If `make` throws, the next use tries again. */
 export function lazy<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | undefined;
   return () => {

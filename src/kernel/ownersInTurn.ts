@@ -1,4 +1,4 @@
-/** What waits to be done for many owners, one piece at a time: they take turns, so that nobody waits for all of another's. */
+/** A queue of jobs of many owners, who take turns, so nobody waits for all jobs of another owner. */
 export class OwnersInTurn<Job> {
   private readonly waiting = new Map<string, Job[]>();
 
@@ -6,12 +6,12 @@ export class OwnersInTurn<Job> {
     this.waiting.getOrInsertComputed(owner, () => []).push(job);
   }
 
-  /** Takes out the first job of the owner whose turn it is; undefined when none waits. */
+  /** Removes and returns the first job of the owner whose turn it is; undefined if none waits. */
   next(): Job | undefined {
     const [owner, jobs = []] = this.waiting.entries().next().value ?? [];
     const job = jobs.shift();
     if (owner === undefined) return undefined;
-    // After all others, which are in the order in which they came.
+    // Moves the owner behind all others.
     this.waiting.delete(owner);
     if (jobs.length > 0) this.waiting.set(owner, jobs);
     return job;

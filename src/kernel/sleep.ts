@@ -1,5 +1,5 @@
 /**
- * Waits `ms`, or until `signal` aborts. With `sleepers` the wait is listed there while it lasts, as what ends it.
+ * Waits `ms`, or until `signal` aborts. While it lasts, `sleepers` contains a function that ends it.
  */
 export function sleep(ms: number, signal?: AbortSignal, sleepers?: Set<() => void>): Promise<void> {
   return new Promise((resolve) => {
@@ -16,7 +16,7 @@ export function sleep(ms: number, signal?: AbortSignal, sleepers?: Set<() => voi
   });
 }
 
-/** What `work` settles with, or what `late` gives or throws when that takes more than `ms`. */
+/** The result of `work`, or what `late` returns or throws if `work` takes longer than `ms`. */
 export async function settleWithin<Result>(
   ms: number,
   work: Result | Promise<Result>,
@@ -37,7 +37,7 @@ export async function settleWithin<Result>(
   }
 }
 
-/** Gives timers and messages their turn. */
+/** Yields to the event loop, so that timers and messages get their turn. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -6,13 +6,13 @@ export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** A time with a beginning and an end; `to` is null while it lasts. */
+/** A span of time; `to` is null while it lasts. */
 export interface TimeSpan {
   readonly from: EpochMs;
   readonly to: EpochMs | null;
 }
 
-/** How much of the time from `since` to `now` lies in any of `spans`, in ms; where they overlap it counts once. */
+/** How much of the time from `since` to `now` the `spans` cover, in ms; overlaps count once. */
 export function coveredMs(spans: readonly TimeSpan[], since: EpochMs, now: EpochMs): number {
   let total = 0;
   let reached = since;
@@ -41,10 +41,10 @@ export function utcDay(time: string): string {
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i;
-/** Times are compared as text, which orders years of four digits only. */
+/** Times are compared as text, which sorts correctly only for years of four digits. */
 const YEAR_9999_END = Date.UTC(10_000, 0, 1) - 1;
 
-/** The time that an RFC 3339 date-time says; null for anything else. */
+/** The time of an RFC 3339 date-time; null for anything else. */
 export function parseDateTime(text: string): EpochMs | null {
   const day = DATE_TIME.exec(text)?.[1];
   if (day === undefined) return null;

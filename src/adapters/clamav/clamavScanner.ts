@@ -8,7 +8,7 @@ export interface ClamavOptions {
   readonly url: string;
   /** How long a connection may take. */
   readonly connectTimeoutMs: number;
-  /** How long clamd may then take to its verdict. */
+  /** How long clamd may take for its verdict after that. */
   readonly verdictTimeoutMs: number;
 }
 
@@ -16,12 +16,12 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const VERDICT_TIMEOUT_MS = 10_000;
 
 const CHUNK_BYTES_MAX = 65_536;
-/** Its longest reply is the name of a signature. */
+/** The longest reply has the name of a signature. */
 const REPLY_BYTES_MAX = 4_096;
 
 /**
- * Asks clamd, ClamAV's daemon, over its own protocol (clamd(8), COMMANDS: `zINSTREAM`), on a connection for
- * each file. Whatever is not a verdict is `unavailable`: a limit of clamd's, an error, half a reply, no reply.
+ * Asks clamd, ClamAV's daemon, over its own protocol (clamd(8), COMMANDS: `zINSTREAM`), with one connection per file.
+ * Anything but a verdict is `unavailable`: a limit of clamd, an error, half a reply, no reply.
  */
 export function clamavScanner(options: Pick<ClamavOptions, "url"> & Partial<ClamavOptions>): MalwareScanner {
   const settings = {
@@ -38,7 +38,7 @@ function addressOf(url: string): NetConnectOpts {
   return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };
 }
 
-/** The reply, whole and without its end. */
+/** Sends the file and returns the complete reply without its terminator. */
 function ask(options: ClamavOptions, bytes: Uint8Array): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(addressOf(options.url));
@@ -68,7 +68,7 @@ function ask(options: ClamavOptions, bytes: Uint8Array): Promise<string> {
   });
 }
 
-/** Chunks with their length before them, in network byte order; one of no length is the end. */
+/** Chunks, each preceded by its length in network byte order; a length of zero ends them. */
 function* framesOf(bytes: Uint8Array): Iterable<Uint8Array> {
   yield Buffer.from("zINSTREAM\0");
   for (let start = 0; start < bytes.length; start += CHUNK_BYTES_MAX) {
@@ -85,7 +85,7 @@ function lengthOf(bytes: number): Uint8Array {
   return length;
 }
 
-/** Piped, so that a file is not copied whole into the socket of a scanner that is slow. */
+/** Pipes the file, so that it is not copied whole into a slow scanner's socket buffer. */
 function sendFile(socket: Socket, bytes: Uint8Array): void {
   Readable.from(framesOf(bytes), { objectMode: true }).pipe(socket, { end: false });
 }

@@ -17,7 +17,7 @@ export interface FileFormat {
   /** The MIME type, without parameters. */
   readonly type: string;
   readonly check: ContentCheck;
-  /** What `file-type` calls such content; it may know one format by more than one name. */
+  /** The names that `file-type` has for such content. */
   readonly found: readonly string[];
 }
 
@@ -36,7 +36,7 @@ function plain(type: string, check: ContentCheck = "text", ...found: readonly st
 const OOXML = "openxmlformats-officedocument";
 const ODF = "oasis.opendocument";
 
-/** What everybody may send, by extension. */
+/** The formats that everybody may send, by extension. */
 const FORMATS: Readonly<Record<string, FileFormat>> = {
   pdf: plain("application/pdf", "pdf", "pdf"),
   png: media("image/png", "png", "apng"),
@@ -67,7 +67,7 @@ const FORMATS: Readonly<Record<string, FileFormat>> = {
   mp4: media("video/mp4", "mp4"),
 };
 
-/** What only workspaces may send that the operator has allowed it. */
+/** The formats that only workspaces with the operator's permission may send. */
 const ARCHIVES: Readonly<Record<string, FileFormat>> = {
   zip: plain("application/zip", "archive"),
   pkpass: plain("application/vnd.apple.pkpass", "archive"),
@@ -79,12 +79,12 @@ function own(formats: Readonly<Record<string, FileFormat>>, extension: string): 
   return Object.hasOwn(formats, extension) ? formats[extension] : undefined;
 }
 
-/** The format of an extension (lower case, without its dot); undefined when it cannot be sent. */
+/** The format of an extension (lower case, without its dot); undefined if it cannot be sent. */
 export function formatOf(extension: string, archives: boolean): FileFormat | undefined {
   return own(FORMATS, extension) ?? (archives ? own(ARCHIVES, extension) : undefined);
 }
 
-/** The first extension of a MIME type; undefined when it can never be sent. */
+/** The first extension of a MIME type; undefined if it can never be sent. */
 export function extensionOfType(type: string): string | undefined {
   const known = [...Object.entries(FORMATS), ...Object.entries(ARCHIVES)];
   return known.find(([, format]) => format.type === type)?.[0];

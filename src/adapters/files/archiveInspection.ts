@@ -8,11 +8,11 @@ import { readZipCentralDirectory, type ZipEntry } from "./zipCentralDirectory.ts
 const ENTRIES_MAX = 2_000;
 const DECLARED_BYTES_MAX = 100_000_000;
 const RATIO_MAX = 100;
-/** A small file may be all blanks and pack better than that; a bomb is not small. */
+/** A small file may be all blanks and compress better than that; a bomb is not small. */
 const RATIO_GRACE_BYTES = 100_000;
-/** Documents within documents within a document; deeper ones are there to hide something. */
+/** Permits documents within documents within a document. Deeper ones are there to hide something. */
 const DEPTH_MAX = 2;
-/** Of what is unpacked so much is kept: enough for a list of content types, and for an embedded document. */
+/** How much unpacked data to keep: enough for a list of content types and for an embedded document. */
 const KEPT_BYTES_MAX = 5_000_000;
 
 const DOCUMENT = /^(?:docx|xlsx|pptx)$/;
@@ -20,18 +20,18 @@ const CONTENT_TYPES = "[content_types].xml";
 /** Where Office and LibreOffice keep code: VBA, ActiveX controls, Excel 4 macro sheets, Basic and script libraries. */
 const CODE =
   /(?:^|\/)vbaproject\.bin$|(?:^|\/)activex(?:\/|\d*\.)|^xl\/macrosheets\/|(?:^|\/)(?:basic|scripts)\//;
-/** The same, however a package names the file: a part's type stands in the list of content types. */
+/** The same by a part's type in the list of content types, however the package names the file. */
 const CODE_TYPE = /vbaProject|macroEnabled|activeX|macrosheet/i;
 
-/** What may still be unpacked, by an archive and all that are within it. */
+/** How much an archive, and all archives within it, may still unpack. */
 interface UnpackBudget {
   entries: number;
   bytes: number;
 }
 
 /**
- * What is wrong with a zip archive, as the end of a sentence; null when nothing is. `document` holds for OOXML
- * and ODF, which must not carry code. Everything is unpacked, without being kept, so no size can be a lie.
+ * What is wrong with a zip archive, as the end of a sentence; null if nothing is. `document` is true for OOXML and ODF,
+ * which must not contain code. It unpacks everything without keeping it, so no declared size can be false.
  */
 export async function inspectArchive(bytes: Uint8Array, document: boolean): Promise<string | null> {
   return walk(bytes, document, 0, { entries: ENTRIES_MAX, bytes: DECLARED_BYTES_MAX });
@@ -78,7 +78,7 @@ async function contentFault(
   if (typeof unpacked === "string") return unpacked;
   const { content } = unpacked;
   const extension = extensionOf(entry.name);
-  // Fonts in OOXML begin with scrambled bytes (ECMA-376 part 4 §2.8.1), which may look like anything.
+  // OOXML fonts begin with scrambled bytes (ECMA-376 part 4 §2.8.1), which may look like anything.
   if (extension === "odttf") return null;
   if (isProgram(content)) return "holds a program";
   if (document && isMacroPackage(entry.name, content)) return "holds macros or controls";
@@ -93,7 +93,7 @@ function isMacroPackage(name: string, content: Uint8Array): boolean {
   return name.toLowerCase() === CONTENT_TYPES && CODE_TYPE.test(Buffer.from(content).toString("latin1"));
 }
 
-/** The beginning of a file's content, of which all is unpacked; a text says what is wrong with it. */
+/** Unpacks all of a file and returns the start of its content, or a text that says what is wrong with it. */
 async function unpack(
   entry: ZipEntry,
   markup: OfficeMarkup | null,

@@ -1,8 +1,8 @@
 /**
- * What mail providers refuse because it runs or makes something run: Amazon SES's list of unsupported
- * attachment types, Gmail's list of blocked ones, and Microsoft's formats with macros. It is asked about the files in an
- * archive, and about the inner extensions of a name (`a.exe.pdf`). What may be attached at all is the list of allowed
- * formats in `allowedFormats.ts`: what is not in that one is refused anyway.
+ * The extensions that mail providers refuse because such files run or make something run: Amazon SES's list of
+ * unsupported attachment types, Gmail's list of blocked ones, and Microsoft's formats with macros. It applies to the
+ * files in an archive and to the inner extensions of a name (`a.exe.pdf`). An attachment's own extension must be in the
+ * list in `allowedFormats.ts`.
  */
 const BLOCKED = `
   ade adp app asp bas bat cer chm cmd com cpl crt csh der exe fxp gadget hlp hta inf ins isp its js jse ksh lib
@@ -15,7 +15,7 @@ const BLOCKED = `
 
 const blocked: ReadonlySet<string> = new Set(BLOCKED.trim().split(/\s+/));
 
-/** Whether mail providers block files with this extension, given without its dot, in any case. */
+/** Whether mail providers block files with this extension (without its dot, upper or lower case). */
 export function isBlockedExtension(extension: string): boolean {
   return blocked.has(extension.trim().toLowerCase());
 }

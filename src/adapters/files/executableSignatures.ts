@@ -1,6 +1,6 @@
 const SIGNATURE_BYTES_MAX = 8;
 
-/** Whether bytes begin with one of these, in lower-case hex. */
+/** Makes a test for bytes that begin with one of these signatures, in lower-case hex. */
 function beginsWith(...signatures: readonly string[]): (bytes: Uint8Array) => boolean {
   return (bytes) => {
     const head = bytes.subarray(0, SIGNATURE_BYTES_MAX).toHex();
@@ -9,7 +9,7 @@ function beginsWith(...signatures: readonly string[]): (bytes: Uint8Array) => bo
 }
 
 const MACH_O = ["feedface", "feedfacf", "cefaedfe", "cffaedfe"];
-/** What runs on Windows, Linux and macOS, a Java class, or a script. */
+/** A program for Windows, Linux or macOS, a Java class, or a script. */
 export const isProgram = beginsWith("4d5a", "7f454c46", ...MACH_O, "cafebabe", "2321");
 /** A zip, RAR or 7-Zip archive. */
 export const isArchive = beginsWith("504b0304", "504b0506", "526172211a07", "377abcaf271c");

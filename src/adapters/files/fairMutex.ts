@@ -1,8 +1,8 @@
 import { OwnersInTurn } from "../../kernel/ownersInTurn.ts";
 
-/** Does work that others would feel if more of it were under way at once. */
+/** Runs work of which several at once would slow everybody down. */
 export interface FairMutex {
-  /** Does the work when it is its turn: owners take turns. Settles as it does. */
+  /** Runs `work` when it is its turn, and settles as it does. Owners take turns. */
   run<Result>(owner: string, work: () => Promise<Result>): Promise<Result>;
 }
 

@@ -15,14 +15,14 @@ import { inspectText, textOf } from "./textInspection.ts";
 const CLEAN: InspectionResult = { kind: "clean" };
 const MALWARE_NAME_CHARS_MAX = 100;
 /**
- * What `file-type` may find that a text can really be. It knows other formats by letters that a text may begin
- * with (BM, GIF, FORM, MAC), and those cannot be without the control bytes that a text must not hold.
+ * The formats found by `file-type` that a text can really have. It recognizes others by letters that a text may begin
+ * with (BM, GIF, FORM, MAC), but those formats need control bytes, which a text must not contain.
  */
 const FORMATS_OF_TEXT = new Set(["pdf", "ps", "eps", "rtf", "xml", "ics", "vcf", "vtt", "reg", "pgp", "exe"]);
 
-/** Inspects files by the allow-list: the name, the type that goes with its extension, and the content. */
+/** Inspects files by the allow-list: the name, the type for its extension, and the content. */
 export function fileInspector(options: { readonly scanner: MalwareScanner | null }): AttachmentInspector {
-  // One of 1 MB unpacks to 100: several at once would take the time of all who want something else.
+  // 1 MB may unpack to 100 MB, so several at once would delay everything else.
   const archives = fairMutex();
   return {
     contentTypeOf: (filename, { archiveAttachments }) =>
@@ -54,12 +54,12 @@ function inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowan
     const what = extension === "" ? "files without an extension" : "files with this extension";
     return { kind: "unsupported", reason: `${what} cannot be sent`, member: "filename" };
   }
-  // Exactly the type: no parameters, no capitals.
+  // The type must match exactly: no parameters, no capitals.
   if (file.contentType === format.type) return CLEAN;
   return invalid("contentType", `the content type of a .${extension} file must be exactly ${format.type}`);
 }
 
-/** What is wrong with the content, as the end of "the file"; null when nothing is. */
+/** What is wrong with the content, as the rest of a sentence after "the file"; null if nothing is. */
 async function contentFault(
   { bytes }: InspectedFile,
   format: FileFormat,
@@ -95,12 +95,12 @@ async function plainFault(bytes: Uint8Array, format: FileFormat): Promise<string
 }
 
 async function find(bytes: Uint8Array): Promise<string | null> {
-  // Loaded with the first file: a start does without it.
+  // Loaded with the first file, to keep the start fast.
   const { fileTypeFromBuffer } = await import("file-type");
   try {
     return (await fileTypeFromBuffer(bytes))?.ext ?? null;
   } catch {
-    // It throws on some broken files, which are then like nothing that it knows.
+    // It throws on some broken files; treat their format as unknown.
     return null;
   }
 }

@@ -3,22 +3,22 @@ import { isBlockedExtension } from "./blockedExtensions.ts";
 
 /** Controls (C0, DEL, C1), and the line and paragraph separators. */
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
-/** The characters that turn `fdp.exe` into `exe.pdf` before the reader's eyes (UAX #9 §2). */
+/** The characters that make `fdp.exe` appear as `exe.pdf` (UAX #9 §2). */
 const BIDI_OVERRIDE = /[\u202a-\u202e\u2066-\u2069]/;
 
-/** What looks like a dot, a slash, a backslash or a colon; full-width colons, which no path holds, are in many names. */
+/** Look-alikes of a dot, slash, backslash or colon. Full-width colons are allowed: many names have one, no path does. */
 const LOOK_ALIKE =
   /[\u2024\ufe52\uff0e\ua4f8\u2044\u2215\u29f8\u2571\uff0f\u2216\u29f5\u29f9\u2572\ufe68\uff3c\u2236\ua789\u02d0\ufe13\ufe55]/u;
 
-/** What is after the last dot, in lower case; empty when there is no dot. */
+/** The text after the last dot, in lower case; empty if there is no dot. */
 export function extensionOf(filename: string): string {
   const dot = filename.lastIndexOf(".");
   return dot < 0 ? "" : filename.slice(dot + 1).toLowerCase();
 }
 
 /**
- * What is wrong with a file name, as the end of a sentence; null when nothing is. The name is normalised before it
- * comes here, so that the name that is checked is the one that a recipient sees.
+ * What is wrong with a file name, as the end of a sentence; null if nothing is. Callers normalise the name first, so
+ * the checked name is the one that a recipient sees.
  */
 export function fileNameFault(filename: string): string | null {
   if (filename === "") return "must not be empty";

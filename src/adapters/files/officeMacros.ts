@@ -1,12 +1,12 @@
 import { unescapeXml, XmlReader, type XmlTag, type XmlVisitor } from "./xmlReader.ts";
 
-/** Fields that fetch from another program: when they are opened (DDEAUTO), or when somebody lets them (DDE, LINK). */
+/** Fields that fetch data from another program: at once (DDEAUTO), or when the reader permits it (DDE, LINK). */
 const REACHING_FIELDS = ["DDEAUTO", "DDE", "LINK"];
 /** Elements of SpreadsheetML and ODF that do the same. */
 const REACHING_ELEMENTS = new Set(["ddeLink", "oleLink", "dde-source", "dde-connection-decl", "object-ole"]);
-/** More than any name of a field, however its letters are written. */
+/** Longer than any field name, however its letters are written. */
 const INSTRUCTION_CHARS_MAX = 4_096;
-/** A file on the reader's own disk, or beside the document: nobody else is asked for it. */
+/** A file on the reader's own disk, or beside the document: opening it contacts nobody else. */
 const LOCAL_TARGET = /^(?:file:\/\/\/)?[a-z]:[\\/]|^(?![\\/])[^:]*$/i;
 
 const PROGRAM = "makes something run";
@@ -14,7 +14,7 @@ const OUTSIDE = "holds a link to a template or object outside of it";
 const REACHING = "holds a DDE or OLE link";
 const EMBEDDED = "holds an OLE object";
 
-/** What is wrong with a relationship of a part (ECMA-376 part 2 §8.5): only links for readers lead anywhere. */
+/** What is wrong with a part's relationship (ECMA-376 part 2 §8.5). Only hyperlinks may lead outside the document. */
 function relationshipFault(attributes: XmlTag["attributes"]): string | null {
   const type = attributes.get("Type")?.trim() ?? "";
   const kind = type.slice(type.lastIndexOf("/") + 1).toLowerCase();
@@ -24,7 +24,7 @@ function relationshipFault(attributes: XmlTag["attributes"]): string | null {
   return LOCAL_TARGET.test(attributes.get("Target")?.trim() ?? "") ? null : OUTSIDE;
 }
 
-/** The beginning of a field's instruction. `isOpen`: what is made by a field within it would go on with its name. */
+/** Checks the start of a field's instruction. `isOpen`: a nested field may still add to its name. */
 function instructionFault(text: string, isOpen: boolean): string | null {
   if (text.length >= INSTRUCTION_CHARS_MAX && !/\s/.test(text)) return REACHING;
   const begun = unescapeXml(text).trimStart();
@@ -34,10 +34,10 @@ function instructionFault(text: string, isOpen: boolean): string | null {
   return reaches ? REACHING : null;
 }
 
-/** Looks for what makes an office document fetch or run something when it is opened: DDE, OLE, outside templates. */
+/** Looks for anything that makes an opened office document fetch or run something: DDE, OLE, outside templates. */
 class OfficeVisitor implements XmlVisitor {
   fault: string | null = null;
-  /** The instructions of the fields that are open; null: it is past its instruction. */
+  /** The instructions of the open fields; null for a field past its instruction. */
   private readonly fields: (string | null)[] = [];
   private isInstruction = false;
 
@@ -79,7 +79,7 @@ class OfficeVisitor implements XmlVisitor {
     const instruction = this.fields.at(-1);
     if (kind === "begin") {
       this.fields.push("");
-      // A field within an instruction may spell its name: QUOTE gives any letters.
+      // A nested field may supply letters of the name: QUOTE returns any text.
       return typeof instruction === "string" ? instructionFault(instruction, true) : null;
     }
     if (kind === "separate") this.fields[this.fields.length - 1] = null;
@@ -92,7 +92,7 @@ const NOT_UNICODE = "holds XML that is not Unicode";
 const DECLARED = /^<\?xml\s[^>]*?\bencoding\s*=\s*["']([^"']*)["']/;
 const DECLARATION_CHARS_MAX = 1_000;
 
-/** By its first bytes (XML 1.0 appendix F); null: it is no XML. */
+/** The encoding by the first bytes (XML 1.0 appendix F); null if it is not XML. */
 function encodingOf(head: Buffer): "utf-8" | "utf-16le" | "utf-16be" | null {
   const start = head.toString("hex", 0, 4);
   if (/^(?:fffe)?3c00/.test(start)) return "utf-16le";
@@ -100,14 +100,14 @@ function encodingOf(head: Buffer): "utf-8" | "utf-16le" | "utf-16be" | null {
   return /^(?:\xef\xbb\xbf)?\s*(?:<|$)/.test(head.toString("latin1")) ? "utf-8" : null;
 }
 
-/** One file of an office document, looked through as it is unpacked. What is no XML is let pass. */
+/** Checks one file of an office document while it is unpacked. Accepts anything that is not XML. */
 export class OfficeMarkup {
   private readonly visitor = new OfficeVisitor();
   private readonly reader = new XmlReader(this.visitor);
-  /** Undefined before the first bytes, null once they have been seen to be no XML. */
+  /** Undefined before the first bytes, null if they are not XML. */
   private decoder: TextDecoder | null | undefined;
 
-  /** What is wrong with it so far, as the end of a sentence, or null. Once something is, nothing more is read. */
+  /** Reads on. Returns what is wrong so far, as the end of a sentence, or null. After a fault it reads no more. */
   read(bytes: Uint8Array, isLast: boolean): string | null {
     const isFirst = this.decoder === undefined;
     if (isFirst) this.decoder = this.begin(Buffer.from(bytes.subarray(0, DECLARATION_CHARS_MAX)));
@@ -115,12 +115,12 @@ export class OfficeMarkup {
     try {
       const text = this.decoder.decode(bytes, { stream: !isLast });
       const encoding = isFirst ? DECLARED.exec(text.slice(0, DECLARATION_CHARS_MAX))?.[1] : undefined;
-      // In another encoding the same bytes could be other tags.
+      // In another encoding the same bytes could be different tags.
       if (encoding !== undefined && !/^(?:utf-8|utf-16|us-ascii)$/i.test(encoding)) return NOT_UNICODE;
       return this.reader.read(text) ?? this.visitor.fault;
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
-      // Only XML that says its encoding may be in another one; a scrambled font may begin with any byte.
+      // XML in another encoding has to declare it. Anything else is not XML: a scrambled font may begin with any byte.
       if (!isFirst || Buffer.from(bytes.subarray(0, 5)).toString("latin1") === "<?xml") return NOT_UNICODE;
       this.decoder = null;
       return null;

@@ -1,14 +1,14 @@
 import type { ContentCheck } from "./allowedFormats.ts";
 import { jsonFault } from "./jsonScan.ts";
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what text must not hold.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: text must not contain these.
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * The text of a file that must be UTF-8 without control characters but TAB, CR and LF; null when it is not.
- * A byte order mark, which spreadsheets need, is allowed and left out.
+ * The text of a file that must be UTF-8 without control characters other than TAB, CR and LF; null if it is not.
+ * A byte order mark is allowed, because spreadsheets need it, and left out.
  */
 export function textOf(bytes: Uint8Array): string | null {
   try {
@@ -19,7 +19,7 @@ export function textOf(bytes: Uint8Array): string | null {
   }
 }
 
-/** What is wrong with a text for its format, as the end of a sentence; null when nothing is. */
+/** What is wrong with a text for its format, as the end of a sentence; null if nothing is. */
 export async function inspectText(text: string, check: ContentCheck): Promise<string | null> {
   switch (check) {
     case "json":
@@ -35,7 +35,7 @@ export async function inspectText(text: string, check: ContentCheck): Promise<st
   }
 }
 
-/** Names of components are the same in any case (RFC 5545 §2, RFC 6350 §3.3). */
+/** Component names are case-insensitive (RFC 5545 §2, RFC 6350 §3.3). */
 function envelopeFault(text: string, component: string): string | null {
   const begins = text.slice(0, component.length + 7).toUpperCase();
   const ends = text
@@ -46,7 +46,7 @@ function envelopeFault(text: string, component: string): string | null {
   return isWhole ? null : `must go from BEGIN:${component} to END:${component}`;
 }
 
-/** The name of the first element, after white space, comments and processing instructions; null without one. */
+/** The name of the first element, after white space, comments and processing instructions; null if there is none. */
 function rootElement(text: string): string | null {
   let at = 0;
   for (;;) {
@@ -65,8 +65,8 @@ const ELEMENT_NAME_CHARS_MAX = 1_000;
 const XML_ENCODING = /^<\?xml\s[^>]*?\bencoding\s*=\s*["']([^"']*)["']/;
 
 /**
- * Well-formedness is the recipient's to judge. What counts here: no DOCTYPE, so no entities; no other encoding
- * declared, in which bytes could mean something else; no html or svg under another name.
+ * Whether XML is well-formed is for the recipient to judge. We refuse a DOCTYPE, so there are no entities; a declared
+ * other encoding, in which the bytes could mean something else; and html or svg under another name.
  */
 function xmlFault(text: string): string | null {
   if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) return "must not hold a DOCTYPE";

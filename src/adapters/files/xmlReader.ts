@@ -1,21 +1,21 @@
-/** One start tag, its names without their prefixes; references in values are resolved. */
+/** One start tag. Names have no prefixes; references in values are resolved. */
 export interface XmlTag {
   readonly name: string;
   readonly attributes: ReadonlyMap<string, string>;
 }
 
-/** What comes by in XML that is read in parts. */
+/** Receives the parts of XML as they are read. */
 export interface XmlVisitor {
   tag(tag: XmlTag): void;
-  /** An element ends; an empty one has only a tag. */
+  /** Called at the end of an element. */
   end(name: string): void;
-  /** A piece of text, unchanged: one text may come in several. */
+  /** A piece of text, unchanged. One text may come in several pieces. */
   text(text: string): void;
 }
 
-/** A tag, comment or the like that is longer than this is there to hide something. */
+/** A longer tag, comment or the like is there to hide something. */
 const MARKUP_CHARS_MAX = 1_000_000;
-/** Of a DOCTYPE so much is looked at. */
+/** How much of a DOCTYPE to look at. */
 const DOCTYPE_CHARS = 20;
 const NAMED: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 const SPECIAL = [
@@ -24,7 +24,7 @@ const SPECIAL = [
   ["<![CDATA[", "]]>"],
 ] as const;
 
-/** Resolves references to characters (XML 1.0 §4.1); others cannot be without a DOCTYPE. */
+/** Resolves character references (XML 1.0 §4.1); without a DOCTYPE there are no others. */
 export function unescapeXml(text: string): string {
   if (!text.includes("&")) return text;
   return text.replace(/&(?:#x0*([\da-f]{1,6})|#0*(\d{1,7})|(\w{2,4}));/gi, (whole, hex, decimal, name) => {
@@ -38,7 +38,7 @@ function localName(name: string): string {
   return name.slice(name.indexOf(":") + 1);
 }
 
-/** Where a tag ends, past any > within its values; -1 when that has not come yet. */
+/** Where a tag ends, past any > within its values; -1 if the end has not arrived yet. */
 function tagEnd(text: string, start: number): number {
   const first = text.indexOf(">", start);
   if (first < 0) return -1;
@@ -69,15 +69,15 @@ function readTag(markup: string): XmlTag {
 }
 
 /**
- * Reads XML as it comes, and no more of it than tags and text: it need not be well-formed, but whoever takes it for
- * well-formed finds the same tags. Texts are given unresolved.
+ * Reads the tags and text of XML that arrives in pieces. The XML need not be well-formed, but a reader that takes it
+ * for well-formed finds the same tags. References in texts are not resolved.
  */
 export class XmlReader {
   private rest = "";
 
   constructor(private readonly visitor: XmlVisitor) {}
 
-  /** Takes the next piece; what is wrong with it, as the end of a sentence, or null. */
+  /** Takes the next piece. Returns what is wrong with it, as the end of a sentence, or null. */
   read(piece: string): string | null {
     const text = this.rest + piece;
     let at = 0;
@@ -95,7 +95,7 @@ export class XmlReader {
     return this.rest.length > MARKUP_CHARS_MAX ? "holds XML that cannot be looked through" : null;
   }
 
-  /** Where the markup ends; -1 when that has not come yet, null for a DOCTYPE. */
+  /** Where the markup ends; -1 if the end has not arrived yet, null for a DOCTYPE. */
   private readMarkup(text: string, open: number): number | null {
     const next = text[open + 1];
     if (next === "!" || next === "?") return this.readSpecial(text, open);
@@ -112,7 +112,7 @@ export class XmlReader {
 
   private readSpecial(text: string, open: number): number | null {
     for (const [begin, end] of SPECIAL) {
-      // Its first letters may be all that has come.
+      // Perhaps only its first letters have arrived.
       const head = text.slice(open, open + begin.length);
       if (head.length < begin.length && begin.startsWith(head)) return -1;
       if (head !== begin) continue;
@@ -121,7 +121,7 @@ export class XmlReader {
       if (begin === "<![CDATA[") this.visitor.text(text.slice(open + begin.length, close));
       return close + end.length;
     }
-    // Pictures in SVG begin with one; no part of a document may.
+    // SVG pictures may begin with a DOCTYPE; no other part of a document may.
     if (!/^<!DOCTYPE\s+svg\b/i.test(text.slice(open, open + DOCTYPE_CHARS))) {
       return text.length < open + DOCTYPE_CHARS ? -1 : null;
     }

@@ -1,17 +1,17 @@
 import { type Entry, fromBufferPromise, getFileNameLowLevel } from "yauzl";
 
-/** One file of an archive, as the central directory and the file's own header agree on it. */
+/** One file of an archive, on which the central directory and the file's own header agree. */
 export interface ZipEntry {
   readonly name: string;
   /** 0: stored, 8: deflated. */
   readonly method: number;
-  /** The bytes as they are stored. */
+  /** The stored bytes. */
   readonly data: Uint8Array;
-  /** How many bytes they say they unpack to. */
+  /** How many bytes they should unpack to, according to the archive. */
   readonly declaredBytes: number;
 }
 
-/** Bytes after a file's data that its own header announces: a data descriptor (APPNOTE 4.3.9), ZIP64 with signature. */
+/** The longest data descriptor after a file's data: ZIP64 with signature (APPNOTE 4.3.9). */
 const DESCRIPTOR_BYTES_MAX = 24;
 const LOCAL_HEADER_BYTES = 30;
 const DIRECTORY_HEADER_BYTES = 46;
@@ -23,8 +23,8 @@ const FILE_KIND = 0xf000;
 const SYMBOLIC_LINK = 0xa000;
 
 /**
- * The files of an archive, or what is wrong with it. Refuses whatever two readers could understand in two ways:
- * files that the directory does not list, that lie over each other or stand in it twice, headers that differ.
+ * The files of an archive, or what is wrong with it. Refuses anything that two readers could understand differently:
+ * files that the directory does not list, that overlap or occur twice, and headers that differ from the directory.
  */
 export async function readZipCentralDirectory(
   bytes: Uint8Array,
@@ -45,7 +45,7 @@ async function listEntries(archive: Buffer, entriesMax: number): Promise<readonl
   try {
     const zip = await fromBufferPromise(archive, { decodeStrings: false });
     if (zip.entryCount > entriesMax) return tooMany;
-    // A comment can hold a second end of the directory, and readers differ in which they take.
+    // A comment can contain a second end of the directory, and readers differ in which one they use.
     if (zip.comment.length > 0) return "has a comment";
     const entries: Entry[] = [];
     for await (const entry of zip.eachEntry()) entries.push(entry);
@@ -63,7 +63,7 @@ function entryFault(entry: Entry): string | null {
   if (entry.isEncrypted()) return "is encrypted";
   if (!entry.canDecodeFileData()) return "is packed in a way that is not supported";
   if (isSymbolicLink(entry)) return "holds a symbolic link";
-  // Readers differ in which of the two names they take.
+  // Readers differ in which of the two names they use.
   const names = [nameOf(entry), entry.fileNameRaw.toString("latin1")];
   return names.some(escapes) ? "holds a path that leads out of it" : null;
 }
@@ -79,7 +79,7 @@ function escapes(name: string): boolean {
   return name === "" || segments[0] === "" || segments.includes("..") || /[\x00-\x1f\x7f:]/.test(name);
 }
 
-/** Finds each file's data, and holds that files lie one behind the other with nothing between them. */
+/** Finds each file's data, and requires that files follow each other with nothing between them. */
 function locateEntries(archive: Buffer, listed: readonly Entry[]): readonly ZipEntry[] | string {
   const entries: ZipEntry[] = [];
   let end = 0;
@@ -99,7 +99,7 @@ function isNext(start: number, end: number): boolean {
   return start >= end && start <= end + DESCRIPTOR_BYTES_MAX;
 }
 
-/** Where a file's data begins; null when its own header says anything else than the directory does. */
+/** Where a file's data begins; null if its own header differs from the directory. */
 function localDataStart(archive: Buffer, entry: Entry): number | null {
   const start = entry.relativeOffsetOfLocalHeader;
   if (start + LOCAL_HEADER_BYTES > archive.length) return null;
@@ -111,7 +111,7 @@ function localDataStart(archive: Buffer, entry: Entry): number | null {
   return dataStart + entry.compressedSize <= archive.length ? dataStart : null;
 }
 
-/** Where the directory must begin if it lists these files and no others. */
+/** Where the directory must begin if it lists exactly these files. */
 function directoryStart(archive: Buffer, listed: readonly Entry[]): number {
   const lengths = listed.map(
     (entry) =>

@@ -1,7 +1,7 @@
 import { compile } from "html-to-text";
 import type { HtmlToTextResult } from "../../ports/mail/htmlToText.ts";
 
-/** Deeper elements are left out: each level is a call within a call. */
+/** Deeper elements are left out, because each level is a nested call. */
 const DEPTH_MAX = 128;
 
 declare const self: Worker;

@@ -4,15 +4,15 @@ import type { HtmlToText, HtmlToTextResult } from "../../ports/mail/htmlToText.t
 
 /** The longest html that a message can have takes some tens of ms. */
 const CONVERSION_MS_MAX = 2 * SECOND_MS;
-/** One after the other; each waits in memory with its html. */
+/** How many may wait, each with its html in memory. The thread converts one at a time. */
 const WAITING_MAX = 256;
-/** All in the order in which they came. */
+/** One owner for all, so they are converted in order of arrival. */
 const OWNER = "everybody";
 const BUSY: HtmlToTextResult = { kind: "busy" };
 
 /**
- * Reads html with the library html-to-text on a thread of its own. A thread that takes too long over one is ended, and
- * the next html begins another: nobody else waits for longer than that.
+ * Reads html with the library html-to-text on its own thread. A thread that takes too long is terminated, and the next
+ * html starts another one, so nobody else waits for longer than that.
  */
 export function threadedHtmlToText(conversionMsMax = CONVERSION_MS_MAX): HtmlToText {
   const script = new URL("./htmlToTextThread.ts", import.meta.url).href;
@@ -22,7 +22,7 @@ export function threadedHtmlToText(conversionMsMax = CONVERSION_MS_MAX): HtmlToT
   let isClosed = false;
   return {
     async read(html) {
-      // One of them is under way.
+      // One of them is in progress.
       if (isClosed || pending > WAITING_MAX) return BUSY;
       pending += 1;
       try {

@@ -3,20 +3,20 @@ import { isNeverAllowed, isPublicAddress } from "../../kernel/network/publicIp.t
 import { settleWithin } from "../../kernel/sleep.ts";
 import type { DestinationCheck } from "../../ports/webhookTransport.ts";
 
-/** One resolver query, its retry included. */
+/** How long one resolver query may take, including its retry. */
 const DNS_TIMEOUT_MS = 3_000;
 const DNS_TRIES = 2;
-/** A resolver is replaced after so many names. */
+/** How many names to ask a resolver for before replacing it. */
 const RESOLVER_NAMES_MAX = 1_000;
 
 export interface DestinationOptions {
   /** `address` or `address:port` of the name servers to ask; empty: the system's. */
   readonly dnsServers: readonly string[];
-  /** `host:port` pairs that may be private addresses: for development. */
+  /** `host:port` pairs that may have private addresses, for development. */
   readonly allowedPrivateHosts: ReadonlySet<string>;
 }
 
-/** An address that was vetted, or why there is none. */
+/** A vetted address, or why there is none. */
 export type DestinationAddress =
   | { readonly kind: "address"; readonly address: string; readonly family: 4 | 6 }
   | { readonly kind: "refused"; readonly reason: "dns" | "destination_not_public" };
@@ -25,12 +25,12 @@ export type DestinationAddress =
 const LOOPBACK: ReadonlySet<string> = new Set(["localhost", "127.0.0.1"]);
 const HERE: DestinationAddress = { kind: "address", address: "127.0.0.1", family: 4 };
 
-/** DNS answers that say there is nothing, which is not the same as no answer. */
+/** DNS answers that there are no records, which is not the same as no answer. */
 const NOTHING: ReadonlySet<string> = new Set(["ENODATA", "ENOTFOUND"]);
 
 /**
- * Finds the one address that a call to `host` goes to. Any answer that is not a public address refuses all of
- * them: a name with one foot in a private network is not to be trusted with either.
+ * Finds the one address for a call to `host`. If any of its addresses is not public, all are refused: a name that also
+ * points into a private network is not trusted at all.
  */
 export function destinationAddresses({ dnsServers, allowedPrivateHosts }: DestinationOptions) {
   const resolverFor = resolvers(dnsServers);
@@ -43,7 +43,7 @@ export function destinationAddresses({ dnsServers, allowedPrivateHosts }: Destin
       addressesOf(resolver.resolve6(host)),
     ]);
     const [v4, v6] = answers;
-    // One family without an answer could hide the address that would refuse the other.
+    // If one family got no answer, it could hide an address that would refuse the other.
     if (v4 === null || v6 === null || v4.length + v6.length === 0) return { kind: "refused", reason: "dns" };
     const isVetted = isAllowed ? (address: string) => !isNeverAllowed(address) : isPublicAddress;
     if (![...v4, ...v6].every(isVetted)) return { kind: "refused", reason: "destination_not_public" };
@@ -56,13 +56,13 @@ function anyOf(addresses: readonly string[], family: 4 | 6): DestinationAddress 
   return { kind: "address", address, family };
 }
 
-/** Looks up where destinations lead when they are named: later each call looks for itself. */
+/** Looks up where destinations lead when they are registered. Later, each call looks them up again. */
 export function ssrfCheck(options: DestinationOptions): DestinationCheck {
   const addressOf = destinationAddresses(options);
   return {
     async isPrivate(url) {
       const { hostname } = new URL(url);
-      // The resolver's own time-out is for one try at one server, and there may be many.
+      // The resolver's own time-out applies to one try at one server, and there may be many.
       const found = await settleWithin<DestinationAddress | null>(
         DNS_TIMEOUT_MS,
         addressOf(hostname, portOf(url)),
@@ -73,15 +73,15 @@ export function ssrfCheck(options: DestinationOptions): DestinationCheck {
   };
 }
 
-/** The port of a destination, which URLs leave out where it is the usual one. */
+/** The port of a destination, which URLs omit if it is the default. */
 export function portOf(url: string): number {
   const { protocol, port } = new URL(url);
   return Number(port || (protocol === "http:" ? 80 : 443));
 }
 
 /**
- * A resolver (c-ares) caches answers for up to an hour. Every attempt is to look anew, so none is
- * asked for a name twice; making one for each look-up costs as much as the look-up.
+ * A resolver (c-ares) caches answers for up to an hour. Every attempt must look up the name again, so we ask no
+ * resolver for a name twice. A new one for each look-up would cost as much as the look-up.
  */
 function resolvers(dnsServers: readonly string[]): (host: string) => Resolver {
   let resolver: Resolver | null = null;
@@ -97,7 +97,7 @@ function resolvers(dnsServers: readonly string[]): (host: string) => Resolver {
   };
 }
 
-/** The answers; none when the name has none of this kind, null when no server answered. */
+/** The answers; empty if the name has none of this kind, null if no server answered. */
 async function addressesOf(query: Promise<readonly string[]>): Promise<readonly string[] | null> {
   try {
     return await query;

@@ -12,25 +12,25 @@ import {
   portOf,
 } from "./ssrfGuard.ts";
 
-/** From the look-up's end to the end of the TLS handshake, or of the connection where there is none. */
+/** How long connecting may take after the look-up, including the TLS handshake if there is one. */
 const CONNECT_TIMEOUT_MS = 5_000;
-/** What is read of an answer; then the connection is destroyed. */
+/** How much of an answer to read; then the connection is destroyed. */
 const ANSWER_BYTES_MAX = 16_384;
-/** The largest Retry-After that is believed, in seconds: the schedule's longest wait, doubled. */
+/** The longest Retry-After that we honour, in seconds: twice the longest wait of the schedule. */
 const RETRY_AFTER_SECONDS_MAX = 172_800;
 
 export interface WebhookTransportOptions extends DestinationOptions {
-  /** Further certificate authorities (PEM) that endpoints' certificates may come from; null: the system's alone. */
+  /** Further certificate authorities (PEM) to trust for endpoints; null for the default ones only. */
   readonly certificateAuthorities: string | null;
-  /** The whole call, look-up and answer included. */
+  /** How long the whole call may take, including look-up and answer. */
   readonly callTimeoutMs: number;
 }
 
 type Vetted = Extract<DestinationAddress, { kind: "address" }>;
 
 /**
- * Calls webhook endpoints over HTTPS: one connection for each call, pinned to the address that was vetted, with
- * the certificate checked for the name; this machine, where it was allowed, over HTTP too. Redirections are answers like any other.
+ * Calls webhook endpoints over HTTPS: one connection per call, pinned to the vetted address, with the certificate
+ * checked for the name. If allowed, this machine can be called over HTTP too. Redirects are answers like any other.
  */
 export function webhookTransport(options: WebhookTransportOptions): WebhookTransport {
   const addressOf = destinationAddresses(options);
@@ -40,7 +40,7 @@ export function webhookTransport(options: WebhookTransportOptions): WebhookTrans
       const startedAt = performance.now();
       const durationMs = () => performance.now() - startedAt;
       if (signal.aborted) return { kind: "notSent", reason: "stopping", durationMs: 0 };
-      // The resolver's own time-out is for one try at one server, and there may be many.
+      // The resolver's own time-out applies to one try at one server, and there may be many.
       const destination = await settleWithin<DestinationAddress>(
         options.callTimeoutMs,
         addressOf(new URL(call.url).hostname, portOf(call.url)),
@@ -58,7 +58,7 @@ export function webhookTransport(options: WebhookTransportOptions): WebhookTrans
   };
 }
 
-/** Made once: certificate authorities are dear to parse. It keeps no sessions, so each call is a whole handshake. */
+/** Made once, because certificate authorities are slow to parse. Keeps no sessions: every call is a full handshake. */
 function trusting(authorities: string | null): SecureContext {
   return createSecureContext(authorities === null ? {} : { ca: [...rootCertificates, authorities] });
 }
@@ -68,7 +68,7 @@ class Exchange {
   private readonly chunks: Buffer[] = [];
   private bytes = 0;
   private answer: IncomingMessage | null = null;
-  /** Once there is a connection to talk over, secured where it is to be. */
+  /** Whether the connection is established, including TLS if it is used. */
   private isOpen = false;
   private isTimedOut = false;
 
@@ -78,7 +78,7 @@ class Exchange {
     private readonly secureContext: SecureContext,
   ) {}
 
-  /** Ends by `timeoutMs`, whatever the other side does. */
+  /** Ends within `timeoutMs`, whatever the other side does. */
   run(timeoutMs: number, signal: AbortSignal): Promise<WebhookOutcome> {
     return new Promise((resolve) => {
       const sent = this.begin();
@@ -120,7 +120,7 @@ class Exchange {
       method: "POST",
       headers: { ...this.call.headers, "content-length": this.call.body.byteLength, connection: "close" },
       lookup,
-      // A connection that is kept would skip the look-up, and with it the vetting.
+      // A kept-alive connection would skip the look-up, and with it the vetting.
       agent: false,
       secureContext: this.secureContext,
     };

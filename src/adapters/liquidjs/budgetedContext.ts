@@ -1,13 +1,13 @@
 import { Context, Drop, type Emitter, type Liquid, toValue } from "liquidjs";
 import { BudgetError, RenderBudget } from "./renderBudget.ts";
 
-/** In UTF-16 units: twice the longest html there can be, for code points that take two. */
+/** In UTF-16 units: twice the longest permitted html, because a code point may take two. */
 const OUTPUT_UNITS_MAX = 1_000_000;
 
-/** liquidjs's own limiters; the type hides a private part, so that ours can only be passed off as one. */
+/** The type of liquidjs's own limiters. It has a private member, so ours has to be cast to it. */
 type Limiter = Context["memoryLimit"];
 
-/** What one render sees: the given variables, own properties of theirs, and nothing past its budget. */
+/** What one render sees: the given variables and their own properties, within its budget. */
 export class BudgetedContext extends Context {
   constructor(
     liquid: Liquid,
@@ -18,12 +18,12 @@ export class BudgetedContext extends Context {
     super(variables, liquid.options, { sync: true }, { memoryLimit: limiter, renderLimit: limiter, liquid });
   }
 
-  /** The context of one element, for filters that look into it. */
+  /** The context for one element, for filters that look into it. */
   override spawn(scope: object = {}): Context {
     return new BudgetedContext(this.liquid as Liquid, scope, this.budget);
   }
 
-  /** A key is made into text, so it is paid for; liquidjs's own helpers have more properties than they mean to show. */
+  /** Pays for the key, which becomes text. Hides inherited properties that liquidjs's helpers don't mean to expose. */
   override readProperty(scope: Parameters<Context["readProperty"]>[0], key: string | number | Drop): unknown {
     const name: unknown = toValue(key);
     if (typeof name !== "number") this.budget.pay(name);
@@ -36,13 +36,13 @@ function isInherited(name: unknown): boolean {
   return typeof name !== "string" || name in Object.prototype;
 }
 
-/** The budget of the render that a filter, operator or tag runs in. */
+/** The budget of the render in which a filter, operator or tag runs. */
 export function budgetOf(context: Context): RenderBudget {
   if (context instanceof BudgetedContext) return context.budget;
   throw new Error("every render has a budget");
 }
 
-/** Collects output within bounds: what is written is paid for before it is made into text. */
+/** Collects output within limits. Pays for each value before converting it to text. */
 export class BudgetedEmitter implements Emitter {
   buffer = "";
 

@@ -15,10 +15,10 @@ import { budgetedFilter, FILTERS, type FilterHandler } from "./templateFilters.t
 
 type TagImplementation = Parameters<Liquid["registerTag"]>[1];
 
-/** Files are read by these, and a template has none. */
+/** These tags read files, which templates do not have. */
 const FILE_TAGS = ["include", "render", "layout", "block"];
 
-/** The comparisons, paid for before they go over what they compare. */
+/** The comparison operators, which pay before they look at their operands. */
 function boundedOperators(): Operators {
   const { not, and, or, ...comparisons } = defaultOperators;
   const bounded = Object.entries(comparisons).map(([name, compare]) => {
@@ -33,7 +33,7 @@ function boundedOperators(): Operators {
   return { ...defaultOperators, ...Object.fromEntries(bounded) };
 }
 
-/** Captures within the bounds of output: what is captured is not yet written anywhere. */
+/** Applies the output's limit to captured text too, which is not written anywhere yet. */
 class BoundedCaptureTag extends CaptureTag {
   override *render(context: Context): Generator<unknown, void, string> {
     const emitter = new BudgetedEmitter(budgetOf(context));
@@ -42,7 +42,7 @@ class BoundedCaptureTag extends CaptureTag {
   }
 }
 
-/** Compares by the operator, because one tag may have thousands of values, and each comparison is paid for. */
+/** Compares with our operator, so that each comparison is paid for: one tag may have thousands of values. */
 class BoundedCaseTag extends CaseTag {
   override *render(context: Context, emitter: Emitter): Generator<unknown, void, unknown> {
     const { renderer, options } = this.liquid;
@@ -61,7 +61,7 @@ class BoundedCaseTag extends CaseTag {
   }
 }
 
-/** The name of a cycle is made into text, so it is paid for. */
+/** Pays for the name of the cycle, which is converted to text. */
 class BoundedCycleTag extends CycleTag {
   override *render(context: Context, emitter: Emitter): Generator<unknown, unknown, unknown> {
     const { group } = this as unknown as { readonly group?: Parameters<typeof evalToken>[0] };
@@ -77,8 +77,8 @@ const BOUNDED_TAGS: Readonly<Record<string, TagImplementation>> = {
 };
 
 /**
- * Liquid for people who are not trusted: no files, own properties only, a list of filters, and everything that
- * can be made large is paid for from the budget of the render. `html` escapes what variables give.
+ * Liquid for untrusted authors: no files, own properties only, a fixed list of filters, and everything that can become
+ * large is paid for from the render's budget. `html` escapes the output of variables.
  */
 export function budgetedLiquid(kind: "html" | "text"): Liquid {
   const escapeHtml = budgetedFilter("escape") as { readonly handler: FilterHandler };

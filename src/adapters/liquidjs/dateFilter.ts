@@ -1,7 +1,7 @@
 import { SECOND_MS } from "../../kernel/time.ts";
 import { BudgetError } from "./renderBudget.ts";
 
-/** A format of this many characters says all there is to say about a date. */
+/** No sensible date format is longer. */
 const FORMAT_CHARACTERS_MAX = 200;
 const WIDTH_MAX = 40;
 
@@ -25,7 +25,7 @@ function dayOfYear(at: Date): number {
 
 const hour12 = (at: Date) => at.getUTCHours() % 12 || 12;
 
-/** The directives of strftime that a date in UTC can answer: value, least width, padding. */
+/** The strftime directives that make sense for a date in UTC: value, minimum width, padding. */
 const DIRECTIVES: Readonly<Record<string, readonly [Directive, number?, string?]>> = {
   a: [(at) => nameOf(DAYS, at.getUTCDay()).slice(0, SHORT)],
   A: [(at) => nameOf(DAYS, at.getUTCDay())],
@@ -65,7 +65,7 @@ const DIRECTIVES: Readonly<Record<string, readonly [Directive, number?, string?]
   "%": [() => "%"],
 };
 
-/** Ruby's strftime, as Liquid has it: flags `-` (no padding), `_` (spaces), `0` (zeros), `^` (capitals), and a width. */
+/** Ruby's strftime, as in Liquid: flags `-` (no padding), `_` (spaces), `0` (zeros), `^` (capitals), and a width. */
 function strftime(at: Date, format: string): string {
   return format.replace(/%([-_0^]*)(\d*)(.)/gs, (whole, flags: string, width: string, name: string) => {
     const [value, widthMin = 0, padding = "0"] = DIRECTIVES[name] ?? [];
@@ -79,7 +79,7 @@ function strftime(at: Date, format: string): string {
 
 const WRITTEN = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?) ?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 
-/** What a value says of a time; null when it says none. A time without a zone is in UTC; a number counts seconds. */
+/** The time that a value stands for; null if it is none. A time without a zone is in UTC; a number counts seconds. */
 function timeOf(value: unknown): Date | null {
   if (value === "now" || value === "today") return new Date();
   const isSeconds = typeof value === "number" || (typeof value === "string" && /^\d{1,12}$/.test(value));
@@ -94,8 +94,8 @@ function validDate(at: number): Date | null {
 }
 
 /**
- * Liquid's `date` filter, in UTC and in English wherever the service runs: liquidjs goes by the zone of the
- * process, an hour off where the clocks change, and looks up each name anew. What is no date stays as it is.
+ * Liquid's `date` filter, in UTC and English wherever the service runs. liquidjs uses the time zone of the process, is
+ * an hour off where clocks change, and looks up each name again. Returns anything but a date unchanged.
  */
 export function dateFilter(value: unknown, format: unknown): unknown {
   const at = timeOf(value);

@@ -9,14 +9,14 @@ import { usedVariables } from "./usedVariables.ts";
 
 /** The longest source, in UTF-16 units. */
 const SOURCE_UNITS_MAX = 256 * 1_024;
-/** So that what is compiled of a source stays small: a tag of five characters takes a thousand bytes. */
+/** Keeps compiled templates small: a tag of five characters takes a thousand bytes. */
 const TAGS_MAX = 5_000;
-/** What a character of a tag comes to in memory (measured: 40 to 165 bytes), and one of plain text. */
+/** The memory for a character of a tag (measured: 40 to 165 bytes), and for one of plain text. */
 const TAG_UNIT_BYTES = 160;
 const TEXT_UNIT_BYTES = 2;
 const REASON_UNITS_MAX = 200;
 
-/** What templates of other services hold, in Mustache or Handlebars, and what it is in Liquid. */
+/** Mustache and Handlebars syntax from templates of other services, and what to write in Liquid. */
 const FOREIGN_SYNTAX: readonly (readonly [RegExp, string])[] = [
   [
     /\{\{\{/,
@@ -28,7 +28,7 @@ const FOREIGN_SYNTAX: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Templates in Liquid (Shopify's dialect, by liquidjs), for authors who are not trusted. */
+/** Templates in Liquid (Shopify's dialect, by liquidjs), for untrusted authors. */
 export function liquidEngine(): TemplateEngine {
   const liquids = { html: budgetedLiquid("html"), text: budgetedLiquid("text") };
   return { compile: (source, kind) => compile(liquids[kind], source) };
@@ -70,20 +70,20 @@ function render(
   templates: Template[],
   variables: Readonly<Record<string, unknown>>,
 ): RenderResult {
-  // A copy, because `increment` writes into what it is given; without a prototype, because `in` would find that.
+  // A copy, because `increment` writes into it; without a prototype, because `in` would find inherited members.
   const scope = Object.assign(Object.create(null), variables);
   try {
     const context = new BudgetedContext(liquid, scope);
     const emitter = new BudgetedEmitter(context.budget);
     toValueSync(liquid.renderer.renderTemplates(templates, context, emitter));
-    // Filters that split a text can part the halves of a character, which nobody can store or send.
+    // Filters can split a surrogate pair, and lone halves can be neither stored nor sent.
     return { kind: "rendered", output: emitter.buffer.toWellFormed() };
   } catch (error) {
     return { kind: "failed", reason: reasonOf(error) };
   }
 }
 
-/** What is wrong and where, for the author. What liquidjs did not mean to say, it trips over: only the place is reported. */
+/** What is wrong and where, for the author. For errors that liquidjs did not raise on purpose, only the place. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return "cannot be understood";
   const { originalError, token } = error as { originalError?: unknown; token?: LiquidError["token"] };
@@ -97,7 +97,7 @@ function reasonOf(error: unknown): string {
     : `cannot be understood${place}`;
 }
 
-/** liquidjs refuses some tags with an Error of no kind. */
+/** liquidjs refuses some tags with a plain Error. */
 function isPlainRefusal(cause: unknown): boolean {
   return cause instanceof Error && cause.name === "Error";
 }

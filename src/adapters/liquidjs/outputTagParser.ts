@@ -3,8 +3,8 @@ import { type Context, type Emitter, Output, ParseError, Parser, TypeGuards, toV
 type Remaining = Parameters<Parser["parseToken"]>[1];
 
 /**
- * An output that follows a plain path, as nearly all do, without the dozen generators that liquidjs makes to be
- * able to wait for promises: no value of ours is one. Rendering a usual template takes half the time.
+ * Evaluates an output with a plain path, as nearly all have, without the dozen generators that liquidjs creates to wait
+ * for promises; none of our values is one. A typical template renders in half the time.
  */
 class DirectOutput extends Output {
   readonly #path = plainPath(this.value.initial.postfix);
@@ -14,12 +14,12 @@ class DirectOutput extends Output {
     let value: unknown = context.getSync([...this.#path]);
     for (const filter of this.value.filters) value = toValueSync(filter.render(value, context));
     emitter.write(value);
-    // Nothing is left to iterate over, which liquidjs takes from tags but leaves out of an output's type.
+    // Nothing is left to iterate over. liquidjs accepts that from tags, but the type of an output does not say so.
     return undefined as never;
   }
 }
 
-/** The names of a path that nothing has to be evaluated for; null for any other expression. */
+/** The names of a path without anything to evaluate; null for any other expression. */
 function plainPath([token, ...others]: readonly unknown[]): readonly (string | number)[] | null {
   if (others.length > 0 || !TypeGuards.isPropertyAccessToken(token) || token.variable !== undefined)
     return null;
@@ -27,7 +27,7 @@ function plainPath([token, ...others]: readonly unknown[]): readonly (string | n
   return path.every((name) => typeof name === "string" || typeof name === "number") ? path : null;
 }
 
-/** Parses as liquidjs does, but for its outputs. */
+/** Parses as liquidjs does, except for outputs. */
 export class OutputTagParser extends Parser {
   readonly #liquid: ConstructorParameters<typeof Parser>[0];
 

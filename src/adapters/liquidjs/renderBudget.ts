@@ -1,38 +1,38 @@
 /**
- * What one render may cost. Steps and work are counted, not timed, so that the same template and variables come
- * to the same end on every machine; the time is a last resort, because a render holds up everybody else. It is time of
- * the processor, so that no template is refused because the machine is busy with something else.
+ * What one render may cost. Steps and work are counted, not timed, so the same template and variables have the same
+ * result on every machine. The time limit is a last resort, because a render holds up everybody else. It is processor
+ * time, so no template is refused because the machine is busy with something else.
  */
 const STEPS_MAX = 100_000;
 /**
- * In characters that filters, comparisons and look-ups go over. An html of 1,000,000 units, 500,000 characters of two,
- * is escaped and written for 6,000,000; a capture or a filter on the whole of it costs as much again.
+ * In characters that filters, comparisons and look-ups process. Escaping and writing an html of 1,000,000 units, which
+ * is 500,000 characters of two, costs 6,000,000; a capture or a filter on all of it costs as much again.
  */
 const WORK_MAX = 16_000_000;
-/** What an element of a list or object costs beside its characters: filters look at each of them. */
+/** The cost of an element of a list or object besides its characters, because filters look at each of them. */
 const ELEMENT_WORK = 64;
-/** What a piece of a template costs beside what it does. */
+/** The cost of a piece of a template besides what it does. */
 const STEP_WORK = 8;
 const LOOK_WORK = 1_024;
-/** What a character or number costs that is made anew: a range of a million takes as long as much else. */
+/** The cost of a newly created character or number, for example in a range of a million. */
 const ALLOCATED_UNIT_WORK = 4;
 const RENDER_MS_MAX = 250;
-/** So many characters that are sought cost as much as the first one: they are compared at once. */
+/** This many characters of a pattern cost as much as one, because they are compared at once. */
 const PATTERN_STRIDE = 16;
 
-/** A template asks for more than a render may cost. The message is for the template's author. */
+/** A template exceeds what a render may cost. The message is for its author. */
 export class BudgetError extends Error {
   override readonly name = "BudgetError";
 }
 
 /**
- * Keeps one render within its bounds. It replaces both of liquidjs's limiters: `check` is called
- * before every piece of a template, `use` with what a filter is about to allocate.
+ * Keeps one render within its limits. It replaces both of liquidjs's limiters: liquidjs calls `check` before every
+ * piece of a template, and `use` with what a filter is about to allocate.
  */
 export class RenderBudget {
   #steps = 0;
   #work = 0;
-  /** The time is looked at when as much work as this is done: asking for it costs as much as some steps. */
+  /** The amount of work at which to read the clock next, because reading it costs as much as some steps. */
   #workAtNextLook = LOOK_WORK;
   readonly #deadline = performance.now() + RENDER_MS_MAX;
   readonly #spentBefore = processorMs();
@@ -44,16 +44,16 @@ export class RenderBudget {
   }
 
   use(units: number): void {
-    // What is not a number is no claim: liquidjs computes it from whatever the template says.
+    // Ignores NaN: liquidjs computes the number from whatever the template says.
     if (units > 0) this.#spend(units * ALLOCATED_UNIT_WORK);
   }
 
-  /** Pays for going over `value` once, however deep it is. Called before anybody does so. */
+  /** Pays for processing `value` once, however deep it is. Call it before doing so. */
   pay(value: unknown): void {
     this.#spend(weight(value, WORK_MAX));
   }
 
-  /** Pays for seeking `pattern`, or the path or value that it is, in every place of `value`. */
+  /** Pays for searching `pattern`, or a path or value, in every place of `value`. */
   paySearch(value: unknown, pattern: unknown): void {
     this.#spend(weight(value, WORK_MAX) * (1 + weight(pattern, WORK_MAX) / PATTERN_STRIDE));
   }
@@ -62,7 +62,7 @@ export class RenderBudget {
     this.#work += work;
     if (this.#work < this.#workAtNextLook) return;
     if (this.#work > WORK_MAX) throw new BudgetError("takes too much work");
-    // The clock is asked first: that costs less, and the thread has not taken longer than the clock says.
+    // Reads the wall clock first, because it costs less and the thread cannot have taken longer than it says.
     if (performance.now() > this.#deadline && processorMs() - this.#spentBefore > RENDER_MS_MAX)
       throw new BudgetError("takes too long");
     this.#workAtNextLook = this.#work + LOOK_WORK;
@@ -75,7 +75,7 @@ function processorMs(): number {
   return (user + system) / 1_000;
 }
 
-/** How much there is to go over in `value`; Infinity as soon as it is more than `max`. */
+/** How much there is to process in `value`; Infinity as soon as it exceeds `max`. */
 function weight(value: unknown, max: number): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 1;

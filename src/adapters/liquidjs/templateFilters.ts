@@ -4,7 +4,7 @@ import { dateFilter } from "./dateFilter.ts";
 
 export type FilterHandler = Extract<FilterImplOptions, (...args: never[]) => unknown>;
 
-/** Shopify's filters, as far as they are pure. What evaluates a text as Liquid, rolls dice or hashes is left out. */
+/** Shopify's pure filters, without those that evaluate text as Liquid, return random values or hash. */
 export const FILTERS: readonly string[] =
   `abs append at_least at_most base64_decode base64_encode capitalize ceil compact concat date default
   divided_by downcase escape escape_once find find_index first floor has join json last lstrip map minus modulo
@@ -14,16 +14,16 @@ export const FILTERS: readonly string[] =
 
 const OWN_FILTERS: Readonly<Record<string, FilterHandler>> = { date: dateFilter };
 
-/** These look for their first argument, or follow it as a path, in each place of what they are given. */
+/** These search for their first argument, or follow it as a path, in every place of their input. */
 const SEARCHING = new Set(
   `find find_index has map reject remove remove_first remove_last replace replace_first replace_last sort
   sort_natural split sum where`.split(/\s+/),
 );
 
-/** Their output is safe as it is: escaping it again would show `&amp;amp;`. */
+/** Their output is already safe; escaping it again would show `&amp;amp;`. */
 const ESCAPING = new Set(["escape", "escape_once"]);
 
-/** A filter of that name that pays from the budget of the render before it works. */
+/** The filter with this name, which pays from the render's budget before it runs. */
 export function budgetedFilter(name: string): FilterImplOptions {
   const given = OWN_FILTERS[name] ?? (filters as Readonly<Record<string, FilterImplOptions>>)[name];
   if (given === undefined) throw new Error(`liquidjs has no filter ${name}`);

@@ -1,13 +1,13 @@
 import { analyzeSync, type Template } from "liquidjs";
 import type { UsedVariable } from "../../ports/templateEngine.ts";
 
-/** The word after `offset:` of a loop, which liquidjs takes for a variable. */
+/** The keyword after `offset:` of a loop, which liquidjs takes for a variable. */
 const CONTINUE = "continue";
 
-/** The variables that a parsed template reads and does not make itself, each with the line where it does so first. */
+/** The variables that a parsed template reads but does not define itself, each with the line of its first use. */
 export function usedVariables(templates: Template[]): readonly UsedVariable[] {
   const { globals, locals } = analyzeSync(templates, { partials: false });
-  // One round of a loop may read what the round before it has assigned, further down.
+  // One round of a loop may read what the previous round assigned further down.
   const made = new Set([...Object.values(locals).map(([variable]) => variable?.segments[0]), CONTINUE]);
   return Object.values(globals).flatMap(([first]) => {
     const [name] = first?.segments ?? [];

@@ -3,8 +3,8 @@ import { domainOf } from "../../kernel/text/emailAddress.ts";
 import type { MailSigner } from "../../ports/mail/mailSigner.ts";
 
 /**
- * What is signed where it is there (RFC 6376 §5.4). The library's own list lacks List-Unsubscribe-Post, without which one
- * click does not count (RFC 8058 §4).
+ * The header fields to sign if present (RFC 6376 §5.4). The library's own list lacks List-Unsubscribe-Post, which must
+ * be signed for one-click unsubscribing (RFC 8058 §4).
  */
 const SIGNED = [
   ...["From", "To", "Subject", "Reply-To", "Date", "Message-ID", "MIME-Version", "Content-Type"],
@@ -13,33 +13,33 @@ const SIGNED = [
   "List-Archive",
 ];
 
-/** As the library's parser has them. */
+/** The same names as the library's parser writes them. */
 const SIGNED_KEYS: ReadonlySet<string> = new Set(SIGNED.map((name) => name.toLowerCase()));
 
 /**
- * What is oversigned: signed once more than it is there, so that none can be added (RFC 6376 §8.15): a second From or Subject that a
- * reader shows, an address for replies or for leaving the list that is somebody else's.
+ * The fields to oversign: signed once more than they occur, so that nobody can add one (RFC 6376 §8.15), such as a
+ * second From or Subject for a reader to show, or somebody else's address for replies or for leaving the list.
  */
 const OVERSIGNED = ["From", "To", "Subject", "Reply-To", "List-Unsubscribe", "List-Unsubscribe-Post"];
 
 /** A header field as the library has parsed it. */
 interface ParsedField {
   readonly key: string;
-  /** Goes into the signature's list of fields as it is. */
+  /** The name as it appears in the signature's list of fields. */
   casedKey: string;
 }
 
 /**
- * Puts the names of {@link OVERSIGNED} on the signature's list once more: a name with no field left stands for nothing (RFC
- * 6376 §5.4.2). The library lists fields that are there alone, from the last to the first: so the names go behind that of
- * the first, where none stands for a field any more.
+ * Adds the names in {@link OVERSIGNED} to the signature's list once more; a name without a field left counts as absent
+ * (RFC 6376 §5.4.2). The library lists only existing fields, from last to first. So the names are appended to that of
+ * the first field, where none refers to an existing field any more.
  */
 function oversign({ parsed }: { readonly parsed: readonly ParsedField[] }): void {
   const last = parsed.find(({ key }) => SIGNED_KEYS.has(key));
   if (last !== undefined) last.casedKey = [last.casedKey, ...OVERSIGNED].join(": ");
 }
 
-/** The library's one way to see a mail's header before it is signed is meant for ARC, of which there is none here. */
+/** The library shows a mail's header before signing only through its hook for ARC, which we do not use otherwise. */
 const OVERSIGNING = {
   getARChain(headers: Parameters<typeof oversign>[0]) {
     oversign(headers);
@@ -57,7 +57,7 @@ export function dkimSigner(keys: readonly DkimKey[]): MailSigner {
       }));
       const [first] = own;
       if (first === undefined) return mail;
-      // Loaded only when there is a key: it costs every start of the program a third of its time.
+      // Loaded only if there is a key, because loading it takes a third of the program's start.
       const { dkimSign } = await import("mailauth/lib/dkim/sign");
       const { signatures, errors } = await dkimSign(mail, {
         ...first,
@@ -78,8 +78,8 @@ export function dkimSigner(keys: readonly DkimKey[]): MailSigner {
 }
 
 /**
- * Tries a key: signs a mail with it, and has that verified with the record that is to be published. Answers what is
- * wrong; null when all is well.
+ * Tries a key: signs a mail with it and verifies that with the record to be published. Returns what is wrong; null if
+ * nothing is.
  */
 export async function dkimKeyFault(key: DkimKey): Promise<string | null> {
   const from = `postmaster@${key.domain}`;

@@ -2,18 +2,18 @@
 const LINE_CHARS = 76;
 const CR = 0x0d;
 const LF = 0x0a;
-/** So much is encoded at once: whole groups of three bytes, and no giant string. */
+/** How much to encode at once: whole groups of three bytes, and no giant string. */
 const SLICE_BYTES = 3 * 64 * 1_024;
 
-/** How long `bytes` are in base64, in lines of 76 characters with CRLF between them. */
+/** The length of `bytes` bytes in base64, in lines of 76 characters with CRLF between them. */
 export function base64Length(bytes: number): number {
   const characters = Math.ceil(bytes / 3) * 4;
   return characters + 2 * Math.max(0, Math.ceil(characters / LINE_CHARS) - 1);
 }
 
 /**
- * Writes `bytes` in base64 at `start`, in lines of 76 characters with CRLF between them, and gives the length.
- * All is encoded to the end of its room first, then moved up line by line: that needs no room besides.
+ * Writes `bytes` in base64 at `start`, in lines of 76 characters with CRLF between them, and returns the length.
+ * It encodes everything to the end of the space first, then moves it up line by line, which needs no extra space.
  */
 export function writeBase64(bytes: Buffer, target: Buffer, start: number): number {
   const length = base64Length(bytes.length);

@@ -14,14 +14,14 @@ const DIRECTORY_MODE = 0o700;
 const REASON_CHARS_MAX = 300;
 
 export interface OutboxOptions {
-  /** Where the `.eml` files go; made when it is missing. */
+  /** Where the `.eml` files go; created if missing. */
   readonly directory: string;
   readonly sessionsMax: number;
 }
 
 /**
- * Writes each message to `<id>.eml`, with the bytes that a relay would have got, durably (the file and its
- * name are on disk before the answer). The same message again replaces the same file. A disk fault is `broken`.
+ * Writes each message durably to `<id>.eml`, with the bytes that a relay would get; the file and its name are on disk
+ * before `send` returns. The same message replaces the same file. A disk fault is `broken`.
  */
 export function createEmlFileTransport(options: OutboxOptions, clock: Clock): MailTransport {
   const directory = resolve(options.directory);
@@ -68,7 +68,7 @@ async function deliver(directory: string, message: MailMessage, inTime: () => bo
   }
 }
 
-/** Reasons are shown to tenants, so a system error gives its code, not the path in its message. */
+/** Tenants see the reason, so a system error gives its code and not its message, which has the path. */
 function reasonOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   return code === undefined
@@ -76,7 +76,7 @@ function reasonOf(error: unknown): string {
     : `the outbox cannot be written: ${code}`;
 }
 
-/** Made for every message rather than once: people empty an outbox by removing it. */
+/** Called for every message, because people empty an outbox by removing its directory. */
 async function makeDirectory(directory: string): Promise<void> {
   const first = await mkdir(directory, { recursive: true, mode: DIRECTORY_MODE });
   if (first === undefined) return;
@@ -85,7 +85,7 @@ async function makeDirectory(directory: string): Promise<void> {
     await syncDirectory(dirname(made));
 }
 
-/** A reader of `path` sees either the old content or the new one, whole, also after a crash. */
+/** Replaces a file atomically: even after a crash, readers of `path` see all of the old content or all of the new. */
 async function replaceFile(path: string, bytes: Buffer): Promise<void> {
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {

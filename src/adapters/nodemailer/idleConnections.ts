@@ -1,18 +1,18 @@
 import { quitRelayConnection, type RelayConnection, setSilenceMax } from "./relayConnection.ts";
 import type { Semaphore } from "./semaphore.ts";
 
-/** Open connections that nobody uses. */
+/** The open connections that nobody uses. */
 export interface IdleConnections {
-  /** The one that was used last, so that the others grow old and leave. */
+  /** Takes the one used last, so that the others expire. */
   take(): RelayConnection | undefined;
   put(connection: RelayConnection): void;
-  /** Says QUIT on all of them and waits until they have ended. */
+  /** Sends QUIT on all of them and waits until they have ended. */
   close(): Promise<void>;
 }
 
 /**
- * Keeps connections for `idleMs`, then says QUIT. A connection that is leaving still counts at the relay, so
- * it takes a permit of `permits` until it has ended.
+ * Keeps connections for `idleMs`, then sends QUIT. A closing connection still counts at the relay, so it holds one of
+ * the `permits` until it has ended.
  */
 export function createIdleConnections(idleMs: number, permits: Semaphore): IdleConnections {
   const timers = new Map<RelayConnection, ReturnType<typeof setTimeout>>();
@@ -25,7 +25,7 @@ export function createIdleConnections(idleMs: number, permits: Semaphore): IdleC
 
   async function expire(connection: RelayConnection): Promise<void> {
     if (!permits.tryTake()) {
-      // All permits are taken although this connection is free: somebody is about to need it.
+      // All permits are taken although this connection is free, so somebody is about to need it.
       timers.set(connection, setTimeout(expire, idleMs, connection));
       return;
     }
@@ -41,7 +41,7 @@ export function createIdleConnections(idleMs: number, permits: Semaphore): IdleC
       return connection;
     },
     put(connection) {
-      // nodemailer's time-out for silence would cut the connection off; ours says QUIT.
+      // nodemailer's time-out for silence would drop the connection; ours sends QUIT.
       setSilenceMax(connection, 0);
       connection.onEnd = () => remove(connection);
       timers.set(connection, setTimeout(expire, idleMs, connection));

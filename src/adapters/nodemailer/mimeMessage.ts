@@ -8,20 +8,20 @@ import { base64Length, writeBase64 } from "./base64Lines.ts";
 import { type CallerHeaders, callerHeadersOf, encodeCallerHeaders } from "./encodeCallerHeaders.ts";
 import { dropUnfitName, encodedWords, encodeName } from "./encodedWords.ts";
 
-/** Encoded body lines are no longer than this (RFC 2045 §6.7 and §6.8); RFC 5321 would allow 998. */
+/** The longest encoded body line (RFC 2045 §6.7 and §6.8); RFC 5321 would allow 998. */
 const BODY_LINE_CHARS_MAX = 76;
-/** Enough of a digest that no content can hold its own boundary. */
+/** Enough of a digest that no content can contain its own boundary. */
 const BOUNDARY_CHARS = 32;
 const CRLF = "\r\n";
 
-/** Text as it is in a message, or the bytes of a file, which a message has in base64. */
+/** Text of the message as it is, or the bytes of a file, which go into the message in base64. */
 type Piece = string | Buffer;
 
 /**
- * The MIME bytes of a message (RFC 5322, RFC 2045, RFC 2046), lines ended by CRLF. The same message has the
- * same bytes always. Bodies are 7bit where they are short plain ASCII lines, else quoted-printable or base64,
- * so no relay needs 8BITMIME; only a local part that is not ASCII leaves UTF-8 in the headers (RFC 6532).
- * Files are base64. They are written straight to where they go: the message is in memory once.
+ * The MIME bytes of a message (RFC 5322, RFC 2045, RFC 2046), with CRLF line ends. The same message always has the
+ * same bytes. Bodies of short plain ASCII lines are 7bit, others quoted-printable or base64, so no relay needs
+ * 8BITMIME. Only a non-ASCII local part leaves UTF-8 in the headers (RFC 6532). Files are base64, encoded straight
+ * into the result, so the message is in memory only once.
  */
 export function buildMime(message: MailMessage): Buffer {
   const pieces: Piece[] = [];
@@ -39,7 +39,7 @@ function lengthOf(piece: Piece): number {
   return typeof piece === "string" ? Buffer.byteLength(piece) : base64Length(piece.length);
 }
 
-/** The MIME tree of a message. Addresses go in as objects, so nothing in them is read as a list or a name. */
+/** The MIME tree of a message. Addresses are passed as objects, so nothing in them is parsed as a list or a name. */
 export function compose(message: MailMessage): MimeNode {
   const { id, from, fromName = "", to, toName = "", replyTo, replyToName = "" } = message;
   const { subject, messageId, date } = message;
@@ -75,12 +75,12 @@ export function compose(message: MailMessage): MimeNode {
   return root;
 }
 
-/** A part with all that are within it. */
+/** A part and all parts within it. */
 function nodesOf(node: MimeNode): readonly MimeNode[] {
   return [node, ...node.childNodes.flatMap(nodesOf)];
 }
 
-/** MailComposer would write `X-Postledger-ID`, and the caller's names in letters of its own choice. */
+/** Keeps the spelling of names: MailComposer would write `X-Postledger-ID`, and respell the caller's headers. */
 function headerKey(key: string, own: CallerHeaders): string {
   return key === "X-Postledger-ID" ? "X-Postledger-Id" : (own.get(key.toLowerCase())?.name ?? key);
 }
@@ -97,9 +97,9 @@ function attachmentOf({ filename, contentType, content, contentId }: MailAttachm
 }
 
 /**
- * The type that a file travels under. Files of text types were found to be UTF-8, and without a word about it
- * receivers take them for ASCII (RFC 2046 §4.1.2). A message within a message must not be encoded (RFC 2046
- * §5.2.1), and then relays may change its bytes: it travels as bytes, and its name says what they are.
+ * The content type that a file is sent with. Text files have been checked to be UTF-8, but receivers take them for
+ * ASCII unless told so (RFC 2046 §4.1.2). A message as a file must not be encoded (RFC 2046 §5.2.1), so relays could
+ * change its bytes; we send it as plain bytes, and its name says what it is.
  */
 function partType(contentType: string): string {
   if (/^(?:message|multipart)\//i.test(contentType)) return "application/octet-stream";
@@ -107,8 +107,8 @@ function partType(contentType: string): string {
 }
 
 /**
- * Comes from the id, and from the content too: ids can be guessed by whoever knows a workspace, and a text
- * that holds its own boundary could add parts to the mail.
+ * Derived from the id and the content: somebody who knows a workspace can guess ids, and a text that contains its own
+ * boundary could add parts to the mail.
  */
 function boundary({ id, attachments = [] }: MailMessage, text = "", html = ""): string {
   const digest = createHash("sha256").update(id).update("\0").update(text).update("\0").update(html);
@@ -119,15 +119,15 @@ function boundary({ id, attachments = [] }: MailMessage, text = "", html = ""): 
   return digest.digest("hex").slice(0, BOUNDARY_CHARS);
 }
 
-/** Line ends are settled before encoding, so that the outbox and every relay get the same bytes. */
+/** Normalises line ends before encoding, so that the outbox and every relay get the same bytes. */
 function withCrlf(content: string): string {
   return content.replace(/\r\n|\r|\n/g, CRLF);
 }
 
 /**
- * What `MimeNode.build()` yields, without its streams: those cost three times as much for a small message
- * (350 µs against 110 µs), and a contract test holds the two equal. They may differ in where the last line of
- * a body is broken that ends in white space: a stream does not know yet that it is the last.
+ * The same as `MimeNode.build()` without its streams, which take three times as long for a small message (350 µs
+ * against 110 µs). A contract test holds the two equal. They may break the last line of a body differently if it ends
+ * in white space, because a stream does not know yet that it is the last.
  */
 function serialize(node: MimeNode, pieces: Piece[]): void {
   pieces.push(`${node.buildHeaders()}\r\n\r\n`);

@@ -4,7 +4,7 @@ import { invariant } from "../../kernel/assert.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { OutboxErasure } from "../../ports/mail/outboxErasure.ts";
 
-/** A list of half-written files is good for so long: messages are erased one after another. */
+/** How long to reuse a list of half-written files, because messages are erased one after another. */
 const LIST_AGE_MS_MAX = 1_000;
 
 interface HalfWritten {
@@ -12,7 +12,7 @@ interface HalfWritten {
   readonly at: number;
 }
 
-/** The files that outbox transports have written to these directories: `<message id>.eml`. */
+/** Erases the files that outbox transports have written to these directories: `<message id>.eml`. */
 export function outboxErasure(directories: readonly string[]): OutboxErasure {
   const known = new Map<string, HalfWritten>();
   const halfWritten = async (directory: string): Promise<readonly string[]> => {
@@ -24,7 +24,7 @@ export function outboxErasure(directories: readonly string[]): OutboxErasure {
   };
   const removeFrom = async (directory: string, emailId: string): Promise<boolean> => {
     if (!(await hasFound(stat(directory)))) return false;
-    // A process that died while it wrote has left a file that nobody renames any more.
+    // A process that died while writing leaves a file that nobody renames any more.
     for (const name of await halfWritten(directory)) {
       if (name.startsWith(`${emailId}.eml.`)) await rm(join(directory, name), { force: true });
     }
@@ -44,7 +44,7 @@ export function outboxErasure(directories: readonly string[]): OutboxErasure {
   };
 }
 
-/** Whether what is done to a file or directory has found it there. */
+/** Whether `work` on a file or directory found it. */
 function hasFound(work: Promise<unknown>): Promise<boolean> {
   return work.then(
     () => true,

@@ -2,24 +2,24 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { waitIn } from "./semaphore.ts";
 
-/** How late a turn may come and still be made up for: timers are no more exact than this. */
+/** How much delay of a turn later ones may make up for, because timers are no more exact than this. */
 const CATCH_UP_MS = 10;
 
 /** Spaces turns evenly, first come, first served. */
 export interface RateLimiter {
-  /** Waits for a turn. False when `signal` aborts first, or when the pace is closed. */
+  /** Waits for a turn. False when `signal` aborts first, or when the limiter is closed. */
   turn(signal: AbortSignal): Promise<boolean>;
-  /** Turns away those who wait now, and everyone after. */
+  /** Turns away waiting callers, and all later ones. */
   close(): void;
 }
 
 /**
- * At most `turnsPerSecondMax` turns in any one second; 0 = no limit. Even spacing rather than a
- * burst at the top of each second, because relays measure over shorter times than they say.
+ * At most `turnsPerSecondMax` turns in any one second; 0 = no limit. Turns are spaced evenly instead of in a burst at
+ * the start of each second, because relays measure over shorter times than they say.
  */
 export function createRateLimiter(turnsPerSecondMax: number, clock: Clock): RateLimiter {
   const waiting = new Set<(granted: boolean) => void>();
-  // The catch-up is paid for in the interval, so that N + 1 turns always span a whole second.
+  // The interval includes the catch-up, so that N + 1 turns always span a whole second.
   const intervalMs = (SECOND_MS + CATCH_UP_MS) / turnsPerSecondMax;
   let nextAt = Number.NEGATIVE_INFINITY;
   let timer: ReturnType<typeof setTimeout> | undefined;

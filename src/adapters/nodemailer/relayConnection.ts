@@ -5,13 +5,13 @@ import type { SmtpBounds, SmtpOptions } from "./smtpOptions.ts";
 
 /** Reasons go into events and logs: one line, not a page. */
 const REASON_CHARS_MAX = 300;
-/** A relay that does not answer QUIT or RSET in this time is left without an answer. */
+/** How long to wait for the answer to QUIT or RSET. */
 const PARTING_TIMEOUT_MS = 5_000;
 
-/** The options with every bound settled. */
+/** The options with a value for every limit. */
 export type RelaySettings = SmtpOptions & SmtpBounds;
 
-/** What nodemailer's errors carry, beyond the message. */
+/** The members of nodemailer's errors besides the message. */
 export interface SmtpError extends Error {
   readonly code?: string | undefined;
   readonly originalCode?: string | undefined;
@@ -20,7 +20,7 @@ export interface SmtpError extends Error {
   readonly response?: string | undefined;
 }
 
-/** What the relay has said so far, as far as it matters. */
+/** What matters of the relay's replies so far. */
 interface Transcript {
   /** Complete replies since it was last set to 0. */
   replies: number;
@@ -32,18 +32,18 @@ interface Transcript {
 export interface RelayConnection {
   readonly smtp: SMTPConnection;
   readonly transcript: Transcript;
-  /** Messages begun over it. */
+  /** How many messages were begun over it. */
   messages: number;
-  /** A transaction was refused half-way: RSET must come before the next one. */
+  /** Whether a transaction was refused half-way, so that RSET must precede the next one. */
   needsReset: boolean;
   ended: boolean;
-  /** Called once when the connection has ended, for whatever reason. */
+  /** Called once when the connection ends, for whatever reason. */
   onEnd: (() => void) | undefined;
 }
 
 /**
- * Connects, waits for the greeting, secures (RFC 3207) and authenticates (RFC 4954). Never throws: a string
- * is the reason why there is no connection, without credentials in it.
+ * Connects, waits for the greeting, starts TLS (RFC 3207) and authenticates (RFC 4954). Never throws. Returns a string
+ * with the reason if there is no connection; it contains no credentials.
  */
 export async function openRelayConnection(
   settings: RelaySettings,
@@ -63,7 +63,7 @@ export async function openRelayConnection(
     dnsTimeout: settings.connectTimeoutMs,
     greetingTimeout: settings.greetingTimeoutMs,
     socketTimeout: settings.commandTimeoutMs,
-    // Destroyed, not ended: ending flushes what is still buffered, and that may be the final dot.
+    // Destroy the socket instead of ending it: ending flushes its buffer, which may hold the final dot.
     socketCloseTimeout: 0,
     transactionLog: true,
     logger: { debug: transcriber(transcript) },
@@ -89,8 +89,8 @@ export async function openRelayConnection(
 }
 
 /**
- * nodemailer's own log is the one public interface that shows each command and reply as it passes; its errors
- * do not say how far a pipelined envelope (RFC 2920) came.
+ * nodemailer's log is its only public interface that shows each command and reply. Its errors do not say how far a
+ * pipelined envelope (RFC 2920) got.
  */
 function transcriber(transcript: Transcript): (entry: { tnx?: unknown }, line: string) => void {
   let greeting = false;
@@ -118,7 +118,7 @@ function handshake(
     const fail = (error: SmtpError): void => settle(redacted(reasonOf(error), settings));
     const abandon = (): void => settle("given up while connecting");
     signal.addEventListener("abort", abandon);
-    // Stays for good: an `error` event without a listener would throw.
+    // Never removed: an `error` event without a listener would throw.
     smtp.on("error", fail);
     smtp.once("end", () => settle("the connection ended while it was set up"));
     smtp.connect((error) => {
@@ -143,7 +143,7 @@ export function reasonOf(error: SmtpError): string {
 
 const BAD_GREETING = "Invalid greeting";
 
-/** nodemailer repeats a greeting that it refuses in its own message. */
+/** The message with the relay's greeting if nodemailer has refused that. */
 function messageOf({ message, response }: SmtpError): string {
   return response !== undefined && message.startsWith(BAD_GREETING)
     ? `${BAD_GREETING}: ${response}`
@@ -152,7 +152,7 @@ function messageOf({ message, response }: SmtpError): string {
 
 const USER_CHARS_MIN = 4;
 
-/** A relay may quote the command that it refuses, and AUTH holds user and password, in base64 or not. */
+/** Removes credentials: a relay may quote the refused command, and AUTH contains user and password, plain or base64. */
 function redacted(reason: string, settings: RelaySettings): string {
   const { credentials } = settings;
   if (!credentials) return reason;
@@ -167,7 +167,7 @@ function redacted(reason: string, settings: RelaySettings): string {
 
 const NO_AUTH = "the relay does not offer AUTH here, but credentials are configured";
 
-/** What kind of trouble a reason of {@link openRelayConnection} speaks of. */
+/** The kind of trouble behind a reason of {@link openRelayConnection}. */
 export function troubleOf(reason: string): RelayTrouble {
   if (reason === NO_AUTH || reason.includes("(EAUTH)")) return "login_refused";
   if (/STARTTLS|SSL|TLS|certificate|self.signed/i.test(reason)) return "tls_failed";

@@ -13,17 +13,17 @@ import { timerMs } from "./smtpTransaction.ts";
 export interface FailoverRelay {
   /** Host and port. */
   readonly name: string;
-  /** Only those of the least order are used, as long as one of them accepts mail. */
+  /** Only relays of the lowest order are used, as long as one of them accepts mail. */
   readonly order: number;
   /** The share of mail among relays of one order. */
   readonly weight: number;
   readonly transport: MailTransport;
 }
 
-/** A relay whose circuit opens, with the reason, or closes again. */
+/** The circuit of a relay has opened, with the reason, or closed again. */
 export interface RelayChange {
   readonly relay: string;
-  /** Null: it accepts mail again. In our own words: a relay's may name people. */
+  /** Null if it accepts mail again. In our own words, because a relay's words may name people. */
   readonly reason: string | null;
 }
 
@@ -34,11 +34,11 @@ interface FailoverContext {
   readonly random: () => number;
 }
 
-/** After a fault a relay is left alone, each time twice as long, before one message tries it again. */
+/** The cool-down after a fault, doubled each time, before one message tries the relay again. */
 const REST_MS_MIN = 1_000;
 const REST_MS_MAX = 60_000;
 const DOUBLINGS_MAX = Math.ceil(Math.log2(REST_MS_MAX / REST_MS_MIN));
-/** Replies of a relay that accepts no mail, or none of ours. */
+/** Replies that mean the relay accepts no mail, or none of ours. */
 const RELAY_FAULT_CODES: readonly number[] = [...RELAY_TROUBLE_CODES, ...LOG_IN_CODES];
 
 /** A relay and its circuit breaker. */
@@ -76,7 +76,7 @@ class GuardedRelay {
     this.isTried = false;
   }
 
-  /** It was neither: the message ran out of time, or the service stops. */
+  /** Neither success nor failure: the message ran out of time, or the service is stopping. */
   undecided(): void {
     this.isTried = false;
   }
@@ -88,8 +88,8 @@ interface Opened {
 }
 
 /**
- * Mail to several relays: to those of the least order by their weights, and on to the next when one cannot be reached,
- * breaks off before it has the message, or lets nobody in. Mail that a relay may have is never handed over.
+ * Mail to several relays: to those of the lowest order by weight, and on to the next if one is unreachable, breaks off
+ * before it has the message, or refuses the log-in. A message that a relay may already have never goes to another one.
  */
 export function relayFailover(
   relays: readonly FailoverRelay[],
@@ -97,7 +97,7 @@ export function relayFailover(
 ): MailTransport {
   const guards = relays.map((relay) => new GuardedRelay(relay, { clock, onChange }));
 
-  /** The relays in the order in which a message tries them. While all of them cool down, all are tried. */
+  /** The relays in the order in which a message tries them. If all are cooling down, the message tries them all. */
   const inOrder = (tried: ReadonlySet<GuardedRelay>): readonly GuardedRelay[] => {
     const left = guards.filter((guarded) => !tried.has(guarded));
     const open = left.filter((guarded) => guarded.isClosed);
@@ -196,7 +196,7 @@ function isRelayFault(outcome: MailOutcome): boolean {
   return outcome.kind === "broken" || outcome.kind === "unknown";
 }
 
-/** Whether another relay can have the message: this one has it for certain not. */
+/** Whether another relay can have the message, because this one certainly does not have it. */
 function isHandedOver(outcome: MailOutcome): boolean {
   return isRelayFault(outcome) && outcome.kind !== "unknown";
 }

@@ -1,15 +1,15 @@
-/** A fixed number of permits, given out in the order in which they were asked for. */
+/** A fixed number of permits, granted in the order of the requests. */
 export interface Semaphore {
   /** Waits for a permit. False when `signal` aborts first, or when the semaphore is closed. */
   take(signal: AbortSignal): Promise<boolean>;
-  /** Takes a permit if one is free now. Never overtakes those who wait. */
+  /** Takes a permit if one is free now. Never overtakes waiting callers. */
   tryTake(): boolean;
   give(): void;
-  /** Turns away those who wait now, and everyone after. */
+  /** Turns away waiting callers, and all later ones. */
   close(): void;
 }
 
-/** Makes `permits` permits, all free. */
+/** Creates a semaphore with `permits` free permits. */
 export function createSemaphore(permits: number): Semaphore {
   let free = permits;
   let closed = false;
@@ -29,7 +29,7 @@ export function createSemaphore(permits: number): Semaphore {
       return waitIn(waiting, signal);
     },
     give() {
-      // A permit that is given back goes straight to the first in line, so `free` stays 0 while anyone waits.
+      // A returned permit goes straight to the first in line, so `free` stays 0 while anyone waits.
       const [first] = waiting;
       if (first) first(true);
       else free += 1;

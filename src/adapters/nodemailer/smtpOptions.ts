@@ -3,37 +3,37 @@ import { isHeaderSafe } from "../../kernel/text/headerSafe.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import type { MailSigner } from "../../ports/mail/mailSigner.ts";
 
-/** How a provider learns our id of a message. */
+/** How a provider learns our id for a message. */
 export type RelayProvider =
   | { readonly name: "postmark" }
-  /** Events of SES come by a configuration set (`configuration_set` in the URL). */
+  /** SES sends events through a configuration set (`configuration_set` in the URL). */
   | { readonly name: "ses"; readonly configurationSet: string };
 
-/** Which relay, and how it is reached. */
+/** A relay and how to reach it. */
 export interface SmtpRelay {
   /** Host name or IP address, without brackets. */
   readonly host: string;
   readonly port: number;
   /** TLS from the first byte (`smtps:`, RFC 8314). */
   readonly implicitTls: boolean;
-  /** STARTTLS (RFC 3207): `opportunistic` takes it when offered, `none` never asks for it. */
+  /** STARTTLS (RFC 3207): `opportunistic` uses it if offered, `none` never does. */
   readonly starttls: "required" | "opportunistic" | "none";
   /** Whether the relay's certificate must be valid for its host name. */
   readonly verifyCertificate: boolean;
-  /** Set where it replaces our envelope sender by one of its own. */
+  /** Set if it replaces our envelope sender with its own. */
   readonly replacesReturnPath?: true;
-  /** The relay's provider, which gets our id in a way of its own, so that its events name it. */
+  /** The relay's provider, if it needs our id in its own header fields, so that its events contain it. */
   readonly provider?: RelayProvider;
   readonly credentials?: { readonly user: string; readonly password: string };
-  /** Set where we do not sign: the relay does it, or changes what a signature is for. */
+  /** Set if we do not sign, because the relay signs or changes what a signature covers. */
   readonly isUnsigned?: true;
-  /** Of several relays those of the least order are used, as long as one of them accepts mail; 1 unless given. */
+  /** Of several relays, only those of the lowest order are used while one of them accepts mail. The default is 1. */
   readonly order?: number;
-  /** The share of mail among relays of one order; 1 unless given. */
+  /** The share of mail among relays of one order. The default is 1. */
   readonly weight?: number;
 }
 
-/** A relay and the bounds on its use. What is left out has the default of {@link SMTP_DEFAULTS}. */
+/** A relay and the limits on its use. The defaults are in {@link SMTP_DEFAULTS}. */
 export interface SmtpOptions extends SmtpRelay, Partial<SmtpBounds> {
   readonly signer?: MailSigner | null;
 }
@@ -44,17 +44,17 @@ export interface SmtpBounds {
   readonly messagesPerConnectionMax: number;
   /** Messages in any one second, over all connections. 0 = no limit. */
   readonly messagesPerSecondMax: number;
-  /** How long a connection is kept without a message before QUIT. */
+  /** How long to keep a connection without a message before QUIT. */
   readonly idleMs: number;
-  /** The whole of connecting: name look-up, TCP, greeting, TLS. */
+  /** How long all of connecting may take: name look-up, TCP, greeting, TLS. */
   readonly connectTimeoutMs: number;
-  /** Waiting for the greeting, within `connectTimeoutMs`. */
+  /** How long to wait for the greeting, within `connectTimeoutMs`. */
   readonly greetingTimeoutMs: number;
-  /** Silence after any command but the final dot. */
+  /** How long the relay may be silent after any command but the final dot. */
   readonly commandTimeoutMs: number;
   /**
-   * Silence once the content is being sent. RFC 5321 §4.5.3.2.6 asks for ten minutes, because a relay that
-   * answers after we gave up has the message, and the repeat is a duplicate. The deadline of a send is
+   * How long the relay may be silent once the content is being sent. RFC 5321 §4.5.3.2.6 asks for ten minutes, because
+   * a relay that answers after we gave up has the message, and a retry sends a duplicate. The deadline of a send is
    * usually sooner.
    */
   readonly finalReplyTimeoutMs: number;
@@ -75,11 +75,10 @@ export const SMTP_DEFAULTS: SmtpBounds = {
 const DEFAULT_PORTS = { "smtp:": 587, "smtps:": 465 } as const;
 
 /**
- * Reads `smtp://user:pass@host:port` or `smtps://…`, credentials percent-encoded. STARTTLS is required for
- * `smtp:` except on loopback, where it is taken when offered and the certificate is not verified;
- * `?tls=required` requires it on loopback too, `?tls=none` gives it up (a relay in the same private network).
- * `?return_path=off` is for relays that replace our envelope sender by one of their own. Throws an Error that
- * never holds the password.
+ * Reads `smtp://user:pass@host:port` or `smtps://…`, with percent-encoded credentials. STARTTLS is required for
+ * `smtp:` except on loopback, where it is used if offered and the certificate is not verified. `?tls=required`
+ * requires it on loopback too; `?tls=none` disables it (for a relay in the same private network). `?return_path=off`
+ * is for relays that replace our envelope sender with their own. Throws an Error that never contains the password.
  */
 export function smtpOptionsFromUrl(text: string): SmtpRelay {
   const url = URL.parse(text);
@@ -106,7 +105,7 @@ export function smtpOptionsFromUrl(text: string): SmtpRelay {
   };
 }
 
-/** What a password with a sign in it that ends the part of a URL comes from. */
+/** A hint for a password with an unencoded character that ends that part of a URL. */
 const ENCODED =
   "User and password are percent-encoded in a URL: %23 for #, %2F for /, %3F for ?, %40 for @, %3A for :, %25 for %";
 
@@ -127,7 +126,7 @@ function portOf(url: URL, fallback: number): number {
   throw malformed("its port is 0");
 }
 
-/** Only what can never leave this machine: 127.0.0.0/8, ::1 and `localhost`. */
+/** Whether mail to the host can never leave this machine: 127.0.0.0/8, ::1 and `localhost`. */
 function isLoopback(host: string): boolean {
   return (isIPv4(host) && host.startsWith("127.")) || host === "::1" || host.toLowerCase() === "localhost";
 }
@@ -155,12 +154,12 @@ const PARAMETERS =
   "the parameters are tls=required, tls=none, return_path=off, dkim=off, order=1 to 99, weight=1 to 99, provider=postmark, and provider=ses with configuration_set";
 const NUMBER_MAX = 99;
 
-/** What is wrong, unless it may be a part of a password with a `?` in it. */
+/** Quotes a wrong text, unless it may be part of a password with a `?` in it. */
 function quoted(text: string): string {
   return /^[a-z]{1,20}$/i.test(text) ? ` ${JSON.stringify(text)}` : "";
 }
 
-/** The provider, with what it needs to report on messages. */
+/** The provider, with the settings it needs to report on messages. */
 function providerOf(url: URL): Pick<SmtpRelay, "provider"> {
   const name = choiceOf(url, "provider", ["postmark", "ses"]);
   const configurationSet = parameterOf(url, "configuration_set");
@@ -176,7 +175,7 @@ function requireKnown(url: URL): void {
   if (unknown !== undefined) throw malformed(`it has an unknown parameter${quoted(unknown)}; ${PARAMETERS}`);
 }
 
-/** The value of a parameter; null without it. */
+/** The value of a parameter; null if it is absent. */
 function parameterOf(url: URL, name: (typeof NAMES)[number]): string | null {
   const [value = null, ...others] = url.searchParams.getAll(name);
   if (others.length > 0) throw malformed(`${name} occurs twice`);
@@ -195,7 +194,7 @@ function choiceOf<const Choice extends string>(
   throw malformed(`${name}${quoted(value)} is unknown; ${PARAMETERS}`);
 }
 
-/** Order and weight, as far as they are given. */
+/** Order and weight, if given. */
 function numbersOf(url: URL): Pick<SmtpRelay, "order" | "weight"> {
   const given = (["order", "weight"] as const).flatMap((name) => {
     const text = parameterOf(url, name);
@@ -213,7 +212,7 @@ function starttlsOf(url: URL, loopback: boolean, implicitTls: boolean): SmtpRela
   return tls ?? (loopback ? "opportunistic" : "required");
 }
 
-/** What a relay is called: its host and port, and nothing secret. */
+/** The name of a relay: its host and port, and nothing secret. */
 export function relayName({ host, port }: Pick<SmtpRelay, "host" | "port">): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -5,35 +5,35 @@ import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type RelayConnection, reasonOf, type SmtpError, setSilenceMax } from "./relayConnection.ts";
 
-/** What remains of a relay's reply in an outcome. */
+/** How much of a relay's reply to keep in an outcome. */
 const REPLY_CHARS_MAX = 1_000;
 /** A timer with a longer delay fires at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
-/** A message as it goes over the wire. */
+/** A message as sent over the wire. */
 export interface OutgoingMail {
   readonly from: string;
   readonly to: string;
   readonly bytes: Buffer;
-  /** Whether what comes back to `from` is read: then reports of failures alone, with the headers of the message. */
+  /** Whether we read mail returned to `from`. If so, ask only for failure reports, with the headers of the message. */
   readonly wantsReports?: true;
 }
 
 /** How long one transmission may take, and by which clock. */
 export interface TransmissionTimeouts {
   readonly clock: Clock;
-  /** Content is never begun at or after this time; at this time the connection is destroyed. */
+  /** At this time the connection is destroyed, and from then on no content is begun. */
   readonly deadline: EpochMs;
   readonly commandTimeoutMs: number;
   readonly finalReplyTimeoutMs: number;
 }
 
 /**
- * The content as nodemailer takes it: a stream, because a stream is asked for its bytes only once the relay
- * has answered DATA with 354. Nothing ever flows through it; `pipe` hands everything over at once.
+ * The content for nodemailer. It is a stream, because nodemailer reads a stream only once the relay has answered DATA
+ * with 354. Nothing ever flows through it; `pipe` hands everything over at once.
  */
 class Content extends Readable {
-  /** nodemailer's dot-stuffing stream, once the content has been given to it. */
+  /** nodemailer's dot-stuffing stream, once it has the content. */
   private encoder: NodeJS.WritableStream | undefined;
 
   constructor(
@@ -48,8 +48,8 @@ class Content extends Readable {
   }
 
   /**
-   * Whether the final dot may have been handed to the socket. The encoder pushes the dot last, after it has
-   * taken all content: while it holds anything on either side, the dot is not out.
+   * Whether the final dot may have reached the socket. The encoder writes the dot last, after all content, so while it
+   * buffers anything on either side, the dot is not out.
    */
   get dotMayBeOut(): boolean {
     if (!this.encoder) return false;
@@ -66,8 +66,8 @@ class Content extends Readable {
 }
 
 /**
- * Sends one message over a connection that is ready for it (RFC 5321 §3.3). Never throws, and always ends by
- * the deadline. Afterwards the connection has ended unless it can be used again.
+ * Sends one message over a connection that is ready for it (RFC 5321 §3.3). Never throws, and always ends by the
+ * deadline. Closes the connection unless it can be reused.
  */
 export function transmit(
   connection: RelayConnection,
@@ -94,7 +94,7 @@ export function transmit(
       else outOfTime();
       return inTime;
     });
-    // nodemailer ends the connection before it reports why, so the report gets its turn first.
+    // nodemailer ends the connection before it reports why, so wait for the report.
     const onEnd = (): unknown => setImmediate(lost, "the connection ended");
     const timer = setTimeout(outOfTime, timerMs(deadline - clock.now()));
     transcript.replies = 0;
@@ -118,14 +118,14 @@ export function timerMs(delayMs: number): number {
   return Math.min(Math.max(delayMs, 0), TIMER_MS_MAX);
 }
 
-/** After anything but a clean answer nobody knows what the relay expects next: such a connection is closed. */
+/** Closes the connection after anything but a clean answer, because nobody knows what the relay expects next. */
 function conclude(connection: RelayConnection, outcome: MailOutcome, cutShort: boolean): void {
   const clean = outcome.kind === "accepted" || (outcome.kind === "refused" && outcome.code !== 421);
   if (!clean || cutShort) connection.smtp.close();
   else if (outcome.kind === "refused") connection.needsReset = true;
 }
 
-/** The SMTP commands of a transaction in order, to name the one that got no answer. */
+/** The SMTP commands of a transaction in order, to find the one that got no answer. */
 const STAGES: readonly MailStage[] = ["mail", "rcpt", "data"];
 
 function outcomeWithoutReply(replies: number, content: Content, reason: string): MailOutcome {
@@ -136,10 +136,10 @@ function outcomeWithoutReply(replies: number, content: Content, reason: string):
 function outcomeOfError(error: SmtpError, replies: number, content: Content): MailOutcome {
   const { responseCode: code, response } = error;
   if (code === undefined && error.code === "EMESSAGE" && error.command === "MAIL FROM") {
-    // nodemailer holds the message against the relay's SIZE by itself, and says nothing to the relay.
+    // nodemailer itself compares the message with the relay's SIZE, without asking the relay.
     return refused("mail", 552, "5.3.4 the message is larger than the relay takes (RFC 1870)");
   }
-  // EPROTOCOL is a reply to no command of ours, so it says nothing about the message.
+  // EPROTOCOL is a reply to none of our commands, so it says nothing about the message.
   if (code === undefined || code < 400 || code > 599 || error.code === "EPROTOCOL") {
     return outcomeWithoutReply(replies, content, reasonOf(error));
   }
@@ -155,12 +155,12 @@ function refusedStage(error: SmtpError, replies: number): MailStage {
     case "DATA":
       return error.code === "EMESSAGE" ? "final" : "data";
     default:
-      // The relay said goodbye with this reply; it answers whatever was first in line.
+      // The relay closed the connection with this reply, which answers the first pending command.
       return STAGES[replies - 1] ?? "final";
   }
 }
 
-/** A reply in one line: the code once, the lines joined by spaces (RFC 5321 §4.2.1). */
+/** A reply in one line: the code once, then the lines joined by spaces (RFC 5321 §4.2.1). */
 function oneLine(reply: string): string {
   const [first = "", ...rest] = reply.split(/\r?\n/);
   const lines = [first.replace(/^(\d{3})-/, "$1 "), ...rest.map((line) => line.replace(/^\d{3}[ -]?/, ""))];
@@ -170,8 +170,8 @@ function oneLine(reply: string): string {
 }
 
 /**
- * What a relay would refuse, or what SMTP cannot express: found here, and reported in the words of the
- * RFC that a relay would use. nodemailer sends a non-ASCII address to any relay, SMTPUTF8 or not.
+ * Refuses what a relay would refuse or SMTP cannot express, in the RFC's words that a relay would use. nodemailer
+ * itself sends non-ASCII addresses to any relay, with or without SMTPUTF8.
  */
 function refusalBeforeSending(connection: RelayConnection, outgoing: OutgoingMail): MailOutcome | undefined {
   for (const [stage, address] of [

@@ -22,7 +22,7 @@ import { createSemaphore, type Semaphore } from "./semaphore.ts";
 import { type RelayProvider, SMTP_DEFAULTS, type SmtpOptions } from "./smtpOptions.ts";
 import { type OutgoingMail, timerMs, transmit } from "./smtpTransaction.ts";
 
-/** What all sessions of one transport share. */
+/** What the sessions of one transport share. */
 interface Pool {
   readonly settings: RelaySettings;
   readonly clock: Clock;
@@ -34,8 +34,8 @@ interface Pool {
 }
 
 /**
- * Mail over SMTP (RFC 5321) to one relay. The pool is our own: nodemailer's sends a message again by itself
- * when a connection breaks, and then nobody knows how often it was sent.
+ * Mail over SMTP (RFC 5321) to one relay. We have our own pool, because nodemailer's resends a message by itself when a
+ * connection breaks, and then nobody knows how often it was sent.
  */
 export function createSmtpTransport(options: SmtpOptions, clock: Clock): MailTransport {
   const settings = { ...SMTP_DEFAULTS, ...options };
@@ -85,10 +85,10 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
   const { clock, settings, pace } = pool;
   let connection: RelayConnection | undefined = first;
   let released = false;
-  // The first message had its turn in `session`; each one after it waits for its own.
+  // The first message took its turn in `session`; each later one waits for its own.
   let turnTaken = true;
 
-  /** A connection that is ready for a message, or the reason why there is none. */
+  /** A connection ready for a message, or the reason why there is none. */
   async function prepare(signal: AbortSignal): Promise<RelayConnection | string> {
     if (!turnTaken && !(await pace.turn(signal))) return "given up while waiting";
     if (connection?.needsReset) await resetRelayConnection(connection);
@@ -111,8 +111,8 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
     turnTaken = true;
     const reused = prepared.messages > 0;
     const outcome = await transmit(prepared, outgoing, { ...settings, clock, deadline });
-    // A connection that lay idle may be long dead without our knowing. Nothing was sent yet, so the message
-    // gets a connection that was just opened, and that one is not reused: this ends after one repeat.
+    // An idle connection may be dead without our knowing. Nothing was sent yet, so the message gets a new
+    // connection. That one is not reused, so this ends after one repeat.
     return reused && wasDead(outcome) ? attempt(outgoing, deadline) : outcome;
   }
 
@@ -122,7 +122,7 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
       try {
         return await attempt(await outgoingOf(message, settings), deadline);
       } catch (error) {
-        // Only a bug comes here, and only before anything was sent: `transmit` does not throw.
+        // Only a bug can get here, and only before anything was sent, because `transmit` does not throw.
         connection?.smtp.close();
         return { kind: "broken", stage: "connect", reason: `internal: ${String(error)}` };
       } finally {
@@ -137,15 +137,15 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
   };
 }
 
-/** A caller's headers that are ours to write for a provider: of two nobody knows which one counts. */
+/** Headers that only we write for a provider: if there were two, nobody would know which one counts. */
 const OURS_FOR_PROVIDER: Readonly<Record<RelayProvider["name"], readonly string[]>> = {
   postmark: ["x-pm-metadata-postledger_id", "x-pm-keepid"],
   ses: ["x-ses-configuration-set", "x-ses-message-tags"],
 };
-/** Tags as SES accepts them: names and values of letters, digits, hyphens and underscores. */
+/** Tags that SES accepts: names and values of letters, digits, hyphens and underscores. */
 const SES_TAGS = /^[\w-]+=[\w-]+(?:, ?[\w-]+=[\w-]+)*$/;
 
-/** The fields by which a provider gives our id back in its events. It takes them out of the message. */
+/** The fields that make a provider return our id in its events. It removes them from the message. */
 function providerFields({ id, headers = {} }: MailMessage, provider: RelayProvider): string {
   if (provider.name === "postmark") return `X-PM-Metadata-postledger_id: ${id}\r\nX-PM-KeepID: true\r\n`;
   const [, given = ""] =
@@ -154,7 +154,7 @@ function providerFields({ id, headers = {} }: MailMessage, provider: RelayProvid
   return `X-SES-CONFIGURATION-SET: ${provider.configurationSet}\r\nX-SES-MESSAGE-TAGS: postledger_id=${id}${tags}\r\n`;
 }
 
-/** The message without what is written for the provider in its stead. */
+/** The message without the headers that we write for the provider instead. */
 function leftToProvider(message: MailMessage, provider: RelayProvider): MailMessage {
   const { headers } = message;
   if (headers === undefined) return message;
@@ -168,7 +168,7 @@ async function outgoingOf(message: MailMessage, settings: RelaySettings): Promis
   const { replacesReturnPath, isUnsigned, signer, provider } = settings;
   const built = buildMime(provider === undefined ? message : leftToProvider(message, provider));
   const signed = signer && !isUnsigned ? await signer.sign(built, from) : built;
-  // Before what is signed: the provider takes these fields out again.
+  // Not signed, because the provider removes these fields.
   const bytes =
     provider === undefined ? signed : Buffer.concat([Buffer.from(providerFields(message, provider)), signed]);
   if (returnPath === undefined || replacesReturnPath) return { from, to, bytes };
@@ -176,21 +176,21 @@ async function outgoingOf(message: MailMessage, settings: RelaySettings): Promis
 }
 
 /**
- * Whether the relay was gone before it answered MAIL FROM. A 421 at that point is how a relay ends a
- * connection that lay idle (RFC 5321 §3.8); one that means "go away" is said again to the next connection.
+ * Whether the relay was gone before it answered MAIL FROM. With a 421 at that point a relay ends an idle connection
+ * (RFC 5321 §3.8); if it means "go away", the next connection gets it again.
  */
 function wasDead(outcome: MailOutcome): boolean {
   if (outcome.kind === "refused") return outcome.stage === "mail" && outcome.code === 421;
   return outcome.kind === "broken" && outcome.stage === "mail";
 }
 
-/** Whether a message can go over the connection as it is. */
+/** Whether the connection can carry another message as it is. */
 function isReady(pool: Pool, connection: RelayConnection): boolean {
   const { ended, needsReset, messages } = connection;
   return !ended && !needsReset && messages < pool.settings.messagesPerConnectionMax;
 }
 
-/** Keeps the connection if it can be used again; else its permit is held until the relay has closed it. */
+/** Keeps the connection if it can be reused; otherwise holds its permit until the relay has closed it. */
 async function giveBack(pool: Pool, connection: RelayConnection | undefined): Promise<void> {
   if (connection?.needsReset) await resetRelayConnection(connection);
   if (connection && !pool.closed && isReady(pool, connection)) pool.idle.put(connection);

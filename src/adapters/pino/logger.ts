@@ -2,12 +2,12 @@ import { writeSync } from "node:fs";
 import { destination, type Logger, pino } from "pino";
 import { prettyLogLine } from "./prettyLogLine.ts";
 
-/** How lines are written: `auto` is for people on a terminal, and JSON everywhere else. */
+/** How to write lines: `auto` is readable text on a terminal and JSON everywhere else. */
 export type LogFormat = "auto" | "pretty" | "json";
 
 const STANDARD_ERROR = 2;
 
-/** Structured log lines on standard error. Callers pass ids, codes and figures: never an address, key or content. */
+/** Structured log lines on standard error. Callers pass ids, codes and figures, never an address, key or content. */
 export function createLogger(level: string, format: LogFormat = "json"): Logger {
   const isPretty = format === "pretty" || (format === "auto" && process.stderr.isTTY === true);
   const options = { level, base: { service: "postledger" } };

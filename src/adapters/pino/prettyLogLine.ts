@@ -1,4 +1,4 @@
-/** What pino writes of its own. */
+/** The fields that pino itself writes. */
 const OWN_FIELDS: ReadonlySet<string> = new Set(["level", "time", "service", "pid", "hostname", "msg"]);
 
 const LEVELS: Readonly<Record<number, readonly [name: string, colour: number]>> = {
@@ -11,7 +11,7 @@ const LEVELS: Readonly<Record<number, readonly [name: string, colour: number]>> 
 };
 const LEVEL_CHARS = 5;
 
-/** One of pino's lines as a person reads it at a terminal: time of day, level, message, and the other fields. */
+/** Formats one of pino's lines for a terminal: time of day, level, message, and the other fields. */
 export function prettyLogLine(line: string, hasColours: boolean): string {
   const entry = JSON.parse(line) as { level: number; time: number; msg?: string };
   const [name, colour] = LEVELS[entry.level] ?? [String(entry.level), 0];
@@ -28,7 +28,7 @@ export function prettyLogLine(line: string, hasColours: boolean): string {
   return `${parts.join(" ").trimEnd()}\n`;
 }
 
-/** By the clock of whoever sits at the terminal. */
+/** In the terminal's time zone. */
 function timeOfDay(time: number): string {
   const at = new Date(time);
   return [at.getHours(), at.getMinutes(), at.getSeconds()]
@@ -36,7 +36,7 @@ function timeOfDay(time: number): string {
     .join(":");
 }
 
-/** A word as it is; all else as JSON, so that a field ends where it seems to, and no control character gets out. */
+/** A plain word unchanged; anything else as JSON, so the end of a field is clear and control characters are escaped. */
 function fieldText(value: unknown): string {
   return typeof value === "string" && /^[\w./:@+-]+$/.test(value) ? value : JSON.stringify(value);
 }

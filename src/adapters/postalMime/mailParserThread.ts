@@ -2,7 +2,7 @@ import { parseMail } from "./parseMail.ts";
 
 declare const self: Worker;
 
-/** The thread that reads large mails, one after another; its owner ends it when one takes too long. */
+/** The thread that reads large mails one after another. Its owner terminates it when one takes too long. */
 self.onmessage = async ({ data }: MessageEvent<Uint8Array>) => {
   postMessage(await parseMail(data));
 };

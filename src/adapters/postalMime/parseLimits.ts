@@ -1,6 +1,6 @@
 const BOUNDARY = "\n--";
 
-/** Whether more lines than that may begin a part: each one that does costs the parser a kilobyte. */
+/** Whether more than `linesMax` lines may begin a part. Each one that does costs the parser a kilobyte. */
 export function hasMoreBoundaries(bytes: Buffer, linesMax: number): boolean {
   let at = -1;
   for (let lines = 0; lines <= linesMax; lines += 1) {
@@ -10,5 +10,5 @@ export function hasMoreBoundaries(bytes: Buffer, linesMax: number): boolean {
   return true;
 }
 
-/** How long the reading of one mail may take, in ms; one of 16 MB as programs write them takes a tenth of that. */
+/** How long reading one mail may take, in ms. A typical mail of 16 MB takes a tenth of that. */
 export const PARSE_MS_MAX = 5_000;

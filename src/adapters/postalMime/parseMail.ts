@@ -14,19 +14,19 @@ import type {
 } from "../../ports/submission/mailParser.ts";
 import { hasMoreBoundaries } from "./parseLimits.ts";
 
-/** Multiparts within multiparts: a mail of a program has three at most. */
+/** How deep multiparts may be nested. Mail written by programs has three levels at most. */
 const NESTING_MAX = 20;
-/** Of all parts together. */
+/** The limit for all parts together. */
 const HEADER_BYTES_MAX = 262_144;
 const BOUNDARY_LINES_MAX = 5_000;
 
-/** Reads a mail where it is called. Its work is bounded by the bytes of the mail, and by the limits above. */
+/** Reads a mail on the caller's thread. The mail's size and the limits above bound its work. */
 export async function parseMail(bytes: Uint8Array): Promise<MailParseResult> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (hasMoreBoundaries(buffer, BOUNDARY_LINES_MAX)) return { kind: "refused", reason: "has too many parts" };
   try {
     const email = await PostalMime.parse(bytes, {
-      // A message within a message is a file like any other, and none of our text.
+      // A message within a message is an ordinary file, and not part of the text.
       forceRfc822Attachments: true,
       maxRfc822NestingDepth: 0,
       maxNestingDepth: NESTING_MAX,
@@ -68,7 +68,7 @@ function mailbox({ name, address }: Mailbox): readonly ParsedMailbox[] {
   return address === "" ? [] : [{ name, address }];
 }
 
-/** Programs give every file a Content-ID; it matters only where the html refers to it. */
+/** Programs give every file a Content-ID, but it matters only if the html refers to it. */
 function file({ filename, mimeType, contentId, content }: Attachment, html: string): ParsedFile {
   const id = contentId?.replace(/^<|>$/g, "") ?? "";
   const isShown = id !== "" && [id, encodeURIComponent(id)].some((name) => html.includes(`cid:${name}`));

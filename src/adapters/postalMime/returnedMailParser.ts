@@ -3,7 +3,7 @@ import type { MailPart, ReturnedMailParts } from "../../kernel/mail/returnedMail
 import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
 import { hasMoreBoundaries } from "./parseLimits.ts";
 
-/** A report and the headers of what it returns fit many times over. */
+/** Many times the size of a report with the headers of the returned message. */
 const PARSED_BYTES_MAX = 256 * 1_024;
 const HEADER_BYTES_MAX = 128 * 1_024;
 const NESTING_MAX = 16;
@@ -16,14 +16,14 @@ export const returnedMailParser: ReturnedMailParser = {
     if (hasMoreBoundaries(read, BOUNDARY_LINES_MAX)) return null;
     try {
       const email = await PostalMime.parse(read, {
-        // Without it the text of a returned message runs into the text of the report.
+        // Without it, the text of the returned message is appended to that of the report.
         forceRfc822Attachments: true,
         maxHeadersSize: HEADER_BYTES_MAX,
         maxNestingDepth: NESTING_MAX,
       });
       return mailParts(email, read);
     } catch {
-      // What it throws at is a message beyond its bounds.
+      // It throws for messages beyond its limits.
       return null;
     }
   },
@@ -40,14 +40,14 @@ function mailParts({ headers, text, html = "", attachments }: Email, bytes: Buff
   };
 }
 
-/** The body as it was written: some reports have another boundary between their parts than they say. */
+/** The raw body: some reports use a different boundary between their parts than they declare. */
 function wholeBody(bytes: Buffer): string {
   const text = bytes.toString("utf8");
   const end = /\r?\n\r?\n/.exec(text);
   return end === null ? "" : text.slice(end.index);
 }
 
-/** Enough of HTML to find what a server has said in it. */
+/** Converts enough HTML to text to find a server's reply in it. */
 function textOf(html: string): string {
   return html
     .replace(/<(?:br|\/?p|\/?div|\/?tr)\b[^<>]*>/gi, "\n")

@@ -2,7 +2,7 @@ import { returnedMailParser } from "./returnedMailParser.ts";
 
 declare const self: Worker;
 
-/** The thread that reads mail that comes back, one after another. */
+/** The thread that reads returned mails one after another. */
 self.onmessage = async ({ data }: MessageEvent<Uint8Array>) => {
   postMessage(await returnedMailParser.parse(data));
 };

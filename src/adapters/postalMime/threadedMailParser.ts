@@ -3,11 +3,11 @@ import type { MailParseResult, MailParser } from "../../ports/submission/mailPar
 import { PARSE_MS_MAX } from "./parseLimits.ts";
 import { parseMail } from "./parseMail.ts";
 
-/** Up to this size a mail is read where it is needed: a hostile one takes some ms, others less than 1 ms. */
+/** Mails up to this size are read on the caller's thread: a hostile one takes some ms, others less than 1 ms. */
 const AT_ONCE_BYTES_MAX = 16_384;
 const TOO_LONG: MailParseResult = { kind: "refused", reason: "takes too long to read" };
 
-/** Reads mails with postal-mime, large ones on a thread of their own. */
+/** Reads mails with postal-mime, large ones on another thread. */
 export function threadedMailParser(): MailParser {
   const script = new URL("./mailParserThread.ts", import.meta.url).href;
   const thread = jobThread<Uint8Array, MailParseResult>(script, { msMax: PARSE_MS_MAX, tooLong: TOO_LONG });

@@ -3,12 +3,12 @@ import type { ReturnedMailParts } from "../../kernel/mail/returnedMailParts.ts";
 import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
 import { PARSE_MS_MAX } from "./parseLimits.ts";
 
-/** Nobody has logged in: all of them are one. */
+/** One owner for all, because nobody has logged in. */
 const OWNER = "strangers";
 
 /**
- * Reads mail that comes back on a thread of its own: anybody may send it, and a tenth of a second for each, where
- * requests are answered, would hold up all of them.
+ * Reads returned mail on its own thread. Anybody may send it, and a tenth of a second for each mail on the main thread
+ * would hold up all requests.
  */
 export function threadedReturnedMailParser(): ReturnedMailParser & { close(): void } {
   const script = new URL("./returnedMailThread.ts", import.meta.url).href;

@@ -20,27 +20,27 @@ import { UnbegunConnections } from "./unbegunConnections.ts";
 
 interface InboundOptions {
   readonly host: string;
-  /** 0: any free one. */
+  /** 0 means any free port. */
   readonly port: number;
-  /** What the greeting says that we are. */
+  /** The name in the greeting. */
   readonly name: string;
-  /** Null: TLS is not offered. */
+  /** Null if TLS is not offered. */
   readonly tls: TlsFiles | null;
   readonly onTrouble: (error: Error) => void;
 }
 
-/** Connections at once, and of one client: servers that return mail open few. */
+/** The most connections at once, in total and per client. Servers that return mail open few. */
 const CONNECTIONS_MAX = 50;
 const CONNECTIONS_PER_CLIENT_MAX = 10;
-/** Of one client so many that are no session yet: more than those, because these get a reply. */
+/** The most connections per client without a session yet. More than the limit above, because that one gives a reply. */
 const UNBEGUN_PER_CLIENT_MAX = 20;
-/** Of one mail. Reports go to one address. */
+/** The most recipients of one mail. Reports go to one address. */
 const RECIPIENTS_MAX = 10;
-/** The largest mail that is accepted: a report may return the whole message, encoded once more. */
+/** The largest accepted mail. A report may return the whole message, encoded once more. */
 const MAIL_BYTES_MAX = 40 * 1_024 * 1_024;
-/** What is kept of it: the report comes before what it returns. */
+/** How much of a mail to keep. The report precedes the returned message. */
 const KEPT_BYTES_MAX = 256 * 1_024;
-/** How long one connection may last in all: the library ends only those that are silent. */
+/** How long one connection may last. The library ends only silent ones. */
 const CONNECTION_MS_MAX = 10 * MINUTE_MS;
 const SILENCE_MS_MAX = MINUTE_MS;
 
@@ -50,8 +50,8 @@ const TOO_LARGE: InboundReply = { code: 552, text: "5.3.4 the message is too lar
 const BROKEN: InboundReply = { code: 451, text: "4.3.0 try again later" };
 
 /**
- * Accepts mail over SMTP (RFC 5321) from anybody, for the addresses that the handler names. No log-in; TLS is optional,
- * since servers that return mail cannot be asked for more. Rejects with the system's error when the port cannot be had.
+ * Accepts mail over SMTP (RFC 5321) from anybody, for addresses that the handler accepts. No log-in; TLS is optional,
+ * because servers that return mail may not have it. Rejects with the system's error if it cannot bind the port.
  */
 export async function openInboundMailServer(
   options: InboundOptions,
@@ -91,17 +91,17 @@ function serverOptions(
   handler: InboundMailHandler,
   onBegun: (session: SMTPServerSession) => void,
 ): SMTPServerOptions {
-  /** The clients of the sessions that are open, by the group that each is counted in. */
+  /** The group that each open session's client is counted in, by session id. */
   const groups = new Map<string, string>();
   return {
     ...introduction(name),
     ...(tls === null ? {} : tlsOptions(tls)),
     banner: "returned mail only",
-    // AUTH: there is nobody to log in. STARTTLS: without a certificate the library uses one that everybody knows.
+    // AUTH: nobody logs in. STARTTLS: without a certificate the library would use a publicly known one.
     disabledCommands: ["AUTH", ...(tls === null ? ["STARTTLS"] : []), ...NEVER_COMMANDS, "VRFY", "HELP"],
     authOptional: true,
     disableReverseLookup: true,
-    // The library's codes would come before ours.
+    // Otherwise the library puts its own codes before ours.
     hideENHANCEDSTATUSCODES: true,
     size: MAIL_BYTES_MAX,
     maxClients: CONNECTIONS_MAX,
@@ -128,14 +128,14 @@ function serverOptions(
       const recipients = envelope.rcptTo.map(({ address }) => address);
       take(stream, recipients, handler).then(
         (reply) => (reply.code < 300 ? done(null, reply.text) : done(replyError(reply))),
-        // The client has gone: nobody hears an answer.
+        // The client has left, so nobody gets this reply.
         () => done(replyError(BROKEN)),
       );
     },
   };
 }
 
-/** Reads a mail to its end and hands over the beginning of it. Rejects when the client leaves before the end. */
+/** Reads a mail to its end and passes its start to the handler. Rejects when the client leaves before the end. */
 async function take(
   stream: SMTPServerDataStream,
   recipients: readonly string[],

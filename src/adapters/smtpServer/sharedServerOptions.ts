@@ -1,16 +1,16 @@
 import type { SMTPServer, SMTPServerOptions } from "smtp-server";
 
-/** Sendmail's jokes, and what is for proxies that we do not have. */
+/** Sendmail's joke commands, and commands for proxies, which we do not have. */
 export const NEVER_COMMANDS: readonly string[] = ["WIZ", "SHELL", "KILL", "XCLIENT", "XFORWARD"];
 
-/** A certificate, followed by those of its authorities, and its key, in PEM. */
+/** A certificate with those of its authorities after it, and its key, in PEM. */
 export interface TlsFiles {
   readonly cert: string;
   readonly key: string;
 }
 
 /**
- * What a server says of itself: its name in the greeting and after EHLO (RFC 5321 §4.2, §4.1.1.1), and nothing else.
+ * How a server introduces itself: only by its name in the greeting and after EHLO (RFC 5321 §4.2, §4.1.1.1).
  */
 export function introduction(name: string): Pick<SMTPServerOptions, "name" | "heloResponse"> {
   return { name, heloResponse: "%s" };
@@ -21,7 +21,7 @@ export function tlsOptions({ cert, key }: TlsFiles): SMTPServerOptions {
   return { cert, key, minVersion: "TLSv1.2" };
 }
 
-/** Binds the port; 0 is any free one. Rejects with the system's error when it cannot be had. */
+/** Binds the port; 0 means any free one. Rejects with the system's error if it cannot. */
 export function listen(
   server: SMTPServer,
   { host, port }: { readonly host: string; readonly port: number },

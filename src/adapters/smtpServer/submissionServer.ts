@@ -19,46 +19,46 @@ import {
 } from "./sharedServerOptions.ts";
 import { UnbegunConnections } from "./unbegunConnections.ts";
 
-/** How connections are secured, and whether TLS begins with the connection. */
+/** The TLS files, and whether TLS starts with the connection. */
 export interface SubmissionTls extends TlsFiles {
   readonly isImplicit: boolean;
 }
 
 export interface SubmissionServerOptions {
   readonly host: string;
-  /** 0: any free port. */
+  /** 0 means any free port. */
   readonly port: number;
-  /** What the greeting says that we are. */
+  /** The name in the greeting. */
   readonly name: string;
-  /** Null: TLS is not required, which is for loopback alone. */
+  /** Null if TLS is not required, which is only for loopback. */
   readonly tls: SubmissionTls | null;
-  /** The longest content, in bytes: announced by EHLO (RFC 1870). */
+  /** The longest content, in bytes, as announced after EHLO (RFC 1870). */
   readonly contentBytesMax: number;
   readonly recipientsMax: number;
-  /** What does not end a session but should be known. */
+  /** Called for errors that do not end the server but should be reported. */
   readonly onError: (error: Error) => void;
 }
 
-/** Connections at once; the next one gets a 421. */
+/** The most connections at once; further ones get a 421. */
 const CONNECTIONS_MAX = 500;
-/** Of these so many without a log-in from one client, so that nobody keeps out all others. */
+/** The most connections per client without a log-in, so that nobody keeps out all others. */
 const STRANGERS_PER_CLIENT_MAX = 20;
-/** Of one client so many that are no session yet: more than those, because these get a reply. */
+/** The most connections per client without a session yet. More than the limit above, because that one gives a reply. */
 const UNBEGUN_PER_CLIENT_MAX = 50;
-/** Of these so many that are logged in for one owner, for the same reason. */
+/** The most logged-in connections per owner, for the same reason. */
 const SESSIONS_PER_OWNER_MAX = 100;
-/** Log-ins that fail before the connection ends. */
+/** After this many failed log-ins the connection ends. */
 const LOG_INS_FAILED_MAX = 3;
 /** How long a client may be silent, in ms (RFC 5321 §4.5.3.2 asks for five minutes). */
 const SILENCE_MS_MAX = 5 * MINUTE_MS;
 const COMMAND_BYTES_MAX = 4_096;
 /** How long clients get for their last reply when the service stops, in ms. */
 const LAST_REPLY_MS_MAX = 500;
-/** When connections end while the service stops is decided here; the library wants a time of its own. */
+/** Longer than any stop: we decide when connections end, but the library insists on a time-out. */
 const CLOSE_MS_MAX = 600 * MINUTE_MS;
 
 const WITHOUT_TLS: readonly string[] = [...NEVER_COMMANDS, "STARTTLS"];
-/** Clients send their password as soon as they are offered AUTH; what they send then is refused by ourselves. */
+/** Hides AUTH, because clients send their password as soon as it is offered. We refuse their mail ourselves. */
 const BEFORE_TLS: readonly string[] = [...NEVER_COMMANDS, "AUTH"];
 
 const TLS_FIRST: SmtpReply = { code: 530, text: "5.7.0 Must issue a STARTTLS command first" };
@@ -72,25 +72,25 @@ const TOO_MANY_OF_OWNER: SmtpReply = {
 };
 const FAILED: SmtpReply = { code: 451, text: "4.3.0 the service could not do that: try again" };
 
-/** The parts of the library's connection that are reached into: it has no other way to end one with a reply. */
+/** The private parts of the library's connection that we need: it has no other way to end one with a reply. */
 interface ServedConnection {
   readonly id: string;
   send(code: number, text: string): void;
   close(): void;
 }
 
-/** What we know of a session and the library does not. */
+/** What we know about a session and the library does not. */
 interface OwnSession {
   readonly group: string;
-  /** Who is logged in; null: nobody yet. */
+  /** Who is logged in; null while nobody is. */
   owner: string | null;
   logInsFailed: number;
   isTaking: boolean;
 }
 
 /**
- * Takes the port for submission (RFC 6409) with smtp-server. Nobody logs in, and no mail begins, before TLS; nobody
- * sends before the log-in. Rejects with the system's error when the port cannot be had.
+ * Opens the port for submission (RFC 6409) with smtp-server. Clients cannot log in or send mail before TLS, nor send
+ * mail before the log-in. Rejects with the system's error if it cannot bind the port.
  */
 export async function openSubmissionServer<User>(
   options: SubmissionServerOptions,
@@ -101,7 +101,7 @@ export async function openSubmissionServer<User>(
 }
 
 class SmtpSubmissionServer<User> implements SubmissionServer<User> {
-  /** Sessions may begin before they are known. */
+  /** A promise, because sessions may begin before the handlers are known. */
   private readonly handlers = Promise.withResolvers<SubmissionHandlers<User>>();
   private readonly sessions = new Map<string, OwnSession>();
   private readonly sockets = new Set<Socket>();
@@ -109,7 +109,7 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
   private readonly server: SMTPServer;
   private readonly unbegun: UnbegunConnections;
   private isStopping = false;
-  /** While it stops: that no mail is on its way in, and that no connection is open. */
+  /** Settle during a stop: `drained` when no mail is coming in, `closed` when no connection is open. */
   private readonly drained = Promise.withResolvers<void>();
   private readonly closed = Promise.withResolvers<void>();
 
@@ -168,7 +168,7 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
     this.settle();
   }
 
-  /** Notes how far stopping has come. */
+  /** Settles `drained` and `closed` as far as the stop has come. */
   private settle(): void {
     if (!this.isStopping) return;
     if (this.taking() === 0) this.drained.resolve();
@@ -185,9 +185,9 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
       authMethods: ["PLAIN", "LOGIN"],
       logger: false,
       disableReverseLookup: true,
-      // The library would put enhanced codes of its own before ours.
+      // Otherwise the library puts its own enhanced codes before ours.
       hideENHANCEDSTATUSCODES: true,
-      // Local parts are ASCII here; a client that knows finds that out before it sends.
+      // We accept only ASCII local parts, and this tells clients before they send.
       hideSMTPUTF8: true,
       hideDSN: true,
       hideREQUIRETLS: true,
@@ -239,7 +239,7 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
     };
   }
 
-  /** Why a connection cannot begin a session; null: it can. */
+  /** Why a connection cannot begin a session; null if it can. */
   private begin(session: SMTPServerSession): SmtpReply | null {
     this.unbegun.begun(session);
     if (this.isStopping) return STOPPING;
@@ -277,20 +277,20 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
     return this.options.tls === null || secure;
   }
 
-  /** Why a session cannot begin a mail; null: it can. */
+  /** Why a session cannot begin a mail; null if it can. */
   private async refusalOfMail(session: SMTPServerSession): Promise<SmtpReply | null> {
     if (!this.isSecured(session)) return TLS_FIRST;
     if (!session.user) return LOG_IN_FIRST;
     return (await this.handlers.promise).refuseMail(session.user as User);
   }
 
-  /** Why a mail cannot go to this address; null: it can. */
+  /** Why a mail cannot go to this address; null if it can. */
   private async refusalOfRecipient(session: SMTPServerSession, address: string): Promise<SmtpReply | null> {
     if (!this.isSecured(session) || !session.user) return LOG_IN_FIRST;
     return (await this.handlers.promise).refuseRecipient(address);
   }
 
-  /** The reply to a mail; null when nobody is there any more who could get one. */
+  /** The reply to a mail; null if the client has left. */
   private async take(
     content: AsyncIterable<Uint8Array>,
     { id, user, envelope }: SMTPServerSession,
@@ -311,7 +311,7 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
     } finally {
       own.isTaking = false;
       if (this.sessions.has(id)) this.deadlines.enter(id, "envelope");
-      // While the service stops, a mail that was accepted is the session's last.
+      // During a stop, this mail is the session's last.
       if (this.isStopping) setImmediate(() => this.end(id, STOPPING));
     }
   }
@@ -337,7 +337,7 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
   }
 }
 
-/** The client was gone before its content had come. */
+/** The client left before all of its content had arrived. */
 class HangUpError extends Error {
   override readonly name = "HangUpError";
 }

@@ -3,15 +3,15 @@ import type { SMTPServer, SMTPServerSession } from "smtp-server";
 import { addressGroup } from "../../kernel/network/clientIp.ts";
 
 /**
- * Counts the connections of each client that are no session yet: they wait for a TLS handshake, or for the moment in
- * which the library listens for clients that talk too soon. The library counts them for all clients together, so one
+ * Limits each client's connections without a session yet: those in a TLS handshake, or in the moment in which the
+ * library listens for clients that talk too soon. The library only counts them for all clients together, so one client
  * that opens many and says nothing would keep out the others.
  */
 export class UnbegunConnections {
-  /** The client's group, by the connection. */
+  /** The client's group by connection. */
   private readonly groups = new Map<string, string>();
 
-  /** To be made before the server listens. What one client opens beyond `perClientMax` is closed without a word. */
+  /** Create it before the server listens. A client's connections beyond `perClientMax` are closed without a reply. */
   constructor(
     server: SMTPServer,
     private readonly perClientMax: number,
@@ -25,7 +25,7 @@ export class UnbegunConnections {
     });
   }
 
-  /** A session has begun, or was refused with a reply. */
+  /** Call it when a session has begun, or was refused with a reply. */
   begun(session: SMTPServerSession): void {
     this.groups.delete(nameOf(session));
   }

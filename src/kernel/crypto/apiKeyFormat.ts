@@ -12,7 +12,7 @@ const PATTERN = /^pl_(?:test_)?([0-9A-Za-z]{12})[0-9A-Za-z]{32}([0-9A-Za-z]{6})$
 const newId = customAlphabet(BASE62, ID_CHARACTERS);
 const newSecret = customAlphabet(BASE62, SECRET_CHARACTERS);
 
-/** CRC-32 of the text in six base62 digits: distinguishes a typing error or a cut from a wrong key without a look-up. */
+/** CRC-32 of the text in six base62 digits: tells a mistyped or truncated key from a wrong one without a look-up. */
 function checksum(text: string): string {
   let rest = Bun.hash.crc32(text);
   let digits = "";
@@ -24,8 +24,8 @@ function checksum(text: string): string {
 }
 
 /**
- * A fresh API key: `pl_`, or `pl_test_` of a test key, its id (12), 190 random bits (32), and a checksum (6), all base62.
- * The prefix is for people: what a key is, its event in the log says.
+ * A fresh API key: `pl_` (`pl_test_` for a test key), its id (12), 190 random bits (32), and a checksum (6), all
+ * base62. The prefix is for people; its event in the log decides what a key is.
  */
 export function newApiKey(isTest = false): { readonly id: string; readonly key: string } {
   const id = newId();
@@ -38,7 +38,7 @@ export function isApiKeyId(text: string): boolean {
   return ID.test(text);
 }
 
-/** The id inside a key; null when the text is not a key at all. */
+/** The id inside a key; null if the text is not a key at all. */
 export function apiKeyId(key: string): string | null {
   const match = PATTERN.exec(key);
   if (!match) return null;

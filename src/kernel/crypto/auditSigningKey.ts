@@ -7,7 +7,7 @@ import {
   verify,
 } from "node:crypto";
 
-/** A private key that signs (Ed25519, RFC 8032), and the public one that goes with it. */
+/** A private signing key (Ed25519, RFC 8032) and its public key. */
 export interface SigningKey {
   readonly key: KeyObject;
   readonly publicKey: PublicKey;
@@ -18,7 +18,7 @@ export type PublicKey = string & { readonly publicKey: unique symbol };
 
 const PEM_BLOCK = /-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g;
 
-/** A fresh key as PEM (PKCS #8), and the public one that goes with it. */
+/** A fresh private key as PEM (PKCS #8), and its public key. */
 export function newSigningKey(): { readonly pem: string; readonly publicKey: PublicKey } {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   return {
@@ -27,7 +27,7 @@ export function newSigningKey(): { readonly pem: string; readonly publicKey: Pub
   };
 }
 
-/** The key that a PEM (PKCS #8) holds; null when it holds no Ed25519 private key that is open to us. */
+/** The key in a PEM (PKCS #8); null if it has no unencrypted Ed25519 private key. */
 export function parseSigningKey(pem: string): SigningKey | null {
   try {
     const key = createPrivateKey(pem);
@@ -38,7 +38,7 @@ export function parseSigningKey(pem: string): SigningKey | null {
   }
 }
 
-/** The public keys of a PEM (SubjectPublicKeyInfo), any number of them; null when one is not of Ed25519. */
+/** All public keys in a PEM (SubjectPublicKeyInfo); null if there is none, or one is not Ed25519. */
 export function parsePublicKeys(pem: string): readonly PublicKey[] | null {
   try {
     const keys = [...pem.matchAll(PEM_BLOCK)].map(([block]) => createPublicKey(block));
@@ -59,7 +59,7 @@ export function signText({ key }: SigningKey, text: string): string {
   return sign(null, Buffer.from(text), key).toString("base64");
 }
 
-/** Whether `signature` is that of `text` by the key. What is no key and no signature is none either. */
+/** Whether `signature` is the key's signature of `text`. False for a malformed key or signature. */
 export function isSignedBy(publicKey: string, text: string, signature: string): boolean {
   try {
     return verify(null, Buffer.from(text), keyObjectOf(publicKey), Buffer.from(signature, "base64"));

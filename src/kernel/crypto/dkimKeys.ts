@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey } from "node:crypto";
 
-/** RFC 8301 §3.2: verifiers take no signature of a shorter key. */
+/** RFC 8301 §3.2: verifiers accept no signatures by shorter keys. */
 const RSA_BITS_MIN = 1_024;
 
-/** A key that signs the mail of a domain (RFC 6376, RFC 8463). */
+/** A key that signs mail of a domain (RFC 6376, RFC 8463). */
 export interface DkimKey {
   /** In lower-case ASCII. */
   readonly domain: string;
@@ -13,13 +13,13 @@ export interface DkimKey {
   readonly privateKey: string;
 }
 
-/** Where a domain publishes a key, and the TXT record that it publishes there. */
+/** The TXT record by which a domain publishes a key, and its name. */
 export interface DkimRecord {
   readonly name: string;
   readonly value: string;
 }
 
-/** The algorithm that a private key in PEM signs with; null when it is no key for DKIM. */
+/** The algorithm of a private key in PEM; null if DKIM cannot use the key. */
 export function dkimAlgorithm(privateKey: string): DkimKey["algorithm"] | null {
   try {
     const { asymmetricKeyType: type, asymmetricKeyDetails: details } = createPrivateKey(privateKey);
@@ -34,7 +34,7 @@ export function dkimAlgorithm(privateKey: string): DkimKey["algorithm"] | null {
 export function dkimRecord({ domain, selector, algorithm, privateKey }: DkimKey): DkimRecord {
   const key = createPublicKey(privateKey);
   const isRsa = algorithm === "rsa-sha256";
-  // Of an Ed25519 key the bytes alone are published (RFC 8463 §4).
+  // For Ed25519 only the key's bytes are published (RFC 8463 §4).
   const bytes = isRsa
     ? (key.export({ type: "spki", format: "der" }) as Buffer)
     : Buffer.from(key.export({ format: "jwk" }).x ?? "", "base64url");
@@ -42,7 +42,7 @@ export function dkimRecord({ domain, selector, algorithm, privateKey }: DkimKey)
   return { name: `${selector}._domainkey.${domain}`, value };
 }
 
-/** The keys that sign mail from a domain: its own, else those of the nearest domain above it that has some. */
+/** The keys that sign mail from a domain: its own, or else those of the nearest parent domain with keys. */
 export function dkimKeysFor(keys: readonly DkimKey[], domain: string): readonly DkimKey[] {
   for (let name = domain.toLowerCase(); name.includes("."); name = name.slice(name.indexOf(".") + 1)) {
     const own = keys.filter((key) => key.domain === name);

@@ -14,7 +14,7 @@ export function encrypt(key: Uint8Array, plain: Uint8Array, context = ""): strin
   return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString("base64");
 }
 
-/** The inverse of {@link encrypt}; null when the key or the context differs or the text was altered. */
+/** The inverse of {@link encrypt}; null if the key or the context differs, or the text was altered. */
 export function decrypt(key: Uint8Array, encrypted: string, context = ""): Uint8Array | null {
   const bytes = Buffer.from(encrypted, "base64");
   if (bytes.length < NONCE_BYTES + TAG_BYTES) return null;

@@ -54,17 +54,17 @@ export interface InstanceKeys {
   encryptSecret(plain: Uint8Array, of: SecretOwner): string;
   /** The inverse of `encryptSecret`. Secrets of the first format are not bound to an endpoint. */
   decryptSecret(encrypted: string, of: SecretOwner): Uint8Array | null;
-  /** Encrypts a text that a browser keeps: base64url. What was encrypted for one purpose cannot be decrypted for another. */
+  /** Encrypts a text for a browser to keep, in base64url. Text of one purpose cannot be decrypted for another. */
   encryptForBrowser(purpose: string, text: string): string;
-  /** The inverse of {@link InstanceKeys.encryptForBrowser}; null when it was altered or is of another installation. */
+  /** The inverse of {@link InstanceKeys.encryptForBrowser}; null if it was altered or is of another installation. */
   decryptFromBrowser(purpose: string, encrypted: string): string | null;
   /** The tag of an envelope sender: see `returnPathLocalPart`. */
   returnPathTag(text: string): string;
-  /** What proves that a form was made for one session of the dashboard. */
+  /** Proves that a form was made for one session of the dashboard. */
   formToken(sessionId: string): string;
 }
 
-/** No vowels, so that a code spells no word, and no characters that look alike. */
+/** No vowels, so that a code spells no word, and no look-alike characters. */
 const CODE_LETTERS = "23456789BCDFGHJKMNPQRSTVWXZ";
 const CODE_LENGTH = 8;
 
@@ -104,8 +104,8 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
     verificationSecret: (senderId, requestId) => hmac(verificationKey, `${senderId}\n${requestId}`),
     verificationCode: (senderId, requestId) =>
       codeOf(hmac(verificationKey, `code\n${senderId}\n${requestId}`)),
-    // In two parts: joined, a long text would be copied once more.
     hashTag: (workspaceId, tag) => hmac(tagKey, `${workspaceId}\n${tag}`),
+    // Hashed in two parts, because joining would copy a long request once more.
     fingerprint: (workspaceId, request) =>
       new Bun.CryptoHasher("sha256", fingerprintKey).update(`${workspaceId}\n`).update(request).digest("hex"),
     encryptWithSalt: (salt, text) => encrypt(saltedKey(salt), Buffer.from(text)),

@@ -2,15 +2,15 @@ import { DAY_MS, type EpochMs } from "../time.ts";
 import { equalInConstantTime } from "./equalInConstantTime.ts";
 import type { InstanceKeys } from "./instanceKeys.ts";
 
-/** One attempt to deliver a message, as the sender of its envelope names it. */
+/** One attempt to deliver a message, as encoded in its envelope sender. */
 export interface ReturnPath {
   readonly emailId: string;
   readonly attempt: number;
 }
 
 /**
- * What reports are sent back to is of letters and digits alone: `+` and `-` divide addresses, and servers change the
- * case. Relays put their own before it, and a local part has 64 characters at most (RFC 5321 §4.5.3.1.1).
+ * Only letters and digits, because `+` and `-` separate parts of addresses, and only one case, because servers change
+ * it. Relays add a prefix, and a local part has at most 64 characters (RFC 5321 §4.5.3.1.1).
  */
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz234567";
 const BITS = 5n;
@@ -19,19 +19,19 @@ const ID_CHARACTERS = 26;
 const ATTEMPT_CHARACTERS = 2;
 const DAY_CHARACTERS = 3;
 const TAG_CHARACTERS = 16;
-/** Exactly as many has every address: 48. */
+/** The length of every such local part: 48. */
 export const RETURN_PATH_CHARACTERS =
   FORMAT.length + ID_CHARACTERS + ATTEMPT_CHARACTERS + DAY_CHARACTERS + TAG_CHARACTERS;
-/** An attempt beyond it is named as this one. */
+/** Later attempts are encoded as this one. */
 const ATTEMPT_MAX = 2 ** (5 * ATTEMPT_CHARACTERS) - 1;
 /** A hexadecimal digit has 4 bits. */
 const TAG_DIGITS = (TAG_CHARACTERS * 5) / 4;
-/** Servers give up after a week at most; complaints come as late as people read their mail. */
+/** Servers give up after a week at most, but complaints come as late as people read their mail. */
 export const RETURN_PATH_DAYS = 90;
 
 type Tagger = Pick<InstanceKeys, "returnPathTag">;
 
-/** A number in base 32 (RFC 4648's letters and digits, lower case), the most significant first. */
+/** A number in base 32 (RFC 4648's letters and digits, in lower case), most significant digit first. */
 function base32(value: bigint, characters: number): string {
   let text = "";
   for (let rest = value; text.length < characters; rest >>= BITS) {
@@ -48,7 +48,7 @@ function tagOf(keys: Tagger, named: string): string {
   return base32(BigInt(`0x${keys.returnPathTag(named).slice(0, TAG_DIGITS)}`), TAG_CHARACTERS);
 }
 
-/** The local part of the envelope sender of an attempt. Good until {@link RETURN_PATH_DAYS} after `now`. */
+/** The local part of an attempt's envelope sender. Valid until {@link RETURN_PATH_DAYS} after `now`. */
 export function returnPathLocalPart(keys: Tagger, { emailId, attempt }: ReturnPath, now: EpochMs): string {
   const day = Math.floor(now / DAY_MS) + RETURN_PATH_DAYS;
   const named = [
@@ -60,7 +60,7 @@ export function returnPathLocalPart(keys: Tagger, { emailId, attempt }: ReturnPa
   return named + tagOf(keys, named);
 }
 
-/** The attempt that a local part names; null when it is none of ours, or its time is over. In either case. */
+/** The attempt in a local part of upper or lower case; null if it is not ours, or has expired. */
 export function readReturnPath(keys: Tagger, localPart: string, now: EpochMs): ReturnPath | null {
   const text = localPart.toLowerCase();
   if (text.length !== RETURN_PATH_CHARACTERS || !/^a[a-z2-7]+$/.test(text)) return null;

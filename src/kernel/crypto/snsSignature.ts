@@ -1,11 +1,11 @@
 import { createVerify, X509Certificate } from "node:crypto";
 
-/** A message of Amazon SNS as it is posted; all members are texts. */
+/** A message as posted by Amazon SNS. All members are strings. */
 export type SnsMessage = Readonly<Record<string, string>>;
 
 export const SNS_TYPES = ["Notification", "SubscriptionConfirmation", "UnsubscribeConfirmation"] as const;
 
-/** The members that are signed, in this order; Subject only where there is one. */
+/** The signed members in this order; Subject only if there is one. */
 const SIGNED_OF_NOTIFICATION = ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"];
 const SIGNED_OF_CONFIRMATION = [
   "Message",
@@ -18,11 +18,11 @@ const SIGNED_OF_CONFIRMATION = [
 ];
 const ALGORITHMS: Readonly<Record<string, string>> = { "1": "RSA-SHA1", "2": "RSA-SHA256" };
 
-/** Amazon's own hosts for SNS, nothing before or behind: anybody may have a bucket below amazonaws.com. */
+/** Exactly Amazon's own hosts for SNS, because anybody may have a bucket below amazonaws.com. */
 const HOST = /^sns\.[a-z]{2}(?:-[a-z]{2,12}){1,3}-\d{1,2}\.amazonaws\.com(?:\.cn)?$/;
 const CERTIFICATE_PATH = /^\/SimpleNotificationService-[A-Za-z0-9]{1,100}\.pem$/;
 
-/** Whether a URL leads to Amazon SNS over HTTPS, and to nobody else. */
+/** Whether a URL leads to Amazon SNS over HTTPS. */
 export function isSnsUrl(text: string): boolean {
   const url = URL.parse(text);
   if (url === null) return false;
@@ -30,20 +30,20 @@ export function isSnsUrl(text: string): boolean {
   return protocol === "https:" && HOST.test(hostname) && `${port}${username}${password}${hash}` === "";
 }
 
-/** Whether a URL is of a certificate that Amazon SNS signs with. */
+/** Whether a URL is that of a certificate with which Amazon SNS signs. */
 export function isSnsCertificateUrl(text: string): boolean {
   const url = URL.parse(text);
   return url !== null && isSnsUrl(text) && CERTIFICATE_PATH.test(url.pathname) && url.search === "";
 }
 
-/** Whether a URL is of Amazon SNS in the region of a topic (`arn:aws:sns:region:account:name`). */
+/** Whether a URL belongs to Amazon SNS in the region of a topic (`arn:aws:sns:region:account:name`). */
 export function isInRegionOf(text: string, topicArn: string): boolean {
   const [, , , region] = topicArn.split(":");
   const hostname = URL.parse(text)?.hostname ?? "";
   return hostname.replace(/\.cn$/, "") === `sns.${region}.amazonaws.com`;
 }
 
-/** The text that a message's signature is of: each member's name and value, each in a line. */
+/** The text that a message's signature covers: each member's name and value, each on its own line. */
 export function snsSignedText(message: SnsMessage): string {
   const names = message.Type === "Notification" ? SIGNED_OF_NOTIFICATION : SIGNED_OF_CONFIRMATION;
   return names
@@ -63,7 +63,7 @@ export function isSnsSignatureValid(message: SnsMessage, certificate: string, no
       .update(snsSignedText(message))
       .verify(publicKey, message.Signature ?? "", "base64");
   } catch {
-    // What is no certificate has signed nothing.
+    // A malformed certificate has signed nothing.
     return false;
   }
 }

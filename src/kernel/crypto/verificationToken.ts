@@ -4,7 +4,7 @@ const ID_BYTES = 32;
 const UUID_BYTES = 16;
 const SECRET_BYTES = 32;
 
-/** What a verification link carries: which request of which sender, and the secret that proves the mailbox. */
+/** The content of a verification link: the sender, the request, and the secret that proves access to the mailbox. */
 export interface VerificationToken {
   /** 64 characters of lower-case hex. */
   readonly senderId: string;
@@ -14,12 +14,12 @@ export interface VerificationToken {
   readonly secret: string;
 }
 
-/** The token as a link has it: base64url of sender, request and secret, so that no index is needed. */
+/** The token for a link: base64url of sender, request and secret, so that no index is needed. */
 export function encodeVerificationToken({ senderId, requestId, secret }: VerificationToken): string {
   return Buffer.from(senderId + requestId.replaceAll("-", "") + secret, "hex").toString("base64url");
 }
 
-/** The inverse of {@link encodeVerificationToken}; null for a text that is no such token, to the last bit. */
+/** The inverse of {@link encodeVerificationToken}; null for any text that it would not have produced. */
 export function decodeVerificationToken(text: string): VerificationToken | null {
   const bytes = Buffer.from(text, "base64url");
   if (bytes.length !== ID_BYTES + UUID_BYTES + SECRET_BYTES) return null;

@@ -1,4 +1,4 @@
-/** A signing secret as its owner sees it: this prefix and base64. */
+/** The prefix of a signing secret as its owner sees it; base64 follows. */
 const SECRET_PREFIX = "whsec_";
 
 /** A secret's text form (Standard Webhooks: `whsec_` and base64). */
@@ -6,7 +6,7 @@ export function webhookSecretText(secret: Uint8Array): string {
   return SECRET_PREFIX + Buffer.from(secret).toString("base64");
 }
 
-/** What is signed: the body is signed byte for byte as it is sent. */
+/** The signed content. The body is signed byte for byte as it is sent. */
 export interface SignedContent {
   readonly id: string;
   readonly timestampSeconds: number;

@@ -3,7 +3,7 @@ import type { Static, TObject } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { invariant } from "../assert.ts";
 
-/** Schemas of the events of one aggregate by type name: the names are the storage format and never change. */
+/** The schemas of one aggregate's events by type name. The names are the storage format and never change. */
 export type EventSchemas = Readonly<Record<string, TObject>>;
 
 /** The union of the events of one aggregate, each `{ type, data }`. */
@@ -11,42 +11,42 @@ export type EventOf<Schemas extends EventSchemas> = {
   [Type in keyof Schemas & string]: { readonly type: Type; readonly data: Static<Schemas[Type]> };
 }[keyof Schemas & string];
 
-/** What a store hands over: an event's type and its data, JSON or compressed JSON. */
+/** An event from a store: its type and its data, which is JSON or compressed JSON. */
 export interface StoredEvent {
   readonly type: string;
   readonly data: object | Uint8Array;
-  /** `schema` is the version of the data; absent in what was never stored: then it is the newest. */
+  /** `schema` is the version of the data; absent in events that were never stored, which have the newest. */
   readonly metadata?: { readonly schema?: unknown };
-  /** Its position: reported when it cannot be read. */
+  /** Where it is, for the report when it cannot be read. */
   readonly stream?: string;
   readonly revision?: number;
 }
 
-/** Makes data of one version out of another's: pure, total, and into a new object. */
+/** Converts data of one version to another. It is pure and total, and returns a new object. */
 export type DataMapping = (data: Fields) => object;
 type Fields = Readonly<Record<string, unknown>>;
 
-/** How the data of one event type came to its schema. A type without this is at version 1. */
+/** The versions of one event type's data. A type without this is at version 1. */
 export interface TypeVersions {
-  /** The first makes version 2 of version 1, the next version 3 of 2, and so on. The schema is of version `upcasts.length + 1`. */
+  /** The first converts version 1 to 2, the next 2 to 3, and so on. The schema's version is `upcasts.length + 1`. */
   readonly upcasts: readonly DataMapping[];
-  /** The version that is written, where that is not the newest: instances that cannot read the newest may still run. */
+  /** The version to write, if not the newest: instances that cannot read the newest may still be running. */
   readonly writes?: { readonly version: number; readonly downcast: DataMapping };
 }
 
-/** What a codec reads and writes of one type. `reads` is the version of `schema`; it reads all before it too. */
+/** The versions of one type that a codec handles. `reads` is the version of `schema`; it reads all earlier ones too. */
 export interface EventFormat {
   readonly schema: TObject;
   readonly reads: number;
   readonly writes: number;
 }
 
-/** An event that this version cannot read: written by a newer one, or damaged. Stops whoever reads it. */
+/** This program cannot read an event, because a newer version wrote it or it is damaged. Stops its reader. */
 export class UnreadableEventError extends Error {
   override readonly name = "UnreadableEventError";
   constructor(
     { type, stream, revision }: Pick<StoredEvent, "type" | "stream" | "revision">,
-    /** Why, for whoever says himself which event it is. */
+    /** Why, for callers that name the event themselves. */
     readonly reason: string,
   ) {
     const location = stream === undefined ? "" : ` (${stream}, revision ${revision})`;
@@ -54,21 +54,21 @@ export class UnreadableEventError extends Error {
   }
 }
 
-/** Validates and upcasts events as they are read, so that `evolve` and `apply` see the newest version only. */
+/** Validates and upcasts events when they are read, so `evolve` and `apply` see only the newest version. */
 export interface Codec<Event> {
   /** The type names that this codec knows. */
   readonly types: readonly string[];
   readonly formats: ReadonlyMap<string, EventFormat>;
-  /** The event as its aggregate knows it, whatever version it was written in. Throws {@link UnreadableEventError}. */
+  /** The event in its newest version, whatever version it was written in. Throws {@link UnreadableEventError}. */
   decode(stored: StoredEvent): Event;
-  /** The data as it is to be stored, and its version. Data that is compressed stays so. */
+  /** The data to store, and its version. Compressed data stays compressed. */
   encode(event: Pick<StoredEvent, "type" | "data">): {
     readonly data: object | Uint8Array;
     readonly schema: number;
   };
 }
 
-/** The event as its codec knows it; null where it cannot be read. */
+/** The decoded event; null if it cannot be read. */
 export function readableEvent<Event>(codec: Codec<Event>, stored: StoredEvent): Event | null {
   try {
     return codec.decode(stored);
@@ -78,10 +78,10 @@ export function readableEvent<Event>(codec: Codec<Event>, stored: StoredEvent): 
   }
 }
 
-/** JSON longer than this is compressed when it is stored: below it the saving does not pay for the work. */
+/** Longer JSON is compressed when it is stored. Below this the saving is not worth the work. */
 export const COMPRESS_ABOVE_BYTES = 4_096;
 
-/** The data of an event as stored: JSON, or zstd-compressed JSON where its `bytes` make that pay. */
+/** The data of an event for storing: JSON, or zstd-compressed JSON if it has enough `bytes`. */
 export function encodeData(data: object, bytes: number): object | Uint8Array {
   return bytes <= COMPRESS_ABOVE_BYTES ? data : compress(data);
 }
@@ -90,26 +90,26 @@ function compress(data: object): Uint8Array {
   return Bun.zstdCompressSync(JSON.stringify(data), { level: 1 });
 }
 
-/** Far more than any event's data as JSON: whoever writes to the store past us is not to fill our memory. */
+/** Far more than any event's data as JSON, so that nobody who writes to the store directly can fill our memory. */
 const PLAIN_BYTES_MAX = 16 * 1_024 * 1_024;
 
 const DAMAGED = "its data is damaged";
 const NEWER = "it was written by a newer version of this program: upgrade";
 
-/** The data of an event as JSON, decompressed where it is stored so. Throws {@link UnreadableEventError}. */
+/** The data of an event as JSON, decompressed if necessary. Throws {@link UnreadableEventError}. */
 export function plainData(stored: StoredEvent): unknown {
   if (!(stored.data instanceof Uint8Array)) return stored.data;
   try {
     const json = zstdDecompressSync(stored.data, { maxOutputLength: PLAIN_BYTES_MAX });
     return JSON.parse(new TextDecoder().decode(json));
   } catch {
-    // The cause is left out: a parser's message repeats what it has read.
+    // Without the cause, because a parser's message quotes its input.
     throw new UnreadableEventError(stored, DAMAGED);
   }
 }
 
 interface Format extends EventFormat {
-  /** Compiled when it is first asked for: a command of the command line meets few of the types. */
+  /** Compiled at its first use, because a command of the command line needs few of the types. */
   check(): TypeCheck<TObject>;
   readonly upcasts: readonly DataMapping[];
   readonly downcast: DataMapping | undefined;
@@ -130,7 +130,7 @@ function formatOf(type: string, schema: TObject, { upcasts, writes }: TypeVersio
   return { schema, reads, writes: version, check, upcasts, downcast: writes?.downcast };
 }
 
-/** Data of an older version as the newest. What is newer than the newest is not looked into. */
+/** Converts data of an older version to the newest. Refuses data of a version newer than that. */
 function upcastData(stored: StoredEvent, { reads, upcasts }: Format, version: unknown): unknown {
   if (typeof version !== "number" || !Number.isInteger(version) || version < 1) {
     throw new UnreadableEventError(stored, "its metadata name no version");
@@ -157,8 +157,8 @@ function downcastData(stored: StoredEvent, downcast: DataMapping): object | Uint
 }
 
 /**
- * Builds the codec of one aggregate from its schemas, each of the newest version of its type.
- * `versions` names the types that are not at version 1 any more.
+ * Builds the codec of one aggregate from its schemas, each for the newest version of its type.
+ * `versions` has the types that are past version 1.
  */
 export function makeCodec<const Schemas extends EventSchemas>(
   schemas: Schemas,

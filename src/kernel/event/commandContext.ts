@@ -1,4 +1,4 @@
-/** Who acts, for whom, when and because of what: everything about an append that is not the event itself. */
+/** Who acts, for whom, when and why: everything about an append except the events. */
 export interface CommandContext {
   readonly at: number;
   readonly correlationId: string;
@@ -6,11 +6,11 @@ export interface CommandContext {
   readonly actor: string;
   readonly workspaceId?: string;
   readonly causationId?: string;
-  /** Whether it is about test mail; absent: about either. It is not recorded: what is test mail says so itself. */
+  /** Whether it is about test mail; absent means either. Not recorded, because test mail is marked itself. */
   readonly isTest?: boolean;
 }
 
-/** A command in one workspace. Events that its webhook endpoints receive need one. */
+/** The context of a command in one workspace. Events for its webhook endpoints need one. */
 export interface WorkspaceCommandContext extends CommandContext {
   readonly workspaceId: string;
 }

@@ -13,7 +13,7 @@ export interface HashedEvent {
   readonly metadata: JsonObject;
 }
 
-/** The hash of an event that is no longer in the log, as a later event of its stream records it. */
+/** The hash of an event that is no longer in the log, as recorded by a later event of its stream. */
 export interface ErasedEventHash {
   readonly revision: number;
   readonly leaf: string;
@@ -28,22 +28,21 @@ function sha256(data: string | Uint8Array): string {
 }
 
 /**
- * The salted digest of what EmailContentStored holds, SHA-256 in lower-case hex: of its content, or of the reference
- * to it, whose own digest covers the bytes in the content store. `json` is the JSON of that one member in its own
- * order, which every store keeps. `salt` is a uuid: its length is known, so no two members make one text.
+ * The salted digest of the data of EmailContentStored, SHA-256 in lower-case hex: of its content, or of the reference
+ * to it, whose own digest covers the bytes in the content store. `json` is the JSON of that one member with its keys
+ * in the original order, which every store keeps. `salt` is a uuid, so its fixed length keeps the two members apart.
  */
 export function contentDigest(salt: string, member: "content" | "reference", json: string): string {
   const hash = new Bun.CryptoHasher("sha256").update(member === "content" ? salt : salt + member);
-  // By itself: joined, a long text would be copied once more.
+  // Hashed separately, because joining would copy a long text once more.
   return hash.update(json).digest("hex");
 }
 
 /**
  * The hash of an event: SHA-256 in lower-case hex over its stream, revision, type, id and the digest of its payload,
- * which is its data as JSON, however that is compressed, and its metadata. The same on every store, and after export
- * and import. For EmailContentStored a salted digest replaces the data: so the hash can be computed from what is left
- * when the content is erased ({@link contentEventHash}). Throws {@link UnreadableEventError} for what is nested too
- * deep.
+ * which is its data as uncompressed JSON and its metadata. It is the same on every store, and after export and import.
+ * For EmailContentStored a salted digest replaces the data, so the hash can still be computed when the content is
+ * erased ({@link contentEventHash}). Throws {@link UnreadableEventError} if the event is nested too deep.
  */
 export function eventHash(event: HashedEvent): string {
   return hashOf(event, () => [...dataOf(event), event.metadata]);
@@ -57,9 +56,8 @@ export function erasedEventHashes(event: HashedEvent): readonly ErasedEventHash[
 }
 
 /**
- * The hash of the content event of a message, which is revision 0, computed from the acceptance event: that is revision
- * 1 of the same append, with the same metadata except for the version. Null for any other event. Throws as
- * {@link eventHash} does.
+ * The hash of a message's content event (revision 0), computed from its acceptance event. That is revision 1 of the
+ * same append, with the same metadata except for the version. Null for any other event. Throws like {@link eventHash}.
  */
 export function contentEventHash(event: HashedEvent): string | null {
   const data = event.revision === CONTENT_REVISION + 1 ? jsonOf(event) : undefined;
@@ -75,13 +73,13 @@ function hashOf(envelope: Omit<HashedEvent, "data" | "metadata">, payload: () =>
   try {
     return sha256(JSON.stringify([stream, revision, type, id, sha256(canonicalJson(payload()))]));
   } catch (error) {
-    // Deeper than the stack goes: we write nothing like it.
+    // Nested deeper than the stack permits; we never write such events.
     if (!(error instanceof RangeError)) throw error;
     throw new UnreadableEventError(envelope, "it is nested too deep");
   }
 }
 
-/** What replaces an event's data in its payload, and what that is. */
+/** What represents an event's data in its payload, preceded by its kind. */
 function dataOf(event: HashedEvent): readonly Json[] {
   const data = jsonOf(event);
   if (data === undefined) return ["bytes", sha256(event.data as Uint8Array)];
@@ -89,7 +87,7 @@ function dataOf(event: HashedEvent): readonly Json[] {
   return digest === null ? ["json", data] : ["content", digest];
 }
 
-/** Undefined when it is neither JSON nor compressed JSON. */
+/** The data as JSON; undefined if it is neither JSON nor compressed JSON. */
 function jsonOf(event: HashedEvent): Json | undefined {
   try {
     return plainData(event) as Json;
@@ -102,14 +100,14 @@ function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Null for anything but a salt and one object: then all of the data is hashed, and nothing can hide in it. */
+/** Null for anything but a salt and one object; then all data is hashed, so nothing can hide in it. */
 function digestOfContent(data: Json): string | null {
   if (!isObject(data)) return null;
   const { salt, ...rest } = data;
   const [[member, value] = [], ...others] = Object.entries(rest);
   if (typeof salt !== "string" || !isUuid(salt) || others.length > 0 || !isObject(value)) return null;
   if (member !== "content" && member !== "reference") return null;
-  // JSON has no such number: it would be written as null, and read back as another content with the same digest.
+  // JSON has no infinity: it would be written as null, so different content would get the same digest.
   if (holdsInfinity(value)) return null;
   return contentDigest(salt, member, JSON.stringify(value));
 }

@@ -2,8 +2,8 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { CommandContext } from "./commandContext.ts";
 
 /**
- * What every event has beside its data. `schema` is the version of the data, by its type. `at` is the event's own time
- * (RFC 3339): the store's clock is never projected. `correlationId` is the request's id, `causationId` the event that
+ * The metadata of every event. `schema` is the version of its type's data. `at` is the event's own time (RFC 3339),
+ * because read models never use the store's clock. `correlationId` is the request's id, `causationId` the event that
  * led to this one.
  */
 export const EventMetadata = Type.Object({
@@ -16,7 +16,7 @@ export const EventMetadata = Type.Object({
 });
 export type EventMetadata = Static<typeof EventMetadata>;
 
-/** The metadata of an event of version 1 that is appended in this context. */
+/** The metadata of an event of version 1 in this context. */
 export function metadataOf(context: CommandContext): EventMetadata {
   const { at, correlationId, actor, workspaceId, causationId } = context;
   return {

@@ -1,16 +1,16 @@
-/** The event, in the stream of the instance, after which the log may hold events of a newer format. */
+/** The event in the stream `instance` after which the log may have events of a newer format. */
 export const LOG_FORMAT_RAISED = "LogFormatRaised";
 
-/** Which events a program can read, and which ones it writes, as a number that only grows. */
+/** Which events a program can read and which it writes, as numbers that only grow. */
 export interface LogFormat {
   readonly reads: number;
   readonly writes: number;
 }
 
 /**
- * Each release that knows a new event type, or a new version of one, has a format of its own. A log names its own by
- * {@link LOG_FORMAT_RAISED}, which comes before the first event of that format: so whoever reads less stops there,
- * and does not pass over events that it was never shown. A release reads a format before any release writes it:
- * raise `reads` in one, `writes` in the next.
+ * Each release that knows a new event type, or a new version of one, has a new format. A log states its format by
+ * {@link LOG_FORMAT_RAISED} before the first event of that format, so older programs stop there instead of skipping
+ * events that they do not ask for. A release must read a format before any release writes it: raise `reads` in one
+ * release, `writes` in the next.
  */
 export const LOG_FORMAT: LogFormat = { reads: 1, writes: 1 };

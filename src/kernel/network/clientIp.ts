@@ -1,20 +1,20 @@
-// As a whole, because some of its functions find the others by `this`.
+// Imported as a whole, because some of its functions call others through `this`.
 import ipaddr, { type IPv4, type IPv6 } from "ipaddr.js";
 
-/** A range of addresses, as CIDR notation gives it. */
+/** A range of addresses, from CIDR notation. */
 export type AddressRange = readonly [address: IPv4 | IPv6, prefixBits: number];
 
 const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/;
 const IPV6_PREFIX_BITS = 64;
 const PART_BITS = 16;
 
-/** An IPv4 address in an IPv6 coat counts as what it is. Null for what is no address, odd spellings of one too. */
+/** Converts an IPv4-mapped IPv6 address to IPv4. Null for anything but an address, and for unusual notations of one. */
 function parse(text: string): IPv4 | IPv6 | null {
   if (!IPV4.test(text) && !ipaddr.IPv6.isValid(text)) return null;
   return ipaddr.isValid(text) ? ipaddr.process(text) : null;
 }
 
-/** A range in CIDR notation, or one address by itself; null when it is neither. */
+/** A range in CIDR notation, or a single address; null if it is neither. */
 export function parseAddressRange(text: string): AddressRange | null {
   const address = text.split("/", 1)[0] ?? "";
   if (!IPV4.test(address) && !ipaddr.IPv6.isValid(address)) return null;
@@ -26,12 +26,12 @@ export function parseAddressRange(text: string): AddressRange | null {
   }
 }
 
-/** Whether one range lies in another. */
+/** Whether one range lies within another. */
 export function isWithin([address, bits]: AddressRange, outer: AddressRange): boolean {
   return bits >= outer[1] && isIn(address, [outer]);
 }
 
-/** Whether an address is in one of the ranges; what is no address is in none. */
+/** Whether an address is in one of the ranges; false for anything but an address. */
 export function isClientIn(address: string, ranges: readonly AddressRange[]): boolean {
   const parsed = parse(address);
   return parsed !== null && isIn(parsed, ranges);
@@ -42,9 +42,9 @@ function isIn(address: IPv4 | IPv6, ranges: readonly AddressRange[]): boolean {
 }
 
 /**
- * Where a request comes from: the other end of its connection, unless that is a proxy that we trust; then what the
- * nearest proxies say in X-Forwarded-For, as far as they are trusted themselves. What stands further left
- * anybody can write.
+ * The address that a request comes from: the peer of its connection, unless that is a trusted proxy. Then it follows
+ * X-Forwarded-For from the right, as long as each address is a trusted proxy; anybody can write the entries further
+ * left.
  */
 export function clientAddress(
   peer: string,
@@ -63,7 +63,7 @@ export function clientAddress(
   return nearest.toString();
 }
 
-/** The name under which a client is counted: its IPv4 address, or the /64 that one IPv6 customer is given. */
+/** The name under which a client is counted: its IPv4 address, or the /64 that a provider gives one IPv6 customer. */
 export function addressGroup(address: string): string {
   const parsed = parse(address);
   if (parsed === null || parsed.kind() === "ipv4") return address;

@@ -1,8 +1,8 @@
 import ipaddr from "ipaddr.js";
 
 /**
- * IPv6 that is in 2000::/3 and yet not a destination of the public internet (IANA's special-purpose registry), and the
- * test network of old, which nobody was given since.
+ * IPv6 ranges in 2000::/3 that are not destinations on the public internet (IANA's special-purpose registry), and the
+ * former test network 3ffe::/16, which has not been assigned since.
  */
 const NOT_PUBLIC_V6 = [
   "2001::/23",
@@ -13,8 +13,8 @@ const NOT_PUBLIC_V6 = [
   "3fff::/20",
 ].map((range) => ipaddr.IPv6.parseCIDR(range));
 /**
- * IPv4 that looks public and is not: what answers there is the nearest of many (AS112, AMT, 6to4 relays), or the host
- * that a virtual machine runs on (168.63.129.16 on Azure, whose agent hands out secrets).
+ * IPv4 ranges that look public but are not: anycast services answer there (AS112, AMT, 6to4 relays), or the host of a
+ * virtual machine (168.63.129.16 on Azure, whose agent hands out secrets).
  */
 const NOT_PUBLIC_V4 = [
   "168.63.129.16/32",
@@ -26,7 +26,7 @@ const NOT_PUBLIC_V4 = [
 ].map((range) => ipaddr.IPv4.parseCIDR(range));
 const GLOBAL_V6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
-/** Whether an IP address, in any notation that was already normalised, is one of the public internet. */
+/** Whether a normalised IP address belongs to the public internet. */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.parse(text);
@@ -39,7 +39,7 @@ function isPublicV4(address: ipaddr.IPv4): boolean {
   return address.range() === "unicast" && !NOT_PUBLIC_V4.some((range) => address.match(range));
 }
 
-/** Link-local addresses, cloud metadata among them: not even development has endpoints there. */
+/** Whether not even development may have endpoints there, such as link-local addresses and cloud metadata. */
 export function isNeverAllowed(text: string): boolean {
   if (!ipaddr.isValid(text)) return true;
   const address = ipaddr.process(text);

@@ -1,12 +1,12 @@
-/** How far a delivery came before it ended: the SMTP command that was answered, or that got no answer. */
+/** How far a delivery got before it ended: the SMTP command that was refused or got no answer. */
 export type MailStage = "connect" | "mail" | "rcpt" | "data" | "final";
 
-/** Reply codes of a relay that takes no mail now, whatever the message (RFC 5321 §4.2.2, RFC 4954 §6). */
+/** Reply codes of a relay that accepts no mail now, whatever the message (RFC 5321 §4.2.2, RFC 4954 §6). */
 export const RELAY_TROUBLE_CODES: readonly number[] = [421, 454];
-/** Reply codes that ask for a log-in, or refuse it, whatever the command (RFC 4954 §6). */
+/** Reply codes that require or refuse a log-in, whatever the command (RFC 4954 §6). */
 export const LOG_IN_CODES: readonly number[] = [530, 535, 538];
 
-/** What the relay did with a message: facts only. What they mean is decided in `domain/email`. */
+/** What the relay did with a message: facts only. `domain/email` decides what they mean. */
 export type MailOutcome =
   /** The final dot was answered with 2xx. */
   | { readonly kind: "accepted"; readonly reply: string }
@@ -14,12 +14,12 @@ export type MailOutcome =
   | { readonly kind: "refused"; readonly stage: MailStage; readonly code: number; readonly reply: string }
   /** No answer: connection, TLS, authentication or time-out trouble before the final dot was sent. */
   | { readonly kind: "broken"; readonly stage: MailStage; readonly reason: string }
-  /** The final dot was sent and no answer came: the relay may or may not have the message. */
+  /** The final dot was sent but no answer came: the relay may or may not have the message. */
   | { readonly kind: "unknown"; readonly reason: string }
   /** The deadline had passed before the content was sent: nothing left this machine. */
   | { readonly kind: "outOfTime" };
 
-/** What keeps a relay from taking mail, as far as can be seen from outside. */
+/** What prevents a relay from accepting mail, as seen from outside. */
 export type RelayTrouble =
   | "login_refused"
   | "tls_failed"
@@ -28,7 +28,7 @@ export type RelayTrouble =
   | "unavailable"
   | "outbox_unwritable";
 
-/** One failure of the relay, whatever the message. `reason` is for the operator: it may name the relay. */
+/** One failure of the relay, whatever the message. `reason` is for the operator, because it may name the relay. */
 export interface RelayFault {
   readonly trouble: RelayTrouble;
   readonly reason: string;

@@ -1,4 +1,4 @@
-/** The text with its first letter as a capital. */
+/** The text with a capital first letter. */
 export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

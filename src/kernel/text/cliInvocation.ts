@@ -1,9 +1,9 @@
-/** What to type where nothing says otherwise: in a clone of the repository, whose package.json has a script for it. */
+/** What to type by default: in a clone of the repository, whose package.json has a script for it. */
 const IN_A_CLONE = "bun run postledger";
 
 /**
- * How the command line is called where a process with this environment was started. The container image says so; where
- * npm has fetched Bun there may be no other. The version is that of Bun.
+ * How to call the command line where a process with this environment was started. The container image sets a variable.
+ * If npm has fetched Bun, there may be no other Bun. `version` is Bun's.
  */
 export function cliInvocation(
   environment: Readonly<Record<string, string | undefined>>,
@@ -14,5 +14,5 @@ export function cliInvocation(
   return startedBy.startsWith("npm/") ? `npx -y bun@${version} run postledger` : IN_A_CLONE;
 }
 
-/** How it is called here, for messages that say what to type next. */
+/** How to call it here, for messages that say what to type next. */
 export const POSTLEDGER = cliInvocation(process.env, Bun.version);

@@ -1,10 +1,10 @@
 import { CONTROL_CHARACTER, codePointName, invisibleCharacterIn } from "./invisibleCharacters.ts";
 import { codePoints } from "./textLength.ts";
 
-/** The longest name where no other bound is given, in code points. */
+/** The longest name unless another limit is given, in code points. */
 export const SHOWN_NAME_CHARACTERS_MAX = 200;
 
-/** What is wrong with a name that people are shown: of a key, a template, a sender. Null: nothing. */
+/** What is wrong with a name shown to people, such as that of a key, template or sender; null if nothing is. */
 export function displayNameFault(
   name: string,
   charactersMax: number = SHOWN_NAME_CHARACTERS_MAX,

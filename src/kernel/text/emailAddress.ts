@@ -6,37 +6,37 @@ const LOCAL_OCTETS_MAX = 64;
 /** RFC 5321 §4.5.3.1.2; with the local part and the @ that makes 320. */
 const DOMAIN_OCTETS_MAX = 255;
 
-/** A dot-atom of RFC 5321 §4.1.2. Quoted local parts are refused: no mailbox that is in use needs one. */
+/** A dot-atom of RFC 5321 §4.1.2. Quoted local parts are refused, because no mailbox in use needs one. */
 const LOCAL = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
-/** The last label is not all digits: that would be an IP address (RFC 3696 §2). */
+/** The last label must not be all digits, because that would be an IP address (RFC 3696 §2). */
 const DOMAIN = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+(?!\d+$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-/** ASCII that no domain holds. `domainToASCII` would cut at `/`, `?` and `#` and decode `%`: another domain. */
+/** ASCII that no domain contains. `domainToASCII` would cut at `/`, `?` and `#` and decode `%`: another domain. */
 const NOT_IN_DOMAIN = /[\0-,/:-@[-`{-\x7f]/;
 
 /**
- * A domain that is in its ASCII form already. The last label begins with a letter, because one that looks like a number
- * may be that of an address; none begins with `xn--`, because what follows that has rules of its own.
+ * A domain already in its ASCII form. The last label begins with a letter, because one that looks like a number may
+ * belong to an IP address. No label begins with `xn--`, because special rules apply to what follows.
  */
 const PLAIN_DOMAIN =
   /^(?!(?:.*\.)?xn--)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** A domain in lower-case ASCII (RFC 5891); null when it is not a fully qualified name. */
+/** The domain in lower-case ASCII (RFC 5891); null if it is not a fully qualified name. */
 export function parseDomain(text: string): string | null {
   if (text.length <= DOMAIN_OCTETS_MAX && PLAIN_DOMAIN.test(text)) return text;
   const domain = NOT_IN_DOMAIN.test(text) ? "" : domainToASCII(text).toLowerCase();
   return DOMAIN.test(domain) && domain.length <= DOMAIN_OCTETS_MAX ? domain : null;
 }
 
-/** The domain of an address that passed. */
+/** The domain of a valid address. */
 export function domainOf(address: string): string {
   return address.slice(address.lastIndexOf("@") + 1);
 }
 
-/** An address that passed: `sent` goes into the envelope, `canonical` is what addresses are compared by. */
+/** A valid address: `sent` goes into the envelope, `canonical` is for comparing addresses. */
 export interface Address {
   /** The local part as given, the domain in lower-case ASCII (RFC 5891). */
   readonly sent: string;
-  /** `sent` with the local part in lower case: nobody is suppressed in one spelling and not in another. */
+  /** `sent` with the local part in lower case, so nobody is suppressed in one spelling and not in another. */
   readonly canonical: string;
 }
 

@@ -1,10 +1,10 @@
-/** As many letters may differ between a name and the one that was meant. */
+/** How many letters may differ between a name and the one that was meant. */
 const EDITS_MAX = 2;
 
-/** The name that was most likely meant by `given`: the one with the fewest letters different; null when none is near. */
+/** The name most likely meant by `given`: the one with the fewest different letters; null if none is close. */
 export function nearestName(given: string, names: readonly string[]): string | null {
   let nearest: string | null = null;
-  // Of a short word no more than half may differ: any other would be near.
+  // At most half of a short word may differ; otherwise any name would be close.
   let least = Math.min(EDITS_MAX, Math.floor(given.length / 2)) + 1;
   for (const name of names) {
     if (Math.abs(given.length - name.length) >= least) continue;
@@ -16,7 +16,7 @@ export function nearestName(given: string, names: readonly string[]): string | n
   return nearest;
 }
 
-/** How many letters are to be put in, left out or replaced to make one word of the other (Levenshtein's distance). */
+/** How many letters must be inserted, deleted or replaced to turn one word into the other (Levenshtein distance). */
 function editsBetween(one: string, other: string): number {
   let last = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (const [row, letter] of [...one].entries()) {

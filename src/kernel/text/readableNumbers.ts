@@ -1,11 +1,11 @@
-/** A whole number as people read it: 5,000,000. */
+/** A whole number for people: 5,000,000. */
 export function grouped(value: number): string {
   return value.toLocaleString("en");
 }
 
 const BYTE_UNITS = ["kB", "MB", "GB", "TB", "PB"] as const;
 
-/** A number of bytes as people read it: "512 bytes", "1.5 kB", "78 GB". Rounded down: there is that much at least. */
+/** A number of bytes for people: "512 bytes", "1.5 kB", "78 GB". Rounded down, so there is at least that much. */
 export function bytesText(bytes: number): string {
   if (bytes === 1) return "1 byte";
   let [value, unit] = [bytes, "bytes"];
@@ -17,7 +17,7 @@ export function bytesText(bytes: number): string {
   return `${Math.floor(value * places) / places} ${unit}`;
 }
 
-/** How many there are: "1 message", "2 messages". */
+/** A count with its noun: "1 message", "2 messages". */
 export function counted(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`;
 }

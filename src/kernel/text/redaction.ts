@@ -1,31 +1,31 @@
 import { domainToUnicode } from "node:url";
 
-/** A shorter text is left alone inside a longer one: it would be found in every word. */
+/** A shorter text is not replaced inside a longer one, because it would be found in every word. */
 const SHORT_CHARACTERS = 4;
-/** Quotes as they may come back, in capitals. */
+/** Quotes in the forms in which they may come back, in capitals. */
 const QUOTED_FROM = /(?:["']|%22|&QUOT;|&#34;)$/;
 const QUOTED_TO = /^\\?(?:["']|%22|&QUOT;|&#34;)/;
 const QUOTE_UNITS_MAX = "&QUOT;".length;
-/** Stands between words that are looked through together; hardly any text has one. */
+/** Separates words that are searched together; hardly any text contains it. */
 const BETWEEN_WORDS = "\n";
-/** Long enough for a word in Base64 not to be taken for one. */
+/** Base64 long enough not to be an ordinary word. */
 const ENCODED = /[A-Za-z0-9+/_-]{24,}={0,2}/g;
-/** What separates addresses. */
+/** A run without the characters that separate addresses. */
 const WORD = /[^\s<>"'(),:;[\]\\]+/g;
 /** The @ as JSON and HTML may escape it; in a URL it is %40. */
 const ESCAPED_AT = /\\u0040|&#64;/gi;
 const AT = /.(?:@|%40)./i;
 
-/** An address as a relay may repeat it: as it was sent, and with the domain in its own script (RFC 5891). */
+/** An address in the forms in which a relay may quote it: as sent, and with the domain in its own script (RFC 5891). */
 export function addressForms(address: string): readonly string[] {
   const at = address.lastIndexOf("@") + 1;
   const unicode = address.slice(0, at) + domainToUnicode(address.slice(at));
   return unicode === address || unicode.endsWith("@") ? [address] : [address, unicode];
 }
 
-/** Replaces all addresses, whoever's they are. */
+/** Replaces all addresses with `name`. */
 export function withoutAddresses(text: string, name: string): string {
-  // Word by word: an expression for a whole address would go over a long word once for each of its characters.
+  // Word by word, because an expression for a whole address would scan a long word once for each of its characters.
   return text.replace(ESCAPED_AT, "@").replace(WORD, (word) => (AT.test(word) ? name : word));
 }
 
@@ -35,7 +35,7 @@ function asciiJson(text: string): string {
     .replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** A text as it may come back: as it was sent, escaped for JSON, a URL, a form, or HTML. */
+/** The forms in which a text may come back: as sent, or escaped for JSON, a URL, a form, or HTML. */
 function formsOf(text: string): readonly string[] {
   const url = encodeURIComponent(text.toWellFormed());
   const form = new URLSearchParams([["", text]]).toString().slice("=".length);
@@ -51,11 +51,11 @@ function formsOf(text: string): readonly string[] {
   return [...new Set([...forms, html, html.replaceAll('"', "&quot;")])];
 }
 
-/** The text in one case, with as many units as before: what differs in case alone becomes the same. */
+/** The text in capitals with its length unchanged, so that texts that differ only in case become equal. */
 function caseless(text: string): string {
   const upper = text.toUpperCase();
   if (upper.length === text.length) return upper;
-  // Some letters have no single capital: they stay as they are.
+  // Letters without a single capital stay unchanged.
   return text.replace(/[\s\S]/gu, (letter) => {
     const capital = letter.toUpperCase();
     return capital.length === letter.length ? capital : letter;
@@ -79,9 +79,9 @@ function isQuoted(text: string, start: number, end: number): boolean {
 }
 
 /**
- * Marks the units of `text` where one of `texts` stands, in any of the forms in which it may come back, and in any case.
- * Text and texts are both as a stranger likes, so each form is sought by itself: one expression of all forms tries every
- * one of them in every place. What does not even begin as something in the text is passed over at once.
+ * Marks the units of `text` where one of `texts` occurs, in any form in which it may come back, and in any case.
+ * Strangers choose both `text` and `texts`, so we search for each form separately: a single expression would try every
+ * form at every place. Forms whose first characters do not occur in the text are skipped at once.
  */
 function marksOf(text: string, texts: readonly string[]): Uint8Array {
   const marks = new Uint8Array(text.length);
@@ -115,15 +115,15 @@ function withoutMarked(text: string, marks: Uint8Array, name: string): string {
   return kept;
 }
 
-/** Replaces every one of `texts` by `name`, in any of the forms in which it may come back, and in any case. */
+/** Replaces each of `texts` with `name`, in any form in which it may come back, and in any case. */
 export function withoutTexts(text: string, texts: readonly string[], name: string): string {
   return texts.length === 0 ? text : withoutMarked(text, marksOf(text, texts), name);
 }
 
-/** Replaces what in Base64 holds an address or one of `texts`. */
+/** Replaces Base64 that contains an address or one of `texts`. */
 export function withoutEncoded(text: string, texts: readonly string[], name: string): string {
   const words = (text.match(ENCODED) ?? []).map((word) => Buffer.from(word, "base64").toString("utf8"));
-  // All words are looked through at once, because each look costs as much as there are texts.
+  // Search all words at once, because the cost of each search grows with the number of texts.
   const marks = marksOf(words.join(BETWEEN_WORDS), texts);
   let start = 0;
   const isNamed = words.map((word) => {

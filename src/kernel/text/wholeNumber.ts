@@ -1,9 +1,9 @@
-/** The digits of the largest integer that is exact. */
+/** The number of digits of the largest exact integer. */
 const DIGITS_MAX = 16;
 
 /**
- * The whole number that a text from outside says in decimal digits and nothing else; null when it says none, or one
- * that is not from `min` to `max`. `Number` makes NaN of what it cannot read, and NaN is within every bound.
+ * The whole number in a text from outside, which must be decimal digits only; null for anything else, or if it is not
+ * from `min` to `max`. `Number` would return NaN for other text, and NaN passes every range check.
  */
 export function wholeNumber(
   text: string,
