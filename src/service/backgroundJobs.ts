@@ -104,7 +104,7 @@ export function makeBackgroundJobs(
     apiKeyLastUseWriter({
       apiKeyLastUse: deps.apiKeyLastUse,
       worker: newId(),
-      onTrouble: warningOf(logger, "the use of keys could not be noted"),
+      onTrouble: warningOf(logger, "could not record when keys were used"),
     }),
     staleReservationsOf(logger, { deps, readers }),
     ...workOnErasures(config, logger, { deps, readers, logId }),
@@ -210,15 +210,15 @@ function domainRecheckOf(config: Config, logger: Logger, { deps, readers }: JobP
     intervalMs: config.domainRecheckIntervalMs,
     onChange(change, { id, workspaceId }) {
       if (change === "found")
-        logger.info({ senderId: id, workspaceId }, "the DNS record of a domain is there again");
+        logger.info({ senderId: id, workspaceId }, "the DNS record of a domain is back");
       else
         logger.warn(
           { senderId: id, workspaceId },
-          "the DNS record of a verified domain is missing; it can send still",
+          "the DNS record of a verified domain is missing; the domain can still send",
         );
     },
     onTrouble: (error, senderId) =>
-      logger.info({ senderId, reason: reasonOf(error) }, "a verified domain could not be looked at again"),
+      logger.info({ senderId, reason: reasonOf(error) }, "could not check a verified domain again"),
   });
 }
 
@@ -229,7 +229,7 @@ function contentSweeperOf(config: Config, logger: Logger, { store, content }: De
     intervalMs: config.contentSweepIntervalMs,
     random: Math.random,
     onSwept: ({ removed }) => {
-      if (removed > 0) logger.info({ folders: removed }, "content that nothing names was removed");
+      if (removed > 0) logger.info({ folders: removed }, "removed content that nothing refers to");
     },
     onTrouble: (error, folder) => logger.warn({ folder, reason: reasonOf(error) }, "a sweep was interrupted"),
   });

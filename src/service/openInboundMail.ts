@@ -66,7 +66,7 @@ export async function openInboundMail(
         } catch (error) {
           logger.warn(
             { reason: reasonOf(error) },
-            "a mail that came back could not be recorded; it comes again",
+            "could not record a returned mail; the server that sent it will retry",
           );
           return LATER;
         }

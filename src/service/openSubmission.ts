@@ -29,7 +29,7 @@ export async function openSubmission(
     name: smtpName(baseUrl),
     contentBytesMax: MAIL_BYTES_MAX,
     recipientsMax: RECIPIENTS_MAX,
-    onError: ({ message }) => logger.debug({ reason: message }, "a connection for submission failed"),
+    onError: ({ message }) => logger.debug({ reason: message }, "a submission connection failed"),
   }).catch((error: unknown) => {
     throw listenError("SUBMISSION_", config, error);
   });

@@ -16,7 +16,7 @@ import type { Config } from "./config/config.ts";
 
 /** What is wrong, and what to do about it. */
 const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: string]>> = {
-  login_refused: ["the relay refuses the log-in, or wants one", "check user and password in SMTP_URL"],
+  login_refused: ["the relay refuses the login, or requires one", "check user and password in SMTP_URL"],
   tls_failed: [
     "no secure connection to the relay",
     "smtps:// is for ports that begin with TLS (465), smtp:// for STARTTLS (587), and the certificate must be valid for the host in SMTP_URL",
@@ -26,8 +26,8 @@ const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: st
     "check host and port in SMTP_URL, and that it runs and no firewall is between",
   ],
   throttled: [
-    "the relay asks for less mail in so short a time",
-    "set SMTP_MESSAGES_PER_SECOND_MAX and SMTP_CONNECTIONS_MAX to what it permits, or ask whoever runs it for more",
+    "the relay asks for slower sending",
+    "set SMTP_MESSAGES_PER_SECOND_MAX and SMTP_CONNECTIONS_MAX to what it permits, or ask its operator to permit more",
   ],
   unavailable: [
     "the relay takes no mail now",
@@ -91,10 +91,7 @@ export function relayLog(
     const waiting = unlessUnavailable(() => countReady(emails, systemClock.now(), WAITING_MAX));
     if (report.kind === "began") {
       const { trouble, reason } = report.fault;
-      logger.warn(
-        { relay, reason, waiting },
-        `${TROUBLES[trouble].join(": ")}. Mail waits and is tried again`,
-      );
+      logger.warn({ relay, reason, waiting }, `${TROUBLES[trouble].join(": ")}. Mail waits and is retried`);
       return;
     }
     const forSeconds = Math.round(report.forMs / SECOND_MS);

@@ -238,7 +238,7 @@ async function leaveRegistry(membership: ServiceMembership, logger: Logger): Pro
     .catch((error) =>
       logger.warn(
         { reason: reasonOf(error) },
-        "the store could not record that nothing is under way here: an export that freezes the log waits its longest",
+        "could not record in the store that this service has stopped working: an export that freezes the log will wait its full time",
       ),
     );
 }

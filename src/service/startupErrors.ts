@@ -49,7 +49,7 @@ export function listenError(
   const configError = (text: string) => new ConfigError([text]);
   const noAddress = () =>
     configError(
-      `${settings.host} ${host} is no address of this machine: set ${settings.host} to one that is (0.0.0.0: all of them)`,
+      `${settings.host} ${host} is not an address of this machine: set ${settings.host} to one that is (0.0.0.0: all of them)`,
     );
   switch (systemErrorCode(error)) {
     case "EADDRINUSE":
@@ -80,7 +80,7 @@ const STORE_FAULTS: readonly (readonly [pattern: RegExp, predicate: string])[] =
   ],
   [
     /unable to (verify|get)|self[- ]signed/i,
-    "has a certificate of an authority that is not known here: add tlsCAFile=/path/to/ca.crt to STORE_URL, the certificate of that authority in PEM",
+    "has a certificate from an authority that this machine does not know: add tlsCAFile=/path/to/ca.crt to STORE_URL, the certificate of that authority in PEM",
   ],
   [
     /altname|does not match certificate/i,
@@ -98,9 +98,7 @@ export function storeError({ storeUrl }: Pick<Config, "storeUrl">, error: unknow
   if (known !== undefined) return new ConfigError([`${server} ${known[1]}`]);
   const hasUser = /^[^:]+:\/\/[^/?]*@/.test(storeUrl);
   if (ACCESS_DENIED.test(error.message) && !hasUser) {
-    return new ConfigError([
-      `${server} lets nobody in without a user: set STORE_URL to esdb://user:password@host:2113`,
-    ]);
+    return new ConfigError([`${server} requires a user: set STORE_URL to esdb://user:password@host:2113`]);
   }
   const remedy = ACCESS_DENIED.test(error.message)
     ? "denies its user access. Give the user the rights that docs/eventstoredb.md lists"
@@ -122,7 +120,7 @@ export function connectionStringError(error: unknown): ConfigError {
   const message = error instanceof Error ? error.message : "";
   if (/certificate file|ENOENT|EACCES|Invalid CA|PEM/i.test(message)) {
     return new ConfigError([
-      "STORE_URL: the file of tlsCAFile is not there or holds no certificate: name the certificate of the authority that EventStoreDB's is of, in PEM",
+      "STORE_URL: tlsCAFile names a file that does not exist or holds no certificate: it must be the certificate, in PEM, of the authority that issued EventStoreDB's",
     ]);
   }
   return new ConfigError([

@@ -79,7 +79,7 @@ describe("a restore is refused before it begins", () => {
 
   test("where the disk has no room for log and content together", () => {
     expect(() => requireRoom(needed, disk(1, 1_000_000))).toThrow(
-      /1 MB free at \/, and what is restored to that disk takes 1\.1 MB/,
+      /1 MB free at \/, and what is restored to that disk needs 1\.1 MB/,
     );
     requireRoom(needed, disk(1, 1_100_000));
   });

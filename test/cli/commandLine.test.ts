@@ -315,7 +315,9 @@ describe("keys and senders on the command line", () => {
       expect((await run("sender", "verify", billing)).out).toBe("verified\n");
       expect((await run("sender", "list")).out).toContain(billing);
       expect((await run("sender", "add", "a@")).err).toContain("the address a@ has a domain (after the @)");
-      expect((await run("sender", "add", "a")).err).toContain("a is no address and no domain such as ");
+      expect((await run("sender", "add", "a")).err).toContain(
+        "a is neither an address nor a domain such as ",
+      );
       const { id } = (await run("api-key", "create", "--json")).json;
       expect((await run("api-key", "list")).out).toStartWith(`${id}  active`);
       await run("workspace", "create", "Beta");

@@ -72,7 +72,7 @@ describe("on a log without a workspace", () => {
       expect({ exitCode: key.exitCode, err: key.err }).toEqual({ exitCode: 0, err: "" });
       const misspelt = await run("api-key", "create", ...inWorkspace, "--scopes", "email:send,email:raed");
       expect(misspelt.err).toContain(
-        "email:raed is no scope. Did you mean email:read? There are email:send, ",
+        "email:raed is not a scope. Did you mean email:read? There are email:send, ",
       );
     },
     TEST_MS_MAX,

@@ -88,15 +88,15 @@ describe("verify and rebuild", () => {
       expect(found).toMatchObject({ exitCode: 1, err: "" });
       const lines = found.out.split("\n");
       expect(lines[0]).toBe(
-        `emails  emails ["${first}"]  status is "sent", by the log "failed"  (EmailFailed, stream email-${first}, revision 3, ${rfc3339(NOON + 2_000)})`,
+        `emails  emails ["${first}"]  status is "sent", according to the log "failed"  (EmailFailed, stream email-${first}, revision 3, ${rfc3339(NOON + 2_000)})`,
       );
       expect(lines[1]).toStartWith(
-        `emails  emails ["${second}"]  is missing; by the log it is {"id":"${second}",`,
+        `emails  emails ["${second}"]  is missing; according to the log it is {"id":"${second}",`,
       );
       expect(lines[1]).toEndWith(
         `(EmailQueued, stream email-${second}, revision 1, ${rfc3339(NOON + 60_000)})`,
       );
-      expect(lines[3]).toStartWith('emails  emails ["nobody"]  must not be there; it is {"id":"nobody",');
+      expect(lines[3]).toStartWith('emails  emails ["nobody"]  should not exist; it is {"id":"nobody",');
       expect(lines[3]).toEndWith("(no event says so)");
       expect(lines[4]).toMatch(/^emails {2}\d+ rows, 4 differences$/);
       const sick = await run("doctor", "--json");
@@ -172,13 +172,13 @@ test(
     rebuild.kill("SIGINT");
     expect(await rebuild.ended).toMatchObject({
       exitCode: 130,
-      err: "postledger: interrupted; the same command goes on from here within a day\n",
+      err: "postledger: interrupted; the same command continues from here within a day\n",
     });
     const file = `emails.${emails.version}.1.db`;
     expect(files()).toContain(`${file}.saved`);
     const again = await runCommand(["projection", "rebuild", "emails"], own);
     expect(again).toMatchObject({ exitCode: 0, err: "" });
-    expect(again.out).toBe(`emails  current  ${file}  went on from an interrupted rebuild\n`);
+    expect(again.out).toBe(`emails  current  ${file}  continued an interrupted rebuild\n`);
     const rows = rowsOf({ ...storage, directory: join(own, "projections") }, emails).emails;
     expect(rows).toHaveLength(200);
     expect(new Set(rows?.map(({ attempts }) => attempts))).toEqual(new Set([300]));

@@ -87,11 +87,11 @@ describe("a service that cannot start", () => {
     ),
     "HOST of another machine": () => ({
       env: { HOST: "192.0.2.1", SMTP_URL: "outbox:" },
-      says: [/HOST 192\.0\.2\.1 is no address of this machine/],
+      says: [/HOST 192\.0\.2\.1 is not an address of this machine/],
     }),
     "HOST that is no name": () => ({
       env: { HOST: "host.invalid", SMTP_URL: "outbox:" },
-      says: [/HOST host\.invalid is no address of this machine/],
+      says: [/HOST host\.invalid is not an address of this machine/],
     }),
     "SMTP_URL with tls=off": () => ({
       env: { SMTP_URL: "smtp://u:s3cret@relay.example?tls=off" },
@@ -299,8 +299,8 @@ describe("a service that starts warns", () => {
 
   test("of variables that are hardly another name than a setting, and of nobody else's", () => {
     expect(warnings({ SMPT_URL: "smtp://relay.example.com", HOME: "/root", LOG_LEVLE: "info" })).toEqual([
-      "SMPT_URL is no setting and has no effect: did you mean SMTP_URL?",
-      "LOG_LEVLE is no setting and has no effect: did you mean LOG_LEVEL?",
+      "SMPT_URL is not a setting and has no effect: did you mean SMTP_URL?",
+      "LOG_LEVLE is not a setting and has no effect: did you mean LOG_LEVEL?",
     ]);
   });
 
@@ -312,8 +312,8 @@ describe("a service that starts warns", () => {
       POSTLEDGER_API_KEY: "pl_",
     };
     expect(warnings(env)).toEqual([
-      "SMTP_HOST is no setting and has no effect: did you mean SMTP_URL?",
-      "POSTLEDGER_PORT is no setting and has no effect: did you mean PORT?",
+      "SMTP_HOST is not a setting and has no effect: did you mean SMTP_URL?",
+      "POSTLEDGER_PORT is not a setting and has no effect: did you mean PORT?",
     ]);
   });
 
@@ -336,7 +336,7 @@ describe("a service that starts warns", () => {
   });
 
   test("of mail that is held since the log was restored", () => {
-    const held = "what was not done before is held";
+    const held = "unfinished work is held";
     expect(startupWarnings(readConfig({ SMTP_URL: "outbox:" }), { ...nothing, held })).toEqual([held]);
   });
 

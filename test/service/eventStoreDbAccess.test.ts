@@ -78,7 +78,7 @@ describe.skipIf(!canStartEventStoreDb)("a secured EventStoreDB", () => {
       }),
       "without a user": () => ({
         url: server.urlFor(null),
-        says: [/lets nobody in without a user/, /esdb:\/\/user:password@host:2113/],
+        says: [/requires a user/, /esdb:\/\/user:password@host:2113/],
       }),
       "with a password that is not percent-encoded": () => ({
         url: `esdb://admin:gu/e@ss@localhost:${server.port}`,

@@ -41,6 +41,6 @@ test("a port that is taken is told by its setting", async () => {
   other.close();
   const gone = Object.assign(new Error("x"), { code: "EADDRNOTAVAIL" });
   expect(String(listenError("SUBMISSION_", { host: "192.0.2.1", port }, gone))).toContain(
-    "SUBMISSION_HOST 192.0.2.1 is no address of this machine",
+    "SUBMISSION_HOST 192.0.2.1 is not an address of this machine",
   );
 });

@@ -35,7 +35,7 @@ function apiKeysBelow(keys: ReadonlyMap<string, ApiKey>, id: string): readonly s
 export const apiKeyRevoke: Command = {
   name: "api-key revoke",
   operands: [{ name: "id", help: "id of the key: see `api-key list`" }],
-  summary: "Revoke a key: within a second it opens nothing",
+  summary: "Revoke a key: it stops working within a second",
   options: [
     {
       name: "with-children",

@@ -18,7 +18,7 @@ function scopesOf(text: string | undefined, isTest: boolean): readonly Scope[] {
     if (isScope(scope)) return scope;
     const meant = nearestName(scope, SCOPES);
     const hint = meant === null ? "" : ` Did you mean ${meant}?`;
-    throw new UsageError(`${scope} is no scope.${hint} There are ${SCOPES.join(", ")}`);
+    throw new UsageError(`${scope} is not a scope.${hint} There are ${SCOPES.join(", ")}`);
   });
   if (isTest && !scopes.every(isTestScope)) {
     throw new UsageError(`--scopes: a test key can hold ${TEST_SCOPES.join(", ")}`);
@@ -36,13 +36,13 @@ function senderOf(text: string): string {
   const address = text.includes("@") ? parseAddress(text) : null;
   if (address !== null && "invalid" in address) throw new UsageError(`--sender: ${text} ${address.invalid}`);
   const canonical = address === null ? parseDomain(text) : address.canonical;
-  if (canonical === null) throw new UsageError(`--sender: ${text} is no address and no domain`);
+  if (canonical === null) throw new UsageError(`--sender: ${text} is neither an address nor a domain`);
   return canonical;
 }
 
 function clientRangeOf(text: string): string {
   if (parseAddressRange(text) !== null) return text;
-  throw new UsageError(`--client-range: ${text} is no IP address and no range such as 10.0.0.0/8`);
+  throw new UsageError(`--client-range: ${text} is neither an IP address nor a range such as 10.0.0.0/8`);
 }
 
 function expiryOf(text: string | undefined): number | null {
@@ -62,22 +62,22 @@ export const apiKeyCreate: Command = {
     {
       name: "scopes",
       value: "<list>",
-      help: `what it may do, with commas between: ${SCOPES.join(", ")} (default: all of them; with --test ${TEST_SCOPES.join(", ")})`,
+      help: `what it may do, separated by commas: ${SCOPES.join(", ")} (default: all of them; with --test ${TEST_SCOPES.join(", ")})`,
     },
     {
       name: "test",
       value: null,
-      help: `make a test key: its mail stays inside and is listed apart; it can hold ${TEST_SCOPES.join(", ")}`,
+      help: `make a test key: its mail is only simulated, and listed separately; it can hold ${TEST_SCOPES.join(", ")}`,
     },
     {
       name: "sender",
       value: "<list>",
-      help: "addresses and domains that it may send from, with commas between (default: all of the workspace)",
+      help: "addresses and domains that it may send from, separated by commas (default: all of the workspace)",
     },
     {
       name: "client-range",
       value: "<list>",
-      help: "IP addresses, or ranges such as 10.0.0.0/8, that it is accepted from, with commas between (default: everywhere)",
+      help: "IP addresses, or ranges such as 10.0.0.0/8, that it is accepted from, separated by commas (default: everywhere)",
     },
     {
       name: "expires",
@@ -85,7 +85,7 @@ export const apiKeyCreate: Command = {
       help: "when it ends, RFC 3339 such as 2027-01-01T00:00:00Z (default: never)",
     },
   ],
-  description: "It is shown this once: the log keeps a keyed hash of it.",
+  description: "It is shown only once: the log keeps a keyed hash of it.",
   examples: [
     "postledger api-key create --scopes email:send,email:read",
     "postledger api-key create --workspace <id> --sender acme.example",

@@ -6,8 +6,8 @@ import { type Command, refuse } from "../program/command.ts";
 export const auditKeygen: Command = {
   name: "audit keygen",
   operands: [{ name: "file", help: "where the private key goes; the public one goes to <file>.pub" }],
-  summary: "Make the pair of keys that seals are signed and verified with",
-  description: "It needs no installation, and overwrites nothing.",
+  summary: "Create the key pair that signs and verifies seals",
+  description: "Needs no installation, and overwrites nothing.",
   dataDirectory: "unused",
   examples: [
     "postledger audit keygen seal.key",
@@ -22,7 +22,7 @@ export const auditKeygen: Command = {
       await writeFile(`${file}.pub`, publicKeyPem(publicKey), { flag: "wx", mode: 0o644 });
     } catch (error) {
       const { code, path } = error as NodeJS.ErrnoException;
-      if (code === "EEXIST") refuse(`${path} is there already, and is not overwritten`);
+      if (code === "EEXIST") refuse(`${path} already exists and is not overwritten`);
       throw error;
     }
     print({ privateKey: file, publicKey: `${file}.pub` }, [

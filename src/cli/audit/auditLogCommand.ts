@@ -40,7 +40,7 @@ function argumentsOf({ option }: Invocation): AuditLogArguments {
   const action = option("action");
   const at = since === undefined ? null : parseTime(since, Date.now());
   if (since !== undefined && at === null) {
-    throw new UsageError(`--since ${since} is no time: RFC 3339, a date, or how long ago: 90m, 2h, 7d`);
+    throw new UsageError(`--since ${since} is not a time: RFC 3339, a date, or how long ago: 90m, 2h, 7d`);
   }
   return {
     workspaceId,
@@ -101,7 +101,7 @@ export const auditLogCommand: Command = {
   name: "audit log",
   summary: "Show who did what to keys, senders, templates, endpoints and limits",
   description:
-    "Newest first. With --workspace what was done in it; without, what was done to the whole installation: backups, exports, seals, restored copies. It reads the log, also beside a running service.",
+    "Newest first. With --workspace, what was done in it; without, what was done to the whole installation: backups, exports, seals, restored copies. Reads the log, also beside a running service.",
   options: [
     { name: "workspace", value: "<id>", help: "id of a workspace (default: the installation's own entries)" },
     {
@@ -109,7 +109,7 @@ export const auditLogCommand: Command = {
       value: "<time>",
       help: "RFC 3339, a date (its first moment in UTC), or how long ago: 90m, 2h, 7d (default: the beginning)",
     },
-    { name: "action", value: "<action>", help: "one action alone, such as api_key.revoked (default: all)" },
+    { name: "action", value: "<action>", help: "only this action, such as api_key.revoked (default: all)" },
     {
       name: "limit",
       value: "<n>",

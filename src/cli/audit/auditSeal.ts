@@ -10,7 +10,7 @@ export const auditSeal: Command = {
   name: "audit seal",
   summary: "Seal the log up to its head now",
   description:
-    "A seal names every event before it by its digest. A service makes one every AUDIT_SEAL_INTERVAL_MS by itself; this makes one at once, also beside it. Keep the digest that it prints in another place.",
+    "A seal names every event before it by its digest. A service makes one every AUDIT_SEAL_INTERVAL_MS; this makes one at once, also beside a service. Keep the digest that it prints in another place.",
   examples: ["postledger audit seal", "postledger audit seal --json"],
   async run({ config, print }) {
     const bar = progressBar("seal");

@@ -55,9 +55,9 @@ export const auditVerify: Command = {
   ],
   examples: [
     "postledger audit verify",
-    "postledger audit verify --public-key seal.key.pub --digest 11b070ec… # With what was kept in another place",
+    "postledger audit verify --public-key seal.key.pub --digest 11b070ec… # With what was kept elsewhere",
   ],
-  run: (invocation) => interruptible("nothing was decided", (signal) => verifySeals(invocation, signal)),
+  run: (invocation) => interruptible("there is no result", (signal) => verifySeals(invocation, signal)),
 };
 
 async function verifySeals(invocation: Invocation, signal: AbortSignal): Promise<number> {

@@ -7,7 +7,7 @@ import { locationOfFault } from "../../ports/eventStore.ts";
 const TO_DO = [
   "keep what is there: stop the service, and copy the store's files before anything else touches them",
   "see who could write them, and since when: the seals around a finding bound the time",
-  `\`${POSTLEDGER} backup verify\` the last backups, and compare; a log is put right from a backup only, never by hand`,
+  `\`${POSTLEDGER} backup verify\` the last backups, and compare; repair a log only from a backup, never by hand`,
   "docs/audit-and-erasure.md takes each kind further",
 ];
 
@@ -49,7 +49,7 @@ function checkedLines({ events, streams, chain }: LogVerification): readonly str
       : `${covered} of them against ${counted(seals, "seal")}, ${signed} of them signed`,
     ...(signedSince === null
       ? []
-      : [`signed since ${signedSince}: if you set up the key before that, somebody has made the seals anew`]),
+      : [`signed since ${signedSince}: if you set up the key before that, somebody has rewritten the seals`]),
   ]);
 }
 

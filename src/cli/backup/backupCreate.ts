@@ -117,25 +117,25 @@ export const backupCreate: Command = {
   name: "backup create",
   summary: "Copy the embedded log and its content to a directory",
   description:
-    "Also beside a running service. It holds a consistent copy of the log, and the content directory, copied after it; content on S3 is not in it: back up the bucket. Exit status 1 when a file of content was damaged before it was copied.",
+    "Also beside a running service. It holds a consistent copy of the log and then of the content directory; content on S3 is not in it: back up the bucket. Exit status 1 when a file of content was damaged before it was copied.",
   options: [
-    { name: "out", value: "<dir>", help: "directory to make; it must not be there yet", isRequired: true },
+    { name: "out", value: "<dir>", help: "directory to make; it must not exist yet", isRequired: true },
     {
       name: "with-key",
       value: null,
-      help: "also copy DATA_DIR/master.key: then whoever has the backup can read all of it (default: it is left out)",
+      help: "also copy DATA_DIR/master.key: whoever has the backup can then read all of it (default: it is left out)",
     },
   ],
   examples: [
     "postledger backup create --out /backups/2026-11-21",
-    "postledger backup create --out /backups/2026-11-21 --with-key # To be kept where nobody else can read it",
+    "postledger backup create --out /backups/2026-11-21 --with-key # Keep it where nobody else can read it",
   ],
   async run(invocation) {
     const { config } = invocation;
     requireEmbedded(config);
     const out = invocation.required("out");
     const withKey = invocation.option("with-key") !== undefined;
-    if (existsSync(out)) refuse(`${out} is there already`);
+    if (existsSync(out)) refuse(`${out} already exists`);
     if (withKey && !existsSync(join(config.dataDir, BACKUP_KEY))) {
       refuse("there is no master.key in DATA_DIR: the log's key comes from MASTER_KEY; keep it by itself");
     }

@@ -74,7 +74,7 @@ function parsed(line: string): Line {
 }
 
 function factsOf(line: Line): BackupFacts {
-  if (line.postledger !== "backup") throw new BackupError("this is no backup");
+  if (line.postledger !== "backup") throw new BackupError("this is not a backup");
   if (line.format !== FORMAT) {
     throw new BackupError(`the backup is of format ${String(line.format)}, this version reads ${FORMAT}`);
   }
@@ -86,7 +86,7 @@ function fileOf({ file }: Line): CopiedFile {
   const { path, bytes, sha256 } = (file ?? {}) as Partial<CopiedFile>;
   const isText = typeof path === "string" && typeof sha256 === "string" && typeof bytes === "number";
   if (!isText || !isPartPath(path))
-    throw new BackupError("the list of the backup's files names another place");
+    throw new BackupError("the list of the backup's files names a path outside it");
   return { path, bytes, sha256 };
 }
 
@@ -142,7 +142,7 @@ export async function checkBackup(
   let logBytes: number | null = null;
   const facts = await readManifest(directory, async (file) => {
     const found = await digestFile(join(directory, file.path)).catch(() => null);
-    if (found === null) throw new BackupError(`${file.path} is missing, or is no file that can be read`);
+    if (found === null) throw new BackupError(`${file.path} is missing or unreadable`);
     if (file.path === BACKUP_LOG) logBytes = found.bytes;
     if (found.sha256 !== file.sha256) throw new BackupError(`${file.path} is damaged`);
     files += 1;

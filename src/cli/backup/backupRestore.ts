@@ -60,7 +60,7 @@ function requireEmptyOrSameRestore(config: Config, facts: BackupFacts): void {
   if (isBegun(config, facts)) return;
   const marker = join(restoringDirectory(config), RESTORED_BACKUP);
   if (existsSync(marker))
-    throw new BackupError("a restore of another backup into DATA_DIR was interrupted: empty it");
+    throw new BackupError("a restore of another backup into DATA_DIR was interrupted: empty DATA_DIR first");
   // A restoring directory without a marker is empty.
   const found = readdirSync(config.dataDir).filter((name) => !NO_DATA.has(name) && name !== RESTORING);
   if (found.length > 0) throw new BackupError(`DATA_DIR is not empty: there is ${found[0]}`);
@@ -169,7 +169,7 @@ async function keyFits(config: Config, { sealedDataKey }: BackupFacts): Promise<
   const key = await findMasterKey(config);
   if (key === null) return false;
   if (decrypt(key, sealedDataKey) === null)
-    throw new BackupError("MASTER_KEY is not the one of the log in the backup");
+    throw new BackupError("MASTER_KEY does not belong to the log in the backup");
   return true;
 }
 
@@ -195,9 +195,11 @@ export const backupRestore: Command = {
       `restored as of ${createdAt}: ${fileCountText({ files, bytes })}`,
       ...(hasKey
         ? []
-        : ["set MASTER_KEY to the log's, or put its master.key into DATA_DIR: without it nothing opens"]),
+        : [
+            "set MASTER_KEY to the log's, or put its master.key into DATA_DIR: without it nothing opens the log",
+          ]),
       ...(isContentThere ? [] : ["the content was on S3: set CONTENT_URL to that bucket"]),
-      `start the service; what was not done is held until \`${POSTLEDGER} delivery resume\``,
+      `start the service; unfinished work is held until \`${POSTLEDGER} delivery resume\``,
     ]);
   },
 };

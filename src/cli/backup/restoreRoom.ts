@@ -33,6 +33,6 @@ export function requireRoom(needed: readonly RoomNeeded[], fileSystem = fileSyst
     const wanted = onDevice.reduce((sum, { bytes }) => sum + bytes, 0);
     if (wanted <= freeBytes) continue;
     const free = `there are ${bytesText(freeBytes)} free at ${directory}`;
-    throw new BackupError(`${free}, and what is restored to that disk takes ${bytesText(wanted)}`);
+    throw new BackupError(`${free}, and what is restored to that disk needs ${bytesText(wanted)}`);
   }
 }

@@ -137,7 +137,7 @@ export const deliveryResume: Command = {
   name: "delivery resume",
   summary: "Release held mail, and try deferred mail again now",
   description:
-    "Mail is deferred when a relay refuses it for the time being, and held after the log was restored or imported. Prints how many messages go on, and how many of them may have been sent before.",
+    "Mail is deferred when a relay refuses it temporarily, and held after the log was restored or imported. Prints how many messages go on, and how many of them may have been sent before.",
   examples: ["postledger delivery resume"],
   async run(invocation) {
     const done = await withLog(invocation.config, resumeAll);

@@ -28,7 +28,7 @@ async function workspacesOf(store: EventStore, named: string | undefined): Promi
 export const erasureRequest: Command = {
   name: "erasure request",
   operands: [{ name: "address", help: "the person's email address" }],
-  summary: "Ask that everything sent to a person be erased",
+  summary: "Request the erasure of everything sent to a person",
   description:
     "Prints the id of a request for each workspace. The running service does the work, or the next one that starts; `erasure show` shows what became of it.",
   examples: [
@@ -83,7 +83,7 @@ function remainsLines(remains: readonly string[] | null): readonly string[] {
 export const erasureShow: Command = {
   name: "erasure show",
   operands: [{ name: "id", help: "id that `erasure request` printed" }],
-  summary: "Show what became of a request",
+  summary: "Show the state of a request",
   description:
     "What was erased, what remains, and which copies of the log still hold it. Exit status 1 while it is not completed.",
   examples: ["postledger erasure show <id>"],

@@ -83,7 +83,7 @@ function linesOf(out: string, exported: Exported): readonly string[] {
       : "the log goes on here: what is accepted from now on is not in the export",
     ...silent.map(
       (service) =>
-        `the service at ${service} has not said that it has ended, in all the time that it may take for that: make sure that it does not run`,
+        `the service at ${service} did not report in time that it has stopped: make sure that it is not running`,
     ),
   ];
 }
@@ -99,12 +99,12 @@ export const logExport: Command = {
   name: "log export",
   summary: "Write the whole log to a file, for `log import`",
   description:
-    "JSON lines, compressed with zstd; also beside a running service. Without --freeze it is a snapshot: what is accepted from then on is not in it.",
+    "JSON lines, compressed with zstd; also works beside a running service. Without --freeze it is a snapshot: what is accepted later is not in it.",
   options: [
     {
       name: "out",
       value: "<file>",
-      help: `file to write, which must not be there yet; ${STDOUT}: standard output`,
+      help: `file to write, which must not exist yet; ${STDOUT}: standard output`,
       isRequired: true,
     },
     {
@@ -115,7 +115,7 @@ export const logExport: Command = {
     {
       name: "content",
       value: "<dir>",
-      help: "also copy the content directory to this one, which must not be there yet (default: it is not copied)",
+      help: "also copy the content directory to this one, which must not exist yet (default: it is not copied)",
     },
   ],
   examples: [
@@ -129,7 +129,7 @@ export const logExport: Command = {
     if (out === STDOUT && process.stdout.isTTY)
       throw new UsageError("an export is not for a terminal: use --out <file>");
     for (const path of [out, contentDir]) {
-      if (path !== undefined && path !== STDOUT && existsSync(path)) refuse(`${path} is there already`);
+      if (path !== undefined && path !== STDOUT && existsSync(path)) refuse(`${path} already exists`);
     }
     // Check before freezing a log whose export cannot be written.
     if (out !== STDOUT) requireDirectoryOf(out);

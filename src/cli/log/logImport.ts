@@ -22,15 +22,13 @@ import { findMasterKey } from "../program/findMasterKey.ts";
 /** What would keep a service from using the imported log, checked before hours of copying; null if nothing. */
 async function importObstacle(config: Config, header: ExportHeader): Promise<string | null> {
   const key = await findMasterKey(config);
-  if (key === null)
-    return "MASTER_KEY is not there: set the one of the log, or put its master.key into DATA_DIR";
-  if (decrypt(key, header.sealedDataKey) === null)
-    return "MASTER_KEY is not the one of the log that was exported";
+  if (key === null) return "MASTER_KEY is not set: set the log's, or put its master.key into DATA_DIR";
+  if (decrypt(key, header.sealedDataKey) === null) return "MASTER_KEY does not belong to the exported log";
   const content = openContentStore(config);
   const isItsOwn =
     (await content.claimedBy()) === header.logId && (await content.identity()) === header.contentStoreId;
   if (isItsOwn) return null;
-  return "CONTENT_URL is not the content store of the log: set it to that one, or to a copy (`log export --content <dir>`)";
+  return "CONTENT_URL is not the log's content store: set it to that store, or to a copy (`log export --content <dir>`)";
 }
 
 async function runImport(
@@ -55,8 +53,8 @@ async function runImport(
 function linesOf({ events, missing, found }: Imported): readonly string[] {
   return [
     `${events} events imported, read back and compared${found > 0 ? `; ${found} were there from a run before` : ""}`,
-    ...(missing > 0 ? [`${missing} revisions that were erased or cut off are so here too`] : []),
-    `start the service; what was not done is held until \`${POSTLEDGER} delivery resume\``,
+    ...(missing > 0 ? [`${missing} revisions are missing as in the exported log: erased or cut off`] : []),
+    `start the service; unfinished work is held until \`${POSTLEDGER} delivery resume\``,
   ];
 }
 

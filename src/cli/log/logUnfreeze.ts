@@ -13,7 +13,7 @@ export const logUnfreeze: Command = {
     const outcome = await withLog(config, ({ log }) => unfreezeLog(log, systemCommandContext("cli")));
     print({ outcome }, [
       outcome === "unfrozen"
-        ? "the log goes on here: start the service again, also one that has run meanwhile"
+        ? "the log goes on here: restart the service, even if it has kept running"
         : "the log is not frozen",
     ]);
     return outcome === "unfrozen" ? 0 : 1;

@@ -35,7 +35,7 @@ import type { CommandGroup } from "./commanderProgram.ts";
 
 const RUN = "Run it:";
 const USE = "Use it:";
-const KEEP = "Look after it:";
+const KEEP = "Maintain it:";
 
 /** All commands, in the order in which they are shown. */
 export const commandGroups: readonly CommandGroup[] = [
@@ -80,7 +80,7 @@ export const commandGroups: readonly CommandGroup[] = [
   {
     noun: "erasure",
     heading: USE,
-    summary: "Erase everything of a person",
+    summary: "Erase everything about a person",
     commands: [erasureRequest, erasureShow, erasureList],
   },
   {

@@ -196,7 +196,7 @@ Settings come from the environment; DATA_DIR says which installation is meant (d
 const AFTER = `
 ${exampleLines(["postledger serve", "postledger doctor", "postledger help workspace create"])}
 
-Exit status: 0 well, 1 something failed or was found, 2 wrong usage or settings.`;
+Exit status: 0 success, 1 something failed or was found, 2 wrong usage or settings.`;
 
 /** The whole command line. Calls `act` with a call that was understood; throws {@link ParseError} otherwise. */
 export function makeProgram(groups: readonly CommandGroup[], act: Act): Parser {
@@ -208,7 +208,7 @@ export function makeProgram(groups: readonly CommandGroup[], act: Act): Parser {
   const help = new Parser("help")
     .summary("Show what a command does and takes")
     .description("Show what a command does and takes.")
-    .argument("[command...]", "`workspace`, `workspace create`; all of them unless given")
+    .argument("[command...]", "`workspace`, `workspace create`; all of them by default")
     .addHelpText("after", `\n${exampleLines(["postledger help workspace create"])}`)
     .action((names: readonly string[]) => showHelp(program, names));
   const lastHeading = groups.at(-1)?.heading;

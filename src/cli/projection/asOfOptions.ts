@@ -18,7 +18,7 @@ export const NAME: Operand = {
 export function parseTimeOperand(text: string, now: number): number {
   const at = parseTime(text, now);
   if (at !== null) return at;
-  throw new UsageError(`${text} is no time: ${TIME_FORMS}`);
+  throw new UsageError(`${text} is not a time: ${TIME_FORMS}`);
 }
 
 export function formatOf(invocation: Invocation): Format {

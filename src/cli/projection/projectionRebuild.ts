@@ -26,9 +26,9 @@ async function rebuildNamed(
 export const projectionRebuild: Command = {
   name: "projection rebuild",
   operands: [PROJECTION_NAMES],
-  summary: "Build read models anew from the log and switch to them",
+  summary: "Rebuild read models from the log and switch to them",
   description:
-    "Also beside a running service; it cannot send anything. If it is interrupted, the same command continues it, for a day.",
+    "Also works beside a running service, and sends nothing. If it is interrupted, the same command continues it, for a day.",
   options: [
     {
       name: "fresh",
@@ -38,11 +38,11 @@ export const projectionRebuild: Command = {
   ],
   examples: ["postledger projection rebuild", "postledger projection rebuild emails suppressions"],
   run: (invocation) =>
-    interruptible("the same command goes on from here within a day", async (signal) => {
+    interruptible("the same command continues from here within a day", async (signal) => {
       const bar = readingProgressBar("rebuild");
       const results = await rebuildNamed(invocation, signal, bar.show).finally(bar.end);
       const lines = results.map(({ name, outcome, file, reason, resumedFrom }) => {
-        const how = resumedFrom === null ? "" : "  went on from an interrupted rebuild";
+        const how = resumedFrom === null ? "" : "  continued an interrupted rebuild";
         return `${name}  ${outcome}  ${reason ?? file}${how}`;
       });
       invocation.print(results, lines);

@@ -15,7 +15,7 @@ export const projectionVerify: Command = {
     "Builds copies and reports each difference with the event behind it. Exit status 1 when there is one, or something could not be compared.",
   examples: ["postledger projection verify", "postledger projection verify emails"],
   run: (invocation) =>
-    interruptible("nothing was decided", async (signal) => {
+    interruptible("there is no result", async (signal) => {
       const differences: Difference[] = [];
       const bar = readingProgressBar("verify");
       const results = await withLog(
@@ -56,11 +56,11 @@ function rowDifferenceLine(difference: Difference): string {
 }
 
 function whatDiffers({ live, rebuilt, columns }: Difference): string {
-  if (live === null) return `is missing; by the log it is ${rowText(rebuilt)}`;
-  if (rebuilt === null) return `must not be there; it is ${rowText(live)}`;
+  if (live === null) return `is missing; according to the log it is ${rowText(rebuilt)}`;
+  if (rebuilt === null) return `should not exist; it is ${rowText(live)}`;
   const text = (row: SqlRow, column: string) => JSON.stringify(jsonRow(row)[column]);
   return columns
-    .map((column) => `${column} is ${text(live, column)}, by the log ${text(rebuilt, column)}`)
+    .map((column) => `${column} is ${text(live, column)}, according to the log ${text(rebuilt, column)}`)
     .join("; ");
 }
 

@@ -46,7 +46,7 @@ export const senderAdd: Command = {
     invocation.print(
       json,
       outcome === "renamed"
-        ? ["was there already, and has the new name"]
+        ? ["already exists, and has the new name"]
         : [...addedLines(outcome === "added", record, verify), ...recordLines(shown)],
     );
   },

@@ -36,7 +36,7 @@ export const senderVerify = changeSenderCommand(
 
 export const senderDisable = changeSenderCommand(
   "disable",
-  "Let a sender send no more; its mail waits",
+  "Stop a sender from sending; its mail waits",
   "disabled",
   (deps, id, context) => switchExistingSender(deps, id, "disabled", context),
 );

@@ -8,7 +8,7 @@ const DOMAIN = { name: "domain", help: "acme.example, the domain of the addresse
 const SELECTOR = {
   name: "selector",
   value: "<name>",
-  help: "the selector of a key that your relay signs with; several with commas between them (default: none)",
+  help: "the selector of a key that your relay signs with; several separated by commas (default: none)",
 } as const;
 
 const WORDS: Readonly<Record<MailRecordFinding["status"], string>> = {

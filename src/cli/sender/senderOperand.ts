@@ -16,7 +16,7 @@ export function senderNameOf({ operand }: Invocation): SenderName {
     throw new UsageError(
       text.includes("@")
         ? `the address ${text} ${address.invalid}`
-        : `${text} is no address and no domain such as acme.example`,
+        : `${text} is neither an address nor a domain such as acme.example`,
     );
   return { kind: "address", address };
 }

@@ -79,15 +79,15 @@ async function checksOf(config: Config): Promise<readonly Check[]> {
     case "answered":
       return asked.body as readonly Check[];
     case "silent": {
-      const detail = `the one on ${config.dataDir} does not answer; what follows is as this command finds it`;
-      return checksWithoutService(config, failed("service", detail, "look into its log, and start it again"));
+      const detail = `the one on ${config.dataDir} does not answer; this command made the checks below`;
+      return checksWithoutService(config, failed("service", detail, "check its log, and restart it"));
     }
     case "busy": {
-      const detail = `${config.dataDir} is in use by a service that starts or by another command; what follows is as this command finds it`;
+      const detail = `${config.dataDir} is in use by a service that is starting, or by another command; this command made the checks below`;
       return checksWithoutService(config, warning("service", detail, "ask again in a moment"));
     }
     case "none": {
-      const detail = `none runs on ${config.dataDir}; what follows is as this command finds it, with its own settings`;
+      const detail = `none runs on ${config.dataDir}; this command made the checks below, with its own settings`;
       return checksWithoutService(config, warning("service", detail, `\`${POSTLEDGER} serve\` starts one`));
     }
   }

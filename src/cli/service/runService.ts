@@ -27,7 +27,7 @@ export async function runService(config: Config): Promise<void> {
   if (deliveries > 0)
     logger.warn(
       { deliveries },
-      "stopped before every delivery had ended: what remains is tried again when its lease ends",
+      "stopped before every delivery had ended: the rest is retried when its lease ends",
     );
   else logger.info("stopped");
 }
@@ -48,7 +48,7 @@ function firstSignal(logger: Logger): Promise<StopSignal> {
       endAtOnce(signal) {
         logger.warn(
           { signal },
-          "ended at once: a delivery that was under way is tried again when its lease ends",
+          "ended at once: a delivery that was in flight is retried when its lease ends",
         );
         process.exit(STATUS_AT_ONCE[signal]);
       },

@@ -8,7 +8,7 @@ export const serveCommand: Command = {
     "HTTP, delivery and webhooks, on HOST and PORT. The first start makes DATA_DIR with a workspace, a verified sender and an API key.",
   examples: [
     "postledger serve",
-    "PORT=8080 DATA_DIR=/srv/mail postledger serve # On another port, with its data in another place",
+    "PORT=8080 DATA_DIR=/srv/mail postledger serve # On another port, with its data elsewhere",
   ],
   dataDirectory: "made",
   async run({ config }) {

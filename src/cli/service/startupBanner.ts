@@ -29,7 +29,7 @@ export function startupBanner(config: Config, started: Started): string {
     ["Data", dataLocation(config)],
     ["Mail", mailDestinationText(config)],
     ...(started.hasBootstrapKey ? [["API key", bootstrapKeyPath(config.dataDir)]] : []),
-    ["Stop", "Ctrl-C, which finishes what was begun"],
+    ["Stop", "Ctrl-C, which finishes work in flight"],
   ];
   const lines = facts.map(([name = "", fact = ""]) => `  ${name.padEnd(11)}${fact}`);
   return `${[`Postledger ${version} listens on ${url}`, "", ...lines, "", ...nextSteps(config, url, started)].join("\n")}\n`;

@@ -32,13 +32,13 @@ export function startupWarnings(
   }
   if (isOpenWithoutTls(config)) {
     warnings.push(
-      `HOST ${config.host} is open to the network, and neither an https BASE_URL nor TRUSTED_PROXIES names a proxy with TLS: keys and mail can be read on the way. Put a proxy with TLS before it`,
+      `HOST ${config.host} is open to the network, and neither an https BASE_URL nor TRUSTED_PROXIES names a proxy with TLS: keys and mail can be read in transit. Put a proxy with TLS in front`,
     );
   }
   if (held !== null) warnings.push(held);
   if (config.masterKeyPrevious !== null) {
     warnings.push(
-      "the log opens with MASTER_KEY alone: MASTER_KEY_PREVIOUS is not needed any more, but for backups from before",
+      "the log opens with MASTER_KEY alone: MASTER_KEY_PREVIOUS is now needed only for older backups",
     );
   }
   if (config.verificationFrom !== null && isUnspecified(config.baseUrl)) {

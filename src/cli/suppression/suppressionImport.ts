@@ -18,7 +18,7 @@ const FAULTS_SHOWN_MAX = 10;
 const SKIP_INVALID: Option = {
   name: "skip-invalid",
   value: null,
-  help: "leave out entries that are no address (default: with one, nothing is imported)",
+  help: "skip entries that are not addresses (default: with one of them, nothing is imported)",
 };
 
 export const suppressionImport: Command = {
@@ -26,7 +26,7 @@ export const suppressionImport: Command = {
   operands: [{ name: "file", help: "the addresses; -: standard input" }],
   summary: "Suppress the addresses of a file, such as another service's list",
   description:
-    "One address on each line; CSV with a column email, address or recipient; or JSON with a list of addresses or of " +
+    "One address per line; CSV with a column email, address or recipient; or JSON with a list of addresses or of " +
     "objects that have one. What the file says as reason or note becomes the note. Addresses that are suppressed already " +
     "stay as they are, so an import can be repeated.",
   options: [WORKSPACE_OPTION, NOTE_OPTION, SKIP_INVALID],
@@ -39,7 +39,7 @@ export const suppressionImport: Command = {
     const read = importedAddresses(await contentOf(invocation.operand("file")));
     if (read === null) {
       refuse(
-        "it does not say where the addresses are: give one a line, CSV whose first line names a column email, or a JSON list",
+        "cannot tell where the addresses are: give one per line, CSV whose first line names a column email, or a JSON list",
       );
     }
     const isLenient = invocation.option(SKIP_INVALID.name) !== undefined;

@@ -9,7 +9,7 @@ export const suppressionAdd: Command = {
   name: "suppression add",
   operands: [ADDRESS_OPERAND],
   summary: "Suppress an address: it gets no more mail",
-  description: "Where it is suppressed already, its first reason and note stay.",
+  description: "If it is suppressed already, its first reason and note stay.",
   options: [WORKSPACE_OPTION, NOTE_OPTION],
   examples: ["postledger suppression add ana@example.com --note 'asked us to stop'"],
   async run(invocation) {
@@ -27,8 +27,8 @@ export const suppressionAdd: Command = {
 export const suppressionRemove: Command = {
   name: "suppression remove",
   operands: [ADDRESS_OPERAND],
-  summary: "Let mail to an address go again",
-  description: "What was suppressed stays so: only new mail is delivered.",
+  summary: "Allow mail to an address again",
+  description: "Messages suppressed so far stay suppressed: only new mail is delivered.",
   options: [WORKSPACE_OPTION],
   examples: ["postledger suppression remove ana@example.com"],
   async run(invocation) {

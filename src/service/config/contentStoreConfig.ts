@@ -46,7 +46,7 @@ function s3Settings(reader: EnvironmentReader, contentUrl: string): S3Location |
   const region = reader.text("S3_REGION", "us-east-1");
   const endpoint = reader.url("S3_ENDPOINT", `https://s3.${region}.amazonaws.com`);
   if (endpoint.pathname !== "/" || endpoint.search !== "" || endpoint.username !== "") {
-    reader.errors.push("S3_ENDPOINT must be a scheme, a host and a port alone");
+    reader.errors.push("S3_ENDPOINT must be only a scheme, a host and a port");
   }
   // Bun's client would send the token along with our own credentials, and it would expire while we run.
   for (const name of ["AWS_SESSION_TOKEN", "S3_SESSION_TOKEN"]) {

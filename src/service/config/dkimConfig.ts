@@ -5,7 +5,7 @@ import type { EnvironmentReader } from "./environmentReader.ts";
 
 /** Labels below `_domainkey` (RFC 6376 §3.1). */
 const SELECTOR = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;
-const KEYS = "domain:selector:file, with commas between them: example.com:pl1:/run/secrets/dkim.pem";
+const KEYS = "domain:selector:file, separated by commas: example.com:pl1:/run/secrets/dkim.pem";
 
 /** The keys that sign mail; without any, mail is not signed. */
 export interface DkimConfig {
@@ -43,13 +43,13 @@ function keyOf(reader: EnvironmentReader, { domain, selector, path }: Entry): Dk
     privateKey = readFileSync(path, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    reader.errors.push(`DKIM_KEYS must name files that can be read: that for ${domain} cannot (${code})`);
+    reader.errors.push(`DKIM_KEYS must name files that can be read: the one for ${domain} cannot (${code})`);
     return null;
   }
   const algorithm = dkimAlgorithm(privateKey);
   if (algorithm !== null) return { domain, selector: selector.toLowerCase(), algorithm, privateKey };
   reader.errors.push(
-    `DKIM_KEYS must name files with a private key in PEM, Ed25519 or RSA of at least 1,024 bits: that for ${domain} holds none`,
+    `DKIM_KEYS must name files with a private key in PEM, Ed25519 or RSA of at least 1,024 bits: the one for ${domain} holds none`,
   );
   return null;
 }

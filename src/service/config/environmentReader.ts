@@ -77,7 +77,7 @@ export class EnvironmentReader {
       .filter((name) => name.length >= NAME_CHARACTERS_MIN && !this.names.has(name))
       .flatMap((name) => {
         const meant = this.meantBy(name);
-        return meant === null ? [] : [`${name} is no setting and has no effect: did you mean ${meant}?`];
+        return meant === null ? [] : [`${name} is not a setting and has no effect: did you mean ${meant}?`];
       });
   }
 
@@ -94,7 +94,7 @@ export class EnvironmentReader {
 
   /** Reports the old name of a renamed setting, which must not be silently ignored. */
   renamed(name: string, newName: string): void {
-    if (this.text(name, "") !== "") this.errors.push(`${name} is called ${newName} now: set that instead`);
+    if (this.text(name, "") !== "") this.errors.push(`${name} is now called ${newName}: set that instead`);
   }
 
   /** A secret, from the variable itself or from the file that `<name>_FILE` names; null when neither is set. */
@@ -153,7 +153,7 @@ export class EnvironmentReader {
     const text = this.text(name, fallback);
     const isAlone = isIP(text) !== 0 || /^[\w.-]+$/.test(text);
     if (isAlone && URL.canParse(`http://${hostInUrl(text)}`)) return text;
-    this.errors.push(`${name} must be an address or a name alone: 127.0.0.1, ::1, 0.0.0.0 (all addresses)`);
+    this.errors.push(`${name} must be a single address or name: 127.0.0.1, ::1, 0.0.0.0 (all addresses)`);
     return fallback;
   }
 

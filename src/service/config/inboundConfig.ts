@@ -50,7 +50,7 @@ export function readInboundConfig(reader: EnvironmentReader, host: string): Inbo
     ? { host: listening, port, domain: returnPathDomain, complaintLocalPart, tls }
     : null;
   const sesTopicArns = reader.list("SES_TOPIC_ARNS");
-  const must = "ARNs of topics with commas between them: arn:aws:sns:eu-west-1:123456789012:ses-events";
+  const must = "ARNs of topics, separated by commas: arn:aws:sns:eu-west-1:123456789012:ses-events";
   reader.requireEach("SES_TOPIC_ARNS", sesTopicArns, (arn) => TOPIC_ARN.test(arn), must);
   return { returnPathDomain, inbound, sesTopicArns };
 }

@@ -35,7 +35,7 @@ function dnsServers(reader: EnvironmentReader): readonly string[] {
     const isHost = isIPv6(server) || isIPv6(bracketed ?? "") || isIPv4(plain ?? "");
     return isHost && wholeNumber(port, PORTS) !== null;
   };
-  const must = "IP addresses with commas between them: 192.0.2.53,[2001:db8::53]:53";
+  const must = "IP addresses, separated by commas: 192.0.2.53,[2001:db8::53]:53";
   reader.requireEach("DNS_SERVERS", servers, isServer, must);
   return servers;
 }

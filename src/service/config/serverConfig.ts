@@ -36,7 +36,7 @@ export function readServerConfig(reader: EnvironmentReader) {
 function trustedProxies(reader: EnvironmentReader): readonly AddressRange[] {
   const texts = reader.list("TRUSTED_PROXIES");
   const isRange = (text: string) => parseAddressRange(text) !== null;
-  const must = "addresses or CIDR ranges between commas: 10.0.0.0/8,fd00::/8";
+  const must = "addresses or CIDR ranges, separated by commas: 10.0.0.0/8,fd00::/8";
   reader.requireEach("TRUSTED_PROXIES", texts, isRange, must);
   return texts.map(parseAddressRange).filter((range) => range !== null);
 }

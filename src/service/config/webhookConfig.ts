@@ -11,7 +11,7 @@ export type WebhookConfig = Readonly<ReturnType<typeof readWebhookConfig>>;
 
 export function readWebhookConfig(reader: EnvironmentReader) {
   const hosts = reader.list("WEBHOOK_ALLOW_PRIVATE_HOSTS");
-  const must = "host:port pairs between commas: names in lower case, or 127.0.0.1";
+  const must = "host:port pairs, separated by commas: names in lower case, or 127.0.0.1";
   reader.requireEach("WEBHOOK_ALLOW_PRIVATE_HOSTS", hosts, isNamedPair, must);
   const callTimeoutMs = reader.integer("WEBHOOK_CALL_TIMEOUT_MS", 15_000, { min: 100, max: 60_000 });
   return {
@@ -45,7 +45,7 @@ function webhookSchedule(reader: EnvironmentReader): readonly number[] {
   const texts = reader.list("WEBHOOK_SCHEDULE_MS");
   if (texts.length === 0) return WEBHOOK_POLICY.scheduleMs;
   const waitOf = (text: string) => wholeNumber(text, { max: SCHEDULE_WAIT_MS_MAX });
-  const must = `1 to ${SCHEDULE_WAITS_MAX} waits in milliseconds between commas`;
+  const must = `1 to ${SCHEDULE_WAITS_MAX} waits in milliseconds, separated by commas`;
   if (texts.length > SCHEDULE_WAITS_MAX)
     reader.errors.push(`WEBHOOK_SCHEDULE_MS must be ${must}; there are ${texts.length}`);
   else reader.requireEach("WEBHOOK_SCHEDULE_MS", texts, (text) => waitOf(text) !== null, must);

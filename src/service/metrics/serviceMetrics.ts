@@ -63,17 +63,17 @@ function stateMetrics(
   return [
     gauge(
       "postledger_check_ok",
-      "1 where a check of /health/ready is well, else 0.",
+      "1 if a check of /health/ready passes, else 0.",
       Object.entries(checks).map(([check, { ok }]) => ({ labels: { check }, value: Number(ok) })),
     ),
     gauge(
       "postledger_read_model_caught_up",
-      "1 where a read model is at the head of the log, else 0.",
+      "1 if a read model is at the head of the log, else 0.",
       readers.status().map(({ name, isCaughtUp }) => ({ labels: { name }, value: Number(isCaughtUp) })),
     ),
     gauge("postledger_disk_free_bytes", "Free space for DATA_DIR.", [{ value: deps.disk.freeBytes() }]),
-    gauge("postledger_requests_in_flight", "Requests that have no whole answer yet.", [{ value: requests }]),
-    gauge("postledger_deliveries_in_flight", "Messages and webhook calls that a worker is at.", [
+    gauge("postledger_requests_in_flight", "Requests without a complete answer yet.", [{ value: requests }]),
+    gauge("postledger_deliveries_in_flight", "Messages and webhook calls that a worker is delivering.", [
       { value: deliveries },
     ]),
     gauge(

@@ -25,7 +25,7 @@ async function relayCheck(called: string, transport: MailTransport): Promise<Che
     if (opened.kind !== "session") return failed(name, opened.reason, relayRemedy(opened.trouble));
     opened.session.release();
     // Only a real message would show whether the relay accepts one.
-    return ok(name, transport.name === "outbox" ? "can be written to" : "greets us and lets us in");
+    return ok(name, transport.name === "outbox" ? "can be written to" : "greets us and accepts the login");
   } finally {
     await transport.close();
   }

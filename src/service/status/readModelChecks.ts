@@ -5,7 +5,7 @@ import type { BehindSince } from "../../readModels/lag.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 
 /** What to do about a damaged catalog of the read models; the log itself is fine. */
-export const DAMAGED_CATALOG_REMEDY = `start the service (again), or run \`${POSTLEDGER} projection rebuild\` while none runs: the read models are built anew from the log, which is not damaged`;
+export const DAMAGED_CATALOG_REMEDY = `start the service (again), or run \`${POSTLEDGER} projection rebuild\` while none runs: the read models are rebuilt from the log, which is not damaged`;
 
 /** A read model that stopped. */
 export function stoppedReadModel(name: string, failure: string): Check {
@@ -28,5 +28,5 @@ export function readModelLag(name: string, since: BehindSince, isFollowed: boole
       ? "behind the log; how far cannot be read now"
       : `${(lagMs / SECOND_MS).toFixed(1)} s behind the log: it lacks what was written since ${rfc3339(since)}`;
   if (!isFollowed || lagMs < LAG_MS_MAX) return ok(check, detail);
-  return warning(check, detail, "wait: it follows by itself; lists show what is missing later");
+  return warning(check, detail, "wait: it catches up by itself; until then lists lack the newest");
 }

@@ -14,7 +14,11 @@ function wrong({ name, finishedAt, rows, differences, failure }: Verification): 
   const again = `\`${POSTLEDGER} projection verify ${name}\``;
   if (failure !== null) return failed(check, `not verified ${finishedAt}: ${failure}`, again);
   const found = `${differences} differences among ${rows} rows, found ${finishedAt}`;
-  return failed(check, found, `${again} shows them, \`${POSTLEDGER} projection rebuild ${name}\` mends them`);
+  return failed(
+    check,
+    found,
+    `${again} shows them, \`${POSTLEDGER} projection rebuild ${name}\` repairs them`,
+  );
 }
 
 /** What the last comparison of the read models with the log found, scheduled or by command. */
@@ -38,5 +42,5 @@ export function verificationChecks({
   }
   const rows = last.reduce((sum, one) => sum + one.rows, 0);
   const count = `${last.length} of ${known.size} verified`;
-  return [ok(NAME, `${count}, ${rows} rows, no difference, the first at ${oldest}`)];
+  return [ok(NAME, `${count}, ${rows} rows, no difference, the oldest at ${oldest}`)];
 }

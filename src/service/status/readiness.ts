@@ -78,7 +78,7 @@ export function heldDetail(instance: InstanceState): string | null {
   if (!instance?.isHeld || instance.restored === null) return null;
   const { at, from } = instance.restored;
   const since = `since the log was restored from ${from === "backup" ? "a backup" : "an export"} at ${rfc3339(at)}`;
-  return `what was not done before is held ${since}: \`${POSTLEDGER} delivery resume\` lets it go on`;
+  return `unfinished work is held ${since}: \`${POSTLEDGER} delivery resume\` lets it go on`;
 }
 
 async function storeCheck({ store }: Dependencies): Promise<Check> {

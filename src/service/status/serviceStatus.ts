@@ -75,7 +75,7 @@ function serviceCheck({ url, inFlight }: StatusOptions, startedAt: number): Chec
   const { requests } = inFlight();
   return ok(
     "service",
-    `running at ${url.origin} for ${forSeconds} s (version ${version}, process ${process.pid}), ${counted(requests, "request", "requests")} under way; what follows is as it finds it`,
+    `running at ${url.origin} for ${forSeconds} s (version ${version}, process ${process.pid}), ${counted(requests, "request", "requests")} under way; it made the checks below`,
   );
 }
 
@@ -134,7 +134,7 @@ async function readModelChecks({ readers, deps }: StatusOptions): Promise<readon
     invariant(projection, "what is read is one of ours");
     if (state !== "absent")
       return readModelLag(name, await behindSince(deps.store, projection, position), true);
-    return warning(`read model ${name}`, "not built yet", "wait: it follows by itself");
+    return warning(`read model ${name}`, "not built yet", "wait: it catches up by itself");
   });
   return Promise.all(checks);
 }
@@ -154,6 +154,6 @@ function workersCheck({ config, readers, deps, delivery, inFlight }: StatusOptio
   }
   if (fault === null) return ok(name, detail);
   // A relay that greets us may still accept no message, so repeat here what to do.
-  const action = `${relayRemedy(fault.trouble)}; mail waits and is tried again`;
+  const action = `${relayRemedy(fault.trouble)}; mail waits and is retried`;
   return warning(name, `${detail}; the relay took no mail: ${fault.reason}`, action);
 }

@@ -36,7 +36,7 @@ export function runMaintenance(
     async stop() {
       tell({ stop: true });
       await Promise.race([ended, Bun.sleep(STOP_MS_MAX)]);
-      resolve({ failed: "it was given up" });
+      resolve({ failed: "it was canceled" });
       thread.terminate();
     },
   };

@@ -117,7 +117,7 @@ self.onmessage = ({ data }: MessageEvent<ToMaintenanceThread>) => {
   else {
     run(data.start).then(
       (result) => post({ result }),
-      (error: unknown) => post({ failed: stopped.signal.aborted ? "it was given up" : messageOf(error) }),
+      (error: unknown) => post({ failed: stopped.signal.aborted ? "it was canceled" : messageOf(error) }),
     );
   }
 };

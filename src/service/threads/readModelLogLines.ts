@@ -2,10 +2,10 @@ import type { Logger } from "pino";
 import type { FollowEvent } from "../../readModels/follow/followMessages.ts";
 
 const LOG_CUT_SHORT =
-  "the newest events of the log are gone, by what the read models held of it: what was accepted last is lost, and mail that was sent last may be sent again. Was an older copy of the log put in its place, or the file events.db-wal taken away?";
+  "the newest events of the log are gone: the read models had already seen later ones. What was accepted last is lost, and mail that was sent last may be sent again. Was the log replaced by an older copy, or the file events.db-wal removed?";
 
 const THREAD_FAILED =
-  "the read models' thread failed: lists show nothing new, and what is not delivered at once waits. It is begun again until it works";
+  "the read models' thread failed: lists show nothing new, and what is not delivered at once waits. It is restarted until it works";
 
 /** Trouble that comes and goes for one reason is logged at most this often. */
 const REPEAT_MS_MIN = 60_000;
@@ -47,7 +47,7 @@ export function readModelLog(logger: Logger): (event: FollowEvent) => void {
   return (event) => {
     switch (event.type) {
       case "renewed":
-        return logger.warn({ reason: event.reason }, "the read models are built anew");
+        return logger.warn({ reason: event.reason }, "the read models are being rebuilt");
       case "logCutShort":
         return logger.error(LOG_CUT_SHORT);
       case "interrupted":

@@ -47,7 +47,8 @@ export function verifyOnSchedule(
       const rows = results.reduce((sum, result) => sum + result.rows, 0);
       logger.info({ readModels: results.length, rows }, "read models were compared with the log");
     },
-    onFailure: (reason) => logger.warn({ reason }, "read models could not be verified; it is tried again"),
+    onFailure: (reason) =>
+      logger.warn({ reason }, "read models could not be verified; the next run tries again"),
   });
 }
 

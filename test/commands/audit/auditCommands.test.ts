@@ -32,7 +32,7 @@ describe("on the command line", () => {
       const again = await runCommand(["audit", "keygen", keyFile], dataDir);
       expect([again.exitCode, again.err]).toEqual([
         1,
-        `postledger: ${keyFile} is there already, and is not overwritten\n`,
+        `postledger: ${keyFile} already exists and is not overwritten\n`,
       ]);
       expect((await runCommand(["audit", "keygen", otherKeyFile], dataDir)).exitCode).toBe(0);
 

@@ -19,7 +19,7 @@ const REFUSALS: Readonly<Record<RefusalReason, string>> = {
   relay_suppressed: "The relay has the recipient on a list of its own and does not send there.",
   relay_unavailable: "The relay took no mail at that moment.",
   sender_rejected: "The sender's address was refused.",
-  throttled: "The other side asks for less mail in so short a time.",
+  throttled: "The other side asks for slower sending.",
 };
 
 /** Why a message has come to where it is, in words: by the names that the log has for reasons. */
