@@ -87,7 +87,7 @@ describe("a restore is refused before it begins", () => {
   test("where one of two disks has no room for its part", () => {
     const other = { directory: "/proc", bytes: 500_000 };
     const disks = (freeBytes: number) => (directory: string) => ({ device: directory.length, freeBytes });
-    expect(() => requireRoom([...needed.slice(0, 1), other], disks(500_000))).toThrow("takes 600 kB");
+    expect(() => requireRoom([...needed.slice(0, 1), other], disks(500_000))).toThrow("needs 600 kB");
     requireRoom([...needed.slice(0, 1), other], disks(600_000));
   });
 });

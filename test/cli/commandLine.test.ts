@@ -382,8 +382,14 @@ describe("keys and senders on the command line", () => {
         err: expect.stringContaining("is revoked or has expired"),
       });
       for (const [words, reason] of [
-        [["create", ...of, "--sender", "no domain"], "--sender: no domain is no address and no domain"],
-        [["create", ...of, "--client-range", "10.0.0.0/33"], "--client-range: 10.0.0.0/33 is no IP address"],
+        [
+          ["create", ...of, "--sender", "no domain"],
+          "--sender: no domain is neither an address nor a domain",
+        ],
+        [
+          ["create", ...of, "--client-range", "10.0.0.0/33"],
+          "--client-range: 10.0.0.0/33 is neither an IP address",
+        ],
         [["rotate", third.id, "--overlap-seconds", "-1"], "--overlap-seconds takes a whole number"],
       ] as const) {
         expect(await run("api-key", ...words)).toMatchObject({

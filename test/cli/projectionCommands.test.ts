@@ -239,7 +239,7 @@ describe("as-of", () => {
 
   test.each<[string, readonly string[], string]>([
     ["no time", ["projection", "as-of"], "missing required argument 'time'"],
-    ["a time that is none", ["projection", "as-of", "noon", "emails"], "noon is no time"],
+    ["a time that is none", ["projection", "as-of", "noon", "emails"], "noon is not a time"],
     ["no read model", ["projection", "as-of", "1h"], "missing required argument 'name'"],
     ["an unknown one", ["projection", "as-of", "1h", "mails"], "there is no projection mails"],
     ["an unknown format", ["projection", "as-of", "1h", "emails", "--format", "xml"], "--format takes"],

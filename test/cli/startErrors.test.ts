@@ -331,7 +331,7 @@ describe("a service that starts warns", () => {
     expect(
       warnings({ MASTER_KEY: Buffer.alloc(32, 8).toString("base64"), MASTER_KEY_PREVIOUS: key }),
     ).toEqual([
-      expect.stringMatching(/^the log opens with MASTER_KEY alone: MASTER_KEY_PREVIOUS is not needed/),
+      expect.stringMatching(/^the log opens with MASTER_KEY alone: MASTER_KEY_PREVIOUS is now needed only/),
     ]);
   });
 

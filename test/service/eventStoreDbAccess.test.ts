@@ -91,19 +91,19 @@ describe.skipIf(!canStartEventStoreDb)("a secured EventStoreDB", () => {
       }),
       "without the authority of its certificate": () => ({
         url: server.url.replace(/\?.*/, ""),
-        says: [/certificate of an authority that is not known here/, /tlsCAFile=/],
+        says: [/certificate from an authority that this machine does not know/, /tlsCAFile=/],
       }),
       "with another authority": () => ({
         url: swapFile(server.url, strangersFile),
-        says: [/certificate of an authority that is not known here/, /tlsCAFile=/],
+        says: [/certificate from an authority that this machine does not know/, /tlsCAFile=/],
       }),
       "with another authority, as a cluster": () => ({
         url: swapFile(server.urlFor(ADMIN, `localhost:${server.port},127.0.0.1`), strangersFile),
-        says: [/certificate of an authority that is not known here/, /tlsCAFile=/],
+        says: [/certificate from an authority that this machine does not know/, /tlsCAFile=/],
       }),
       "with a file of the authority that is not there": () => ({
         url: swapFile(server.url, join(folder, "none.crt")),
-        says: [/the file of tlsCAFile is not there/],
+        says: [/tlsCAFile names a file that does not exist/],
       }),
       "with a file of the authority that is no certificate": () => ({
         url: swapFile(server.url, import.meta.path),
@@ -144,7 +144,7 @@ describe.skipIf(!canStartEventStoreDb)("a secured EventStoreDB", () => {
         const strangers = swapFile(server.url, strangersFile);
         for (const [url, says] of [
           [server.urlFor({ name: ADMIN.name, password: "guess" }), /refuses the user name or the password/],
-          [strangers, /certificate of an authority that is not known here/],
+          [strangers, /certificate from an authority that this machine does not know/],
         ] as const) {
           const env = { STORE_URL: url, MASTER_KEY, STORE_TIMEOUT_MS: "1500" };
           const { exitCode, err } = await runCommand(["workspace", "list"], folder, env);

@@ -196,7 +196,7 @@ Settings come from the environment; DATA_DIR says which installation is meant (d
 const AFTER = `
 ${exampleLines(["postledger serve", "postledger doctor", "postledger help workspace create"])}
 
-Exit status: 0 success, 1 something failed or was found, 2 wrong usage or settings.`;
+Exit status: 0 ok, 1 something failed or was found, 2 wrong usage or settings.`;
 
 /** The whole command line. Calls `act` with a call that was understood; throws {@link ParseError} otherwise. */
 export function makeProgram(groups: readonly CommandGroup[], act: Act): Parser {

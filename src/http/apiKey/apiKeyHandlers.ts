@@ -12,16 +12,16 @@ import { found, invalid, Problem } from "../server/problem.ts";
 import { apiKeyJson } from "./apiKeyResource.ts";
 import { type IssueApiKeyBody, wantedKey } from "./issueApiKeyRequest.ts";
 
-/** Keys of one workspace that open something. Requests that race may go a little over it. */
+/** Active keys per workspace. Concurrent requests may exceed it slightly. */
 const ACTIVE_KEYS_MAX = 1_000;
 
-/** A key as nobody sees it again. */
+/** A new key, shown this one time. */
 export interface NewKey {
   readonly id: string;
   readonly key: string;
 }
 
-/** Issues the key that a checked body asks for, on the caller's word. Throws the `Problem` that keeps it from that. */
+/** Issues the key that a checked body asks for, for the calling key. Throws a `Problem` if it cannot. */
 export async function issueOnRequest(
   source: ListSource,
   issuer: Principal,
@@ -35,7 +35,7 @@ export async function issueOnRequest(
   return outcome;
 }
 
-/** Issues a key that replaces another one. Throws the `Problem` that keeps it from that. */
+/** Issues a key that replaces another one. Throws a `Problem` if it cannot. */
 export async function rotateOnRequest(
   source: ListSource,
   issuer: Principal,
@@ -52,7 +52,7 @@ export async function rotateOnRequest(
   return outcome;
 }
 
-/** Revokes a key of the caller's workspace, and with it, where that is wanted, what came of it. Throws NOT_FOUND. */
+/** Revokes a key of the caller's workspace and, with `withChildren`, its descendants. Throws NOT_FOUND. */
 export async function revokeOnRequest(
   source: ListSource,
   { id, withChildren }: { readonly id: string; readonly withChildren: boolean },
@@ -69,7 +69,7 @@ function requireKeysBelowMax(source: ListSource, { workspaceId }: Principal): vo
   throw new Problem("API_KEY_LIMIT_REACHED", { detail: "revoke keys that are no longer used" });
 }
 
-/** What a key has issued may have issued more meanwhile, so it is looked for until there is none. */
+/** Descendants may issue further keys meanwhile, so repeat until there are none. */
 async function revokeChildren(
   source: ListSource,
   id: string,
@@ -82,7 +82,7 @@ async function revokeChildren(
   }
 }
 
-/** A key of the workspace as it is now, as answers show it. Throws NOT_FOUND. */
+/** A key of the workspace as it is now, as JSON. Throws NOT_FOUND. */
 export async function existingKey(source: ListSource, workspaceId: string, id: string) {
   const { key, createdAt } = found(isApiKeyId(id) ? await readApiKey(source.deps, workspaceId, id) : null);
   return apiKeyJson(source.deps, {

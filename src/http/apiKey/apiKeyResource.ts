@@ -46,7 +46,7 @@ export const IssuedApiKey = Closed(
   { $id: "IssuedApiKey" },
 );
 
-/** The later of what the log says and what this instance has seen and not written yet. */
+/** The later of the log's last use and the one this instance has seen but not yet written. */
 function lastUseOf({ apiKeyLastUse }: Dependencies, { id, lastUsedAt }: ApiKeyRow): string | null {
   const seen = apiKeyLastUse.lastSeen(id);
   if (seen === null || (lastUsedAt !== null && epochMs(lastUsedAt) >= seen)) return lastUsedAt;

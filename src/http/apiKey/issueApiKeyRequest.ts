@@ -73,7 +73,7 @@ function testScopeFaults({ test, scopes }: UncheckedMembers): readonly ProblemDe
     : fault("/scopes", `must be of ${TEST_SCOPES.join(", ")} for a test key`);
 }
 
-/** What is wrong with the texts that a key is bound to. */
+/** Faults of the senders and ranges that a key is bound to. */
 function boundFaults({ senders, client_ranges: ranges }: UncheckedMembers): readonly ProblemDetail[] {
   return [
     ...textFaults("/senders", senders, senderFaults),
@@ -118,7 +118,7 @@ export function wantedKey(body: IssueApiKeyBody, now: EpochMs) {
   return { name, scopes, expiresAt, senders: senders?.map(canonicalSender) ?? null, clientRanges, isTest };
 }
 
-/** A sender as keys are compared with it; the rules have found nothing wrong with it. */
+/** A sender in the form that keys are compared with; the rules have already accepted it. */
 function canonicalSender(text: string): string {
   const address = parseAddress(text);
   return "canonical" in address ? address.canonical : (parseDomain(text) ?? text);

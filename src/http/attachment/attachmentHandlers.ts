@@ -15,7 +15,7 @@ export async function existingUpload(
   return found(await readAttachment(deps, workspaceId, id));
 }
 
-/** A page of uploads, newest first. File names are in the uploads' own streams only. */
+/** A page of uploads, newest first. File names are only in the uploads' own streams. */
 export async function pageOfUploads({ deps, readModel }: ListSource, query: AttachmentQuery) {
   const attachments = readModel("attachments");
   const { shown: rows, nextCursor } = await findPage(attachments, query, listAttachments);

@@ -8,7 +8,7 @@ import { Closed, DateTime, Nullable, OneOf, Time, Uuid } from "../body/commonSch
 
 export const AttachmentStatus = OneOf(ATTACHMENT_STATUSES);
 
-/** An upload as answers show it. */
+/** An upload as JSON. */
 export const Attachment = Closed(
   {
     id: Uuid,

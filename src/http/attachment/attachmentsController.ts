@@ -73,7 +73,7 @@ function isForm(headers: Headers): boolean {
   return mediaTypeOf(headers) === "multipart/form-data";
 }
 
-/** The checks that come before a body; then a JSON body whole, while a form is left to come piece by piece. */
+/** Runs the checks that come before a body, then reads a JSON body whole; a form is left to arrive piece by piece. */
 function readUpload(deps: Dependencies) {
   const readJson = authorizeThenRead(deps, routes.uploadAttachment, {
     checkHeaders(headers) {
@@ -90,7 +90,7 @@ function readUpload(deps: Dependencies) {
   };
 }
 
-/** A form has one part for the whole file; a JSON body has a member for each of its parts. */
+/** The pointer of a fault: a form has one part for the whole file, a JSON body has several members. */
 function refusal(
   { code, message, member }: Omit<Extract<UploadOutcome, { kind: "refused" }>, "kind">,
   isOfForm: boolean,
@@ -102,7 +102,7 @@ function refusal(
 
 const checkDirect = checkBy(DirectAttachment);
 
-/** The file of a JSON body. What it holds is looked at by its length before it is decoded. */
+/** The file in a JSON body. Checks its length before decoding it. */
 function fileOf(body: unknown): Pick<UploadAttachment, "filename" | "contentType" | "chunks"> & {
   close(): Promise<void>;
 } {

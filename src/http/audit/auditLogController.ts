@@ -33,7 +33,7 @@ function auditQuery(workspaceId: string, query: ListAuditLogQuery): AuditQuery {
   return { workspaceId, ...pageRequest(query), ...filters, ...createdRange(query) };
 }
 
-/** An entry with the name of the sender that it is about, which is in that sender's own stream only. */
+/** Adds the name of the sender that an entry is about, which is only in that sender's own stream. */
 export async function withSenderName(
   deps: Pick<Dependencies, "store">,
   workspaceId: string,

@@ -1,19 +1,19 @@
 import type { TObject } from "@sinclair/typebox";
 import type { ResponseOf } from "./commonSchemas.ts";
 
-/** `next_attempt_at` as this program calls it: `nextAttemptAt`. */
+/** `next_attempt_at` in this program's spelling: `nextAttemptAt`. */
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
   : Name;
 
-/** What an answer is made of: its members under the names of this program, but for `object`, which the schema says. */
+/** The input of an answer: its members in this program's spelling, except `object`, which the schema fixes. */
 type MembersOf<Answer> = {
   readonly [Name in keyof Answer as Name extends "object" ? never : Camel<Name & string>]: Answer[Name];
 };
 
 /**
- * Makes the answers of a schema: its members in its order, each from the member of the same name in camelCase, and
- * nothing else of what it is given. A member that is undefined is left out.
+ * Builds answers of a schema: its members in its order, each from the member of the same name in camelCase, and
+ * nothing else. Leaves out undefined members.
  */
 export function answerJson<Schema extends TObject>({ properties }: Schema) {
   const members = Object.entries(properties).map(([name, { const: fixed }]) => {

@@ -5,34 +5,34 @@ import { type Problem, unavailable } from "../server/problem.ts";
 import { BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX } from "./bodyLimits.ts";
 
 const SHARE_OF_SMALL = 1 / 8;
-/** What one workspace may hold, so that the others always find some; the largest body fits in all the same. */
+/** The share that one workspace may hold, so others always find room; the largest body still fits. */
 const SHARE_OF_WORKSPACE = 1 / 2;
 const RETRY_AFTER_SECONDS_MAX = 4;
 
-/** A client gets so long to begin with; then its body is to come at the least rate, on the whole. */
+/** A grace period for each client, after which its body must arrive at the minimum rate on average. */
 const GRACE_MS = 5 * SECOND_MS;
 const BYTES_PER_SECOND_MIN = 4_096;
-/** How often bodies below the least rate are looked for. */
+/** How often to look for bodies below the minimum rate. */
 const SWEEP_MS = SECOND_MS;
-/** Added to the time that a body took when speeds are compared: its first bytes say little about the rest. */
+/** Added to a body's time when speeds are compared: its first bytes say little about the rest. */
 const SETTLING_MS = 250;
 
-/** The body of one request, on its way in or worked on. */
+/** The body of one request, arriving or being processed. */
 export interface IncomingBody {
-  /** Makes room for so many bytes more, before they are kept; throws a 503 when there is none. */
+  /** Reserves room for `bytes` more, before they are kept; throws a 503 if there is none. */
   admit(bytes: number): void;
-  /** Notes bytes that came and are not kept: they count for the least rate alone. */
+  /** Records bytes that arrived but are not kept; they only count for the minimum rate. */
   pass(bytes: number): void;
-  /** What the client sends next. Rejects with a 503 when the body is cut off while it is waited for. */
+  /** Waits for the client's next part. Rejects with a 503 if the body is cut off meanwhile. */
   next<Part>(part: Promise<Part>): Promise<Part>;
   /** Gives all of its room back. */
   release(): void;
 }
 
 /**
- * The bytes of bodies that are being read or worked on, bounded: base64 files multiply in memory on their way
- * through. Only what has come counts. Large bodies leave a share to the small ones, and a workspace one to the others.
- * Where room is short, the slowest of those that are still on their way give theirs up.
+ * Limits the bytes of bodies being read or processed, because base64 files multiply in memory on the way. Only bytes
+ * that have arrived count. Large bodies leave a share to small ones, and a workspace leaves one to the others. When
+ * room is short, the slowest of those still arriving give theirs up.
  */
 export class BodyAdmissionControl {
   private small = 0;
@@ -54,12 +54,12 @@ export class BodyAdmissionControl {
     clearInterval(this.timer);
   }
 
-  /** Makes room for `bytes` more of a body, where need be by cutting off slower ones; false when there is none. */
+  /** Makes room for `bytes` more of a body, cutting off slower ones if necessary; false if that is not enough. */
   hasRoom(body: Body, bytes: number): boolean {
     invariant(Number.isSafeInteger(bytes) && bytes >= 0, "a body has a whole number of bytes");
     const after = body.bytes + bytes;
     const isLarge = after > SMALL_BODY_BYTES_MAX;
-    // A body that turns out to be large counts as a whole among the large.
+    // A body that grows large counts as large from its first byte.
     const addedToLarge = isLarge ? (body.bytes > SMALL_BODY_BYTES_MAX ? bytes : after) : 0;
     const ofWorkspace = Math.max(this.bytesMax * SHARE_OF_WORKSPACE, BODY_BYTES_MAX);
     const lacking = {
@@ -72,12 +72,12 @@ export class BodyAdmissionControl {
     const ofSameWorkspace = slower.filter(({ workspaceId }) => workspaceId === body.workspaceId);
     return (
       this.isFreed(lacking.workspace, ofSameWorkspace) &&
-      // What the workspace's own bodies gave up is there for all.
+      // What the workspace's own bodies gave up is free for all.
       this.isFreed(Math.max(lacking.large, lacking.all) - Math.max(lacking.workspace, 0), slower)
     );
   }
 
-  /** Counts `bytes` more of a body; less when they are negative. */
+  /** Counts `bytes` more of a body; fewer if negative. */
   count(body: Body, bytes: number): void {
     this.small -= smallPart(body.bytes);
     this.large -= body.bytes - smallPart(body.bytes);
@@ -89,13 +89,13 @@ export class BodyAdmissionControl {
     else this.workspaces.set(body.workspaceId, held);
   }
 
-  /** The answer to who finds no room. Says to come again in 1 to 4 seconds, in turn: not all come back together. */
+  /** The answer when there is no room. Retry-After cycles through 1 to 4 seconds, so not all come back together. */
   overload(): Problem {
     this.refused = (this.refused + 1) % RETRY_AFTER_SECONDS_MAX;
     return cutOff("too many requests with large bodies are on their way in; try again", this.refused + 1);
   }
 
-  /** Those of its size that give up their room for a body, the slowest first. Of small ones the oldest count as that. */
+  /** Bodies of the same size class that yield to this one, slowest first. Of small ones, the oldest do. */
   private slowerThan(body: Body, isLarge: boolean): readonly Body[] {
     const now = performance.now();
     const speed = (one: Body) => (isLarge ? one.received : 1) / (one.waitedMs(now) + SETTLING_MS);
@@ -106,7 +106,7 @@ export class BodyAdmissionControl {
       .sort((left, right) => speed(left) - speed(right));
   }
 
-  /** Cuts off one after another until so many bytes are free; none when all of them are not enough. */
+  /** Cuts off bodies until `bytes` are free; none if all together are not enough. */
   private isFreed(bytes: number, bodies: readonly Body[]): boolean {
     if (bodies.reduce((sum, body) => sum + body.bytes, 0) < bytes) return false;
     let freed = 0;
@@ -134,15 +134,15 @@ function smallPart(bytes: number): number {
   return bytes > SMALL_BODY_BYTES_MAX ? 0 : bytes;
 }
 
-/** The connection ends with the answer: else what is left of the body would be read on and thrown away. */
+/** Closes the connection with the answer: otherwise the rest of the body would be read and discarded. */
 function cutOff(detail: string, retryAfterSeconds: number): Problem {
   return unavailable(detail, { retryAfterSeconds, headers: { connection: "close" } });
 }
 
 class Body implements IncomingBody {
-  /** What it takes of the room. */
+  /** Bytes it holds. */
   bytes = 0;
-  /** What has come; of a body that is read in one go all of it counts as come. */
+  /** Bytes that have arrived; a body read in one go counts as arrived in full. */
   received = 0;
   private earlierMs = 0;
   private since = 0;
@@ -188,7 +188,7 @@ class Body implements IncomingBody {
     });
   }
 
-  /** How long its client was waited for: time of our own does not make a body slow. */
+  /** How long we have waited for its client: our own time does not make a body slow. */
   waitedMs(now: number): number {
     return this.earlierMs + (this.flight === null ? 0 : now - this.since);
   }

@@ -4,19 +4,19 @@ import { invalidHeader, Problem } from "../server/problem.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";
 import { SMALL_BODY_BYTES_MAX } from "./bodyLimits.ts";
 
-/** So much of a large body has come before it gets all the memory that it announces. */
+/** How much of a large body must arrive before it gets all the memory it announces. */
 const PROBED_BYTES = 262_144;
 
 function tooLarge(bytesMax: number): Problem {
   return new Problem("PAYLOAD_TOO_LARGE", { detail: `the body is over ${grouped(bytesMax)} bytes` });
 }
 
-/** The media type of the Content-Type header, without its parameters; "" where there is none. */
+/** The media type in Content-Type, without parameters; "" if there is none. */
 export function mediaTypeOf(headers: Headers): string {
   return (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
-/** Refuses a body that is compressed. */
+/** Refuses a compressed body. */
 export function requireIdentity(headers: Headers): void {
   const encoding = (headers.get("content-encoding") ?? "identity").trim().toLowerCase();
   if (encoding !== "identity") {
@@ -24,7 +24,7 @@ export function requireIdentity(headers: Headers): void {
   }
 }
 
-/** The Content-Length; null without one. Two of them, equal ones too, arrive as "12, 12". */
+/** The Content-Length; null without one. Two of them, even equal ones, arrive as "12, 12". */
 export function contentLengthOf(headers: Headers): number | null {
   const text = headers.get("content-length");
   if (text === null) return null;
@@ -33,14 +33,14 @@ export function contentLengthOf(headers: Headers): number | null {
   throw invalidHeader("Content-Length", "must be sent once, as a whole number");
 }
 
-/** Whether a request says that it has a body. */
+/** Whether a request announces a body. */
 export function announcesBody(headers: Headers): boolean {
   return headers.has("transfer-encoding") || (contentLengthOf(headers) ?? 0) > 0;
 }
 
 /**
- * The bytes of a body, within its bound. A small one that says its length is read in one go, which costs a send the
- * least, and has room for all of it from the start; of others only what has come is counted.
+ * Reads the bytes of a body, up to its limit. A small body with a known length is read in one go, the cheapest way
+ * for a send, and reserves all its room at the start; for others only what has arrived counts.
  */
 export async function readBytes(request: Request, body: IncomingBody, bytesMax: number): Promise<Uint8Array> {
   const length = contentLengthOf(request.headers);
@@ -52,7 +52,7 @@ export async function readBytes(request: Request, body: IncomingBody, bytesMax: 
   return new Uint8Array(await body.next(request.arrayBuffer()));
 }
 
-/** A large body is in memory only once: its parts are joined as soon as enough of it has come to believe its length. */
+/** Keeps a large body in memory only once: joins its parts as soon as enough has arrived to trust its length. */
 async function readAsItComes(
   request: Request,
   body: IncomingBody,
@@ -74,7 +74,7 @@ async function readAsItComes(
   return whole ?? Buffer.concat(parts, bytes);
 }
 
-/** The parts of a body as they come. Throws when the connection ends early, and when the body is cut off. */
+/** The parts of a body as they arrive. Throws if the connection ends early or the body is cut off. */
 export async function* partsOf(
   { body: stream }: Request,
   body: IncomingBody,

@@ -36,21 +36,21 @@ export function Text(options: TextOptions): TUnsafe<string> {
   return Type.Unsafe<string>({ [Kind]: "Text", type: "string", ...options } as unknown as TSchema);
 }
 
-/** What `displayNameFaults` checks, for the document. */
+/** The rule of `displayNameFaults`, for the document. */
 export const SHOWN_NAME_RULE = "No control characters, and none that cannot be seen.";
 
-/** A name that people are shown. */
+/** A name that people see. */
 export function ShownName(purpose?: string): TUnsafe<string> {
   const description = purpose === undefined ? SHOWN_NAME_RULE : `${purpose} ${SHOWN_NAME_RULE}`;
   return Text({ minLength: 1, maxLength: SHOWN_NAME_CHARACTERS_MAX, description });
 }
 
-/** An object without members beside these. */
+/** An object with these members only. */
 export function Closed<Properties extends TProperties>(properties: Properties, options: ObjectOptions = {}) {
   return Type.Object(properties, { additionalProperties: false, ...options });
 }
 
-/** One of these texts. */
+/** One of these strings. */
 export function OneOf<const Value extends string>(values: readonly Value[], options: SchemaOptions = {}) {
   return Type.Union(
     values.map((value) => Type.Literal(value)),
@@ -62,17 +62,17 @@ export function Nullable<Schema extends TSchema>(schema: Schema, options: Schema
   return Type.Union([schema, Type.Null()], options);
 }
 
-/** How many of something there are. */
+/** A number of things. */
 export function Count(description?: string) {
   return Type.Integer({ minimum: 0, ...(description === undefined ? {} : { description }) });
 }
 
-/** RFC 3339, in answers: requests are not checked against it. */
+/** RFC 3339, for answers: requests are not checked with it. */
 export function Time(description: string) {
   return Type.String({ format: "date-time", description });
 }
 
-/** The keyword that holds how the document describes a value of a query. There everything is text. */
+/** The keyword for how the document describes a query value, since all query values are text. */
 export const DESCRIBED_AS = "describedAs";
 
 /** A whole number in a query. */
@@ -80,7 +80,7 @@ export function WholeNumberText(pattern: string, { description, ...range }: Whol
   return Type.String({ pattern, description, [DESCRIBED_AS]: { type: "integer", ...range } });
 }
 
-/** A time in a query. Whoever reads it checks it, and can say more about what is wrong. */
+/** A time in a query. The code that reads it checks it, and can say more precisely what is wrong. */
 export function TimeText(description: string) {
   return Type.String({ description, [DESCRIBED_AS]: { type: "string", format: "date-time" } });
 }
@@ -96,7 +96,7 @@ export const DateTime = Type.String({ format: "date-time" });
 
 export const Uuid = Type.String({ format: "uuid" });
 
-/** A UUID of which there is something to say. */
+/** A UUID with a description. */
 export function Id(description: string) {
   return Type.String({ format: "uuid", description });
 }
@@ -104,13 +104,13 @@ export function Id(description: string) {
 /** Spec: Limits. */
 export const FILENAME_CHARACTERS_MAX = 255;
 
-/** What the two forms of an element of `attachments` are called. */
+/** The titles of the two forms of an element of `attachments`. */
 export const UploadId = Type.String({ format: "uuid", title: "the id of an upload" });
 
-/** Any member name: TypeBox's own pattern stops at a line break, and lets the value under such a name go unchecked. */
+/** Any member name. TypeBox's own pattern stops at a line break and leaves the value under such a name unchecked. */
 export const AnyName = Type.String({ pattern: "^[\\s\\S]*$" });
 
-/** A file that comes with a request. */
+/** A file inside a request. */
 export const DirectAttachment = Closed(
   {
     filename: Text({
@@ -144,7 +144,7 @@ type Widened<Value> = Value extends string
       : Value;
 
 /**
- * What an answer of a schema is made as: the same members, each of its type. Which one of its names a text is, no type
- * can tell where it comes from a row; tests check every answer against its schema.
+ * The type for building an answer: the same members, with enum strings widened to string, because rows carry no
+ * literal types. Tests check every answer against its schema.
  */
 export type ResponseOf<Schema extends TSchema> = Widened<Static<Schema>>;

@@ -15,10 +15,10 @@ import { NO_BODY_BYTES_MAX } from "./bodyLimits.ts";
 import { jsonSyntaxError } from "./jsonSyntaxError.ts";
 import { checkValue, pointerTo, requireBoundedShape } from "./jsonValueRules.ts";
 
-/** Between two steps with a body of this size others get their turn: each step takes some milliseconds a megabyte. */
+/** Above this size we yield to the event loop between steps: each takes some milliseconds per megabyte. */
 const YIELD_ABOVE_BYTES = 1_000_000;
 
-/** Refuses what is not plain JSON before any of the body is read. */
+/** Refuses anything but plain JSON before reading the body. */
 export function requireJson(headers: Headers): void {
   if (mediaTypeOf(headers) !== "application/json") {
     throw invalidHeader("Content-Type", "must be application/json");
@@ -28,7 +28,7 @@ export function requireJson(headers: Headers): void {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** The decoder would leave it out without a word, and RFC 8259 (§8.1) lets nobody send it. */
+/** The decoder would silently drop it, and RFC 8259 (§8.1) forbids sending it. */
 function beginsWithMark(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
 }
@@ -51,13 +51,13 @@ function parsed(text: string): Json {
   }
 }
 
-/** What a route takes for a body. */
+/** A route's limits on its body. */
 export interface JsonBodyRules {
   /** The longest encoded body, in bytes. */
   readonly bytesMax: number;
 }
 
-/** The JSON body of a request, within every bound and with nothing in it that would be stored otherwise than sent. */
+/** Reads the JSON body of a request, within every limit, refusing values that would be stored differently than sent. */
 export async function readJsonBody(
   request: Request,
   body: IncomingBody,
@@ -76,7 +76,7 @@ export async function readJsonBody(
   return value;
 }
 
-/** The JSON body of a request that may come without: then an empty object. */
+/** Reads an optional JSON body; an empty object if there is none. */
 export async function readOptionalJsonBody(
   request: Request,
   body: IncomingBody,
@@ -90,8 +90,8 @@ export async function readOptionalJsonBody(
 const NOT_TAKEN = "is not taken: this operation has no body";
 
 /**
- * Refuses a body where none is taken, by the names of its members: who sends one believes that it does something.
- * What holds nothing is let pass, for many clients send `{}` with every POST.
+ * Refuses a body where none is accepted, naming its members: its sender believes that they do something. Lets an
+ * empty one pass, because many clients send `{}` with every POST.
  */
 export async function requireNoBody(request: Request, body: IncomingBody): Promise<void> {
   if (!announcesBody(request.headers)) return;
@@ -115,7 +115,7 @@ export async function requireNoBody(request: Request, body: IncomingBody): Promi
   throw refusedFor("INVALID_REQUEST", errors);
 }
 
-/** The names of an object's members; null when the text is no JSON object. */
+/** The names of an object's members; null if the text is not a JSON object. */
 function membersOf(text: string): readonly string[] | null {
   const value = parseJson(text);
   return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value) : null;

@@ -3,17 +3,17 @@ import { invalid } from "../server/problem.ts";
 
 /** The deepest nesting of a request; the top-level object is level 1. */
 const DEPTH_MAX = 32;
-/** Deeper than this is refused before it is parsed: `JSON.parse` would go five million levels down. */
+/** Deeper nesting is refused before parsing: `JSON.parse` would go five million levels down. */
 const PARSED_DEPTH_MAX = 1_000;
-/** `variables` has room for half as many; millions would hold up everybody else while they are walked. */
+/** Half of this fits into `variables`; walking millions of values would delay everybody else. */
 const VALUES_MAX = 100_000;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 
 /**
- * The index of the quote that ends the string which begins at `start`. Skips by native search: files are long. Where that
- * finds a quote that may be escaped, it goes byte by byte: a search for each of millions of quotes would take longer.
+ * The index of the quote that ends the string starting at `start`. Uses native search, because files are long. If
+ * that finds a quote that may be escaped, it goes byte by byte: millions of searches would take longer.
  */
 function stringEnd(bytes: Uint8Array, start: number): number {
   const end = bytes.indexOf(QUOTE, start + 1);
@@ -25,8 +25,8 @@ function stringEnd(bytes: Uint8Array, start: number): number {
 }
 
 /**
- * What is wrong with the shape of the text, found before it is parsed and walked: it nests too deep, or holds
- * more values than any request can need. Null when nothing is. Brackets and commas inside strings do not count.
+ * What is wrong with the shape of the text, found before it is parsed: nested too deep, or more values than any
+ * request needs. Null if nothing. Brackets and commas inside strings do not count.
  */
 function shapeFault(bytes: Uint8Array): string | null {
   let depth = 0;
@@ -44,24 +44,24 @@ function shapeFault(bytes: Uint8Array): string | null {
   return null;
 }
 
-/** Throws for bytes that would take long to parse as JSON: {@link shapeFault}. */
+/** Throws for bytes that would take long to parse as JSON; see {@link shapeFault}. */
 export function requireBoundedShape(bytes: Uint8Array): void {
   const fault = shapeFault(bytes);
   if (fault !== null) throw invalid("", fault);
 }
 
-/** The JSON Pointer (RFC 6901) to a member or an item of what `parent` points to. */
+/** The JSON Pointer (RFC 6901) to a member or item of the value at `parent`. */
 export function pointerTo(parent: string, key: string | number): string {
   return `${parent}/${String(key).toWellFormed().replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
-/** What is wrong with a value, and by which members and items it is reached: the innermost first. */
+/** What is wrong with a value, and the keys that lead to it, innermost first. */
 interface ValueFault {
   readonly message: string;
   readonly path: (string | number)[];
 }
 
-/** Refuses what JSON lets pass and nobody can store or compare faithfully. */
+/** Refuses values that are valid JSON but cannot be stored or compared faithfully. */
 export function checkValue(value: Json): void {
   const fault = valueFault(value, 1);
   if (fault !== null) throw invalid(fault.path.reduceRight<string>(pointerTo, ""), fault.message);
@@ -85,7 +85,7 @@ function numberFault(value: number): ValueFault | null {
   return fault("is an integer outside the range that is exact (up to 2^53 - 1)");
 }
 
-/** The path is made on the way back from what is wrong: names can be long, and each would be in all below it. */
+/** Builds the path on the way back up: names can be long, and every value below would otherwise carry them. */
 function within(key: string | number, found: ValueFault): ValueFault {
   found.path.push(key);
   return found;
@@ -99,7 +99,7 @@ function itemFault(items: readonly Json[], depth: number): ValueFault | null {
   return null;
 }
 
-/** Elysia writes a wrong value into a text, which throws where a member named toString hides the method. */
+/** Elysia formats a wrong value as text, which throws if a member named toString hides the method. */
 function keepPrintable(value: object): void {
   if (!Object.hasOwn(value, "toString")) return;
   Object.defineProperty(value, Symbol.toPrimitive, { value: () => "an object" });

@@ -3,17 +3,17 @@ import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 import type { FurtherRules } from "./validation.ts";
 
-/** The members of a body that nobody has looked at yet. */
+/** The unchecked members of a body. */
 export type UncheckedMembers = Readonly<Record<string, unknown>>;
 
-/** Nothing is wrong. */
+/** No faults. */
 export const NO_FAULTS: readonly ProblemDetail[] = [];
 
 export function fault(pointer: string, message: string): readonly ProblemDetail[] {
   return [{ pointer, message }];
 }
 
-/** Rules about the members of an object; what is none is the schema's to refuse. */
+/** Rules about an object's members; a value that is not an object is left to the schema. */
 export function memberRules(rules: (members: UncheckedMembers) => readonly ProblemDetail[]): FurtherRules {
   return (value) => {
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
@@ -21,14 +21,14 @@ export function memberRules(rules: (members: UncheckedMembers) => readonly Probl
   };
 }
 
-/** What is wrong with a text as an address. */
+/** Faults of a text as an address. */
 export function addressFaults(pointer: string, text: unknown): readonly ProblemDetail[] {
   if (typeof text !== "string") return NO_FAULTS;
   const parsed = parseAddress(text);
   return "invalid" in parsed ? fault(pointer, parsed.invalid) : NO_FAULTS;
 }
 
-/** As {@link addressFaults}, and which member takes the name that others take beside the address. */
+/** As {@link addressFaults}, with a hint on which member takes a name that was written beside the address. */
 export function mailboxFaults(
   pointer: string,
   address: unknown,
@@ -41,7 +41,7 @@ export function mailboxFaults(
   }));
 }
 
-/** What is wrong with a name that people are shown. */
+/** Faults of a name that people see. */
 export function displayNameFaults(
   pointer: string,
   name: unknown,

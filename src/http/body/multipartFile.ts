@@ -8,21 +8,21 @@ import { contentLengthOf, partsOf } from "./bodyBytes.ts";
 import { MULTIPART_FRAME_BYTES_MAX } from "./bodyLimits.ts";
 import { FILENAME_CHARACTERS_MAX } from "./commonSchemas.ts";
 
-/** The one file of a multipart body, on its way in. */
+/** The only file of a multipart body, while it arrives. */
 export interface FilePart {
   readonly filename: string;
   readonly contentType: string;
-  /** The bytes as they come. Ends only when the whole body was well-formed; else it throws a `Problem`. */
+  /** The bytes as they arrive. Ends only if the whole body was well-formed; otherwise throws a `Problem`. */
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** Drops what was not read. */
+  /** Discards what was not read. */
   close(): Promise<void>;
 }
 
 const FIELD_BYTES_MAX = 1_024;
-/** The transfer encodings that leave bytes as they are; RFC 7578, section 4.7, deprecates the others. */
+/** The transfer encodings that leave bytes unchanged; RFC 7578 §4.7 deprecates the others. */
 const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(["7bit", "8bit", "binary"]);
 
-/** What has been parsed and not been taken yet. */
+/** What has been parsed but not yet taken. */
 interface Parse {
   readonly parser: busboy.Busboy;
   readonly ready: Uint8Array[];
@@ -41,8 +41,8 @@ function tooLarge(): Problem {
 }
 
 /**
- * Reads a multipart/form-data body (RFC 7578) up to the first bytes of its one file, which is named `file`.
- * A body that can only be too large is refused by its length, another one when its file becomes too large.
+ * Reads a multipart/form-data body (RFC 7578) up to the first bytes of its only file, named `file`. Refuses a body by
+ * its length if that can only be too large, otherwise once its file becomes too large.
  */
 export async function openFilePart(request: Request, body: IncomingBody): Promise<FilePart> {
   if ((contentLengthOf(request.headers) ?? 0) > FILE_BYTES_MAX + MULTIPART_FRAME_BYTES_MAX) throw tooLarge();
@@ -70,7 +70,7 @@ function startParse(headers: Headers): Parse {
     stream.on("limit", () => {
       parse.fault ??= tooLarge();
     });
-    // The parser says it too.
+    // The parser reports it too.
     stream.on("error", () => {});
     if (parse.info !== null) parse.fault ??= malformed("has more than one file");
     else parse.fault ??= partFault(name, filename, encoding);
@@ -92,7 +92,7 @@ function newParser(headers: Headers): busboy.Busboy {
       headers: { "content-type": contentType },
       preservePath: true,
       defParamCharset: "utf8",
-      // The parser calls a file cut when it has as many bytes as it may.
+      // The parser reports a file as cut off once it reaches its limit.
       limits: { fileSize: FILE_BYTES_MAX + 1, fieldSize: FIELD_BYTES_MAX },
     });
   } catch {
@@ -100,7 +100,7 @@ function newParser(headers: Headers): busboy.Busboy {
   }
 }
 
-/** What is wrong with the headers of a file's part. The types of the parser promise names that may be missing. */
+/** What is wrong with the headers of a file's part. The parser's types promise names that may be missing. */
 function partFault(name: string | undefined, filename: string | undefined, encoding: string): Problem | null {
   if (name !== "file")
     return invalid(`/${name ?? ""}`, "is not known here: the file goes into a part named file");
@@ -113,7 +113,7 @@ function partFault(name: string | undefined, filename: string | undefined, encod
   return null;
 }
 
-/** The file's bytes, one chunk of the body after another: the next is not read before the last was taken. */
+/** The file's bytes, one chunk of the body after another; reads the next chunk only when the last was taken. */
 async function* received(
   body: AsyncIterable<Uint8Array>,
   parse: Parse,
@@ -136,8 +136,8 @@ async function* received(
 }
 
 /**
- * The body's bytes. Each is in memory for a moment only, so they take no room of the bodies in flight. A caller that
- * hangs up leaves a body that ends early, and no fault of ours.
+ * The body's bytes. They are in memory only briefly, so they do not count as bodies in flight. A client that hangs up
+ * leaves a body that ends early, which is not our fault.
  */
 async function* bytesOf(request: Request, body: IncomingBody): AsyncGenerator<Uint8Array, void, void> {
   try {
@@ -150,7 +150,7 @@ async function* bytesOf(request: Request, body: IncomingBody): AsyncGenerator<Ui
   }
 }
 
-/** Settles when the parser has taken the chunk. What it finds wrong is in the parse by then. */
+/** Settles when the parser has taken the chunk, and has recorded any fault in it. */
 function written(parser: busboy.Busboy, chunk: Uint8Array): Promise<void> {
   return new Promise((resolve) => {
     parser.write(chunk, () => resolve());

@@ -7,31 +7,31 @@ import { nearestName } from "../../kernel/text/nearestName.ts";
 import { type Problem, type ProblemDetail, refusedFor } from "../server/problem.ts";
 import { ERRORS_MAX } from "../server/problemResponse.ts";
 
-/** Under this a schema says in words what its pattern wants. */
+/** The key under which a schema says in words what its pattern requires. */
 const WORDS = Symbol("words");
-/** Under this a schema has the rules that it cannot say itself. */
+/** The key under which a schema keeps rules that it cannot express itself. */
 const FURTHER = Symbol("further rules");
 
-/** Under this a schema of an object has what to say of members that callers of other services send. */
+/** The key under which an object's schema keeps advice on members that callers of other services send. */
 const ADVICE = Symbol("advice");
 
-/** Finds what a schema cannot say. It gets values that may be of any kind, and says nothing of those of a wrong one. */
+/** Finds faults that a schema cannot express. It may get values of any type, and ignores those of a wrong type. */
 export type FurtherRules = (value: unknown) => readonly ProblemDetail[];
 
-/** The schema, with what its pattern wants in words: the end of a sentence about the value. */
+/** Adds words for what the schema's pattern requires: the end of a sentence about the value. */
 export function withErrorText<Schema extends TSchema>(words: string, schema: Schema): Schema {
   return { ...schema, [WORDS]: words };
 }
 
-/** The schema of a body that `rules` are for as well: for a body that it refuses, what they find is reported, too. */
+/** Adds rules to a body's schema. Their findings are also reported for a body that the schema refuses. */
 export function withRules<Schema extends TSchema>(schema: Schema, rules: FurtherRules): Schema {
   return { ...schema, [FURTHER]: rules };
 }
 
 /**
- * The schema of a body, with advice by member: it follows what is said of the member where the schema does not know it,
- * and where a list is given that it takes one value of. Advice on `name[]` follows where an item of the list is an object,
- * and advice on the empty name where the whole body is no object.
+ * Adds advice by member to a body's schema. The advice follows the fault when the schema does not know the member, or
+ * when a list was given for a single value. Advice on `name[]` applies if an item of the list is an object, and
+ * advice on the empty name if the whole body is not an object.
  */
 export function withAdvice<Schema extends TSchema>(
   advice: Readonly<Record<string, string>>,
@@ -43,20 +43,19 @@ export function withAdvice<Schema extends TSchema>(
 TypeRegistry.Set("CheckedLater", () => true);
 
 /**
- * A schema for the document alone: whoever answers the request checks the values one by one, so that one that is wrong
- * spoils none of the others.
+ * A schema for the document only: the handler checks the values one by one, so a wrong one does not spoil the others.
  */
 export function checkedLater(schema: TSchema): TUnsafe<unknown> {
   return Type.Unsafe<unknown>({ ...schema, [Kind]: "CheckedLater" } as TSchema);
 }
 
-/** Throws what the rules of a schema find in a value that the schema itself takes. */
+/** Throws the findings of a schema's rules in a value that the schema itself accepts. */
 export function checkRules(schema: TSchema, value: unknown): void {
   const faults = (schema as Rule)[FURTHER]?.(value) ?? [];
   if (faults.length > 0) throw refusedFor("INVALID_REQUEST", faults);
 }
 
-/** A schema as far as messages need it. */
+/** The parts of a schema that messages need. */
 interface Rule {
   readonly [Kind]?: string;
   readonly [WORDS]?: string;
@@ -93,11 +92,11 @@ const FORMATS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Checks values as Elysia does, and throws what is wrong with one. Elysia writes a refused value into a text first, which
- * holds up everybody for half a second where it has megabytes.
+ * Checks values as Elysia does, and throws what is wrong. Elysia first formats a refused value as text, which blocks
+ * everybody for half a second if it has megabytes.
  */
 export function checkBy(schema: TSchema): (value: unknown) => void {
-  // A start does without: there are some hundred schemas, and most are asked for late or never.
+  // Compile on first use, to keep the start fast: of some hundred schemas, most are needed late or never.
   const compiled = lazy(() => TypeCompiler.Compile(schema));
   return (value) => {
     const validator = compiled();
@@ -105,7 +104,7 @@ export function checkBy(schema: TSchema): (value: unknown) => void {
   };
 }
 
-/** Everything that is wrong with what came, each value once, up to {@link ERRORS_MAX}. */
+/** Everything that is wrong with a value, once per pointer, up to {@link ERRORS_MAX}. */
 export function validationProblem({
   validator,
   value,
@@ -115,7 +114,7 @@ export function validationProblem({
   for (const { pointer, message } of faultsOf(
     (validator as { Errors(value: unknown): ValueErrorIterator }).Errors(value),
   )) {
-    // The first fault of a value says the most: what is missing is of no type either.
+    // A value's first fault says the most: what is missing also has the wrong type.
     if (!found.has(pointer)) found.set(pointer, message + adviceOn(pointer, value, schema));
     if (found.size >= ERRORS_MAX) break;
   }
@@ -129,7 +128,7 @@ export function validationProblem({
   );
 }
 
-/** What follows the fault of a member that the schema has advice for; else nothing. */
+/** The advice that follows a member's fault, if the schema has some. */
 function adviceOn(pointer: string, value: unknown, schema: Rule | undefined): string {
   const advice = schema?.[ADVICE];
   const [, name = "", index] = /^\/([^/]+)(?:\/(\d+))?$/.exec(pointer) ?? [];
@@ -214,7 +213,7 @@ function messageOf({ type, schema, value, path }: ValueError): string {
   }
 }
 
-/** The type and the range that a schema wants; of a value of the right type the range alone. */
+/** The type and range that a schema requires; only the range if the type is right. */
 function boundOf(rule: Rule, value: unknown): string {
   const [type = "object"] = typesOf(rule);
   if (type === "number") {
@@ -235,7 +234,7 @@ function count(min: number | undefined, max: number | undefined, what: string): 
   return `${range} ${what}${(max ?? min) === 1 ? "" : "s"}`;
 }
 
-/** With the name that was most likely meant, where one is near or begins with what was given. */
+/** Adds the name that was most likely meant, if one is similar or begins with the given one. */
 function unknownMember(path: string, { properties = {} }: Rule): string {
   const name = path
     .slice(path.lastIndexOf("/") + 1)

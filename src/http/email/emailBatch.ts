@@ -11,7 +11,7 @@ import { BatchedEmail, type SendEmailBody } from "./sendEmailRequest.ts";
 export const BATCH_EMAILS_MAX = 100;
 
 export const EmailBatchBody = withAdvice(
-  // Elsewhere a batch is the list itself.
+  // Other services take the bare list as a batch.
   { "": '{ "emails": [ … ] }' },
   Closed(
     {
@@ -48,7 +48,7 @@ export const EmailBatch = Closed(
 
 type Receipt = Static<typeof EmailReceipt>;
 
-/** Sends one message of a batch that is sound so far. Throws as a send does. */
+/** Sends one message of a batch that has passed its schema. Throws as a send does. */
 type Send = (body: SendEmailBody, idempotencyKey: string) => Promise<Receipt>;
 
 const checkEmail = checkBy(BatchedEmail);
@@ -56,15 +56,15 @@ const checkEmail = checkBy(BatchedEmail);
 interface Batch {
   readonly requestId: string;
   readonly send: Send;
-  /** Lets others have their turn; comes before each send that may keep them waiting. */
+  /** Yields to others; called before each send that may hold them up. */
   readonly rest: (email: unknown) => Promise<void>;
-  /** Hears why a send is not accepted, once all are answered. */
+  /** Called with each refused send, once all are answered. */
   readonly onRefused: (part: RefusedPart) => void;
 }
 
 /**
- * Answers the sends of a batch, each as if it had come alone. They are under way together, so that their appends share
- * commits; those of the same key one after the other. Throws where the service itself fails all of them alike.
+ * Answers the sends of a batch, each as if it had come alone. They run concurrently, so their appends share commits;
+ * sends with the same key run one after the other. Throws if the service itself fails all of them.
  */
 export async function sendBatch(
   emails: readonly unknown[],
@@ -75,7 +75,7 @@ export async function sendBatch(
   for (const email of emails) {
     await rest(email);
     const answer = answerOf(email, lastOfKey, send);
-    // What fails while others are begun is reported by the wait for all of them.
+    // A failure before all have begun is reported by the wait for all of them.
     answer.catch(() => {});
     answers.push(answer);
   }

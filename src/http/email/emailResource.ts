@@ -59,7 +59,7 @@ export const EmailSummary = Closed(summaryFields, {
 
 const summaryJson = answerJson(EmailSummary);
 
-/** A message in a list: who, what about, and its status. Null where the content was erased. */
+/** A message in a list: addresses, subject and status. Null fields once the content is erased. */
 export function emailSummaryJson({ id, email, content, events }: EmailView) {
   const createdAt = rfc3339(email.acceptedAt);
   const { from = null, to = null, subject = null } = content ?? {};
@@ -67,7 +67,7 @@ export function emailSummaryJson({ id, email, content, events }: EmailView) {
   return summaryJson({ ...email, id, createdAt, updatedAt, from, to, subject });
 }
 
-/** As {@link emailSummaryJson}, of a message whose events cannot be read: what the read model knows of it. */
+/** As {@link emailSummaryJson}, from the read model alone, for a message whose events cannot be read. */
 export function rowSummaryJson(row: EmailRow) {
   return summaryJson({ ...row, from: null, to: null, subject: null });
 }
@@ -138,7 +138,7 @@ export const Email = Closed(
   { $id: "Email", description: "A message whole, with its timeline." },
 );
 
-/** One message whole, with its timeline: the log itself, in order. */
+/** A whole message, with its timeline: the log itself, in order. */
 export function emailJson(view: EmailView, waiting: WaitingView | null): ResponseOf<typeof Email> {
   const { email, content } = view;
   return {

@@ -22,7 +22,7 @@ export const FeedbackType = Type.String({
   description: "As providers name it (RFC 5965): `abuse`, `fraud`, `virus`, `opt-out` or `other`.",
 });
 
-/** One kind of entry of a timeline: the log's own event, under its name there. */
+/** One kind of timeline entry: an event of the log, under its public name. */
 function entry<Name extends string, Facts extends TProperties>(type: Name, facts: Facts) {
   const sequence = Count("The event's revision in the message's stream.");
   return Closed({ type: Type.Literal(type), at: DateTime, sequence, ...facts });
@@ -57,7 +57,7 @@ const erasure = {
   erasure_id: Type.Optional(Uuid),
 };
 
-/** What each event is in a timeline. */
+/** The timeline entry of each event. */
 const ENTRIES = {
   EmailContentStored: entry("content_stored", {}),
   EmailQueued: entry("queued", {}),
@@ -89,7 +89,7 @@ const ENTRIES = {
   EmailDelivered: entry("delivered", { attempt, source: FeedbackSource }),
   EmailBounced: entry("bounced", { attempt, reason, source: BounceSource, ...relayAnswer }),
   EmailComplained: entry("complained", { attempt, feedback_type: FeedbackType, source: FeedbackSource }),
-  // A message whose time was over may never have been tried.
+  // A message that expired may never have been attempted.
   EmailFailed: entry("failed", { attempt: Count(), reason, ...relayAnswer }),
   EmailCanceled: entry("canceled", {}),
   EmailAttachmentsExpired: entry("attachments_expired", {}),
@@ -109,9 +109,9 @@ const entryJson = new Map(
   Object.entries(ENTRIES).map(([type, schema]) => [type, answerJson<TObject>(schema) as EntryJson]),
 );
 
-/** An event of a message's history as an entry of its timeline: no member that its schema does not name. */
+/** A history event as a timeline entry, with only the members that its schema names. */
 export function timelineJson({ sequence, at, event }: HistoryEvent) {
-  // A bounce that names no source is the relay's own answer.
+  // A bounce without a source is the relay's own answer.
   const data = event.type === "EmailBounced" ? { source: "relay", ...event.data } : event.data;
   const json = entryJson.get(event.type);
   invariant(json, "every event has its entry");

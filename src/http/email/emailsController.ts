@@ -75,7 +75,7 @@ async function accept(deps: Dependencies, request: Request, body: SendEmailBody,
   return outcome;
 }
 
-/** Between two sends of a batch of this size others get their turn. */
+/** In a batch larger than this we yield to others between sends. */
 const REST_ABOVE_BYTES = 1_000_000;
 
 function hasTemplate(email: unknown): boolean {
@@ -90,7 +90,7 @@ function sendingBatches({ deps }: EmailsOptions) {
       return sendBatch(body.emails, {
         requestId,
         onRefused: (part) => void refusedParts.push(part),
-        // A template may take as long as all other work of a send many times over.
+        // Rendering a template may take many times as long as the rest of a send.
         rest: (one) => (bytes > REST_ABOVE_BYTES || hasTemplate(one) ? Bun.sleep(0) : Promise.resolve()),
         async send(one, idempotencyKey) {
           const { receipt } = await accept(deps, request, one, idempotencyKey);
@@ -124,7 +124,7 @@ function acceptedEmails(options: EmailsOptions) {
     getEmail: async ({ params, query, request }) => {
       const at = decisionInputOf(query.as_of);
       if (at === null) return now(request, params.id);
-      // What it waited for then is not known any more.
+      // What it waited for at that time is not known.
       return emailJson(await existing(deps, request, params.id, at), null);
     },
     rescheduleEmail: async ({ params, body, request }) => {
@@ -183,8 +183,8 @@ async function existing(
 }
 
 /**
- * The id of a message that the key may cancel or erase. One that is bound to senders reaches their messages alone; of
- * what was erased nobody knows the sender.
+ * The id of a message that the key may cancel or erase. A key bound to senders only reaches their messages; once the
+ * content is erased, nobody knows the sender.
  */
 async function reachable(deps: Dependencies, request: Request, id: string): Promise<string> {
   if (principalOf(request).senders !== null) {
@@ -200,7 +200,7 @@ async function lookUpByKey(deps: Dependencies, owner: MailOwner, key: string, wa
   return { data: isFound ? [emailSummaryJson(view)] : [], next_cursor: null };
 }
 
-/** Whether a message is one of those that a query lists. */
+/** Whether a message matches a query. */
 function isWanted({ keys }: Dependencies, wanted: EmailQuery, { email, content }: EmailView): boolean {
   const { createdFrom, createdBefore, tag } = wanted;
   const acceptedAt = rfc3339(email.acceptedAt);
@@ -215,7 +215,7 @@ function isWanted({ keys }: Dependencies, wanted: EmailQuery, { email, content }
 async function listPage(deps: Dependencies, emails: ReadModel, owner: MailOwner, wanted: EmailQuery) {
   await catchUpIfInTime(emails);
   const { shown, nextCursor } = await findPage(emails, wanted, listEmails);
-  // Addresses and subjects are in the messages' own streams only, so that erasing one stream is enough.
+  // Addresses and subjects are only in the messages' own streams, so erasing one stream is enough.
   const items = await emails.scheduler.mapEach(shown, (row) => summaryOf(deps, owner, row));
   return { data: items.filter((item) => item !== null), next_cursor: nextCursor };
 }
@@ -225,7 +225,7 @@ async function summaryOf(deps: Dependencies, owner: MailOwner, row: EmailRow) {
     const view = await readEmail(deps, owner, row.id);
     return view && emailSummaryJson(view);
   } catch (error) {
-    // One message that this version cannot read must not take the list of all others with it.
+    // One message that this version cannot read must not break the list of all others.
     if (!(error instanceof UnreadableEventError)) throw error;
     return rowSummaryJson(row);
   }

@@ -11,19 +11,19 @@ export const IdempotencyKey = Type.String({
 
 export const IdempotencyKeyHeader = Type.Object({ "Idempotency-Key": IdempotencyKey });
 
-/** What separates the values of a header that was sent more than once. */
+/** The separator between values of a repeated header. */
 const BETWEEN_VALUES = ", ";
 
 const HEADER = "/Idempotency-Key";
 const KEY_REQUIRED = "is required: 8 to 200 printable ASCII characters, another one for each message";
 
-/** The key that a member of a body names, by the rules of the header. */
+/** The key in a member of a body, by the rules of the header. */
 export function idempotencyKeyIn(given: unknown, pointer: string): string {
   if (typeof given !== "string") throw refused(KEY_REQUIRED, pointer);
   return checkedIdempotencyKey(given, pointer);
 }
 
-/** The key that a request names. */
+/** The key in a request's header. */
 export function idempotencyKeyOf(headers: Headers): string {
   const given = headers.get("idempotency-key");
   if (given === null) throw refused(KEY_REQUIRED, HEADER);
@@ -31,8 +31,8 @@ export function idempotencyKeyOf(headers: Headers): string {
 }
 
 /**
- * 8 to 200 characters of 0x20 to 0x7E after trimming. Two headers cannot be distinguished from one that holds
- * a comma and a space, and a key that somebody on the way added to would make every retry another message.
+ * 8 to 200 characters of 0x20 to 0x7E after trimming. A key with a comma and a space cannot be told from two headers,
+ * and a key that something on the way extends would make every retry another message.
  */
 export function checkedIdempotencyKey(given: string, pointer = HEADER): string {
   const key = given.trim();

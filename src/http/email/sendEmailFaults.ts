@@ -38,14 +38,14 @@ function metadataFaults(metadata: unknown): readonly ProblemDetail[] {
     : fault("/metadata", `is over ${grouped(METADATA_BYTES_MAX)} bytes when encoded`);
 }
 
-/** The bound of `variables` in a send, and in a preview of one. */
+/** The size limit of `variables`, in a send and in a preview. */
 export function variablesFaults(variables: unknown): readonly ProblemDetail[] {
   if (variables === undefined) return NO_FAULTS;
   if (codePoints(JSON.stringify(variables)) <= VARIABLES_CHARACTERS_MAX) return NO_FAULTS;
   return fault("/variables", `is over ${grouped(VARIABLES_CHARACTERS_MAX)} characters when encoded`);
 }
 
-/** The texts among the headers: what is of another kind the schema refuses. */
+/** Checks the string values among the headers; the schema refuses other types. */
 function callerHeaderFaults(headers: unknown): readonly ProblemDetail[] {
   if (typeof headers !== "object" || headers === null || Array.isArray(headers)) return NO_FAULTS;
   const texts = Object.entries(headers).filter(([, value]) => typeof value === "string");
@@ -63,7 +63,7 @@ function subjectFaults({ subject, template_id: templateId }: UncheckedMembers): 
   return isMissing ? fault("/subject", "is required without template_id") : NO_FAULTS;
 }
 
-/** Without a template the content must be there; with one it is checked by the schema and not used. */
+/** Without a template the content is required; with one it is only checked by the schema, and not used. */
 function contentFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   const isOwn = body.template_id === undefined;
   const faults: ProblemDetail[] = [...subjectFaults(body)];
@@ -76,7 +76,7 @@ function contentFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   return faults;
 }
 
-/** The html could not distinguish two files that it calls the same. */
+/** The html could not tell two files with the same id apart. */
 function attachmentFaults(attachments: unknown): readonly ProblemDetail[] {
   if (!Array.isArray(attachments)) return NO_FAULTS;
   const ids = attachments.map((one) =>
@@ -105,14 +105,14 @@ function tagFaults(tags: unknown): readonly ProblemDetail[] {
   });
 }
 
-/** Whether a time is one; how far away it may be depends on the clock. */
+/** Whether the text is a time; how far ahead it may be depends on the clock. */
 function timeFaults(text: unknown): readonly ProblemDetail[] {
   return typeof text !== "string" || parseDateTime(text) !== null
     ? NO_FAULTS
     : fault("/scheduled_at", NO_DATE_TIME);
 }
 
-/** All but the addresses, which a sound request has parsed already. */
+/** All checks except those of addresses, which a valid request has already parsed. */
 export function memberFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   return [
     ...nameFaults(body),

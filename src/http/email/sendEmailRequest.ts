@@ -28,7 +28,7 @@ import { refusedFor } from "../server/problem.ts";
 import { IdempotencyKey } from "./idempotencyKey.ts";
 import { memberFaults, sendFaults } from "./sendEmailFaults.ts";
 
-/** A file that comes with a send: the html may show it. */
+/** A file inside a send, which the html may show. */
 const SentAttachment = Closed(
   {
     ...DirectAttachment.properties,
@@ -125,7 +125,7 @@ const sendFields = {
 const ONE_RECIPIENT =
   "a message has one recipient. Send each person a message of their own: up to 100 fit into a batch";
 
-/** What requests to other services hold and ours do not: people who move over try it here first. */
+/** Members of other services' requests that ours do not have: people who migrate try them first. */
 const ADVICE = {
   to: ONE_RECIPIENT,
   cc: ONE_RECIPIENT,
@@ -139,7 +139,7 @@ const ADVICE = {
   TemplateModel: "did you mean variables?",
 };
 
-/** A schema with what a send is checked for besides. */
+/** Adds the further checks of a send to a schema. */
 function sendRules<Schema extends TSchema>(schema: Schema): Schema {
   return withRules(withAdvice(ADVICE, schema), memberRules(sendFaults));
 }
@@ -165,7 +165,7 @@ export const BatchedEmail = sendRules(Closed({ idempotency_key: IdempotencyKey, 
 
 export type BatchedEmail = Static<typeof BatchedEmail>;
 
-/** The rules that span members. What passes is ready for the command. */
+/** Checks the rules that span members, and returns the request ready for the command. */
 export function sendRequest(
   body: SendEmailBody,
 ): Omit<SendCommand, "workspaceId" | "idempotencyKey" | "context"> {
@@ -201,7 +201,7 @@ function hasMembers<Value extends object>(value: Value | undefined): value is Va
   return value !== undefined && Object.keys(value).length > 0;
 }
 
-/** What of the content is no address. */
+/** The content without the addresses. */
 function textsOf(body: SendEmailBody) {
   return {
     ...namesOf(body),
@@ -232,7 +232,7 @@ function requestedAttachment(attachment: Attachment): RequestedAttachment {
   return { kind: "direct", filename, contentType, content, ...named };
 }
 
-/** What a retry is compared by: the request as it was sent, with direct files by the digests of their text. */
+/** What a retry is compared with: the request as sent, with direct files replaced by digests of their text. */
 function comparable({
   attachments = [],
   headers,
@@ -240,7 +240,7 @@ function comparable({
   tags,
   ...rest
 }: SendEmailBody): JsonObject {
-  // Nothing is the same content whether it is said or left out.
+  // An empty value equals an absent one.
   const body = {
     ...rest,
     ...(hasMembers(headers) ? { headers } : {}),

@@ -2,12 +2,12 @@ import type { SendOutcome, SendRefusal } from "../../commands/email/send/sendOut
 import { DAY_MS, type EpochMs, SECOND_MS } from "../../kernel/time.ts";
 import { Problem, refusedFor } from "../server/problem.ts";
 
-/** Why a send that came at `at` was not accepted. */
+/** Why a send that arrived at `at` was not accepted. */
 export function sendProblem(outcome: Exclude<SendOutcome, { kind: "accepted" }>, at: EpochMs): Problem {
   return outcome.kind === "conflict" ? conflictWith(outcome.id) : refusal(outcome, at);
 }
 
-/** The message is named to whoever has its key: a repeat with its content answers the same id. */
+/** It names the message: a repeat with its content would get the same id. */
 function conflictWith(id: string): Problem {
   return new Problem("IDEMPOTENCY_CONFLICT", {
     detail: `The Idempotency-Key was used with other content, for the message ${id}`,

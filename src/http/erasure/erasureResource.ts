@@ -5,7 +5,7 @@ import type { Erasure as ErasureState } from "../../domain/erasure/state.ts";
 import { answerJson } from "../body/answerJson.ts";
 import { Closed, Count, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
 
-/** What no request can reach, and why it is so. */
+/** What no request can reach, and why. */
 const NOT_REACHED = [
   {
     what: "backups",
@@ -59,7 +59,7 @@ const Report = Closed({
 const wholeReportJson = answerJson(Report);
 
 function reportJson({ counts, remains, copies }: ErasureState) {
-  // Where copies are is the operator's business: the command line says.
+  // The location of copies is only for the operator: the command line shows it.
   const known = copies?.map(({ kind, at }) => ({ kind, taken_at: at })) ?? null;
   return counts && wholeReportJson({ ...counts, remains, copies: known, notReached: NOT_REACHED });
 }

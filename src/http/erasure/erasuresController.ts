@@ -8,7 +8,7 @@ import { existingErasure, pageOfErasures } from "./erasureHandlers.ts";
 import { erasureOperations } from "./erasureOperations.ts";
 import { erasureJson } from "./erasureResource.ts";
 
-/** Asking that a person be erased, and what became of it. */
+/** Requests to erase a person, and their progress. */
 export function erasuresController(options: ControllerOptions) {
   const { deps, basePath } = options;
   return operationController(deps, erasureOperations, {

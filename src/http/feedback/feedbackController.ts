@@ -19,7 +19,7 @@ import { found } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { feedbackOperations, type TellFeedback, TellFeedbackBody } from "./feedbackOperations.ts";
 
-/** So many messages to one address are looked at for a relay's id: events come within days. */
+/** How many messages to one address to search for a relay's id: reports come within days. */
 const MESSAGES_SCANNED_MAX = 50;
 
 interface FeedbackOptions extends Dependencies {
@@ -28,7 +28,7 @@ interface FeedbackOptions extends Dependencies {
   readonly readModel: ListSource["readModel"];
 }
 
-/** What others report of messages. */
+/** What others report about messages. */
 export function feedbackController(deps: FeedbackOptions) {
   return operationController(deps, feedbackOperations, {
     tellFeedback: async ({ body, request }) => {
@@ -53,7 +53,7 @@ interface ReceivedReport {
   readonly source: FeedbackSource;
 }
 
-/** Records it of a message of the key's workspace, and of its senders where it is bound to some. */
+/** Records the report if the message is of the key's workspace, and of its senders if it is bound to some. */
 async function record(deps: FeedbackOptions, request: Request, { id, report, source }: ReceivedReport) {
   const principal = principalOf(request);
   if (principal.senders !== null) {
@@ -64,7 +64,7 @@ async function record(deps: FeedbackOptions, request: Request, { id, report, sou
   return recordEmailFeedback(deps, id, report, { ...commandContextOf(request, deps), source });
 }
 
-/** Our id of the message; null when what names it is none of ours. */
+/** Our id of the message; null if the given name is not one of ours. */
 async function messageIdOf(
   deps: FeedbackOptions,
   workspaceId: string,

@@ -9,7 +9,7 @@ const MESSAGE_ID_CHARACTERS_MAX = 998;
 const PROVIDER_ID_CHARACTERS_MAX = 200;
 const REPLY_CHARACTERS_MAX = 4_000;
 
-/** What happened, in the words of those who report it. */
+/** What happened to a message. */
 const KINDS = ["delivered", "bounced", "complained"] as const;
 
 export const TellFeedbackBody = withRules(
@@ -85,7 +85,7 @@ export const TellFeedbackBody = withRules(
   }),
 );
 
-/** What Postmark sends; of its members those that are read. */
+/** What Postmark sends, as far as we read it. */
 const PostmarkCall = Type.Object(
   {
     RecordType: Type.String({ description: "`Bounce`, `Delivery`, `SpamComplaint`; others change nothing." }),

@@ -11,10 +11,10 @@ interface SesOptions extends Pick<SesContext, "sns" | "topicArns" | "bounceDomai
   readonly deps: Dependencies;
 }
 
-/** The owner of these bodies in the memory bound: they come without a key. */
+/** Owner of these bodies in the memory limit, because they come without a key. */
 const BODIES_OF = "amazon-sns";
 
-/** What Amazon SES reports through Amazon SNS, which has no key but signs what it says. */
+/** Reports of Amazon SES through Amazon SNS, which has no key but signs its messages. */
 export function sesController({ deps, ...options }: SesOptions) {
   const { store, content, keys } = deps;
   const take = sesNotifications({ store, content, keys, ...options });

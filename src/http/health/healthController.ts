@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { routes } from "../server/routes.ts";
 
-/** One thing that must be well for the service to do its work; `detail` is for people. */
+/** One condition for the service to do its work; `detail` is for people. */
 export interface Check {
   readonly ok: boolean;
   /** Whether the service is unready while it is not ok. */
@@ -9,17 +9,17 @@ export interface Check {
   readonly detail: string;
 }
 
-/** What was looked at, by name. */
+/** The checks, by name. */
 export type Checks = Readonly<Record<string, Check>>;
 
-/** What the checks come to. */
+/** The overall status. */
 export function healthStatus(checks: Checks): "ok" | "degraded" | "unavailable" {
   const wrong = Object.values(checks).filter((check) => !check.ok);
   if (wrong.some((check) => check.required)) return "unavailable";
   return wrong.length > 0 ? "degraded" : "ok";
 }
 
-/** `live` needs nothing but the process; `ready` says what is wrong, and answers 503 while something required is. */
+/** `live` only needs the process; `ready` says what is wrong, and answers 503 while something required fails. */
 export function healthController(readiness: () => Promise<Checks>) {
   return new Elysia({ normalize: false })
     .get(routes.live.path, () => ({ status: "ok" }))

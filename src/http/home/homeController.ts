@@ -10,7 +10,7 @@ interface HomeOptions {
   readonly basePath: string;
 }
 
-/** What runs at this address: people are led on to the dashboard, programs get JSON. Nothing in it needs a key. */
+/** The root of the service: redirects people to the dashboard and answers programs with JSON. Needs no key. */
 export function homeController({ readiness, version, basePath }: HomeOptions) {
   const dashboard = basePath + DASHBOARD_PATH;
   const links = {
@@ -31,7 +31,7 @@ export function homeController({ readiness, version, basePath }: HomeOptions) {
   });
 }
 
-/** How much a media type is wanted (RFC 9110, Accept): by the most exact range that covers it. */
+/** The weight of a media type in Accept (RFC 9110), by the most specific range that covers it. */
 function weightOf(accept: string, type: string): number {
   const ranges = accept.split(",").map((range) => {
     const [name = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());

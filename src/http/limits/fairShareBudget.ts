@@ -1,4 +1,4 @@
-/** What somebody holds of it. */
+/** One owner's part of the budget. */
 interface Holding {
   readonly owner: string;
   readonly amount: number;
@@ -6,8 +6,8 @@ interface Holding {
 }
 
 /**
- * A budget that everybody shares: bytes, or streams. Everybody gets what they ask for; where it is short, whoever holds
- * the most gives up what they have held the longest, so that nobody keeps out the others.
+ * A shared budget, of bytes or streams. Everybody gets what they ask for. When it runs short, the owner with the most
+ * gives up its oldest part, so nobody can lock out the others.
  */
 export class FairShareBudget {
   private readonly holdings = new Set<Holding>();
@@ -16,7 +16,7 @@ export class FairShareBudget {
 
   constructor(private readonly amountMax: number) {}
 
-  /** Takes `amount` for an owner and returns what gives it back. `giveUp` is called when somebody else needs it. */
+  /** Takes `amount` for an owner and returns what gives it back. Calls `giveUp` if somebody else needs it. */
   take(owner: string, amount: number, giveUp: () => void): () => void {
     while (this.taken + amount > this.amountMax && this.holdings.size > 0) this.makeRoom();
     const holding = { owner, amount, giveUp };

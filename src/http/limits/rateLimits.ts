@@ -4,33 +4,33 @@ import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import { addressGroup } from "../../kernel/network/clientIp.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 
-/** What became of one request of a key. */
+/** The verdict on one request of a key. */
 export interface RateVerdict {
-  /** RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers); none where nothing is limited. */
+  /** RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers); empty without limits. */
   readonly headers: Readonly<Record<string, string>>;
-  /** When the next request may come, in whole seconds; null while requests may go on. */
+  /** When the next request may come, in whole seconds; null while requests are within the limit. */
   readonly retryAfterSeconds: number | null;
 }
 
-/** How often callers may come, counted in fixed windows by this instance for itself. */
+/** Request rates, counted in fixed windows by each instance on its own. */
 export interface RateLimits {
   /** Counts a request of a known key against the limits of the key and of its workspace. */
   count(principal: Principal, limits: WorkspaceLimits): Promise<RateVerdict>;
-  /** Counts a request whose key was not accepted; the seconds to wait when its address has had too many of them. */
+  /** Counts a request with an invalid key. Returns how many seconds its address has to wait, null if none. */
   countFailure(address: string): Promise<number | null>;
-  /** Counts a large page that needs no key; the seconds to wait when its address has had too many of them. */
+  /** Counts a large page that needs no key. Returns how many seconds its address has to wait, null if none. */
   countPage(address: string): Promise<number | null>;
 }
 
 const WINDOW_SECONDS = 1;
 const ADDRESS_WINDOW_SECONDS = 60;
-/** Large pages for one client address in a minute: what it does not read is some 50 MB at most. */
+/** Large pages per client address and minute: unread, they hold some 50 MB at most. */
 export const PAGES_PER_MINUTE_MAX = 60;
-/** Client addresses that are counted at once; the oldest make room. */
+/** Client addresses counted at once; the oldest make room. */
 const ADDRESSES_MAX = 50_000;
 const UNLIMITED: RateVerdict = { headers: {}, retryAfterSeconds: null };
 
-/** One limit of a request and what is left of it. */
+/** One limit of a request and its use. */
 interface Count {
   readonly name: "key" | "workspace";
   readonly quota: number;
@@ -38,7 +38,7 @@ interface Count {
   readonly resetSeconds: number;
 }
 
-/** The rest of a window: its length at most, because a clock that goes back makes it seem longer. */
+/** The rest of a window; at most its length, because a clock that goes back makes it look longer. */
 function restSeconds(ms: number, windowSeconds: number): number {
   return Math.min(windowSeconds, Math.max(1, Math.ceil(ms / SECOND_MS)));
 }
@@ -56,7 +56,7 @@ function verdictOf(counts: readonly Count[]): RateVerdict {
   return { headers: { "ratelimit-policy": policy, ratelimit: state }, retryAfterSeconds };
 }
 
-/** Counts something for client addresses: says how many seconds to wait once one has had `perMinuteMax`; 0: no limit. */
+/** Counts events per client address. Returns the seconds to wait after `perMinuteMax` of them; 0 means no limit. */
 function addressCounter(perMinuteMax: number): (address: string) => Promise<number | null> {
   const counts = new RateLimiterMemory({ points: perMinuteMax, duration: ADDRESS_WINDOW_SECONDS });
   const addresses = new Set<string>();
@@ -79,7 +79,7 @@ function addressCounter(perMinuteMax: number): (address: string) => Promise<numb
 
 /** `failuresPerMinute` 0: failures are not counted. */
 export function makeRateLimits(failuresPerMinute: number): RateLimits {
-  // Workspaces differ in their limits, so the limiters only count: `penalty` never refuses.
+  // Limits differ by workspace, so the limiters only count: `penalty` never refuses.
   const countFailure = addressCounter(failuresPerMinute);
   const countPage = addressCounter(PAGES_PER_MINUTE_MAX);
   const keys = new RateLimiterMemory({ points: 0, duration: WINDOW_SECONDS });
@@ -97,7 +97,7 @@ export function makeRateLimits(failuresPerMinute: number): RateLimits {
       const counts: Count[] = [];
       if (keyRequestsPerSecond > 0) {
         const count = await countIn(keys, keyId, { name: "key", quota: keyRequestsPerSecond });
-        // A key beyond its own limit takes nothing from the other keys of its workspace.
+        // A key over its own limit uses nothing of its workspace's.
         if (count.used > count.quota) return verdictOf([count]);
         counts.push(count);
       }

@@ -1,13 +1,13 @@
 import { tooManyRequests } from "../server/problem.ts";
 
-/** What one workspace may ask to see at once: a part of what may wait for a turn, so that others find a place. */
+/** Concurrent reads per workspace: only part of what may queue, so that others find room. */
 export const READS_OF_WORKSPACE_MAX = 250;
 
-/** Counts what each workspace asks to see until it is answered: rates alone let one that asks faster than is answered pile up. */
+/** Counts each workspace's reads in flight: a rate limit alone lets them pile up if answers are slower. */
 export class ReadsInFlight {
   private readonly counts = new Map<string, number>();
 
-  /** Counts one; answers what ends it. Throws RATE_LIMITED when the workspace has too many. */
+  /** Counts one read and returns the function that ends it. Throws RATE_LIMITED when the workspace has too many. */
   begin(workspaceId: string): () => void {
     const before = this.counts.get(workspaceId) ?? 0;
     if (before >= READS_OF_WORKSPACE_MAX) {

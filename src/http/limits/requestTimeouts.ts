@@ -1,6 +1,6 @@
 import { InFlightSet } from "../../kernel/inFlightSetAndMap.ts";
 
-/** How often overdue answers are looked for: one timer for all requests costs less than one for each. */
+/** How often to look for overdue answers: one timer for all costs less than one per request. */
 const SWEEP_MS = 100;
 
 interface Waiting {
@@ -8,9 +8,9 @@ interface Waiting {
   readonly giveUp: () => void;
 }
 
-/** Gives every answer the same time. */
+/** Gives every answer the same time limit. */
 export interface RequestTimeouts {
-  /** `answer`, or what `late` makes when the time is over first. */
+  /** `answer`, or the result of `late` if the time runs out first. */
   within<Answer>(answer: Promise<Answer>, late: () => Answer): Promise<Answer>;
   stop(): void;
 }

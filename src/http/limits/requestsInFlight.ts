@@ -1,6 +1,6 @@
 /**
- * Counts requests until all that they do is done: one that took too long was answered before, and may still write to
- * the log.
+ * Counts requests until all their work is done: one that timed out has its answer already, and may still write to the
+ * log.
  */
 export class RequestsInFlight {
   private count = 0;
@@ -15,7 +15,7 @@ export class RequestsInFlight {
     if (this.count === 0) for (const settle of this.waiting.splice(0)) settle();
   }
 
-  /** Settles as soon as none is at work. */
+  /** Settles as soon as none is in flight. */
   async whenIdle(): Promise<void> {
     if (!this.isIdle) await new Promise<void>((resolve) => this.waiting.push(resolve));
   }

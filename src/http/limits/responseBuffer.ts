@@ -1,18 +1,18 @@
 import type { RequestContext } from "../server/requestContext.ts";
 import { FairShareBudget } from "./fairShareBudget.ts";
 
-/** An answer up to this size, in bytes, goes to the system as a whole: it is not in our memory any more. */
+/** An answer up to this size, in bytes, goes to the system whole and then leaves our memory. */
 const SMALL_BYTES_MAX = 65_536;
-/** What of larger answers waits for its readers, in bytes, at most. */
+/** Bytes of larger answers that may wait for their readers. */
 const UNREAD_BYTES_MAX = 128 * 1_024 * 1_024;
-/** So much of a large answer is handed over at once. */
+/** The size of pieces in which a large answer is handed over. */
 const PIECE_BYTES = 65_536;
 
-/** Answers to callers with a key that are not read yet: a message with its files comes to 14 MB, and nobody has to read. */
+/** Holds unread answers to callers with a key: a message with its files takes 14 MB, and nobody has to read it. */
 export class ResponseBuffer {
   private readonly share = new FairShareBudget(UNREAD_BYTES_MAX);
 
-  /** The answer, if need be in pieces as its reader takes them; breaks off when others need the room more. */
+  /** The answer, in pieces if it is large; cut off when others need the room more. */
   async hold(response: Response, { principal, isStreamed }: RequestContext): Promise<Response> {
     if (principal === null || isStreamed || response.body === null) return response;
     const { status, headers } = response;

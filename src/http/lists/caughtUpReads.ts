@@ -6,30 +6,30 @@ import { encodeCursor, type Page, pageOf } from "./cursorPaging.ts";
 import type { ReadScheduler } from "./readScheduler.ts";
 
 /**
- * How long an answer waits for its read model to hold what was written before it was asked for. On a busy machine
- * that takes seconds; a slow answer is better than one that has to be asked for again.
+ * How long an answer waits for its read model to hold what was written before the request. On a busy machine that
+ * takes seconds, but a slow answer is better than one that has to be requested again.
  */
 export const CAUGHT_UP_WAIT_MS_MAX = 5_000;
-/** How long somebody waits who takes the rows as they are then. */
+/** How long to wait if the rows are used even when they lag. */
 const IF_IN_TIME_WAIT_MS_MAX = 1_000;
 
-/** A read model as a list asks it. */
+/** A read model, as lists use it. */
 export interface ReadModel {
   readonly db: ReadDatabase;
-  /** Waits until the rows hold the log up to where it is now; false after `timeoutMs`. */
+  /** Waits until the rows have caught up with the log as of now; false after `timeoutMs`. */
   readonly whenCaughtUp: (timeoutMs: number) => Promise<boolean>;
   /** Shared by all read models. */
   readonly scheduler: ReadScheduler;
 }
 
-/** Where lists are read from: rows say what there is, and streams what it is like. */
+/** What lists are read from: rows say which items exist, streams say what they contain. */
 export interface ListSource {
   readonly deps: Dependencies;
   /** A read model, by its name. */
   readonly readModel: (name: string) => ReadModel;
 }
 
-/** The rows, holding everything that was written before the call through any instance, for one query; else 503. */
+/** The rows for one query, holding everything written through any instance before the call; else 503. */
 export async function caughtUpRows(model: ReadModel): Promise<ReadDatabase> {
   await whenCaughtUp(model);
   await model.scheduler.nextRead();
@@ -37,16 +37,15 @@ export async function caughtUpRows(model: ReadModel): Promise<ReadDatabase> {
 }
 
 /**
- * Waits for a moment until the rows hold what was written before the call, and goes on all the same: after a change, so
- * that it shows in the list that is looked at next, and before the list of messages, of which somebody is always sending
- * the next.
+ * Waits briefly for the rows to catch up, and goes on in any case. Used after a change, so the next list shows it,
+ * and before the list of messages, which never stands still.
  */
 export async function catchUpIfInTime(model: ReadModel): Promise<void> {
   await model.whenCaughtUp(IF_IN_TIME_WAIT_MS_MAX);
 }
 
 /**
- * The rows, as current as waiting makes them: for bounds, of which a few too many do less harm than a 503 to somebody
+ * The rows after {@link catchUpIfInTime}, for limits: exceeding one slightly does less harm than a 503 to a caller
  * who changes something else.
  */
 export async function caughtUpRowsIfInTime(model: ReadModel): Promise<ReadDatabase> {
@@ -65,18 +64,18 @@ export async function caughtUpPage<Row extends KeysetCursor>(
   return pageOf(request, (page) => list(db, page));
 }
 
-/** Waits until the rows hold everything that was written before the call through any instance; else 503. */
+/** Waits until the rows hold everything written through any instance before the call; else 503. */
 export async function whenCaughtUp(model: ReadModel): Promise<void> {
   if (await model.whenCaughtUp(CAUGHT_UP_WAIT_MS_MAX)) return;
   throw notUpToDate();
 }
 
-/** The answer to who cannot be shown a list as it is now. */
+/** The answer when a list is not up to date. */
 export function notUpToDate(): Problem {
   return unavailable("the list is not up to date yet");
 }
 
-/** The result of one query, once the scheduler lets it run. */
+/** Runs one query when the scheduler lets it. */
 export async function scheduledRead<Result>(
   { db, scheduler }: Pick<ReadModel, "db" | "scheduler">,
   read: (db: ReadDatabase) => Result,
@@ -85,7 +84,7 @@ export async function scheduledRead<Result>(
   return read(db);
 }
 
-/** The result of several queries: `read` yields before each, and the scheduler says when it goes on. */
+/** Runs several queries: `read` yields before each, and the scheduler decides when it continues. */
 export async function readInSteps<Result>(
   { db, scheduler }: ReadModel,
   read: (db: ReadDatabase) => Generator<void, Result, void>,
@@ -98,12 +97,12 @@ export async function readInSteps<Result>(
   }
 }
 
-/** Queries that one page takes at most: what they have not found by then is looked for by the next page. */
+/** The most queries for one page; the next page looks for what they did not find. */
 const QUERIES_PER_PAGE_MAX = 10;
 
 /**
- * One page of a list that a filter picks from. Each query looks at a bounded number of rows, and so does the page:
- * where hardly any match it holds fewer items than `limit`, or none, and still says where to go on.
+ * One page of a filtered list. Each query, and so the page, looks at a limited number of rows: if few match, the page
+ * holds fewer items than `limit`, or none, and still says where to continue.
  */
 export async function findPage<Query extends PageQuery, Row>(
   model: Pick<ReadModel, "db" | "scheduler">,

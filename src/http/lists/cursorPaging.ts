@@ -5,11 +5,11 @@ import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { invalid, type Problem } from "../server/problem.ts";
 
-/** How many items a list answers by default, and at most. */
+/** The number of items in a page: the default, and the maximum. */
 export const PAGE_ITEMS_DEFAULT = 25;
 export const PAGE_ITEMS_MAX = 100;
 
-/** How many items a list is asked for by the parameter `limit`. */
+/** The number of items that the parameter `limit` asks for. */
 export function pageItems(limit: string | undefined): number {
   if (limit === undefined) return PAGE_ITEMS_DEFAULT;
   const items = wholeNumber(limit, { min: 1, max: PAGE_ITEMS_MAX });
@@ -23,7 +23,7 @@ export interface Page<Row> {
   readonly nextCursor: string | null;
 }
 
-/** Opaque to callers; says nothing that the list does not. */
+/** Opaque to callers; reveals nothing that the list does not. */
 export function encodeCursor(cursor: KeysetCursor): string {
   return Buffer.from(JSON.stringify([cursor.createdAt, cursor.id])).toString("base64url");
 }
@@ -34,15 +34,15 @@ export function decodeCursor(cursor: string, isId: (text: string) => boolean = i
     const [createdAt, id] = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")) as unknown[];
     if (typeof createdAt === "string" && typeof id === "string" && isId(id)) return { createdAt, id };
   } catch {
-    // Not ours: answered below like any other text that is not a cursor.
+    // Not ours: refused below like any other text that is not a cursor.
   }
   throw notACursor();
 }
 
-/** Characters of a list's name in its cursors: they tell one list from another and protect nothing. */
+/** How many characters of a list's name its cursors carry. They tell lists apart and protect nothing. */
 const LIST_NAME_CHARS = 6;
 
-/** The cursors of one list as callers see them. `list` is what makes it another than every other list. */
+/** The cursors of one list as callers see them. `list` identifies the list. */
 export function cursorsOfList(list: readonly string[]) {
   const digest = new Bun.CryptoHasher("sha256").update(JSON.stringify(list)).digest("base64url");
   const name = digest.slice(0, LIST_NAME_CHARS);
@@ -55,7 +55,7 @@ export function cursorsOfList(list: readonly string[]) {
   };
 }
 
-/** The refusal of a cursor that the list did not give. */
+/** The refusal of a cursor from elsewhere. */
 export function notACursor(): Problem {
   return invalid("/cursor", "is not a next_cursor of this list");
 }
@@ -71,7 +71,7 @@ export function pageRequest(
   };
 }
 
-/** The filter by time that a query asks for. Throws INVALID_REQUEST when the range ends before it begins. */
+/** The time filter of a query. Throws INVALID_REQUEST if the range ends before it begins. */
 export function createdRange(query: { readonly created_from?: string; readonly created_before?: string }) {
   const { created_from: from, created_before: before } = query;
   const createdFrom = from === undefined ? undefined : dateTime("/created_from", from);
@@ -81,7 +81,7 @@ export function createdRange(query: { readonly created_from?: string; readonly c
   return definedMembers({ createdFrom, createdBefore });
 }
 
-/** One page of what `find` lists: it is asked for one row more, which only shows whether there is a next page. */
+/** One page from `find`, which is asked for one extra row to see whether there is a next page. */
 export function pageOf<Row extends KeysetCursor>(
   request: PageQuery,
   find: (request: PageQuery) => readonly Row[],
@@ -92,7 +92,7 @@ export function pageOf<Row extends KeysetCursor>(
   return { shown, nextCursor: rows.length > request.limit && last ? encodeCursor(last) : null };
 }
 
-/** A page as it is answered. */
+/** A page as JSON. */
 export function pageJson<Row, Item>({ shown, nextCursor }: Page<Row>, itemJson: (row: Row) => Item) {
   return { data: shown.map(itemJson), next_cursor: nextCursor };
 }

@@ -15,13 +15,13 @@ const Limit = withErrorText(
 );
 const Cursor = Type.String({ description: "`next_cursor` of the page before." });
 
-/** The filter by time that most lists have. */
+/** The time filter of most lists. */
 export const CREATED_RANGE = {
   created_from: Type.Optional(TimeText("RFC 3339; included.")),
   created_before: Type.Optional(TimeText("RFC 3339; not included. Never before `created_from`.")),
 };
 
-/** What the query of a list may say: its filters, and which page is wanted. */
+/** The query of a list: its filters, and which page. */
 export function listQuery<Filters extends TProperties>(filters: Filters) {
   return Closed({ ...filters, limit: Type.Optional(Limit), cursor: Type.Optional(Cursor) });
 }
@@ -37,7 +37,7 @@ function pageSchema<Item extends TSchema>(item: Item) {
   });
 }
 
-/** What operations that list something have in common. */
+/** What list operations share. */
 export function answersPage<Item extends TSchema, Filters extends TProperties>(
   item: Item,
   filters: Filters,

@@ -1,15 +1,15 @@
 import { unavailable } from "../server/problem.ts";
 
-/** Reads that may wait; further ones are refused with a 503. */
+/** Reads that may wait; more are refused with a 503. */
 const WAITING_MAX = 2_000;
-/** Items whose look-up begins in one round. */
+/** Item look-ups to begin per turn of the event loop. */
 const ITEMS_PER_READ = 10;
-/** Items of one page that are looked up side by side: a store in another process answers later than the next round. */
+/** Concurrent look-ups of one page: a store in another process answers later than the next turn. */
 const ITEMS_UNDER_WAY_MAX = 40;
 
 /**
- * Runs one read in each round of the event loop. A read holds the only thread for a millisecond or two, and several in a
- * row would delay the sends that wait behind them.
+ * Runs one read per turn of the event loop. A read holds the only thread for a millisecond or two, and several in a
+ * row would delay the sends behind them.
  */
 export class ReadScheduler {
   readonly #waiting: (() => void)[] = [];
@@ -24,8 +24,8 @@ export class ReadScheduler {
   }
 
   /**
-   * The result of `look` for each item, in their order. A few begin in each round, whether or not those before them have
-   * ended. Throws what the first throws that fails; what is under way then is waited for, and no more begins.
+   * The result of `look` for each item, in order. Begins a few per turn, whether or not earlier ones have ended.
+   * After a failure it begins no more, waits for those in flight and throws the first error.
    */
   async mapEach<Item, Seen>(
     items: readonly Item[],

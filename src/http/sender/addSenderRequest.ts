@@ -14,7 +14,7 @@ import { checkRules, withRules } from "../body/validation.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 
 const DOMAIN_CHARACTERS_MAX = 253;
-/** The record's name has room for the domain behind `_postledger.` (RFC 1035 §2.3.4). */
+/** Leaves room in the record's name for `_postledger.` (RFC 1035 §2.3.4). */
 const RECORD_DOMAIN_CHARACTERS_MAX = DOMAIN_CHARACTERS_MAX - "_postledger.".length;
 
 export const AddSenderBody = withRules(
@@ -72,7 +72,7 @@ function domainFaults(domain: unknown): readonly ProblemDetail[] {
   );
 }
 
-/** The sender that a body names. Throws what is wrong with it. */
+/** The sender in a body. Throws what is wrong with it. */
 export function addedSender(body: AddSenderBody): Omit<NewSender, "workspaceId"> {
   checkRules(AddSenderBody, body);
   const { address, domain = "", display_name: displayName = null } = body;

@@ -17,7 +17,7 @@ import {
 import type { Page } from "../lists/cursorPaging.ts";
 import { found, Problem } from "../server/problem.ts";
 
-/** Adds a sender, or names one that is there. Throws SENDER_LIMIT_REACHED. */
+/** Adds a sender, or renames an existing one. Throws SENDER_LIMIT_REACHED. */
 export async function addOrRenameSender(
   { deps, readModel }: ListSource,
   sender: NewSender,
@@ -26,7 +26,7 @@ export async function addOrRenameSender(
   const { workspaceId, name } = sender;
   const add = () => newSender(deps, sender, context);
   const isKnown = (await deps.senders.get(senderIdOf(deps.keys, workspaceId, name))) !== null;
-  // One after the other, so that each is counted before the next one is added.
+  // One after the other, so each is counted before the next is added.
   const added = isKnown
     ? await add()
     : await queueStreamWrite(deps.store, `senders of ${workspaceId}`, async () => {
@@ -57,7 +57,7 @@ export async function existingSender(
   return found(isSenderId(id) ? await readSender(deps, workspaceId, id) : null);
 }
 
-/** A page of a workspace's senders, newest first. Addresses are in their own streams only. */
+/** A page of a workspace's senders, newest first. Addresses are only in the senders' own streams. */
 export async function pageOfSenders(
   { deps, readModel }: ListSource,
   workspaceId: string,
@@ -71,7 +71,7 @@ export async function pageOfSenders(
   return { shown, nextCursor };
 }
 
-/** Disables or enables a sender of the workspace, and answers it as it is then. Throws NOT_FOUND. */
+/** Disables or enables a sender of the workspace and returns its new state. Throws NOT_FOUND. */
 export async function switchedSender(
   deps: Dependencies,
   id: string,

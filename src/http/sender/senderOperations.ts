@@ -31,7 +31,7 @@ const page = {
 
 const Params = Type.Object({ id: SenderId });
 
-/** What the operations on senders take and answer. */
+/** The operations on senders. */
 export const senderOperations = {
   addSender: {
     summary: "Add a sending address or domain",

@@ -59,7 +59,7 @@ export const Sender = Closed(
   { $id: "Sender" },
 );
 
-/** The newest link of an address that is not verified, unless it is over. */
+/** The newest verification link of an unverified address, unless it has expired. */
 function verificationJson(
   { keys, clock }: Dependencies,
   id: string,
@@ -76,7 +76,7 @@ function verificationJson(
 
 const wholeSenderJson = answerJson(Sender);
 
-/** A sender as answers show it. */
+/** A sender as JSON. */
 export function senderJson(deps: Dependencies, { id, sender, createdAt, updatedAt }: SenderView) {
   const { workspaceId, name, recordMissingSince } = sender;
   const isDomain = sender.kind === "domain";

@@ -15,10 +15,10 @@ interface VerificationOptions {
   readonly mailsLinks: boolean;
 }
 
-/** Verifies senders; what is counted of it is counted once for all that ask. */
+/** Verifies senders. All callers share its counts. */
 export interface SenderVerification {
   readonly mailsLinks: boolean;
-  /** Mails a link to an address, or looks for a domain's record now. Throws the `Problem` that keeps it from that. */
+  /** Mails a link to an address, or looks up a domain's record now. Throws a `Problem` if it cannot. */
   verify(method: "email" | "dns", view: SenderView, context: CommandContext): Promise<void>;
 }
 
@@ -79,11 +79,11 @@ async function verifyByDns(
   }
 }
 
-/** Strings of records, and characters of each, that an answer repeats. */
+/** How many strings of records an answer repeats, and how many characters of each. */
 const FOUND_STRINGS_MAX = 3;
 const FOUND_CHARACTERS_MAX = 100;
 
-/** What was found instead of a record. Anybody may have written it, so only what can be seen is repeated. */
+/** What was found instead of the record. Anybody may have written it, so only visible characters are repeated. */
 function foundText(found: readonly string[]): string {
   const shown = found.slice(0, FOUND_STRINGS_MAX).map((text) => {
     const cut = [...text.slice(0, 2 * FOUND_CHARACTERS_MAX)].slice(0, FOUND_CHARACTERS_MAX).join("");

@@ -23,7 +23,7 @@ interface SendersOptions extends ControllerOptions {
   readonly verification: SenderVerification;
 }
 
-/** Adding, listing, verifying and switching senders. */
+/** Adding, listing, verifying, disabling and enabling senders. */
 export function sendersController(options: SendersOptions) {
   const { deps, basePath, verification } = options;
   const json = (view: SenderView) => senderJson(deps, view);
@@ -56,7 +56,7 @@ export function sendersController(options: SendersOptions) {
   });
 }
 
-/** The pages behind a mailed link: whoever holds it needs no key. */
+/** The pages behind a mailed link, which needs no key. */
 export function senderPagesController(deps: Dependencies) {
   return new Elysia({ normalize: false })
     .get(routes.showSenderVerification.path, async ({ params, request }) => {

@@ -7,7 +7,7 @@ const STYLE =
   "button{font:inherit;padding:.5rem 1.25rem}";
 const STYLE_HASH = new Bun.CryptoHasher("sha256").update(STYLE).digest("base64");
 
-/** No script and no request to anywhere; the link, which is a secret, goes into no cache and no Referer. */
+/** Allows no script and no outgoing request. The link is a secret: it must not get into a cache or a Referer. */
 const HEADERS = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy":
@@ -51,7 +51,7 @@ function requesterHtml({ workspaceName, workspaceId, code }: VerificationRequest
   return `<dl>${name}<dt>Workspace id</dt><dd>${escapeHtml(workspaceId)}</dd><dt>Code</dt><dd><strong>${escapeHtml(code)}</strong></dd></dl>`;
 }
 
-/** A page of the verification link. Nothing that a caller sent is in it. */
+/** The page of a verification link. It contains nothing that a caller sent. */
 export function verificationLinkPage(
   of: LinkStatus | "verified",
   requestId: string,

@@ -16,8 +16,8 @@ import { beginRead, bodyOf, clientOf, requestContextOf } from "./requestContext.
 import type { Route } from "./routes.ts";
 
 /**
- * Checks the key, its scope and how often it comes: 401, 403, then 429. Runs before anything else of a request is
- * looked at. What is forbidden counts like any other request of its key.
+ * Checks the key, its scope, its client's address and its rate: 401, 403, then 429. Runs before anything else in a
+ * request is read. A forbidden request counts against its key's rate like any other.
  */
 export function authorize(deps: Dependencies, route: Route) {
   return async (request: Request): Promise<void> => {
@@ -43,7 +43,7 @@ export function authorize(deps: Dependencies, route: Route) {
   };
 }
 
-/** Bun gives nobody the body of a GET, so its length has to do: up to two bytes it may be `{}`. */
+/** Bun never exposes the body of a GET, so we go by its length: up to two bytes it may be `{}`. */
 function refuseBodyOfGet(headers: Headers): void {
   const length = contentLengthOf(headers) ?? 0;
   if (length <= "{}".length && !headers.has("transfer-encoding")) return;
@@ -60,7 +60,7 @@ const UNAUTHORIZED: Readonly<Record<AuthenticationFault, string>> = {
   expired: "holds an API key that has expired: issue another one",
 };
 
-/** Counts a page that is large and needs no key. Throws when its client has had too many of them. */
+/** Counts a large page that needs no key. Throws when its client has had too many. */
 export async function countPage(request: Request): Promise<void> {
   const address = clientOf(request);
   const { rateLimits } = requestContextOf(request).server;
@@ -68,7 +68,7 @@ export async function countPage(request: Request): Promise<void> {
   if (retryAfterSeconds !== null) throw tooManyRequests(retryAfterSeconds);
 }
 
-/** A client that keeps on failing has to wait. Whoever has a valid key at the same address is not affected. */
+/** A client that keeps failing has to wait. A valid key from the same address is not affected. */
 async function unauthorized(request: Request, fault: AuthenticationFault): Promise<Problem> {
   const address = clientOf(request);
   const problem = refusedFor("UNAUTHORIZED", [{ pointer: "/Authorization", message: UNAUTHORIZED[fault] }]);
@@ -77,7 +77,7 @@ async function unauthorized(request: Request, fault: AuthenticationFault): Promi
   return retryAfterSeconds === null ? problem : tooManyRequests(retryAfterSeconds);
 }
 
-/** For an operation that takes no body: one that says anything is refused. */
+/** For an operation without a body: refuses one that has content. */
 export function authorizeUnread(deps: Dependencies, route: Route) {
   const check = authorize(deps, route);
   return async (request: Request): Promise<void> => {
@@ -86,7 +86,7 @@ export function authorizeUnread(deps: Dependencies, route: Route) {
   };
 }
 
-/** For an operation whose body may be left out. */
+/** For an operation with an optional body. */
 export function authorizeThenReadOptional(deps: Dependencies, route: Route) {
   const check = authorize(deps, route);
   return async (request: Request): Promise<Json> => {
@@ -95,13 +95,13 @@ export function authorizeThenReadOptional(deps: Dependencies, route: Route) {
   };
 }
 
-/** What a route with a JSON body asks for beside its scope. */
+/** What a route with a JSON body requires besides its scope. */
 export interface ReadRules {
-  /** Comes before the body is read. */
+  /** Runs before the body is read. */
   readonly checkHeaders?: (headers: Headers) => void;
 }
 
-/** Everything that comes before a body is looked at, and then the body. */
+/** Runs all checks that come before the body, then reads it. */
 export function authorizeThenRead(deps: Dependencies, route: Route, rules: ReadRules = {}) {
   const check = authorize(deps, route);
   const jsonRules = { bytesMax: route.bodyBytesMax };
@@ -113,7 +113,7 @@ export function authorizeThenRead(deps: Dependencies, route: Route, rules: ReadR
   };
 }
 
-/** Throws where the key is bound to senders and this address is none of them; null: nobody knows it any more. */
+/** Throws if the key is bound to senders and this address is not one of them. Null: the address is no longer known. */
 export function requireSender(principal: Principal, address: string | null): void {
   if (principal.senders === null) return;
   const parsed = address === null ? null : parseAddress(address);

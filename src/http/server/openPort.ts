@@ -9,30 +9,30 @@ interface PortOptions {
   readonly port: number;
 }
 
-/** How long a connection may be silent, in seconds: ends slow headers and slow uploads. */
+/** How long a connection may be idle, in seconds; ends slow headers and slow uploads. */
 const IDLE_TIMEOUT_SECONDS = 30;
 
 /**
- * Bun's own guard is off: it would answer a bare 413, and before the key is looked at. Our bound is kept
- * while a body is read, and what nobody reads Bun throws away as it comes.
+ * Turns Bun's own guard off: it would answer a bare 413, before the key is checked. Our own limit applies while a
+ * body is read, and Bun discards a body that nobody reads.
  */
 const BUN_BODY_BYTES_MAX = Number.MAX_SAFE_INTEGER;
 
 type Fetch = ReturnType<typeof requestHandler>;
 
-/** A port that is taken. */
+/** An open port. */
 export interface OpenPort {
   readonly url: URL;
-  /** From now on requests are answered; those that have come before have waited for it. */
+  /** Starts answering requests; those that came before have waited for it. */
   answer(options: ServerOptions): void;
-  /** Requests that have no whole answer yet. */
+  /** Requests without a complete answer yet. */
   pending(): number;
   /** Lets what is in flight finish and refuses what is new. */
   stop(): Promise<void>;
   kill(): Promise<void>;
 }
 
-/** Takes the port: the service's address must be known before the service is made. */
+/** Opens the port. This comes first because the service needs to know its own address. */
 export function openPort({ host, port, log }: Pick<ServerOptions, "log"> & PortOptions): OpenPort {
   const made = Promise.withResolvers<Fetch>();
   let fetch: Fetch = async (request, connections) => (await made.promise)(request, connections);
@@ -41,8 +41,8 @@ export function openPort({ host, port, log }: Pick<ServerOptions, "log"> & PortO
     port,
     idleTimeout: IDLE_TIMEOUT_SECONDS,
     maxRequestBodySize: BUN_BODY_BYTES_MAX,
-    // Else Bun answers what escapes us with a page that shows our source. Out of development it would also let a
-    // second service take half of the requests on this port.
+    // Otherwise Bun answers an uncaught error with a page that shows our source. Outside development it would also
+    // let a second service take half of this port's requests.
     development: false,
     reusePort: false,
     error(error) {

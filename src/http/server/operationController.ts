@@ -17,7 +17,7 @@ import type { Operation, Operations } from "./operation.ts";
 import { principalOf } from "./requestContext.ts";
 import { type Route, type RouteName, routes } from "./routes.ts";
 
-/** What Elysia knows of a request that is on its way to its handler. */
+/** A request as Elysia passes it on its way to the handler. */
 interface Incoming {
   readonly request: Request;
   readonly query: unknown;
@@ -37,8 +37,8 @@ function reading(
 }
 
 /**
- * The key, then the body, then what is in them. Elysia would check a body only after `parse`, before which it makes a
- * stream of every body: that costs a small request more than all of our checks.
+ * Checks the key, reads the body, then checks query and body. Elysia would check a body only after `parse`, before
+ * which it turns every body into a stream: for a small request that costs more than all our checks.
  */
 function readAndCheck(read: (request: Request) => Promise<Json>, body: TSchema, query: TSchema): Hook {
   const checkBody = checkBy(body);
@@ -58,7 +58,7 @@ function hookOf(deps: Dependencies, route: Route, operation: Operation, rules: R
   return async ({ request }) => check(request);
 }
 
-/** What most controllers work with. */
+/** What most controllers need. */
 export interface ControllerOptions extends ListSource {
   /** The path of BASE_URL, "" or "/prefix": links begin with it. */
   readonly basePath: string;
@@ -71,7 +71,7 @@ type ParameterOf<Path extends string> = Path extends `${string}:${infer Name}/${
     ? Name
     : never;
 
-/** A request for an operation, once its key, query and body are checked. */
+/** A request for an operation, after its key, query and body are checked. */
 interface Call<Name extends RouteName, Of> {
   readonly request: Request;
   readonly params: Readonly<Record<ParameterOf<(typeof routes)[Name]["path"]>, string>>;
@@ -82,7 +82,7 @@ interface Call<Name extends RouteName, Of> {
 
 type AnyHandler = (context: Context) => Promise<unknown>;
 
-/** Answers a list: a cursor of another one is refused, which would name a place that means nothing here. */
+/** Answers a list. Refuses a cursor from another list, which would point at a meaningless place here. */
 function ofOneList({ path }: Route, answer: AnyHandler): AnyHandler {
   return async (context) => {
     const { request, params = {}, query } = context;
@@ -97,12 +97,12 @@ function ofOneList({ path }: Route, answer: AnyHandler): AnyHandler {
   };
 }
 
-/** Answers an operation. Async, because Elysia lets the rejection of any other handler escape. */
+/** Answers an operation. It must be async: Elysia lets a rejection of any other handler escape. */
 type Handler<Name extends RouteName, Of> = (call: Call<Name, Of>) => Promise<unknown>;
 
 /**
- * Answers operations by their names, under the methods and paths of {@link routes}: the key is checked first, and
- * requests by the same schemas that the document shows.
+ * Answers operations by name, under the methods and paths of {@link routes}. Checks the key first, then the request
+ * with the schemas that the document shows.
  */
 export function operationController<All extends Operations, Name extends RouteName & keyof All>(
   deps: Dependencies,
@@ -116,7 +116,7 @@ export function operationController<All extends Operations, Name extends RouteNa
     const operation = operations[name] as Operation;
     const handler = operation.query?.properties.cursor === undefined ? answer : ofOneList(route, answer);
     const transform = hookOf(deps, route, operation, rules);
-    // Whoever sends `?dry_run=1` to an operation without parameters must not believe that it does something.
+    // A caller that sends `?dry_run=1` to an operation without parameters must not believe that it works.
     const query = operation.body === undefined ? { query: operation.query ?? NoQuery } : {};
     controller.route(route.method, route.path, handler, { parse: "none", transform, ...query });
   }

@@ -3,7 +3,7 @@ import { isUuid } from "../../kernel/ids.ts";
 import { excerpt } from "../../kernel/text/textLength.ts";
 import { type ProblemCode, problemFacts } from "./problemCodes.ts";
 
-/** One wrong value: `pointer` is a JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter or a header. */
+/** One wrong value. `pointer` is a JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter or header. */
 export interface ProblemDetail {
   readonly pointer: string;
   readonly message: string;
@@ -13,9 +13,9 @@ export interface ProblemOptions {
   readonly detail?: string;
   readonly errors?: readonly ProblemDetail[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** When to come again; without it what the status or the code says of itself. */
+  /** When to retry; by default what the status or the code says. */
   readonly retryAfterSeconds?: number;
-  /** 503 instead of the code's own status: the same request may work a little later. */
+  /** 503 instead of the code's own status: the same request may work later. */
   readonly unavailable?: boolean;
 }
 
@@ -33,14 +33,14 @@ export class Problem extends Error {
     return this.options.unavailable ? 503 : problemFacts(this.code).status;
   }
 
-  /** What the answer's headers say of this one refusal. */
+  /** The headers for this one refusal. */
   get headers(): Readonly<Record<string, string>> {
     const { headers, retryAfterSeconds: seconds } = this.options;
     return { ...headers, ...(seconds === undefined ? {} : { "retry-after": String(seconds) }) };
   }
 }
 
-/** What there is. Throws the problem that says so where there is nothing, or not for whoever asks. */
+/** The value if it exists. Throws the problem if there is none, or none that this caller may see. */
 export function found<Value>(
   value: Value,
   code: ProblemCode = "NOT_FOUND",
@@ -49,13 +49,13 @@ export function found<Value>(
   return value as Exclude<Value, null | "notFound">;
 }
 
-/** The id of a path as streams know it. What is no uuid is nothing's id: throws the problem that says there is none. */
+/** The id of a path, as streams use it. Throws the problem for a missing resource if it is not a UUID. */
 export function idOfPath(text = "", code: ProblemCode = "NOT_FOUND"): string {
   if (!isUuid(text)) throw new Problem(code);
   return text.toLowerCase();
 }
 
-/** The refusal of what may work a little later as it is: 503. */
+/** The refusal of a request that may work later unchanged: 503. */
 export function unavailable(
   detail: string,
   options: Pick<ProblemOptions, "headers" | "retryAfterSeconds"> = {},
@@ -63,19 +63,19 @@ export function unavailable(
   return new Problem("INTERNAL_ERROR", { ...options, unavailable: true, detail });
 }
 
-/** The refusal of one more than may come in a time: 429. */
+/** The refusal of a request beyond a rate: 429. */
 export function tooManyRequests(retryAfterSeconds: number, detail?: string): Problem {
   return new Problem("RATE_LIMITED", { retryAfterSeconds, ...definedMembers({ detail }) });
 }
 
-/** The longest pointer in an answer, in characters: names of members are as long as whoever sends them likes. */
+/** The longest pointer in an answer, in characters, because callers may send names of any length. */
 const POINTER_CHARACTERS_MAX = 500;
 
 function shownPointer(pointer: string): string {
   return pointer.length <= POINTER_CHARACTERS_MAX ? pointer : `${excerpt(pointer, POINTER_CHARACTERS_MAX)}…`;
 }
 
-/** A fault for people; the messages are ends of a sentence about the value. */
+/** A fault as a sentence for people; messages are the end of a sentence about the value. */
 function sentenceOf({ pointer, message }: ProblemDetail): string {
   return pointer === "" ? `the body ${message}` : `${pointer}: ${message}`;
 }
@@ -94,7 +94,7 @@ export function invalidHeader(name: string, message: string): Problem {
   return invalid(`/${name}`, message);
 }
 
-/** A refusal for all that is wrong; when nothing is named, the code says it all. */
+/** A refusal that lists all faults; without any, the code says it all. */
 export function refusedFor(code: ProblemCode, faults: readonly ProblemDetail[]): Problem {
   const errors = faults.map(({ pointer, message }) => ({ pointer: shownPointer(pointer), message }));
   const [first] = errors;

@@ -65,19 +65,19 @@ const TABLE = {
   API_KEY_LIMIT_REACHED: { status: 409, title: "The workspace has as many active API keys as it can" },
 } as const satisfies Readonly<Record<string, ProblemFacts>>;
 
-/** What goes with a code. */
+/** Facts about a code. */
 interface ProblemFacts {
   readonly status: number;
   readonly title: string;
-  /** What to do, where no detail of the request says more. */
+  /** What to do, if no detail says more. */
   readonly advice?: string;
-  /** When the same request may work, where the status does not say so. */
+  /** When the same request may work, if the status does not say. */
   readonly retryAfterSeconds?: number;
 }
 
 export type ProblemCode = keyof typeof TABLE;
 
-/** What goes with a code. Where the operation may work a little later, 503 replaces 500. */
+/** Facts about a code. 503 replaces the 500 if the operation may work later. */
 export function problemFacts(code: ProblemCode): ProblemFacts {
   return TABLE[code];
 }

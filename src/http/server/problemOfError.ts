@@ -6,7 +6,7 @@ import { StoreError } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { Problem, tooManyRequests, unavailable } from "./problem.ts";
 
-/** The problem that a caller gets for an error; null when it is a bug, whose details stay inside. */
+/** The problem that a caller gets for an error; null for a bug, whose details stay inside. */
 export function problemOf(error: unknown): Problem | null {
   if (error instanceof Problem) return error;
   if (error instanceof ChangeRateError)

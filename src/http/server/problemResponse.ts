@@ -3,21 +3,21 @@ import { Closed } from "../body/commonSchemas.ts";
 import type { Problem } from "./problem.ts";
 import { problemFacts } from "./problemCodes.ts";
 
-/** When to come back after a 503, in seconds. */
+/** When to retry after a 503, in seconds. */
 const RETRY_AFTER_SECONDS = 2;
 
-/** Whether the same request may be sent again as it is. */
+/** Whether the same request may be sent again unchanged. */
 function isRetryable({ code, status }: Problem): boolean {
   return status === 429 || status >= 500 || problemFacts(code).retryAfterSeconds !== undefined;
 }
 
-/** Of whatever somebody's key opened, no copy is kept on the way, and nothing is taken for what it is not. */
+/** An answer to a key is neither cached on the way nor interpreted as another media type. */
 export const PRIVATE_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
 
-/** So many faults of one request are reported at most; the rest show once these are mended. */
+/** At most this many faults of one request are reported; the rest show once these are fixed. */
 export const ERRORS_MAX = 20;
 
-/** The body of every refusal: RFC 9457 and our own members. */
+/** The body of every refusal: RFC 9457 plus our own members. */
 export const ProblemBody = Closed(
   {
     type: Type.String({ pattern: "^urn:postledger:problem:[a-z-]+$" }),
@@ -44,7 +44,7 @@ export const ProblemBody = Closed(
   { $id: "Problem", description: "A refusal (RFC 9457)." },
 );
 
-/** What the answer to a request that is refused says. Nothing internal, nothing that was sent. */
+/** The body that answers a refused request. It holds nothing internal, and nothing that was sent. */
 export function problemBody(problem: Problem, requestId: string): Static<typeof ProblemBody> {
   const { code, status, options } = problem;
   return {

@@ -9,35 +9,35 @@ import type { ReadsInFlight } from "../limits/readsInFlight.ts";
 import type { Problem } from "./problem.ts";
 import { PRIVATE_HEADERS } from "./problemResponse.ts";
 
-/** What is known of a request beside what it says: filled in while it is answered. */
+/** What we know about a request besides its content; filled in while it is answered. */
 export interface RequestContext {
   readonly requestId: string;
   readonly startedAt: number;
   principal: Principal | null;
   /** Set once the answer is known, for the log line. */
   code: string | null;
-  /** Whether the client was gone before its request had come. */
+  /** Whether the client disconnected before its request had arrived. */
   hasHungUp: boolean;
   readonly server: ServerContext;
-  /** The address at the other end of the connection; null when it is not known. */
+  /** The address at the other end of the connection; null if unknown. */
   readonly peer: () => string | null;
-  /** Headers that the answer carries whatever it is. */
+  /** Headers that every answer carries. */
   readonly answerHeaders: Record<string, string>;
-  /** The body, once somebody reads it. */
+  /** The body, once it is read. */
   body: IncomingBody | null;
-  /** Ends the count of what is asked to be seen; null where it is not counted. */
+  /** Ends the count of this read; null if it is not counted. */
   endRead: (() => void) | null;
-  /** Whether the answer comes in pieces for as long as its client likes: nobody waits for its end. */
+  /** Whether the answer is streamed for as long as the client likes, so nobody waits for its end. */
   isStreamed: boolean;
-  /** What of a request is refused that is accepted otherwise, for log lines of their own. */
+  /** Refused parts of a request that is otherwise accepted; each gets its own log line. */
   readonly refusedParts: RefusedPart[];
-  /** How a log line names the path, where `routes` does not know it. */
+  /** The path for log lines, if `routes` does not know it. */
   route: string | null;
-  /** How a refusal is answered where a person is to read it; null: as `application/problem+json`. */
+  /** Renders a refusal for people; null: as `application/problem+json`. */
   problemPage: ((problem: Problem) => Response) | null;
 }
 
-/** One of several things that a request asks for, and why it is refused. */
+/** One refused part of a request, and why. */
 export interface RefusedPart {
   readonly problem: Problem;
   readonly error: unknown;
@@ -51,11 +51,11 @@ export interface ServerContext {
   readonly trustedProxies: readonly AddressRange[];
 }
 
-/** Where a request has its context: on itself, which costs less than a weak map of all requests. */
+/** The context is stored on the request itself, which is cheaper than a weak map of all requests. */
 const CONTEXT = Symbol("request context");
 type Opened = Request & { [CONTEXT]?: RequestContext };
 
-/** Begins a request's context. */
+/** Creates a request's context. */
 export function openRequestContext(
   request: Request,
   { requestId, server, peer }: Pick<RequestContext, "requestId" | "server" | "peer">,
@@ -80,12 +80,12 @@ export function openRequestContext(
   return opened;
 }
 
-/** The body of a request that has a key: it counts as its workspace's until the request is answered. */
+/** The body of a request with a key; it counts against its workspace until the request is answered. */
 export function bodyOf(request: Request): IncomingBody {
   return bodyWithoutKey(request, principalOf(request).workspaceId);
 }
 
-/** The body of a request that needs no key: it counts as `owner`'s until the request is answered. */
+/** The body of a request without a key; it counts against `owner` until the request is answered. */
 export function bodyWithoutKey(request: Request, owner: string): IncomingBody {
   const opened = requestContextOf(request);
   opened.body ??= opened.server.bodies.open(owner);
@@ -93,8 +93,8 @@ export function bodyWithoutKey(request: Request, owner: string): IncomingBody {
 }
 
 /**
- * Does work on so many bytes that are read for a request, in the room of its workspace's bodies: a short request may ask
- * for a message of 10 MB. Throws a 503 when there is no room.
+ * Runs work that reads this many bytes for a request, and reserves memory for them among its workspace's bodies: a
+ * short request may ask for a message of 10 MB. Throws a 503 when there is no room.
  */
 export async function withRoomFor<Result>(
   request: Request,
@@ -110,18 +110,18 @@ export async function withRoomFor<Result>(
   }
 }
 
-/** Counts a request that asks to see something of a workspace, until it is answered. Throws RATE_LIMITED. */
+/** Counts a request that reads from a workspace until it is answered. Throws RATE_LIMITED. */
 export function beginRead(request: Request, workspaceId: string): void {
   const context = requestContextOf(request);
   context.endRead = context.server.reads.begin(workspaceId);
 }
 
-/** Counts a file that is read as its client takes it; answers what ends that. Throws RATE_LIMITED. */
+/** Counts a file that streams to its client; returns the function that ends the count. Throws RATE_LIMITED. */
 export function beginStream(request: Request): () => void {
   return requestContextOf(request).server.reads.begin(principalOf(request).workspaceId);
 }
 
-/** Gives a request that replaces another one the same context. */
+/** Shares the context with a request that replaces another one. */
 export function shareRequestContext(request: Request, shared: RequestContext): void {
   (request as Opened)[CONTEXT] = shared;
 }
@@ -132,7 +132,7 @@ export function requestContextOf(request: Request): RequestContext {
   return found;
 }
 
-/** Who is calling; a bug when the route lets in callers without a key. */
+/** The caller; a bug if the route admits callers without a key. */
 export function principalOf(request: Request): Principal {
   const { principal } = requestContextOf(request);
   invariant(principal, "a handler of a route with a scope runs once its request is authorized");
@@ -147,7 +147,7 @@ export function commandContextOf(request: Request, deps: Dependencies): Workspac
   return { at: deps.clock.now(), correlationId: requestId, actor, workspaceId, isTest };
 }
 
-/** The address that a request comes from, behind proxies that are trusted; null when it is not known. */
+/** The client's address, behind trusted proxies; null if unknown. */
 export function clientOf(request: Request): string | null {
   const { server, peer } = requestContextOf(request);
   const other = peer();

@@ -24,23 +24,23 @@ import { hasReadablePath, pathOf, routable } from "./requestTarget.ts";
 import { methodsOf, nearestPath } from "./routeMatching.ts";
 import { routes } from "./routes.ts";
 
-/** The server as far as answering a request needs it. */
+/** The part of the server that answering a request needs. */
 interface Connections {
   requestIP(request: Request): { readonly address: string } | null;
 }
 
 export interface ServerOptions {
   readonly basePath: string;
-  /** Every handler answers within this time, in ms; then 503. */
+  /** Every handler must answer within this time, in ms; otherwise 503. */
   readonly requestTimeoutMs: number;
-  /** Shared with whatever else takes mail. */
+  /** Shared with submission over SMTP. */
   readonly bodies: BodyAdmissionControl;
   readonly rateLimits: RateLimits;
-  /** Whose X-Forwarded-For is believed. */
+  /** Proxies whose X-Forwarded-For we trust. */
   readonly trustedProxies: readonly AddressRange[];
   readonly controllers: readonly AnyElysia[];
   readonly requests: RequestsInFlight;
-  /** Whether the log goes on elsewhere: then nothing is answered but who asks how the service is. */
+  /** Whether the log continues elsewhere: then only requests about the process itself are answered. */
   readonly isClosed: () => boolean | Promise<boolean>;
   readonly log: RequestLog;
 }
@@ -51,13 +51,13 @@ function asProblem(error: unknown): Problem | null {
   return problemOf(error);
 }
 
-/** Whether the error is that the client was gone before its body had come. */
+/** Whether the error means that the client disconnected before its body had arrived. */
 function isEndOfConnection(error: unknown): boolean {
   if (error instanceof ParseError) return isEndOfConnection(error.cause);
   return error instanceof DOMException && error.name === "AbortError";
 }
 
-/** For a path that no route has, or not with this method. `path` is below `basePath`, "" when it is not. */
+/** The problem for a path without a route, or without one for this method. `path` is below `basePath`, or "". */
 function unknownRoute(request: Request, path: string, basePath: string): Problem {
   const methods = methodsOf(path);
   if (methods.length === 0) {
@@ -73,17 +73,17 @@ function unknownRoute(request: Request, path: string, basePath: string): Problem
   });
 }
 
-/** The controllers behind one Elysia, whose errors are answered as problems. */
+/** All controllers in one Elysia, whose errors become problems. */
 function routerOf({
   basePath,
   controllers,
   log,
 }: ServerOptions): (request: Request) => Response | Promise<Response> {
-  // Host names shorter than four characters have no path where Elysia looks for one by default.
+  // With its default, Elysia looks for the path too far right if the host name is shorter than four characters.
   const handler = { standardHostname: false };
   const app = new Elysia({ normalize: false, prefix: basePath, handler })
     .onRequest(({ request, set }) => {
-      // The same object, so that what is added to it later is in the answer too.
+      // Use the same object, so headers added later reach the answer too.
       set.headers = requestContextOf(request).answerHeaders;
     })
     .onError(({ error, request, code }) => errorResponse({ error, request, code }, { basePath, log }));
@@ -91,7 +91,7 @@ function routerOf({
   return app.fetch;
 }
 
-/** The answer to a request that has failed; what is our own fault is logged. */
+/** The answer to a failed request; logs what is our own fault. */
 function errorResponse(
   { error, request, code }: Pick<ErrorContext, "request"> & { error: unknown; code: unknown },
   { basePath, log }: Pick<ServerOptions, "basePath" | "log">,
@@ -99,7 +99,7 @@ function errorResponse(
   const context = requestContextOf(request);
   const whole = pathOf(request);
   const path = whole.startsWith(`${basePath}/`) ? whole.slice(basePath.length) : "";
-  // A problem's own code shows as Elysia's too, so NOT_FOUND alone does not say that no route was found.
+  // Elysia also reports a problem's own code, so NOT_FOUND alone does not mean that no route matched.
   const isUnknownRoute = code === "NOT_FOUND" && !(error instanceof Problem);
   const problem = isUnknownRoute ? unknownRoute(request, path, basePath) : asProblem(error);
   context.hasHungUp = problem === null && isEndOfConnection(error);
@@ -111,7 +111,7 @@ function errorResponse(
 const LOG_FROZEN = "the log is frozen: the service continues elsewhere";
 const TOO_LATE = "the request took too long";
 
-/** Answers one request: routes it, keeps its time limit, logs it. Opens no port. */
+/** Answers one request: routes it, enforces its time limit, logs it. Opens no port. */
 export function requestHandler(
   options: ServerOptions,
 ): (request: Request, connections: Connections) => Promise<Response> {
@@ -126,7 +126,7 @@ export function requestHandler(
     trustedProxies: options.trustedProxies,
   };
   const answer = async (request: Request, context: RequestContext): Promise<Response> => {
-    // Counted before we look whether the log is frozen: whoever freezes it and sees no request under way has seen all.
+    // Count first, then check for a freeze: whoever freezes the log and sees no request in flight has seen them all.
     options.requests.begin();
     try {
       checkFraming(request.headers);
@@ -138,7 +138,7 @@ export function requestHandler(
       if (!(error instanceof Problem)) throw error;
       return answerProblem(error, context);
     } finally {
-      // Not before the work is over, be it long after a 503: until then the bytes are in memory.
+      // Only when the work is over, even long after a 503: until then the bytes are in memory.
       context.body?.release();
       context.endRead?.();
       options.requests.end();
@@ -160,15 +160,15 @@ export function requestHandler(
       log.answered({ status, hasHungUp: false, line: () => ({ ...line(), status, code }) });
     }
     if (request.method === "HEAD") return withoutBody(response, context);
-    // The answer to a send is small, and not to be waited for.
+    // The answer to a send is small and needs no buffer.
     return status === 202 ? response : buffer.hold(response, context);
   };
 }
 
-/** The answer to HEAD: the headers of GET, with the length of the body that is left out where it has one (RFC 9110 §8.6). */
+/** The answer to HEAD: GET's headers, and the length of the body it leaves out, if there is one (RFC 9110 §8.6). */
 async function withoutBody(response: Response, { isStreamed }: RequestContext): Promise<Response> {
   const headers = new Headers(response.headers);
-  // Bun leaves it out of answers to HEAD (RFC 9110 §6.6.1).
+  // Bun omits it from answers to HEAD (RFC 9110 §6.6.1).
   if (!headers.has("date")) headers.set("date", new Date().toUTCString());
   if (isStreamed) {
     await response.body?.cancel();
@@ -179,7 +179,7 @@ async function withoutBody(response: Response, { isStreamed }: RequestContext): 
   return new Response(null, { status: response.status, headers });
 }
 
-/** A refusal as whoever asks can read it. */
+/** A refusal in the form that its reader expects. */
 function answerProblem(problem: Problem, context: RequestContext): Response {
   context.code = problem.code;
   return context.problemPage?.(problem) ?? problemResponse(problem, context.requestId);
@@ -194,22 +194,22 @@ const WITHOUT_LOG: readonly string[] = [
   routes.openApi,
 ].map(({ path }) => path);
 
-/** Whether a request is for an operation that is of no use where the log does not go on. */
+/** Whether a request needs a log that continues here. */
 function needsLog(request: Request, basePath: string): boolean {
   const path = pathOf(request).slice(basePath.length);
   return !WITHOUT_LOG.includes(path) && methodsOf(path).includes(request.method);
 }
 
-/** A 503 that says why, and that the same request may do better later. */
+/** A 503 that says why, and that the same request may work later. */
 function answerUnavailable(detail: string, context: RequestContext): Response {
   const { answerHeaders: headers } = context;
   return answerProblem(unavailable(detail, { headers }), context);
 }
 
 /**
- * Refuses what a proxy before us may have understood in another way (RFC 9112 §3.2, §6.3). Bun itself answers 400 to
- * Content-Lengths that differ, to one beside Transfer-Encoding, and to HTTP/1.1 without Host; of what is sent twice it
- * joins the values with a comma.
+ * Refuses what a proxy in front may have understood differently (RFC 9112 §3.2, §6.3). Bun itself answers 400 to
+ * differing Content-Lengths, to one beside Transfer-Encoding, and to HTTP/1.1 without Host; it joins repeated headers
+ * with a comma.
  */
 function checkFraming(headers: Headers): void {
   contentLengthOf(headers);

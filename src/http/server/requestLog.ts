@@ -10,11 +10,11 @@ interface Lines {
   error(fields: object, message: string): void;
 }
 
-/** What a server logs about a request once it is answered. No address, key or content is in it. */
+/** What the server logs about an answered request. It contains no address, key or content. */
 export interface RequestLine {
   readonly requestId: string;
   readonly method: string;
-  /** The route: its variable parts may hold a secret or an address. */
+  /** The route without its variable parts, which may hold a secret or an address. */
   readonly path: string;
   readonly status: number;
   readonly code: string | null;
@@ -22,7 +22,7 @@ export interface RequestLine {
   readonly durationMs: number;
 }
 
-/** The line of a request of HTTP. */
+/** The log line of an HTTP request. */
 export function requestLine(
   request: Request,
   response: Response,
@@ -41,11 +41,11 @@ export function requestLine(
   };
 }
 
-/** What became of a request. `hasHungUp`: the client did not wait for the answer. */
+/** How a request ended. `hasHungUp`: the client did not wait for the answer. */
 export interface RequestEnd {
   readonly status: number;
   readonly hasHungUp: boolean;
-  /** Made only when it is asked for: most requests leave no line. */
+  /** Built only on demand: most requests leave no line. */
   readonly line: () => RequestLine;
 }
 
@@ -56,21 +56,21 @@ export interface RequestLog {
 }
 
 export interface RequestLogOptions {
-  /** Every request is logged, whatever came of it, and there is no bound. */
+  /** Logs every request, without a limit. */
   readonly isWhole: boolean;
   readonly lines: Lines;
-  /** Calls back after so many ms; need not keep the process alive. */
+  /** Calls back after `delayMs`; need not keep the process alive. */
   readonly after: (delayMs: number, act: () => void) => void;
 }
 
-/** Of each kind of failure so many lines are written in this time; the rest is counted in one. */
+/** Lines per kind of failure in one window; the rest is summed up in one line. */
 const LINES_MAX = 100;
 const WINDOW_MS = 10_000;
 
-/** As nginx counts them. */
+/** nginx's status for it. */
 const CLIENT_CLOSED = 499;
 
-/** Writes requests that failed, as far as they do not flood the log: whoever fails on purpose must not fill the disk. */
+/** Logs failed requests, up to a limit: deliberate failures must not fill the disk. */
 export function requestLog({ isWhole, lines, after }: RequestLogOptions): RequestLog {
   const bounded = (message: string) => {
     const tell = (omitted: number) => lines.warn({ omitted, windowSeconds: WINDOW_MS / 1_000 }, message);
@@ -83,13 +83,13 @@ export function requestLog({ isWhole, lines, after }: RequestLogOptions): Reques
     failure(line: RequestEnd["line"]) {
       if (!failures()) return;
       const fields = line();
-      // Who asks whether the service is ready was answered; what keeps it from that has lines of its own.
+      // A readiness check was answered; what makes it unready has its own lines.
       if (fields.path === routes.ready.path) lines.info(fields, "not ready");
       else lines.error(fields, "failed");
     },
     refusal: (line: RequestEnd["line"]) => refusals() && lines.info(line(), "refused"),
     answer: (line: RequestEnd["line"]) => isWhole && lines.info(line(), "answered"),
-    // Nobody got the answer, so what it would have been says nothing.
+    // Nobody received the answer, so its content says nothing.
     hangUp: (line: RequestEnd["line"]) =>
       isWhole && lines.info({ ...line(), status: CLIENT_CLOSED, code: null }, "the client hung up"),
   };
@@ -106,7 +106,7 @@ export function requestLog({ isWhole, lines, after }: RequestLogOptions): Reques
   };
 }
 
-/** Says whether one more line may be written; at the end of its time it says how many were not. */
+/** Whether one more line may be written; at the end of each window it reports how many were omitted. */
 function lineBudget(after: RequestLogOptions["after"], logOmitted: (omitted: number) => void): () => boolean {
   let taken = 0;
   return () => {

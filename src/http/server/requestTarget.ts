@@ -1,8 +1,8 @@
 import { type RequestContext, shareRequestContext } from "./requestContext.ts";
 
 /**
- * The path and the query. The URL is not parsed, because a Host header that is no host would make that throw;
- * where there is none at all, as in HTTP/1.0, the URL is the path.
+ * The path and the query. We do not parse the URL, because an invalid Host header would make that throw. Without a
+ * Host header, as in HTTP/1.0, the URL is just the path.
  */
 function targetOf({ url }: Request): string {
   return url.startsWith("/") ? url : url.slice(url.indexOf("/", "http://".length));
@@ -13,7 +13,7 @@ export function pathOf(request: Request): string {
   return targetOf(request).split(/[?#]/, 1)[0] ?? "";
 }
 
-/** Whether what is percent-encoded in the path is text (RFC 3986 §2.1): the router throws where it is not. */
+/** Whether the percent-encoding in the path decodes to text (RFC 3986 §2.1); the router throws otherwise. */
 export function hasReadablePath(request: Request): boolean {
   if (!request.url.includes("%")) return true;
   try {
@@ -24,7 +24,7 @@ export function hasReadablePath(request: Request): boolean {
   }
 }
 
-/** The request as Elysia can route it: with a whole URL, and HEAD as GET, which is answered alike but for the body. */
+/** The request as Elysia can route it: with a full URL, and HEAD as GET, whose answer differs only in the body. */
 export function routable(request: Request, context: RequestContext): Request {
   const isHead = request.method === "HEAD";
   if (!isHead && !request.url.startsWith("/")) return request;

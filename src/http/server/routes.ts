@@ -6,7 +6,7 @@ import {
   TEMPLATE_BODY_BYTES_MAX,
 } from "../body/bodyLimits.ts";
 
-/** An operation: its method, its path below BASE_URL, and the scope that its key must hold; null: no key. */
+/** An operation: its method, its path below BASE_URL, and the scope its key must hold; null: no key needed. */
 export interface Route {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
@@ -15,7 +15,7 @@ export interface Route {
   readonly bodyBytesMax: number;
 }
 
-/** Makes the routes of one method. Their paths stay literal types: Elysia reads the names of parameters from them. */
+/** Builds routes of one method. Paths stay literal types, because Elysia reads parameter names from them. */
 function routesOf<const Method extends Route["method"]>(method: Method) {
   return <const Path extends string>(
     path: Path,
@@ -29,7 +29,7 @@ const post = routesOf("POST");
 const patch = routesOf("PATCH");
 const remove = routesOf("DELETE");
 
-/** Every operation of the service. What is not here does not exist. */
+/** Every operation of the service. What is not listed here does not exist. */
 export const routes = {
   sendEmail: post("/api/v1/emails", "email:send", BODY_BYTES_MAX),
   listEmails: get("/api/v1/emails", "email:read"),

@@ -57,12 +57,12 @@ export async function pageOfSuppressions(
   const suppressions = readModel("suppressions");
   await whenCaughtUp(suppressions);
   const { shown: rows, nextCursor } = await findPage(suppressions, query, listSuppressions);
-  // Addresses are in the recipients' own streams only, so that erasing one stream is enough.
+  // Addresses are only in the recipients' own streams, so erasing one stream is enough.
   const shown = await suppressions.scheduler.mapEach(rows, (row) => readSuppressionAt(deps.store, row));
   return { shown, nextCursor };
 }
 
-/** The address of a path; what is no address is nobody's. */
+/** The address in a path; NOT_FOUND if it is not an address. */
 function addressOf(text: string): Address {
   const address = parseAddress(text);
   if ("invalid" in address) throw new Problem("NOT_FOUND", { detail: `the address ${address.invalid}` });

@@ -59,15 +59,15 @@ export const DraftVersionBody = withRules(
 );
 export type DraftVersionBody = Static<typeof DraftVersionBody>;
 
-/** Words of Liquid: a variable of such a name could not be reached. */
+/** Words of Liquid: a variable with such a name could not be referenced. */
 const RESERVED = new Set(
   "and blank contains empty false forloop in nil not null or tablerowloop true".split(" "),
 );
 
-/** A declared name is not longer. */
+/** No declared name is longer. */
 const NAME_SHOWN_UNITS_MAX = 80;
 
-/** A draft's parts, sound and within their bounds. Throws the problem that names all that is wrong with them. */
+/** A draft's parts, valid and within their limits. Throws a problem that names all faults. */
 export function draftRequest(engine: TemplateEngine, body: DraftVersionBody): NewVersion {
   // "" counts as absent, as it does in a send.
   const parts = { subject: body.subject, html: body.html || null, text: body.text || null };
@@ -99,7 +99,7 @@ function definitionsOf(given: NonNullable<DraftVersionBody["variables"]>): Varia
   });
 }
 
-/** What is wrong with definitions beside one another, and with each by itself as far as its schema cannot say it. */
+/** Faults between definitions, and faults of each that its schema cannot express. */
 function definitionFaults(variables: unknown): readonly ProblemDetail[] {
   if (!Array.isArray(variables)) return NO_FAULTS;
   const names = new Set<unknown>();
@@ -138,7 +138,7 @@ function sum(sizes: Sizes): number {
   return sizes.reduce((total, [, bytes]) => total + bytes, 0);
 }
 
-/** The largest part is named. */
+/** Names the largest part. */
 function sizeFaults(sizes: Sizes): readonly ProblemDetail[] {
   if (sum(sizes) <= VERSION_BYTES_MAX) return [];
   const [largest = ""] = sizes.toSorted(([, one], [, other]) => other - one)[0] ?? [];
@@ -146,7 +146,7 @@ function sizeFaults(sizes: Sizes): readonly ProblemDetail[] {
   return [{ pointer: `/${largest}`, message }];
 }
 
-/** Parts that cannot be understood, and variables that they use and nobody has declared: mostly misspelt names. */
+/** Parts that do not parse, and undeclared variables they use, which are mostly misspelt names. */
 function liquidFaults(compiled: CompiledVersion): readonly ProblemDetail[] {
   const declared = compiled.variables.map(({ name }) => name);
   const known = new Set(declared);

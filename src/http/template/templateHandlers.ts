@@ -29,12 +29,12 @@ const REFUSALS = {
   limitReached: "TEMPLATE_LIMIT_REACHED",
 } as const;
 
-/** Throws `NOT_FOUND` where there is none in the workspace. */
+/** Throws `NOT_FOUND` if there is none in the workspace. */
 export async function existingTemplate(deps: Dependencies, location: TemplateLocation): Promise<Template> {
   return found(await readTemplate(deps, location));
 }
 
-/** A version with its source. Throws `NOT_FOUND` where there is none. */
+/** A version with its source. Throws `NOT_FOUND` if there is none. */
 export async function existingVersion(
   deps: Dependencies,
   location: TemplateLocation,
@@ -43,7 +43,7 @@ export async function existingVersion(
   return found(await readTemplateVersion(deps, location, idOfPath(versionId)));
 }
 
-/** As all lists are; what a clock that went back has mixed up is in the order of its times. */
+/** Newest first as in all lists: sorts by time, because a clock that went back may have mixed up the order. */
 function newestVersionsFirst({ versions }: Template): readonly TemplateVersion[] {
   return versions.toReversed().sort((one, other) => epochMs(other.createdAt) - epochMs(one.createdAt));
 }
@@ -58,7 +58,7 @@ export function pageOfVersions(template: Template, page: PageQuery): Page<Templa
   });
 }
 
-/** Creates a template and answers its id. Throws `TEMPLATE_LIMIT_REACHED`. */
+/** Creates a template and returns its id. Throws `TEMPLATE_LIMIT_REACHED`. */
 export async function createOrRefuse(
   deps: Dependencies,
   templates: ReadModel,
@@ -72,7 +72,7 @@ export async function createOrRefuse(
   throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });
 }
 
-/** Adds a version to a template and answers its id. Throws the problem that names all that is wrong with it. */
+/** Adds a version to a template and returns its id. Throws a problem that names all faults. */
 export async function draftOrRefuse(
   deps: Dependencies,
   location: TemplateLocation,
@@ -87,7 +87,7 @@ export async function draftOrRefuse(
   return versionId;
 }
 
-/** Makes a version the one that sends use. Throws where that cannot be. */
+/** Makes a version the one that sends use. Throws if that is not possible. */
 export async function publishOrRefuse(
   deps: Dependencies,
   location: TemplateLocation,
@@ -98,7 +98,7 @@ export async function publishOrRefuse(
   if (outcome !== "published") throw new Problem(REFUSALS[outcome]);
 }
 
-/** Ends a template for good. Throws `NOT_FOUND` where there is none. */
+/** Archives a template for good. Throws `NOT_FOUND` if there is none. */
 export async function archiveOrRefuse(
   deps: Dependencies,
   location: TemplateLocation,

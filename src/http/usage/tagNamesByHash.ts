@@ -4,7 +4,7 @@ import { readEmail } from "../../commands/email/readEmail.ts";
 import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
 import { type ListSource, scheduledRead } from "../lists/caughtUpReads.ts";
 
-/** How the tags of these rows are spelled, by their hashes, as far as a message still says so. */
+/** The tag names of these rows by hash, as far as a message still holds them. */
 export async function tagNamesByHash(
   { deps, readModel }: ListSource,
   ownerId: string,

@@ -23,7 +23,7 @@ import { tagNamesByHash } from "./tagNamesByHash.ts";
 import { RANGE_DAYS_DEFAULT, RANGE_DAYS_MAX, type RangeQuery, usageOperations } from "./usageOperations.ts";
 import { bouncesJson, usageJson } from "./usageResource.ts";
 
-/** How many messages there were and what became of them. */
+/** How many messages there were, and their outcomes. */
 export function usageController(source: ListSource) {
   const { deps } = source;
   const emails = source.readModel("emails");
@@ -67,13 +67,13 @@ function domainOf(text: string): string {
   return domain;
 }
 
-/** The first beginning of a bucket that is not before `at`. A range that ends here and one that begins here share none. */
+/** The first bucket start that is not before `at`. Adjacent ranges therefore share no bucket. */
 function nextStart(at: EpochMs, by: "hour" | "day"): string {
   const sizeMs = by === "hour" ? HOUR_MS : DAY_MS;
   return rfc3339(Math.ceil(at / sizeMs) * sizeMs);
 }
 
-/** What a query asks for. */
+/** The range that a query asks for. */
 function rangeOf(ownerId: string, query: RangeQuery, now: EpochMs): UsageRange {
   const { by = "day", cursor } = query;
   const to = query.to === undefined ? now : epochMs(dateTime("/to", query.to));

@@ -8,7 +8,7 @@ import { Bounces, Usage } from "./usageResource.ts";
 
 /** The longest range of one request, by the size of its buckets. */
 export const RANGE_DAYS_MAX = { hour: 31, day: 92 } as const;
-/** The range of a request that names none, back from the present. */
+/** The default range, back from the present. */
 export const RANGE_DAYS_DEFAULT = { hour: 1, day: 30 } as const;
 const DOMAIN_CHARACTERS_MAX = 255;
 
@@ -83,5 +83,5 @@ export const usageOperations = {
   },
 } satisfies Operations;
 
-/** What both operations may be asked. */
+/** The query members that both operations share. */
 export type RangeQuery = Static<typeof usageOperations.showBounces.query>;

@@ -3,16 +3,16 @@ import { settleWithin } from "../../kernel/sleep.ts";
 import type { DestinationCheck } from "../../ports/webhookTransport.ts";
 import { type Problem, refusedFor } from "../server/problem.ts";
 
-/** What destinations are checked by. */
+/** How destinations are checked. */
 export interface DestinationRules {
   readonly destinations: DestinationCheck;
-  /** `host:port` pairs that may be destinations though they are not public: for development. */
+  /** `host:port` pairs that may be private destinations, for development. */
   readonly allowedPrivateHosts: ReadonlySet<string>;
-  /** Whether the service is somebody's own, on loopback: then refusals say what can be set. */
+  /** Whether the service runs on loopback, for development: refusals then say what can be set. */
   readonly isDevelopment: boolean;
 }
 
-/** The destination that a request names, normalised. Throws INVALID_WEBHOOK_URL; says nothing of any address. */
+/** The destination in a request, normalised. Throws INVALID_WEBHOOK_URL, without revealing any address. */
 export async function destinationOf(text: string, rules: DestinationRules): Promise<string> {
   const read = readDestination(text, rules.allowedPrivateHosts);
   if ("fault" in read) throw refused(text, rules, `is not a public HTTPS URL on port 443: ${read.fault}`);
@@ -22,7 +22,7 @@ export async function destinationOf(text: string, rules: DestinationRules): Prom
   return read.url;
 }
 
-/** How long somebody who looks at an endpoint waits for the name servers. */
+/** How long showing an endpoint waits for name servers. */
 const SHOWN_LOOK_UP_MS_MAX = 300;
 
 /** Why calls to a destination are blocked now, in sentences for its owner; null unless that is known. */

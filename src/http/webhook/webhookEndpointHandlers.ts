@@ -13,13 +13,13 @@ interface EndpointsReader {
   readonly deps: Dependencies;
   /** The read model `webhook-endpoints`. */
   readonly db: ReadDatabase;
-  /** Waits until its rows satisfy `ready`, looking again whenever they move; false after `timeoutMs`. */
+  /** Waits until its rows satisfy `ready`, checking whenever they change; false after `timeoutMs`. */
   readonly when: (ready: (db: ReadDatabase) => boolean, timeoutMs: number) => Promise<boolean>;
 }
 
 /**
- * The rows of the endpoints of a workspace, once they hold the last revision of its stream: what was written
- * through any instance is there. Else 503.
+ * The rows of a workspace's endpoints, once they hold the last revision of its stream, so everything written through
+ * any instance is there; else 503.
  */
 export function caughtUpEndpoints({ deps, db, when }: EndpointsReader) {
   return async (workspaceId: string): Promise<ReadDatabase> => {
@@ -32,7 +32,7 @@ export function caughtUpEndpoints({ deps, db, when }: EndpointsReader) {
 
 /** The read model `webhook-endpoints`. */
 export interface EndpointRows {
-  /** Its rows, holding everything that was written of this workspace before the call; else 503. */
+  /** Its rows, holding everything written for this workspace before the call; else 503. */
   readonly caughtUpEndpoints: (workspaceId: string) => Promise<ReadDatabase>;
 }
 
@@ -45,7 +45,7 @@ export async function existingEndpoint(
   return found(webhookEndpoint(await caughtUpEndpoints(workspaceId), workspaceId, id), "WEBHOOK_NOT_FOUND");
 }
 
-/** The same where it must take deliveries. Throws WEBHOOK_DISABLED. */
+/** The same for an endpoint that must take deliveries. Throws WEBHOOK_DISABLED. */
 export async function activeEndpoint(
   endpoints: EndpointRows,
   workspaceId: string,

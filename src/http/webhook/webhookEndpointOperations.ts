@@ -11,7 +11,7 @@ import { NewWebhookEndpoint, WebhookEndpoint, WebhookTest } from "./webhookEndpo
 
 const DESCRIPTION_CHARACTERS_MAX = 500;
 
-/** Refuses types of events that there are none of. Null: all. */
+/** Refuses unknown event types. Null: all. */
 function eventTypeFaults(types: unknown): readonly ProblemDetail[] {
   if (!Array.isArray(types)) return NO_FAULTS;
   const known: readonly unknown[] = WEBHOOK_EVENT_TYPES;
@@ -93,7 +93,7 @@ const WebhookEndpointList = Closed({
 
 const tag = "Webhooks";
 
-/** The operations under /webhooks that are about endpoints. */
+/** The operations under /webhooks on endpoints. */
 export const webhookEndpointOperations = {
   listWebhooks: {
     summary: "List webhook endpoints",

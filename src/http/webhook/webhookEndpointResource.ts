@@ -41,12 +41,12 @@ export const NewWebhookEndpoint = Closed(
   { $id: "NewWebhookEndpoint" },
 );
 
-/** An endpoint as its owner sees it, without its secret. */
+/** An endpoint as JSON, without its secret. */
 export const endpointJson = answerJson(WebhookEndpoint);
 
 export const WebhookTest = Closed({ object: Type.Literal("webhook_test"), delivery_id: Uuid });
 
-/** The id of an endpoint or a delivery as streams know it: anything else is a 400. */
+/** The id of an endpoint or a delivery, as streams use it; 400 if it is not a UUID. */
 export function webhookId(pointer: string, text: string): string {
   if (!isUuid(text)) throw invalid(pointer, "must be a UUID");
   return text.toLowerCase();

@@ -27,7 +27,7 @@ export interface WebhooksOptions extends ControllerOptions, EndpointRows {
   readonly rules: DestinationRules;
 }
 
-/** Why no endpoint is registered. */
+/** The codes for endpoints that are not registered. */
 export const ENDPOINT_REFUSALS = {
   alreadyExists: "WEBHOOK_ALREADY_EXISTS",
   limitReached: "WEBHOOK_LIMIT_REACHED",
@@ -131,7 +131,7 @@ function overlapSeconds(inQuery: string | undefined, inBody: number | undefined)
   return seconds;
 }
 
-/** What a body asks to be changed, checked. */
+/** The change that a body asks for, checked. */
 async function endpointChange(
   { url: text, description, event_types: types }: UpdateWebhookBody,
   rules: DestinationRules,

@@ -7,10 +7,10 @@ import { BounceSource, FeedbackSource, FeedbackType } from "../email/emailTimeli
 import { SuppressionReason } from "../suppression/suppressionResource.ts";
 import { DisabledReason } from "./webhookEndpointResource.ts";
 
-/** The version of every payload. What is added leaves it as it is; what changes or goes away makes the next one. */
+/** The version of every payload. Additions keep it; a change or removal raises it. */
 const PAYLOAD_VERSION = 1;
 
-/** One type of event: when it is sent, and what its `data` says. */
+/** One type of event: when it is sent, and its `data`. */
 interface WebhookEventFacts {
   readonly summary: string;
   readonly data: TProperties;
@@ -140,7 +140,7 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
   },
 };
 
-/** `email.delivery_delayed` as a name of a schema: `EmailDeliveryDelayedEvent`. */
+/** The schema name of a type: `EmailDeliveryDelayedEvent` for `email.delivery_delayed`. */
 function schemaName(type: WebhookEventType): string {
   const words = type.split(/[._]/).map(capitalized);
   return `${words.join("")}Event`;
@@ -159,7 +159,7 @@ function eventSchema(type: WebhookEventType) {
   );
 }
 
-/** The schema of every payload by its type. `commands/webhookDelivery/webhookPayload` builds the payloads. */
+/** The schema of every payload, by type. `commands/webhookDelivery/webhookPayload` builds the payloads. */
 export const webhookEvents = WEBHOOK_EVENT_TYPES.map((type) => {
   return { type, summary: FACTS[type].summary, schema: eventSchema(type) };
 });

@@ -25,7 +25,7 @@ interface Call {
   readonly params: { readonly id: string };
 }
 
-/** Looking at what became of deliveries, and asking for them once more. */
+/** Listing, reading and repeating deliveries. */
 export function webhookDeliveriesController(options: WebhooksOptions) {
   const { deps, basePath, readModel } = options;
   const deliveries = readModel("webhook-deliveries");
@@ -67,7 +67,7 @@ export function webhookDeliveriesController(options: WebhooksOptions) {
   });
 }
 
-/** As far back as it goes, unless the caller says since when. */
+/** As far back as possible, unless the caller says since when. */
 function recoveredSince(text: string | undefined, now: EpochMs): string {
   const earliest = rfc3339(now - MISSED_KEPT_MS);
   if (text === undefined) return earliest;

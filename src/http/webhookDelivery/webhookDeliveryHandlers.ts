@@ -29,7 +29,7 @@ function requestOf(row: WebhookDeliveryRow) {
   return { id: row.id, origin: originOf(row), isMissed: isMissed(row) };
 }
 
-/** Asks for a delivery once more, unless it is under way. Throws `StoreError`. */
+/** Requests a delivery again, unless it is in flight. Throws `StoreError`. */
 export function redeliver(
   deps: Pick<Dependencies, "store">,
   row: WebhookDeliveryRow,
@@ -40,8 +40,8 @@ export function redeliver(
 }
 
 /**
- * Asks once more for what failed or was missed since a time (RFC 3339 in UTC), up to {@link RECOVERED_MAX} deliveries;
- * `hasMore` says whether there are more. Throws `StoreError`, and 503 where the rows do not catch up.
+ * Requests everything again that failed or was missed since a time (RFC 3339 in UTC), up to {@link RECOVERED_MAX}
+ * deliveries; `hasMore` says whether there are more. Throws `StoreError`, and 503 if the rows do not catch up.
  */
 export async function recoverSince(
   { deps, readModel }: ListSource,
@@ -54,7 +54,7 @@ export async function recoverSince(
   return { requested, hasMore: rows.length > RECOVERED_MAX };
 }
 
-/** What failed since, one more than can be recovered at once. */
+/** What failed since then: up to one more than can be recovered at once. */
 async function failedSince(
   deliveries: ReadModel,
   since: { readonly endpointId: string; readonly since: string },

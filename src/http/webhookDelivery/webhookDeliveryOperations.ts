@@ -25,7 +25,7 @@ const RecoverWebhookBody = Closed(
 
 const tag = "Webhook deliveries";
 
-/** The operations under /webhooks that are about deliveries. */
+/** The operations under /webhooks on deliveries. */
 export const webhookDeliveryOperations = {
   listWebhookDeliveries: {
     summary: "List the deliveries to a webhook endpoint",

@@ -20,7 +20,7 @@ import {
 import { WebhookEventName } from "../webhook/webhookEndpointResource.ts";
 import { WebhookEventBody } from "../webhook/webhookEventSchemas.ts";
 
-/** So many deliveries can be recovered at once. */
+/** How many deliveries can be recovered at once. */
 export const RECOVERED_MAX = 10_000;
 
 export const DeliveryStatus = OneOf(["pending", "attempting", "delivered", "exhausted", "skipped"]);
@@ -91,7 +91,7 @@ export const WebhookRecovery = Closed({
   }),
 });
 
-/** The beginning of an endpoint's answer; null when there was none, or once it went with what it answered. */
+/** Opens the beginning of an endpoint's answer; null if there was none, or its content was erased. */
 type OpenAnswer = (ending: Ending["data"]) => string | null;
 
 export function answerOpener(keys: Pick<InstanceKeys, "decryptWithSalt">, answer: AnswerKeeping): OpenAnswer {
@@ -103,8 +103,8 @@ export function answerOpener(keys: Pick<InstanceKeys, "decryptWithSalt">, answer
 }
 
 /**
- * Every attempt, in order, with what became of it; a late outcome replaces a lease that ran out. What was
- * missed has no history.
+ * Every attempt in order, with its outcome; a late outcome replaces an expired lease. A missed delivery has no
+ * history.
  */
 export function webhookHistoryJson(
   history: readonly WebhookHistoryEvent[],
@@ -129,8 +129,8 @@ export function webhookHistoryJson(
 }
 
 /**
- * To a tenant all that cannot be reached is the same: which names are private here, and which ports are closed, is
- * nothing to be found out by asking. The log has the particulars.
+ * Tenants see one reason for everything unreachable: they must not probe which names are private here or which ports
+ * are closed. The log has the details.
  */
 const UNREACHABLE: ReadonlySet<string> = new Set(["dns", "destination_not_public", "connect"]);
 
@@ -142,7 +142,7 @@ function ended(
   { type, data }: Ending,
   openAnswer: OpenAnswer,
 ): AttemptAnswer {
-  // Of a lease that ran out the log has its length: how long the call took, nobody was there to say.
+  // For an expired lease the log has the lease's length; how long the call took is unknown.
   const isTimed = !("reason" in data && data.reason === LEASE_EXPIRED);
   return {
     ...begun,

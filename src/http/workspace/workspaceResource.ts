@@ -14,7 +14,7 @@ import {
   Uuid,
 } from "../body/commonSchemas.ts";
 
-/** A workspace by the log. */
+/** A workspace from the log. */
 interface WorkspaceView {
   readonly workspace: WorkspaceState;
   readonly createdAt: string;
@@ -78,7 +78,7 @@ export const Workspace = Closed(
   { $id: "Workspace" },
 );
 
-/** What is used of a workspace's limits. */
+/** The usage of a workspace's limits. */
 export type WorkspaceUsage = ResponseOf<typeof Usage>;
 
 export function workspaceJson(

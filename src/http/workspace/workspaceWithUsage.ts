@@ -8,12 +8,12 @@ import { rfc3339 } from "../../kernel/time.ts";
 import { catchUpIfInTime, type ListSource } from "../lists/caughtUpReads.ts";
 import { type WorkspaceUsage, workspaceJson } from "./workspaceResource.ts";
 
-/** Waits for a moment until the counts of a workspace hold what was written before the call. */
+/** Waits briefly until a workspace's counts hold what was written before the call. */
 export async function whenCounted({ readModel }: ListSource): Promise<void> {
   await Promise.all(["emails", "templates"].map((name) => catchUpIfInTime(readModel(name))));
 }
 
-/** The workspace of a key, with its limits and what is used of them, as answers show it. */
+/** A key's workspace with its limits and their usage, as JSON. */
 export async function readWorkspaceWithUsage(options: ListSource, id: string) {
   const found = await readWorkspace(options.deps, id);
   invariant(found, "a key belongs to a workspace that exists");
