@@ -41,7 +41,7 @@ const Home = Closed(
 const Negotiated = Type.Object({ Vary: Type.String(), "Cache-Control": Type.String() });
 const LedOn = Type.Object({ Location: Type.String(), Vary: Type.String() });
 
-/** The service's description of itself. */
+/** The operations that describe the service itself. */
 const referenceOperations = {
   home: {
     summary: "Say what runs here",

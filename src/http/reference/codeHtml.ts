@@ -1,10 +1,10 @@
 import { escapeHtml } from "../server/html.ts";
 
-/** A string in single or double quotes, with a colon behind it where it names a member; a number; a word; a comment. */
+/** A string in single or double quotes, followed by a colon if it is a member name; a plain word; a number. */
 const TOKEN =
   /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')(\s*:(?!:))?|\b(?:true|false|null|None|True|False)\b|(?<![\w.-])-?\d+(?:\.\d+)?\b/g;
 
-/** Code in which strings, names of members and plain values are marked. Knows no language, so it marks what all have. */
+/** Highlights strings, member names and plain values, which all the languages share. */
 export function codeHtml(code: string): string {
   let html = "";
   let end = 0;

@@ -7,13 +7,13 @@ import type {
   OpenApiResponse,
 } from "./openApiTypes.ts";
 
-/** Any object of the document: its interfaces say no index signature, so this is what they have in common. */
+/** Any object of the document. Its interfaces have no index signature, so this is their common type. */
 type Part = object;
 
 /** The kinds of components that repeat. */
 type Kind = "examples" | "headers" | "parameters" | "responses";
 
-/** Puts equal parts under one name, the first of a name under the name itself and others under numbered ones. */
+/** Gives equal parts one name: the first keeps the plain name, different ones get numbers. */
 class ComponentNames {
   readonly #byText = new Map<string, string>();
   readonly #components: Readonly<Record<Kind, Record<string, Json>>> = {
@@ -23,7 +23,7 @@ class ComponentNames {
     responses: {},
   };
 
-  /** A reference to the component that says the same as `part`. */
+  /** A reference to the component that equals `part`. */
   share(kind: Kind, wanted: string, part: Part): Json {
     const text = kind + JSON.stringify(part);
     const components = this.#components[kind];
@@ -51,7 +51,7 @@ function mapValues<Value>(
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value, name)]));
 }
 
-/** The codes of a problem name its component; what succeeds is of its operation alone and stays where it is. */
+/** Names a problem's component by its codes; a success answer stays in its operation. */
 function problemName(content: OpenApiContent): string | null {
   const examples = content["application/problem+json"]?.examples;
   return examples === undefined ? null : Object.keys(examples).join(".");
@@ -90,8 +90,8 @@ function compactOperation(operation: OpenApiOperation, names: ComponentNames): u
 }
 
 /**
- * The document as it is served: parameters, headers, problems and their examples are in `components` once, and
- * operations refer to them. With every reference followed it is the document again.
+ * The document as served: parameters, headers, problems and their examples appear once in `components`, and
+ * operations refer to them. Following all references gives the original document.
  */
 export function deduplicateComponents(document: OpenApiDocument): unknown {
   const names = new ComponentNames();

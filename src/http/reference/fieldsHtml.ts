@@ -3,7 +3,7 @@ import type { OpenApiContent, OpenApiOperation } from "./openApiTypes.ts";
 import { type Field, fieldsOf, type Schemas, typeText } from "./schemaFields.ts";
 import type { JsonSchema } from "./typeboxToJsonSchema.ts";
 
-/** What is said of presence: in a request what must be there, in an answer what need not. */
+/** Which fields to mark: the required ones of a request, the optional ones of an answer. */
 type Direction = "request" | "answer";
 
 function presence({ required }: Field, direction: Direction): string {
@@ -42,7 +42,7 @@ export function parametersHtml(
     .join("");
 }
 
-/** The fields of a body; its type where it has none. */
+/** The fields of a body; its type if it has none. */
 export function fieldsHtml(schema: JsonSchema, schemas: Schemas, direction: Direction): string {
   const fields = fieldsOf(schema, schemas);
   return fields.length > 0

@@ -25,7 +25,7 @@ const DESCRIPTION = `Postledger sends transactional email and calls webhooks, an
 
 **Rate limits** hold for each running instance.`;
 
-/** A route's path as OpenAPI writes it. */
+/** A route's path in OpenAPI's notation. */
 export function documentPath(path: string): string {
   return path.replace(/:([a-z_]+)/g, "{$1}");
 }
@@ -103,7 +103,7 @@ function parameters(
   });
 }
 
-/** What a path's parameters are when the operation does not say: ids are UUIDs. */
+/** The default path parameters: ids are UUIDs. */
 function paramsOf({ path }: Route): TObject {
   const names = [...path.matchAll(/:([a-z_]+)/g)].map(([, name = ""]) => name);
   const schemaOf = (name: string) => (/(^|_)id$/.test(name) ? Uuid : Type.String({ minLength: 1 }));

@@ -37,7 +37,7 @@ const RATE_LIMIT: Headers = {
   "RateLimit-Policy": header(false, "The rate limit, on an instance that has one."),
 };
 
-/** What every answer of the route carries. */
+/** The headers of every answer of the route. */
 function commonHeaders({ scope }: Route): Headers {
   return { "X-Request-Id": REQUEST_ID, ...(scope === null ? {} : RATE_LIMIT) };
 }
@@ -52,7 +52,7 @@ function ownHeaders(schema: TObject | undefined, components: Components): Header
   );
 }
 
-/** Whether what was made under this path can be read by itself: then the answer says where. */
+/** Whether the created resource can be read by itself: then the answer has a Location. */
 function hasLocation({ path }: Route, status: number): boolean {
   const isCreation = status === 201 || status === 202;
   const isBelow = (other: string) =>
@@ -83,7 +83,7 @@ function answer(
   };
 }
 
-/** What is JSON has an example. */
+/** Adds an example to JSON bodies. */
 function media(mediaType: string, schema: TSchema, components: Components): OpenApiMediaType {
   const told = jsonSchema(schema, components);
   if (mediaType !== "application/json") return { schema: told };
@@ -110,7 +110,7 @@ function problemsByStatus(codes: readonly ProblemCode[]): ReadonlyMap<number, re
   return byStatus;
 }
 
-/** Always there where each code passes by itself; beside other codes, with those that do. */
+/** Retry-After is certain for statuses whose every code is temporary; otherwise optional, if some code is. */
 function retryAfter(status: number, codes: readonly ProblemCode[]): Headers {
   if (status === 429 || status === 503) return { "Retry-After": RETRY_AFTER };
   const passing = codes.filter((code) => problemFacts(code).retryAfterSeconds !== undefined);
@@ -146,7 +146,7 @@ function problemAnswer(route: Route, status: number, codes: readonly ProblemCode
   };
 }
 
-/** Everything that an operation can answer, by status. */
+/** All answers of an operation, by status. */
 export function answersOf(
   route: Route,
   operation: Operation,

@@ -17,7 +17,7 @@ export interface OpenApiParameter extends OpenApiHeader {
 /** Bodies by their media type. */
 export type OpenApiContent = Readonly<Record<string, OpenApiMediaType>>;
 
-/** One body: its schema, and what it may look like. `examples` are by the name of each. */
+/** One body: its schema and examples, by name. */
 export interface OpenApiMediaType {
   readonly schema: JsonSchema;
   readonly example?: Json;
@@ -46,7 +46,7 @@ export interface OpenApiOperation {
   readonly responses: Readonly<Record<string, OpenApiResponse>>;
 }
 
-/** A call that the service makes, as the document describes it: what it sends, and what its answers mean. */
+/** A call that the service makes: what it sends, and what the answers to it mean. */
 export interface OpenApiWebhook {
   readonly operationId: string;
   readonly summary: string;
@@ -54,7 +54,7 @@ export interface OpenApiWebhook {
   readonly security: readonly [];
   readonly parameters: readonly OpenApiParameter[];
   readonly requestBody: { readonly required: true; readonly content: OpenApiContent };
-  /** By status, or by a class of them. */
+  /** By status, or by a class of statuses. */
   readonly responses: Readonly<Record<string, { readonly description: string }>>;
 }
 
@@ -66,7 +66,7 @@ export interface OpenApiDocument {
   readonly servers: readonly { readonly url: string }[];
   readonly tags: readonly { readonly name: string; readonly description?: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
-  /** What the service calls endpoints with, by the type of event. */
+  /** The service's webhook calls, by event type. */
   readonly webhooks: Readonly<Record<string, { readonly post: OpenApiWebhook }>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, JsonSchema>>;
@@ -76,7 +76,7 @@ export interface OpenApiDocument {
 
 /** An operation with its address. */
 export interface AddressedOperation {
-  /** In capitals. */
+  /** In upper case. */
   readonly method: string;
   readonly path: string;
   readonly operation: OpenApiOperation;

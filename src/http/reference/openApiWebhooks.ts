@@ -4,7 +4,7 @@ import { webhookEvents } from "../webhook/webhookEventSchemas.ts";
 import type { OpenApiParameter, OpenApiWebhook } from "./openApiTypes.ts";
 import { type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
 
-/** Groups the events on the reference page, and says what holds for all of them. */
+/** Groups the events on the reference page, with a text about all of them. */
 export const WEBHOOK_EVENTS_TAG = "Webhook events";
 
 const HEADERS: readonly (readonly [name: string, description: string, schema: JsonSchema])[] = [
@@ -43,7 +43,7 @@ function duration(ms: number): string {
   return ms >= MINUTE_MS ? `${ms / MINUTE_MS} min` : `${ms / SECOND_MS} s`;
 }
 
-/** What holds for all events: for the reference page and the document. */
+/** The text about all events, for the reference page and the document. */
 export function webhookEventsText(): string {
   const [, ...waits] = WEBHOOK_POLICY.scheduleMs;
   return `Each event is one POST of a JSON body under 20,000 bytes to every endpoint that is active and subscribes to its type when it happens. Answer with any 2xx within 15 seconds, and do the work afterwards.

@@ -21,7 +21,7 @@ export function exampleHtml(title: string, value: Json): string {
   return `<figure class="sample"><figcaption><span>${title}</span>${COPY}</figcaption><pre tabindex="0">${code}</pre></figure>`;
 }
 
-/** The request in each language: which one shows is chosen for the whole page, by labels of its radio buttons. */
+/** The request in each language. Radio buttons choose the language for the whole page. */
 function snippetsHtml(one: AddressedOperation, schemas: Schemas, base: string): string {
   const snippets = Object.entries(requestSnippets(one, schemas, base));
   const labels = snippets.map(
@@ -58,7 +58,7 @@ function answerExamples(status: string, { content = {} }: OpenApiResponse): read
   );
 }
 
-/** What a caller may well get wrong first: a field that is missing, or a parameter of a list. */
+/** A likely first mistake of a caller: a missing field, or a parameter of a list. */
 function likelyFault({ requestBody, parameters = [] }: OpenApiOperation) {
   const [field] = (requestBody?.content["application/json"]?.schema.required ?? []) as readonly string[];
   if (field !== undefined) return { pointer: `/${field}`, message: "is required" };
@@ -73,7 +73,7 @@ function problemValue(code: string, value: Json, operation: OpenApiOperation): J
   return { ...body, detail: `${fault.pointer}: ${fault.message}`, errors: [fault] };
 }
 
-/** Each problem with what it looks like. */
+/** Each problem with an example. */
 function problemsHtml(operation: OpenApiOperation): string {
   const problems = Object.entries(operation.responses).flatMap(([status, { content = {} }]) =>
     Object.entries(content[PROBLEM]?.examples ?? {}).map(([code, { value }]) => {
@@ -85,7 +85,7 @@ function problemsHtml(operation: OpenApiOperation): string {
   return problems.length === 0 ? "" : `<h4>Problems</h4><div class="problems">${problems.join("")}</div>`;
 }
 
-/** One operation as a section of the reference page. `base` is where the service is. */
+/** One operation as a section of the reference page. `base` is the service's URL. */
 export function operationHtml(one: AddressedOperation, document: OpenApiDocument, base: string): string {
   const { method, path, operation } = one;
   const { schemas } = document.components;

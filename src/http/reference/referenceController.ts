@@ -9,9 +9,9 @@ import { referenceHeaders } from "./referenceHeaders.ts";
 import { referencePage } from "./referencePage.ts";
 import { REFERENCE_STYLE } from "./referenceStyle.ts";
 
-/** The script of the page, as browsers get it. */
+/** The script of the page. */
 const SCRIPT = await Bun.file(Bun.resolveSync("./browser/search.js", import.meta.dir)).text();
-/** Holds the hash of the script, so it never means another script. It is a part of the page and no operation. */
+/** Contains the script's hash, so it never names another script. It belongs to the page and is not an operation. */
 const SCRIPT_PATH = `${routes.docs.path}/search.${Bun.hash(SCRIPT).toString(36)}.js`;
 const SCRIPT_HEADERS = {
   "content-type": "text/javascript; charset=utf-8",
@@ -26,10 +26,10 @@ interface ReferenceOptions {
   readonly basePath: string;
 }
 
-/** Something that stays the same for as long as the process runs. */
+/** A text that stays the same while the process runs. */
 interface Page {
   readonly text: string;
-  /** The same, compressed once: an answer that nobody reads stays in memory until its connection ends. */
+  /** The same, compressed once: an unread answer stays in memory until its connection ends. */
   readonly gzip: Uint8Array<ArrayBuffer>;
   readonly headers: Readonly<Record<string, string>>;
   readonly digest: string;
@@ -42,7 +42,7 @@ function page(text: string, headers: Page["headers"]): Page {
     gzip: Bun.gzipSync(Buffer.from(text), { level: 9 }),
     headers: {
       ...headers,
-      // Whoever keeps it asks whether it has changed, which costs an answer without a body.
+      // Clients revalidate their copy, which costs an answer without a body.
       "cache-control": "public, no-cache",
       vary: "Accept-Encoding",
     },
@@ -50,13 +50,13 @@ function page(text: string, headers: Page["headers"]): Page {
   };
 }
 
-/** Whether the caller has this very text (RFC 9110, If-None-Match: a list of tags, weak ones too, or `*`). */
+/** Whether the caller already has this text (RFC 9110, If-None-Match: a list of tags, weak ones too, or `*`). */
 function isKept(request: Request, etag: string): boolean {
   const etags = (request.headers.get("if-none-match") ?? "").split(",").map((tag) => tag.trim());
   return etags.some((tag) => tag === "*" || tag.replace(/^W\//, "") === etag);
 }
 
-/** Whether the caller takes gzip (RFC 9110, Accept-Encoding). */
+/** Whether the caller accepts gzip (RFC 9110, Accept-Encoding). */
 function takesGzip(request: Request): boolean {
   const codings = (request.headers.get("accept-encoding") ?? "").toLowerCase().split(",");
   return codings.some((coding) => /^\s*(?:x-)?gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$)|$)/.test(coding));
@@ -86,8 +86,8 @@ function answer(made: () => Page) {
 }
 
 /**
- * The service's description of itself: for programs, and as a page for people. Each is made once, when it is first asked
- * for: together they take as long as half of a start.
+ * The service's description of itself: for programs, and as a page for people. Each is built on first use: together
+ * they take as long as half of a start.
  */
 export function referenceController({ document, basePath }: ReferenceOptions) {
   const json = lazy(() =>

@@ -1,4 +1,4 @@
-/** Headers of a page with this style in it: no font, no image, no frame, and nothing else but what `further` lets in. */
+/** Headers of a page with this style inside: nothing else may load, except what `further` allows. */
 export function referenceHeaders(
   style: string,
   ...further: readonly string[]

@@ -6,17 +6,17 @@ import { REFERENCE_STYLE } from "./referenceStyle.ts";
 import { SNIPPET_LANGUAGES } from "./requestSnippets.ts";
 import { type Schemas, sample } from "./schemaFields.ts";
 
-/** A section of the page, and the line that leads to it. */
+/** A section of the page and its line in the contents. */
 interface Entry {
   readonly id: string;
   readonly title: string;
-  /** The HTTP method, where it is an operation. */
+  /** The HTTP method, if it is an operation. */
   readonly method: string | null;
   readonly tag: string;
   readonly html: string;
 }
 
-/** Where the page finds what is not in it, as paths on this host. */
+/** Where the page finds its other files, as paths on this host. */
 export interface ReferenceLinks {
   readonly document: string;
   readonly script: string;
@@ -49,7 +49,7 @@ function contentsOf(tag: string, entries: readonly Entry[]): string {
   return `<h2>${escapeHtml(tag)}</h2><ul>${items.join("")}</ul>`;
 }
 
-/** Radio buttons for the whole page: the style shows the examples of the one that is chosen. */
+/** Radio buttons for the whole page: the style shows the examples of the chosen language. */
 function languageChoice(): string {
   const choices = Object.entries(SNIPPET_LANGUAGES).map(
     ([language, name], index) =>
@@ -58,7 +58,7 @@ function languageChoice(): string {
   return `<fieldset class="languages"><legend>Examples in</legend>${choices.join("")}</fieldset>`;
 }
 
-/** The reference as one static page, made from the document alone. */
+/** The reference as one static page, made only from the document. */
 export function referencePage(document: OpenApiDocument, links: ReferenceLinks): string {
   const { info, servers, tags } = document;
   const base = servers[0]?.url ?? "";

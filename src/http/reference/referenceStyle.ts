@@ -2,7 +2,7 @@ import { SNIPPET_LANGUAGES } from "./requestSnippets.ts";
 
 const LANGUAGES = Object.keys(SNIPPET_LANGUAGES);
 
-/** Of the examples in several languages the chosen one shows, and its labels look chosen. */
+/** Shows the examples in the chosen language and highlights its label. */
 const CHOSEN_LANGUAGE = LANGUAGES.map(
   (language) => `
 body:has(#in-${language}:checked) .request pre.${language} { display: block; }
@@ -10,7 +10,7 @@ body:has(#in-${language}:checked) .languages label.${language} { color: var(--in
 body:has(#in-${language}:focus-visible) fieldset label.${language} { outline: 2px solid var(--accent); outline-offset: 2px; }`,
 ).join("");
 
-/** The style of the reference page: light or dark as the reader's system is, and no font from elsewhere. */
+/** The style of the reference page: light or dark like the reader's system, and without remote fonts. */
 export const REFERENCE_STYLE = `
 :root { color-scheme: light dark; --ink: light-dark(#1d1e22, #e9e9ec); --soft: light-dark(#5d5f69, #a3a5b0);
   --ground: light-dark(#ffffff, #131417); --side: light-dark(#f6f6f4, #18191d); --line: light-dark(#e3e3df, #2c2e35);

@@ -2,7 +2,7 @@ import type { Json } from "../../kernel/text/json.ts";
 import type { AddressedOperation, OpenApiParameter } from "./openApiTypes.ts";
 import { type Schemas, sample } from "./schemaFields.ts";
 
-/** The languages that requests are shown in, by the name that the page knows them under. */
+/** The languages of request examples, with their names on the page. */
 export const SNIPPET_LANGUAGES = {
   curl: "curl",
   js: "JavaScript",
@@ -12,14 +12,14 @@ export const SNIPPET_LANGUAGES = {
 
 export type SnippetLanguage = keyof typeof SNIPPET_LANGUAGES;
 
-/** A request as each language writes it. */
+/** A request to show in each language. */
 interface ShownRequest {
   readonly method: string;
   readonly url: string;
   readonly needsKey: boolean;
-  /** Beside Authorization. */
+  /** Besides Authorization. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Undefined where there is none. */
+  /** Undefined if there is none. */
   readonly body: Json | undefined;
   /** Whether the answer is JSON. */
   readonly isJson: boolean;
@@ -58,7 +58,7 @@ function shownRequest({ method, path, operation }: AddressedOperation, schemas: 
   } satisfies ShownRequest;
 }
 
-/** Text as one word for a POSIX shell. */
+/** Text quoted as one word for a POSIX shell. */
 function shellWord(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
@@ -72,7 +72,7 @@ function curl({ method, url, needsKey, headers, body }: ShownRequest): string {
   ].join(" \\\n  ");
 }
 
-/** JSON is a literal of JavaScript as it is. */
+/** JSON is also a JavaScript literal. */
 function javascript({ method, url, needsKey, headers, body, isJson }: ShownRequest): string {
   const lines = [
     ...(method === "GET" ? [] : [`method: ${JSON.stringify(method)},`]),
@@ -89,7 +89,7 @@ function javascript({ method, url, needsKey, headers, body, isJson }: ShownReque
   return `const response = await fetch(${JSON.stringify(url)}${options});\nconsole.log(${shown});`;
 }
 
-/** A JSON value as a literal of Python, whose strings know the same escapes. */
+/** A JSON value as a Python literal; Python strings know the same escapes. */
 function pythonLiteral(value: Json): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
@@ -127,12 +127,12 @@ function python({ method, url, needsKey, headers, body, isJson }: ShownRequest):
   ].join("\n");
 }
 
-/** Text as a literal of PHP in which nothing is replaced. */
+/** Text as a PHP literal without interpolation. */
 function phpLiteral(text: string): string {
   return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 }
 
-/** The body is in a nowdoc, in which nothing is replaced; no line of JSON begins with the word that ends it. */
+/** The body is a nowdoc, which interpolates nothing; no line of JSON begins with its end marker. */
 function php({ method, url, needsKey, headers, body }: ShownRequest): string {
   const lines = [
     ...(needsKey ? ["'Authorization: Bearer ' . getenv('POSTLEDGER_API_KEY'),"] : []),
@@ -169,8 +169,8 @@ const WRITERS: Readonly<Record<SnippetLanguage, (request: ShownRequest) => strin
 };
 
 /**
- * A request of an operation as code that works unchanged, in each language, with the values of the examples. The key
- * comes from the environment. `base` is where the service is.
+ * An operation's request as code that works unchanged, in each language, with example values. The key comes from the
+ * environment. `base` is the service's URL.
  */
 export function requestSnippets(
   one: AddressedOperation,

@@ -1,7 +1,7 @@
 import type { Json } from "../../kernel/text/json.ts";
 import type { JsonSchema } from "./typeboxToJsonSchema.ts";
 
-/** One field of a body as the reference page lists it; `depth` indents what is inside of another. */
+/** One field of a body for the reference page; `depth` indents nested fields. */
 export interface Field {
   readonly name: string;
   readonly depth: number;
@@ -12,10 +12,10 @@ export interface Field {
 
 export type Schemas = Readonly<Record<string, JsonSchema>>;
 
-/** How far down fields are listed: a schema that holds itself would have no end. */
+/** The depth to which fields are listed: a recursive schema would have no end. */
 const DEPTH_MAX = 6;
 
-/** The schema that another one only refers to. */
+/** Follows a schema that is only a reference. */
 export function resolved(schema: JsonSchema, schemas: Schemas): JsonSchema {
   const { $ref: reference } = schema;
   if (typeof reference !== "string") return schema;
@@ -67,7 +67,7 @@ export function typeText(given: JsonSchema, schemas: Schemas): string {
   return simpleType(schema);
 }
 
-/** The objects inside of a schema whose fields are worth listing. */
+/** The objects inside a schema whose fields are worth listing. */
 function objectsIn(given: JsonSchema, schemas: Schemas): readonly JsonSchema[] {
   const schema = resolved(given, schemas);
   if (schema.properties !== undefined) return [schema];
@@ -77,16 +77,13 @@ function objectsIn(given: JsonSchema, schemas: Schemas): readonly JsonSchema[] {
   return alternatives(schema).flatMap((member) => objectsIn(member, schemas));
 }
 
-/** What a schema says of itself, or what the one says that it may be beside null. */
+/** A schema's description, or that of its alternative to null. */
 function descriptionOf(schema: JsonSchema): string {
   const told = [schema, ...alternatives(schema)].map(({ description }) => description);
   return String(told.find((description) => description !== undefined) ?? "");
 }
 
-/**
- * The fields of everything that `schema` holds, from the outside in. Where it may be one of several objects, what they
- * have in common is said once.
- */
+/** All fields of `schema`, outermost first. Fields that several alternatives share are listed once. */
 export function fieldsOf(schema: JsonSchema, schemas: Schemas, depth = 0): readonly Field[] {
   if (depth > DEPTH_MAX) return [];
   const told = new Set<string>();
@@ -116,7 +113,7 @@ function objectsOf(schema: JsonSchema, schemas: Schemas, depth: number): readonl
   });
 }
 
-/** What texts of these names may hold, in examples. */
+/** Example texts by field name. */
 const SAMPLE_TEXTS: Readonly<Record<string, string>> = {
   from: "hello@example.com",
   reply_to: "help@example.com",
@@ -154,7 +151,7 @@ function sampleText(name: string, { format }: JsonSchema): string {
   return SAMPLE_TEXTS[name] ?? (name || "text");
 }
 
-/** A value that `schema` takes, for an example: its own example where it has one. */
+/** An example value for `schema`: its own example if it has one. */
 export function sample(given: JsonSchema, schemas: Schemas, name = ""): Json {
   const schema = resolved(given, schemas);
   const [example] = Array.isArray(schema.examples) ? schema.examples : [];

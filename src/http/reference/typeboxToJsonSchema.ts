@@ -7,19 +7,19 @@ export interface JsonSchema {
   readonly [keyword: string]: Json | undefined;
 }
 
-/** Schemas by name that others refer to. */
+/** Named schemas that others refer to. */
 export type Components = Map<string, Json>;
 
 /** Keywords whose value is data, not a schema. */
 const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "examples", "required"]);
-/** Patterns of member names that every name matches: `additionalProperties` says what they hold. */
+/** Patterns that match every member name, expressed as `additionalProperties` instead. */
 const EVERY_NAME: ReadonlySet<string> = new Set(["^[\\s\\S]*$", "^(.*)$"]);
 
 function isObject(value: Json | undefined): value is JsonSchema & { readonly [name: string]: Json } {
   return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
-/** A union of literals says the same as an enumeration, which tools and people read more easily. */
+/** Turns a union of literals into an enumeration, which tools and people read more easily. */
 function enumeration(schema: JsonSchema): JsonSchema {
   const { anyOf, ...rest } = schema;
   if (!Array.isArray(anyOf) || anyOf.length === 0) return schema;
@@ -67,8 +67,8 @@ function rewrite(value: Json, components: Components): Json {
 }
 
 /**
- * A TypeBox schema as plain JSON Schema. What carries an `$id` goes into `components` under that name and is
- * referred to; TypeBox's own marks are symbols, which JSON leaves out.
+ * A TypeBox schema as plain JSON Schema. A schema with an `$id` goes into `components` under that name and is
+ * referred to. TypeBox's own marks are symbols, which JSON omits.
  */
 export function jsonSchema(schema: TSchema, components: Components): JsonSchema {
   return rewrite(JSON.parse(JSON.stringify(schema)) as Json, components) as JsonSchema;

@@ -12,10 +12,10 @@ import { Status } from "../components/status.tsx";
 import { Hour, Time } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 
-/** A key as the API shows it: without its secret. */
+/** A key as the API shows it, without its secret. */
 export type ApiKeyJson = ReturnType<typeof apiKeyJson>;
 
-/** What each scope is for, as people say it. */
+/** What each scope is for, in words. */
 export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
   "email:send": "send and cancel messages",
   "email:read": "read messages and usage",
@@ -28,7 +28,7 @@ export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
   "workspace:manage": "manage keys, pause sending, erase, read the audit log",
 };
 
-/** The list of keys, and the pages above that of a key. */
+/** The breadcrumbs of a key's pages. */
 export const API_KEYS = [{ path: "/api-keys", title: "API keys" }];
 
 /** The keys of a workspace, newest first. */
@@ -92,7 +92,7 @@ const Each: FC<{ readonly texts: readonly string[] }> = ({ texts }) => (
   </>
 );
 
-/** One key: what it may do, where it comes from, and what can be done about it. `refused` says why a form was. */
+/** One key: what it may do, where it comes from, and actions on it. `refused` says why a form was refused. */
 export function apiKeyPage(
   context: PageContext,
   apiKey: ApiKeyJson,
@@ -152,7 +152,7 @@ export function apiKeyPage(
   };
 }
 
-/** The only page that ever shows a key itself. It is in no address and in no cookie, so it cannot be had again. */
+/** The only page that ever shows a key itself. The key is in no address and no cookie, so it cannot be shown again. */
 export function newKeyPage(context: PageContext, { id, key }: NewKey): Page {
   return {
     title: "The new key",

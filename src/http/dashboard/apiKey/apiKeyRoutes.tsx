@@ -92,7 +92,7 @@ function linesOf(text: string): readonly string[] {
     .filter((line) => line !== "");
 }
 
-/** What a form asks for, as a body of the API; nobody has checked it yet. */
+/** The form's input as an unchecked body of the API. */
 function requestedKey(fields: URLSearchParams) {
   const form: NewApiKeyForm = {
     name: fieldOf(fields, "name").trim(),
@@ -118,7 +118,7 @@ function requestedKey(fields: URLSearchParams) {
   return { body, form };
 }
 
-/** Browsers leave the seconds out where they are 0. */
+/** Browsers omit the seconds if they are 0. */
 function utc(localTime: string): string {
   return `${localTime}${localTime.length === FIELD_TIME_CHARACTERS ? ":00" : ""}Z`;
 }
@@ -163,7 +163,7 @@ function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   ];
 }
 
-/** What keeps a key from being rotated, where it is about what the new one would hold. */
+/** Why a key cannot be rotated, for faults about the new key. */
 function rotationFault({
   expires_at: expiry,
   overlap_seconds: overlap,

@@ -10,22 +10,22 @@ import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
 import { API_KEYS, type ApiKeyJson, SCOPE_MEANINGS } from "./apiKeyPage.tsx";
 
-/** What the form that creates a key held, and what is wrong with it. */
+/** The input of the form that creates a key, and its faults. */
 export interface NewApiKeyForm {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly expiresAt: string;
-  /** One a line. */
+  /** One per line. */
   readonly senders: string;
   readonly clientRanges: string;
   readonly isTest: boolean;
   readonly faults: FormFaults | null;
 }
 
-/** `2030-01-31T12:00`, as a field for a time holds it. */
+/** The length of `2030-01-31T12:00`, the value of a time field. */
 export const FIELD_TIME_CHARACTERS = 16;
 
-/** A new key is bound as its issuer is: it may be bound to less, and not to more. */
+/** A new key starts with its issuer's restrictions: it may have more of them, but not fewer. */
 function emptyForm({ expires_at: expiresAt, senders, client_ranges: ranges }: ApiKeyJson): NewApiKeyForm {
   return {
     name: "",
@@ -38,7 +38,7 @@ function emptyForm({ expires_at: expiresAt, senders, client_ranges: ranges }: Ap
   };
 }
 
-/** The form that creates a key. `issuer` is the key of the session: a new one gets no more than it has. */
+/** The form that creates a key. `issuer` is the session's key, which cannot give more than it has. */
 export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, form = emptyForm(issuer)): Page {
   const { faults } = form;
   return {

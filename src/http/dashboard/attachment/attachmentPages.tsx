@@ -22,7 +22,7 @@ export type AttachmentJson = ReturnType<typeof attachmentJson>;
 
 export const ATTACHMENTS_PATH = "/attachments";
 
-/** What the states mean to whoever wants to send the file. */
+/** What the states mean to somebody who wants to send the file. */
 const STATES: Readonly<Record<string, string>> = {
   pending: "being checked",
   ready: "ready",
@@ -37,7 +37,7 @@ export const AttachmentStatus: FC<Pick<AttachmentJson, "status">> = ({ status })
 interface AttachmentListProps {
   readonly context: PageContext;
   readonly attachments: readonly AttachmentJson[];
-  /** The state that is asked for; "" for all. */
+  /** The requested state; "" for all. */
   readonly status: string;
   readonly nextCursor: string | null;
   /** A command that uploads a first file. */
@@ -117,9 +117,9 @@ const NothingFound: FC<AttachmentListProps> = ({ context, status, firstCommand }
 interface AttachmentPageProps {
   readonly context: PageContext;
   readonly attachment: AttachmentJson;
-  /** Whether its bytes can be had. */
+  /** Whether its bytes can be downloaded. */
   readonly hasBytes: boolean;
-  /** The messages that were sent with it; null where the key may not read messages. */
+  /** The messages that were sent with it; null if the key may not read messages. */
   readonly messages: readonly MessageRow[] | null;
   readonly nextCursor: string | null;
   readonly now: EpochMs;

@@ -24,14 +24,14 @@ import { sentence } from "../frame/formFaults.ts";
 import { pageAsked } from "../frame/listCursor.ts";
 import { ATTACHMENTS_PATH, AttachmentList, AttachmentPage } from "./attachmentPages.tsx";
 
-/** Messages that are listed below one upload at once. */
+/** Messages per page below an upload. */
 const MESSAGES_SHOWN = 25;
 const ONE = `${ATTACHMENTS_PATH}/:id`;
 const ABOVE = [{ path: ATTACHMENTS_PATH, title: "Attachments" }];
 
 type Options = Pick<DashboardOptions, "deps" | "readModel" | "url">;
 
-/** Uploads: what became of them, their bytes, the messages that have them. */
+/** Uploads: their state, their bytes, and the messages that use them. */
 export function attachmentRoutes(options: Options): readonly DashboardRoute[] {
   return [
     get(ATTACHMENTS_PATH, "attachment:manage", (context) => listPage(options, context)),
@@ -53,7 +53,7 @@ export function attachmentRoutes(options: Options): readonly DashboardRoute[] {
   ];
 }
 
-/** Takes a file. Browsers name types as their systems do, so the type is the one that goes with the name. */
+/** Uploads a file. Browsers send their system's media types, so we use the type that matches the file name. */
 async function upload({ deps, readModel }: Options, context: PageContext): Promise<Response> {
   const { request, workspaceId } = context;
   requireIdentity(request.headers);
@@ -84,7 +84,7 @@ interface Upload {
   readonly upload: Attachment;
 }
 
-/** The upload that the path names. Throws where the workspace has none of the id. */
+/** The upload in the path. Throws if the workspace has none with this id. */
 async function uploadOf({ deps }: Options, { workspaceId, params }: PageContext): Promise<Upload> {
   const id = idOfPath(params.id);
   return { id, upload: await existingUpload(deps, workspaceId, id) };
@@ -155,7 +155,7 @@ async function messagesWith(options: Options, context: PageContext, id: string) 
   };
 }
 
-/** The bytes of an upload, to keep: nothing of them is shown or run. */
+/** Answers with the bytes of an upload as a download; nothing in them is shown or run. */
 async function fileOf(options: Options, context: PageContext): Promise<Response> {
   const { id, upload } = await uploadOf(options, context);
   const { sha256, filename, contentType } = upload;

@@ -15,7 +15,7 @@ import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { AuditTabs } from "./auditTabs.tsx";
 
-/** What an audit log is narrowed down to, as the address of its page has it; "" for no filter. */
+/** The audit log's filter, as in the page's address; "" for no filter. */
 export type AuditFilter = Readonly<Record<(typeof AUDIT_FILTERS)[number], string>>;
 export const AUDIT_FILTERS = ["action", "actor", "target_type", "target_id", "from", "before"] as const;
 
@@ -23,7 +23,7 @@ interface AuditLogProps {
   readonly context: PageContext;
   readonly rows: readonly AuditRow[];
   readonly filter: AuditFilter;
-  /** What is wrong with the filter; null when nothing is. */
+  /** The filter's fault; null without one. */
   readonly fault: string | null;
   readonly nextCursor: string | null;
 }
@@ -83,7 +83,7 @@ const Filter: FC<Pick<AuditLogProps, "context" | "filter">> = ({ context, filter
   </FilterForm>
 );
 
-/** `api_key.secret_rotated` as people say it: "API key secret rotated". */
+/** `api_key.secret_rotated` for people: "API key secret rotated". */
 function asWords(name: string): string {
   return capitalized(name.replaceAll(/[._]/g, " ").replace(/\bapi\b/, "API"));
 }
@@ -126,7 +126,7 @@ const ACTORS: Readonly<Record<string, string>> = {
   system: "Service",
 };
 
-/** Longer details are cut: the API has them whole. */
+/** Longer details are cut off; the API has them whole. */
 const DETAILS_CHARACTERS_MAX = 200;
 
 const Details: FC<Pick<AuditRow, "details">> = ({ details }) => {
@@ -146,7 +146,7 @@ function valueText(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Where a target has its page, and who may see it. */
+/** The page of each kind of target, and the scope needed to see it. */
 const PAGES: Readonly<Record<string, { readonly path: string; readonly scope: Scope }>> = {
   api_key: { path: "/api-keys", scope: "workspace:manage" },
   sender: { path: "/senders", scope: "sender:manage" },

@@ -15,16 +15,16 @@ import { type DashboardRoute, get, type Page, type PageContext } from "../frame/
 import { AUDIT_FILTERS, type AuditFilter, AuditLog } from "./auditLogPage.tsx";
 
 const PAGE_ITEMS = 50;
-/** How long a file waits for what was written a moment ago, in ms: nothing comes to it later. */
+/** How long a file waits for the latest writes, in ms, because it cannot be updated later. */
 const FILE_WAIT_MS = 1_000;
-/** Rows of a file that are in memory at once. */
+/** Rows of a CSV file in memory at once. */
 const ROWS_AT_ONCE = 100;
 const FILTER_CHARACTERS_MAX = 100;
 const SCOPE = "workspace:manage";
 
 type Options = Pick<DashboardOptions, "deps" | "readModel">;
 
-/** Who did what in the workspace: a page, and a file of all. */
+/** Who did what in the workspace: as a page, and as a CSV file. */
 export function auditLogRoutes(options: Options): readonly DashboardRoute[] {
   return [
     get("/audit", SCOPE, (context) => auditLogPage(options, context)),
@@ -95,7 +95,7 @@ function queryOf(workspaceId: string, filter: AuditFilter): ParsedFilter {
   return { query, fault: isKnown ? null : "There is nothing of that kind in the audit log." };
 }
 
-/** The beginning of a day in UTC; "" where none is given, null where it is none. */
+/** The beginning of a day in UTC; "" if none is given, null if it is not a day. */
 function dayOf(text: string): string | null {
   if (text === "") return "";
   const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? parseDateTime(`${text}T00:00:00Z`) : null;
@@ -116,7 +116,7 @@ const COLUMNS: CsvColumns<AuditRow> = {
   details: ({ details }) => JSON.stringify(details),
 };
 
-/** All entries that match; ends early when the key is revoked. */
+/** All matching entries; ends early if the key is revoked. */
 async function csv(options: Options, context: PageContext): Promise<Response> {
   const { query, fault } = queryOf(context.workspaceId, filterOf(context.query));
   if (fault !== null) throw new Problem("INVALID_REQUEST", { detail: fault });

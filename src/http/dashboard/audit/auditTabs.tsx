@@ -10,7 +10,7 @@ const TABS = [
   { path: "/audit/erasures", title: "Erasures" },
 ] as const;
 
-/** The pages of the audit. `path` is that of the page that is shown. */
+/** The pages of the audit. `path` is the current page's. */
 export const AuditTabs: FC<{
   readonly context: PageContext;
   readonly path: (typeof TABS)[number]["path"];

@@ -37,13 +37,13 @@ interface SealPageProps {
   readonly seal: ShownSeal | null;
   readonly running: RunningTask | null;
   readonly last: EndedTask | null;
-  /** The address of the stream that says when a task has moved on. */
+  /** The address of the stream that announces a task's progress. */
   readonly stream: string;
 }
 
 const PATH = "/audit/seals";
 
-/** The last seal, and whether the log is as it was sealed. */
+/** The last seal, and whether the log still matches its seals. */
 export const SealPage: FC<SealPageProps> = (props) => {
   const { context, now, seal, running, last, stream } = props;
   return (

@@ -1,4 +1,4 @@
-// What pages of the dashboard do in a browser. They can be read and used without it.
+// Scripts of the dashboard's pages, which work without them too.
 
 document.documentElement.classList.add("scripted");
 
@@ -6,7 +6,7 @@ const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 const localHour = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
-/** Times come in UTC: they are shown in the zone of whoever looks, with UTC on hover. */
+/** Times arrive in UTC. Shows them in the viewer's time zone, with UTC on hover. */
 function showLocalTimes(root) {
   for (const element of root.querySelectorAll("time[data-local-hour]")) {
     const from = new Date(element.dateTime);
@@ -21,12 +21,12 @@ function showLocalTimes(root) {
   }
 }
 
-/** A time as fields of type `datetime-local` have it, in the zone of whoever looks. */
+/** A time in the form of `datetime-local`, in the viewer's time zone. */
 function fieldTime(date) {
   return new Date(date - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-/** Fields come with a time in UTC: it is typed in the zone of whoever types, and sent as it came. */
+/** Time fields arrive in UTC, are edited in the viewer's time zone, and are submitted in UTC. */
 function zoneFields(root) {
   for (const field of root.querySelectorAll("input[data-utc]")) {
     field.removeAttribute("data-utc");
@@ -42,12 +42,12 @@ document.addEventListener("formdata", (event) => {
   }
 });
 
-/** What needs a script is hidden until there is one. */
+/** Reveals what only works with a script. */
 function showButtons(root) {
   for (const element of root.querySelectorAll("[data-copy], [data-keyboard-help]")) element.hidden = false;
 }
 
-/** What a frame shows is asked for as soon as the frame is there. */
+/** Loads what a frame shows as soon as the frame is there. */
 function fillFrames() {
   for (const button of document.querySelectorAll("[data-into-frame]:not([hidden])")) {
     button.hidden = true;
@@ -55,7 +55,7 @@ function fillFrames() {
   }
 }
 
-/** Makes what has come ready: with the page, or later in its place. */
+/** Prepares new content, loaded with the page or later. */
 function prepare(root) {
   showLocalTimes(root);
   zoneFields(root);
@@ -72,7 +72,7 @@ async function copy(button) {
   }, 1500);
 }
 
-/** Shows a page that asks for a confirmation in a dialog, above the page that it was asked on. */
+/** Shows a confirmation page as a dialog above the current page. */
 async function openDialog(link) {
   const response = await fetch(link.href, { headers: { "HX-Request": "true" } });
   if (!response.ok) {
@@ -85,7 +85,7 @@ async function openDialog(link) {
   dialog.showModal();
 }
 
-// Where the person was in a list, for when they come back to it.
+// Remembers the user's place in a list, for coming back.
 const rowKey = () => `row of ${location.pathname}${location.search}`;
 const rows = () => [...document.querySelectorAll("a[data-row]")];
 
@@ -115,7 +115,7 @@ function returnToRow() {
     ?.focus();
 }
 
-/** Back to the list, as it was: with its filters, its page and its row. */
+/** Back to the list as it was: with its filters, its page and its row. */
 function goBack() {
   const link = document.querySelector("a[data-back]");
   if (link === null) return false;
@@ -146,7 +146,7 @@ const KEYS = {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape") {
-    // A dialog closes by itself, and who types leaves the field first.
+    // Esc closes a dialog by itself, and leaves a text field first.
     if (document.querySelector("dialog[open]")) return;
     if (isTyping(event.target)) event.target.blur();
     else goBack();
@@ -177,10 +177,10 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// A form is sent once, however often its button is pressed.
+// Submits a form once, however often its button is pressed.
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  // What goes into a frame leaves the form as it is.
+  // A form that targets a frame stays usable.
   if (!form.matches("[data-once]") || event.submitter?.formTarget) return;
   if (form.dataset.sent === "true") event.preventDefault();
   form.dataset.sent = "true";
@@ -190,7 +190,7 @@ window.addEventListener("pageshow", () => {
   returnToRow();
 });
 
-// A page whose session has ended says so, and asks for nothing more: what was typed into it stays in sight.
+// A page whose session has ended says so and stops polling; typed input stays visible.
 let hasEnded = false;
 function endSession() {
   hasEnded = true;
@@ -198,7 +198,7 @@ function endSession() {
   showLive(false);
 }
 
-// Whether the page follows what happens: a stream that breaks comes back by itself, and a hidden tab needs none.
+// Shows whether the page is live. A broken stream reconnects by itself, and a hidden tab needs none.
 function showLive(isLive) {
   const mark = document.querySelector("#live");
   if (mark === null) return;
@@ -223,14 +223,14 @@ document.addEventListener("visibilitychange", () => {
   if (document.hidden) showLive(false);
 });
 
-// Parts that have come later, and sessions that have ended meanwhile.
+// Parts loaded later, and sessions that have ended meanwhile.
 document.addEventListener("htmx:after:swap", (event) => prepare(event.target));
 document.addEventListener("htmx:after:request", (event) => {
   if (event.detail?.ctx?.response?.status === 401) endSession();
 });
 
 prepare(document);
-// Where the navigation goes on at the side, the page that is open is in sight.
+// Scrolls a sideways navigation to the current page.
 for (const nav of document.querySelectorAll(".side nav, .tabs")) {
   const link = nav.querySelector("[aria-current]");
   if (link !== null)

@@ -1,11 +1,11 @@
-// Curves of the figures that stand in the table beside them.
+// Plots the figures of the table beside them.
 
-/** Of accepted, sent, delivered, bounced, complained, failed, suppressed: what is told later is dashed. */
+/** For accepted, sent, delivered, bounced, complained, failed, suppressed; later reports are dashed. */
 const COLOURS = ["--busy", "--good", "--good", "--bad", "--bad", "--waiting", "--soft"];
 const DASHED = new Set([2, 4]);
 const HEIGHT_PX = 240;
 
-/** The figures of a table: its times, and a row for each column of numbers. */
+/** Reads a table's figures: its times, and a row for each column of numbers. */
 function figuresOf(table) {
   const rows = [...table.querySelectorAll("tbody tr")];
   const times = rows.map((row) => Date.parse(row.querySelector("time").dateTime) / 1000);
@@ -17,7 +17,7 @@ function figuresOf(table) {
 }
 
 function colour(name) {
-  // `light-dark()` is resolved by the browser: what it makes of it is asked from an element that has it.
+  // The browser resolves `light-dark()`, so we read the colour from an element that has it.
   const probe = document.createElement("i");
   probe.style.color = `var(${name})`;
   document.body.append(probe);
@@ -26,7 +26,7 @@ function colour(name) {
   return color;
 }
 
-/** How the axis names a time, by how much of it is shown. */
+/** The axis labels, by range. */
 const AXIS_TIMES = {
   hour: new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" }),
   day: new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" }),
@@ -47,7 +47,7 @@ function draw(figure) {
     {
       width: space.clientWidth,
       height: HEIGHT_PX,
-      // Room for the half of the last label that stands out.
+      // Room for the half of the last label that sticks out.
       padding: [10, 28, 0, 0],
       legend: { live: true, markers: { dash: (_, nth) => (DASHED.has(nth - 1) ? "dashed" : "solid") } },
       cursor: { y: false, points: { size: 7 } },
@@ -68,7 +68,7 @@ function draw(figure) {
           stroke: colour(COLOURS[index]),
           width: 2,
           ...(DASHED.has(index) ? { dash: [5, 4] } : {}),
-          // The area below the first curve, which the others are parts of.
+          // Fills the area below the first curve, which includes the others.
           ...(index === 0 ? { fill: colour(COLOURS[0]).replace(/^rgb\((.*)\)$/, "rgba($1, 0.08)") } : {}),
           points: { show: false },
         })),

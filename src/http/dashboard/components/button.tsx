@@ -4,11 +4,11 @@ import type { PageContext } from "../frame/dashboardRoute.ts";
 import { PostForm } from "./form.tsx";
 
 interface LinkButtonProps {
-  /** The whole address, as `context.to` makes it. */
+  /** The whole address, from `context.to`. */
   readonly href: string;
   readonly label: Child;
   readonly kind?: "primary" | "danger" | "plain";
-  /** Whether it leads to a question, which is shown as a dialog where there are scripts: see `confirmationPage`. */
+  /** Whether it leads to a confirmation, which scripts show as a dialog: see `confirmationPage`. */
   readonly asks?: boolean;
 }
 
@@ -21,13 +21,13 @@ export const LinkButton: FC<LinkButtonProps> = ({ href, label, kind, asks }) => 
 
 interface ActionButtonProps {
   readonly context: Pick<PageContext, "to" | "formToken">;
-  /** The path that it is sent to, below the dashboard's. */
+  /** The path it is sent to, below the dashboard's. */
   readonly action: string;
   readonly verb: string;
   readonly isPrimary?: boolean;
 }
 
-/** A button that does something at once. */
+/** A button that acts at once. */
 export const ActionButton: FC<ActionButtonProps> = ({ context, action, verb, isPrimary }) => (
   <PostForm context={context} action={action}>
     <button type="submit" class={isPrimary ? "primary" : undefined}>

@@ -3,12 +3,12 @@ import type { Child } from "hono/jsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { PostForm } from "./form.tsx";
 
-/** A question before something is done: the form is sent to the path of its page. */
+/** A confirmation before an action; its form is sent to the page's own path. */
 export interface Confirmation {
   readonly title: string;
-  /** What is asked; the title with a question mark unless given. */
+  /** The question; by default the title with a question mark. */
   readonly question?: string;
-  /** Pages above this one: not doing it leads to the last of them. */
+  /** Pages above this one; Cancel leads to the last of them. */
   readonly above: NonNullable<Page["above"]>;
   /** The word on the button: the verb of the question. */
   readonly verb: string;
@@ -18,8 +18,8 @@ export interface Confirmation {
 }
 
 /**
- * Asks once before something that cannot be undone; Enter pressed once more then does nothing yet. With scripts it is
- * a dialog: link to it with `<a href=… data-dialog>`.
+ * Asks once before an action that cannot be undone; pressing Enter again does nothing yet. With scripts it is a
+ * dialog: link to it with `<a href=… data-dialog>`.
  */
 export function confirmationPage(
   context: Pick<PageContext, "to" | "path" | "formToken">,

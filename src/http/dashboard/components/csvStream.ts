@@ -13,20 +13,20 @@ interface CsvSource<Row> {
     readonly rows: readonly Row[];
     readonly nextCursor: string | null;
   }>;
-  /** Whether whoever takes it still may. */
+  /** Whether the client may still have it. */
   readonly isAllowed: () => Promise<boolean>;
-  /** Called when nothing more is taken or to be had; once or more. */
+  /** Called when the stream ends or is abandoned; possibly more than once. */
   readonly onEnd: () => void;
 }
 
-/** What a spreadsheet takes for the beginning of a formula, in full width too. */
+/** What a spreadsheet takes for the beginning of a formula, full-width characters included. */
 const FORMULA = /^\s*[=+\-@\t\r|＝＋－＠]/;
-/** Where further cells begin for one that divides at semicolons, as many are set to: quotes within a cell it ignores. */
+/** Where a spreadsheet that splits at semicolons, as many do, begins further cells: it ignores quotes. */
 const FORMULA_WITHIN = /([;\t\r\n]\s*)(?=[=+@|＝＋－＠]|-(?!\)))/g;
 
 /**
- * A value as one cell (RFC 4180). What a spreadsheet would take for a formula begins with an apostrophe: a subject is
- * what anybody may have sent.
+ * A value as one cell (RFC 4180). Anything a spreadsheet would take for a formula gets an apostrophe in front,
+ * because anybody may have written a subject.
  */
 export function csvCell(value: string | null): string {
   const text = value ?? "";
@@ -40,7 +40,7 @@ function csvLine(cells: readonly (string | null)[]): string {
   return `${cells.map(csvCell).join(",")}\r\n`;
 }
 
-/** A file of all rows, page by page as the client takes them; breaks off when the client may no longer have them. */
+/** A file of all rows, streamed page by page; breaks off when the client may no longer have them. */
 export function csvStream<Row>(source: CsvSource<Row>): ReadableStream<Uint8Array> {
   const { columns, page, isAllowed, onEnd } = source;
   const encoder = new TextEncoder();
@@ -59,7 +59,7 @@ export function csvStream<Row>(source: CsvSource<Row>): ReadableStream<Uint8Arra
     },
     async pull(controller) {
       try {
-        // A pull that brings nothing is not followed by another one, so pages without rows are passed over here.
+        // A pull without data is not followed by another, so skip empty pages here.
         for (let lines = ""; lines === ""; ) {
           lines = await next();
           if (isLeft) return;
@@ -81,7 +81,7 @@ export function csvStream<Row>(source: CsvSource<Row>): ReadableStream<Uint8Arra
   });
 }
 
-/** A file to keep as an answer, for as long as the session's key opens anything: nothing of it is shown or run. */
+/** Answers with a CSV download for as long as the session's key is valid; nothing in it is shown or run. */
 export function csvResponse<Row>(
   deps: Dependencies,
   { request, principal }: Pick<PageContext, "request" | "principal">,

@@ -2,18 +2,18 @@
 import type { Child, FC } from "hono/jsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
-/** The name of the field that proves that a form was made for its session. */
+/** The field that proves that a form was made for its session. */
 export const TOKEN_FIELD = "form_token";
 
 interface PostFormProps {
   readonly context: Pick<PageContext, "to" | "formToken">;
-  /** The path that it is sent to, below the dashboard's. */
+  /** The path it is sent to, below the dashboard's. */
   readonly action: string;
   readonly class?: string;
   readonly children: Child;
 }
 
-/** A form that changes something. Every such form is made with this: without its token it is refused. */
+/** A form that changes something. All such forms use this: without its token they are refused. */
 export const PostForm: FC<PostFormProps> = ({ context, action, class: className, children }) => (
   <form method="post" action={context.to(action)} class={className} data-once>
     <input type="hidden" name={TOKEN_FIELD} value={context.formToken} />
@@ -29,8 +29,8 @@ interface UploadFormProps extends Pick<PostFormProps, "context" | "action"> {
 }
 
 /**
- * A form that sends one file. Its token is in the address: a file is not read before it is known who sends it. So
- * its answer leads on to another page, and the address is kept nowhere.
+ * A form that sends one file. Its token is in the address, because we read a file only once we know who sends it. Its
+ * answer redirects, so that address is not kept anywhere.
  */
 export const UploadForm: FC<UploadFormProps> = ({ context, action, label, hint, verb }) => (
   <form
@@ -60,20 +60,20 @@ interface FieldProps {
   readonly label: string;
   readonly value?: string;
   readonly type?: "text" | "email" | "url" | "number" | "password" | "search" | "date" | "datetime-local";
-  /** What it may hold, said before anybody gets it wrong. */
+  /** What it may hold. */
   readonly hint?: string;
   /** What is wrong with the value. */
   readonly fault?: string | undefined;
   readonly isRequired?: boolean;
   readonly maxLength?: number;
   readonly placeholder?: string;
-  /** As `autocomplete` of HTML; `off` unless given. */
+  /** HTML's `autocomplete`; by default `off`. */
   readonly autocomplete?: string;
-  /** Its time is in UTC: a script shows it in the zone of whoever looks, and sends UTC again. The label says so. */
+  /** Its time is in UTC: a script shows it in local time and sends UTC. The label says so. */
   readonly isUtc?: boolean;
 }
 
-/** Ids of what describes a field. */
+/** The ids of the elements that describe a field. */
 function describedBy({ name, hint, fault }: Partial<AboutProps>): string | undefined {
   const ids = [...(hint ? [`${name}-hint`] : []), ...(fault ? [`${name}-fault`] : [])];
   return ids.length === 0 ? undefined : ids.join(" ");
@@ -100,7 +100,7 @@ const About: FC<AboutProps> = ({ name, hint, fault }) => (
   </>
 );
 
-/** One line of text with its label, hint and fault. */
+/** A text input with label, hint and fault. */
 export const Field: FC<FieldProps> = (props) => (
   <p class="field">
     <label for={props.name}>{props.label}</label>
@@ -150,12 +150,12 @@ export const TextArea: FC<TextAreaProps> = (props) => (
 );
 
 interface SelectProps extends Pick<FieldProps, "name" | "label" | "value" | "hint" | "fault"> {
-  /** What the empty value is called; without it there is none. */
+  /** The label of the empty value; without it there is none. */
   readonly none?: string;
   readonly options: readonly { readonly value: string; readonly label: string }[];
 }
 
-/** One of a few. */
+/** A choice of a few values. */
 export const Select: FC<SelectProps> = (props) => (
   <p class="field">
     <label for={props.name}>{props.label}</label>
@@ -189,7 +189,7 @@ export const CheckBox: FC<CheckBoxProps> = ({ name, value, label, isChecked }) =
   </label>
 );
 
-/** Why a form, or what was asked for, was refused. Nothing where it was not. */
+/** Why a form or request was refused; nothing if it was not. */
 export const Refusal: FC<{ readonly text: string | null | undefined }> = ({ text }) =>
   text ? (
     <p class="refusal" role="alert">
@@ -202,12 +202,12 @@ interface EntryFormProps extends Pick<PostFormProps, "context" | "action" | "chi
   readonly refusal?: string | null | undefined;
   /** The word on the button. */
   readonly verb: string;
-  /** The path where giving it up leads; without it there is no such button. */
+  /** Where Cancel leads; without it there is no such button. */
   readonly cancelTo?: string;
   readonly isDangerous?: boolean;
 }
 
-/** A form of fields below one another, with what is wrong with it above them and its buttons below. */
+/** A form with stacked fields, its faults above them and its buttons below. */
 export const EntryForm: FC<EntryFormProps> = (props) => (
   <>
     <Refusal text={props.refusal} />
@@ -229,12 +229,12 @@ export const EntryForm: FC<EntryFormProps> = (props) => (
 
 interface FilterFormProps {
   readonly action: string;
-  /** What is found with it, for people who do not see the form. */
+  /** What it filters, for screen readers. */
   readonly label: string;
   readonly children: Child;
 }
 
-/** Narrows a list down. The filter is part of the list's address. */
+/** Filters a list. The filter is part of the list's address. */
 export const FilterForm: FC<FilterFormProps> = ({ action, label, children }) => (
   <form method="get" action={action} class="filter" aria-label={label}>
     {children}

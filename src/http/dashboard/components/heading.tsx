@@ -3,7 +3,7 @@ import type { Child, FC } from "hono/jsx";
 
 interface HeadingProps {
   readonly title: Child;
-  /** Stands beside the title: a state, say. */
+  /** Shown beside the title: a state, for instance. */
   readonly beside?: Child;
   /** What can be done here: buttons and links. */
   readonly children?: Child;

@@ -8,7 +8,7 @@ interface HtmlFrameProps {
   readonly isPhoneWide: boolean;
 }
 
-/** A mail's html as a mail client shows it: in a frame of its own that runs nothing and tells nobody where it is. */
+/** A mail's html in a frame of its own, which runs nothing and sends no Referer. */
 export const HtmlFrame: FC<HtmlFrameProps> = ({ src, title, isPhoneWide }) => (
   <iframe
     class={isPhoneWide ? "phone" : ""}

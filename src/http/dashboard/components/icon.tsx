@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 
-/** A drawing of lines beside a word, which says what it means. */
+/** A line drawing beside the word that says what it means. */
 export const Icon: FC<{ readonly path: string }> = ({ path }) => (
   <svg
     class="icon"
@@ -19,7 +19,7 @@ export const Icon: FC<{ readonly path: string }> = ({ path }) => (
   </svg>
 );
 
-/** The sign of Postledger: a sheet of a ledger with a folded corner. */
+/** Postledger's logo: a ledger sheet. */
 export const Mark: FC = () => (
   <svg class="mark" viewBox="0 0 24 24" width="26" height="26" aria-hidden="true">
     <rect x="1" y="1" width="22" height="22" rx="6" fill="currentColor" />

@@ -18,8 +18,8 @@ interface DocumentProps {
 }
 
 /**
- * htmx adds no style of its own, which the page's policy would not let it, and runs nothing from attributes.
- * Where a part of a page is refused or fails, what is shown of it stays.
+ * htmx adds no style of its own, which the page's policy would forbid, and runs nothing from attributes. If a part of
+ * a page is refused or fails, the part on screen stays.
  */
 const HTMX_CONFIG = JSON.stringify({
   includeIndicatorCSS: false,
@@ -55,12 +55,12 @@ const PAGE_FILES = ["dashboard.css", "htmx.js", "hx-sse.js", "dashboard.js"] as 
 interface LayoutProps {
   readonly context: PageContext;
   readonly page: Page;
-  /** What became of the form that has led here. */
+  /** The result of the form that led here. */
   readonly notice: string | null;
   readonly assets: Assets;
 }
 
-/** A page within the frame that all pages share. */
+/** A page within the common frame. */
 export const Layout: FC<LayoutProps> = ({ context, page, notice, assets }) => (
   <Document
     title={page.title}
@@ -105,7 +105,7 @@ export const Layout: FC<LayoutProps> = ({ context, page, notice, assets }) => (
   </Document>
 );
 
-/** Where a person gets this page again; what a form was answered with cannot be asked for. */
+/** The address that shows this page again; the answer to a form has none, so its section's page. */
 function addressOf({ request, path, query, to }: PageContext): string {
   if (request.method !== "GET") return to(sectionOf(path)?.path ?? "/");
   return to(path) + (query.size === 0 ? "" : `?${query}`);

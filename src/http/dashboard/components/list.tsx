@@ -5,26 +5,26 @@ import type { PageContext } from "../frame/dashboardRoute.ts";
 interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => Child;
-  /** Digits are aligned at the right. */
+  /** Right-aligns digits. */
   readonly isNumber?: boolean;
-  /** Left out where there is no room for it. */
+  /** Hidden when there is no room for it. */
   readonly isMinor?: boolean;
 }
 
 interface RowTableProps<Row> {
-  /** What the rows are, for people who do not see the table. */
+  /** What the rows are, for screen readers. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** Null where rows have no pages and nobody asks for one again. */
+  /** Null if rows have no pages and are never reloaded. */
   readonly idOf: ((row: Row) => string) | null;
-  /** The page of a row: its first cell is a link there. Null: it has none. */
+  /** The page of a row, which its first cell links to. Null: it has none. */
   readonly linkOf: ((row: Row) => string) | null;
 }
 
-/** A table of rows, each with a page of its own: J and K walk over them, Enter opens one. */
+/** A table of rows, each with its own page: J and K move through them, Enter opens one. */
 export function RowTable<Row>({ label, columns, rows, idOf, linkOf }: RowTableProps<Row>) {
-  // Figures are compared with those above them: they stay a table where there is hardly room for one.
+  // Figures are compared with those above them, so they stay a table even on narrow screens.
   const isOfFigures = linkOf === null && columns.some(({ isNumber }) => isNumber);
   return (
     <div class={isOfFigures ? "table" : "table rows"}>
@@ -72,19 +72,19 @@ interface PagerProps {
   readonly path: string;
   /** The cursor of the page after this one; null on the last one. */
   readonly nextCursor: string | null;
-  /** What narrows the list down. */
+  /** The list's filter. */
   readonly filter?: Filter;
 }
 
 type Filter = Readonly<Record<string, string | undefined>>;
 
-/** A path with what narrows its list down; what is empty is left out. */
+/** A path with its list's filter; empty values are left out. */
 export function withFilter(path: string, filter: Filter): string {
   const given = Object.entries(filter).filter((entry): entry is [string, string] => Boolean(entry[1]));
   return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
 }
 
-/** On to the next page of a list, and back to its first. Nobody counts the pages: there may be a million rows. */
+/** Links to the next page of a list and back to the first. Pages are not counted: there may be a million rows. */
 export const Pager: FC<PagerProps> = ({ context, path, nextCursor, filter = {} }) => {
   const isFirst = !context.query.has("cursor");
   return nextCursor === null && isFirst ? null : (
@@ -109,13 +109,13 @@ interface RowListProps<Row extends { readonly id: string }>
   extends PagerProps,
     Pick<RowTableProps<Row>, "label" | "columns" | "rows"> {
   readonly context: Pick<PageContext, "to" | "query" | "readModelBuild">;
-  /** Stands in the place of a list that is empty. */
+  /** Shown instead of an empty list. */
   readonly empty: Child;
-  /** Where rows have their pages: below the list's own path unless given. Null: they have none. */
+  /** Where rows have their pages; by default below the list's path. Null: they have none. */
   readonly rowsBelow?: string | null;
 }
 
-/** A page of a list of things with ids: its rows and where it goes on, or why there are none. */
+/** One page of a list of things with ids: its rows and the way to more, or why there are none. */
 export function RowList<Row extends { readonly id: string }>(props: RowListProps<Row>) {
   const { context, label, columns, rows, empty, path, nextCursor, filter = {}, rowsBelow = path } = props;
   return (
@@ -142,7 +142,7 @@ interface NoRowsProps extends Pick<PagerProps, "nextCursor"> {
   readonly empty: Child;
 }
 
-/** Why a page of a list has no rows: what it lacks is not built yet, comes on a later page, or does not exist. */
+/** Why a list page has no rows: they are not built yet, come on a later page, or do not exist. */
 export const NoRows: FC<NoRowsProps> = ({ isBuilding, nextCursor, empty }) => {
   if (isBuilding)
     return (
@@ -164,7 +164,7 @@ interface EmptyProps {
   readonly children: Child;
 }
 
-/** Stands where there is nothing yet, and says what to do about it. */
+/** Shown where there is nothing yet, and says what to do about it. */
 export const Empty: FC<EmptyProps> = ({ title, children }) => (
   <section class="empty">
     <h2>{title}</h2>
@@ -172,10 +172,10 @@ export const Empty: FC<EmptyProps> = ({ title, children }) => (
   </section>
 );
 
-/** What a thing has under a name; null where it has none. */
+/** A name with its value; null if there is none. */
 export type Fact = readonly [name: string, value: Child | null];
 
-/** Names and values of one thing, one below the other. A value that there is none of is left out with its name. */
+/** Names and values of one thing, one below the other. Leaves out names without a value. */
 export const Facts: FC<{ readonly facts: readonly Fact[] }> = ({ facts }) => (
   <dl class="facts">
     {facts.map(([name, value]) =>

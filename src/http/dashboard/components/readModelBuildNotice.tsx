@@ -3,9 +3,9 @@ import type { FC } from "hono/jsx";
 import type { ReadModelBuild } from "../frame/dashboardOptions.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
-/** Where {@link ReadModelBuildNotice} asks how far the work is. */
+/** The path that {@link ReadModelBuildNotice} polls for progress. */
 export const BUILD_PATH = "/live/read-models";
-/** In its address: the page shows nothing yet, and is loaded again when there is something. */
+/** The query parameter for a page with nothing to show yet, which reloads when there is something. */
 export const WITHOUT_ROWS = "without-rows";
 
 interface ReadModelBuildNoticeProps {
@@ -16,7 +16,7 @@ interface ReadModelBuildNoticeProps {
   readonly isWithoutRows: boolean;
 }
 
-/** Stands above a page while the read models are being built, and says how far they are. */
+/** Shown above a page while read models are being built, with their progress. */
 export const ReadModelBuildNotice: FC<ReadModelBuildNoticeProps> = ({ to, build, isWithoutRows }) => {
   if (build === null) {
     return (

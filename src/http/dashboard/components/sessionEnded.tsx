@@ -2,16 +2,16 @@
 import type { FC } from "hono/jsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
-/** Where a page asks whether its session goes on, when somebody comes back to it. */
+/** Where a page asks whether its session is still valid, when somebody returns to it. */
 export const SESSION_PATH = "/live/session";
 
 interface SessionEndedProps {
   readonly to: PageContext["to"];
-  /** The address of the page: it leads to the log-in, and that leads back. */
+  /** The address of the page: it leads to the log-in, which leads back. */
   readonly href: string;
 }
 
-/** Stands above each page, unseen until a script hears that the session has ended. What was typed stays in sight. */
+/** Hidden at the top of each page until a script learns that the session has ended. What was typed stays visible. */
 export const SessionEnded: FC<SessionEndedProps> = ({ to, href }) => (
   <section
     id="session-ended"

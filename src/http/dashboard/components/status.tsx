@@ -1,10 +1,10 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 
-/** What a state means to whoever looks at it: the colour of its dot. */
+/** What a state means to people: the colour of its dot. */
 export type Tone = "good" | "busy" | "waiting" | "bad" | "quiet";
 
-/** The tone of every state that anything of the service can be in; unknown ones are quiet. */
+/** The tone of every state in the service; unknown ones are quiet. */
 const TONES: Readonly<Record<string, Tone>> = {
   scheduled: "waiting",
   queued: "busy",
@@ -39,12 +39,12 @@ const TONES: Readonly<Record<string, Tone>> = {
 interface StatusProps {
   /** As the API names it. */
   readonly status: string;
-  /** What people read; the state itself unless given. */
+  /** The text shown; by default the state itself. */
   readonly label?: string;
   readonly tone?: Tone;
 }
 
-/** A state: a word, and a dot whose colour says the same. */
+/** A state: a word, and a dot in the matching colour. */
 export const Status: FC<StatusProps> = ({ status, label, tone }) => (
   <span class={`status ${tone ?? TONES[status] ?? "quiet"}`}>{label ?? status.replaceAll("_", " ")}</span>
 );

@@ -7,7 +7,7 @@ function inUtc(at: string): string {
   return `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`;
 }
 
-/** A time: in UTC, which a script turns into local time with UTC on hover. `at` is RFC 3339 or in ms. */
+/** A time in UTC, which a script turns into local time with UTC on hover. `at` is RFC 3339 or in ms. */
 export const Time: FC<{ readonly at: string | EpochMs }> = ({ at }) => {
   const text = typeof at === "number" ? rfc3339(at) : at;
   return (
@@ -17,7 +17,7 @@ export const Time: FC<{ readonly at: string | EpochMs }> = ({ at }) => {
   );
 };
 
-/** The hour that something happened in, where no more is known: from its beginning, RFC 3339, to its end. */
+/** The hour in which something happened, when that is all we know. `from` is its beginning (RFC 3339). */
 export const Hour: FC<{ readonly from: string }> = ({ from }) => {
   const until = rfc3339(epochMs(from) + HOUR_MS);
   return (
@@ -34,14 +34,14 @@ const UNITS = [
   ["second", 1_000],
 ] as const;
 
-/** A length of time as people say it, in its largest unit: "4 minutes". */
+/** A duration for people, in its largest unit: "4 minutes". */
 export function lengthOfTime(ms: number): string {
   const [unit, unitMs] = UNITS.find(([, size]) => ms >= size) ?? ["second", 1_000];
   const count = Math.max(0, Math.round(ms / unitMs));
   return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }
 
-/** How far off a time is as of `now`: "4 minutes ago", "in 2 hours"; the time itself on hover. */
+/** How far a time is from `now`: "4 minutes ago", "in 2 hours"; the time itself on hover. */
 export const Ago: FC<{ readonly at: EpochMs; readonly now: EpochMs }> = ({ at, now }) => {
   const length = lengthOfTime(Math.abs(now - at));
   const isNow = Math.abs(now - at) < SECOND_MS;

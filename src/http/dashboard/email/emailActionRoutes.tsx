@@ -19,7 +19,7 @@ import { refusalText } from "./sendAgainRefusal.ts";
 
 type Options = Pick<DashboardOptions, "deps">;
 
-/** What can be done with one message. What cannot be undone asks once. */
+/** Actions on one message. Those that cannot be undone ask once. */
 export function emailActionRoutes(options: Options): readonly DashboardRoute[] {
   const ask = (
     path: string,
@@ -37,14 +37,14 @@ export function emailActionRoutes(options: Options): readonly DashboardRoute[] {
   ];
 }
 
-/** A message that the key may act on: one that is bound to senders reaches their messages alone. */
+/** A message that the key may act on: a key bound to senders only reaches their messages. */
 export async function reachable(options: Options, context: PageContext): Promise<EmailView> {
   const view = await messageOf(options, context);
   requireSender(context.principal, view.content?.from ?? null);
   return view;
 }
 
-/** The breadcrumbs of a page about what can be done with a message. */
+/** The breadcrumbs of a page for an action on a message. */
 export function aboveAction(view: EmailView) {
   return [
     { path: "/messages", title: "Messages" },
@@ -118,7 +118,7 @@ async function doSendAgain({ deps }: Options, context: PageContext): Promise<Pag
     return askSendAgain({ deps }, context, view, { to, nonce, toFault: `It ${parsed.invalid}.` });
   const outcome = await sendAgain(deps, { view, to, nonce }, context);
   if (outcome.kind !== "accepted") {
-    // Another nonce where this one was used for another recipient.
+    // Use another nonce if this one was used for another recipient.
     const fresh = outcome.kind === "conflict" ? {} : { nonce };
     return askSendAgain({ deps }, context, view, { to, ...fresh, fault: refusalText(outcome) });
   }

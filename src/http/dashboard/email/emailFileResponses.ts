@@ -3,8 +3,8 @@ import type { EmailView } from "../../../commands/email/readEmail.ts";
 const NEVER_KEPT = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
 /**
- * What the HTML of a mail may do in its frame: show itself. It runs in a sandbox without an origin, loads nothing but
- * what it holds itself, sends nothing; links open beside it.
+ * What a mail's HTML may do in its frame: only show itself. It runs in a sandbox without an origin, loads nothing
+ * from outside and sends nothing; links open in a new tab.
  */
 const BODY_POLICY = [
   "sandbox allow-popups allow-popups-to-escape-sandbox",
@@ -16,9 +16,9 @@ const BODY_POLICY = [
   "frame-ancestors 'self'",
 ].join("; ");
 
-/** The HTML of a message, for its frame. */
+/** Answers with the HTML of a message, for its frame. */
 export function bodyResponse(html: string): Response {
-  // The first `base` counts, so what a mail says itself cannot bring a link into the frame.
+  // The first `base` counts, so a mail's own cannot open a link inside the frame.
   return new Response(`<base target="_blank">${html}`, {
     headers: {
       "content-type": "text/html; charset=utf-8",
@@ -30,7 +30,7 @@ export function bodyResponse(html: string): Response {
   });
 }
 
-/** Bytes to keep as a file, whatever they are: nothing of it is shown or run. */
+/** Answers with bytes as a download; nothing in them is shown or run. */
 export function downloadResponse(
   bytes: Uint8Array<ArrayBuffer>,
   name: string,
@@ -46,7 +46,7 @@ export function downloadResponse(
   });
 }
 
-/** A name for clients that read no other (RFC 6266 §4.3). */
+/** A file name for clients that read no other form (RFC 6266 §4.3). */
 function asciiName(name: string): string {
   return name.replace(/[^\x20-\x7e]|["\\%]/g, "_");
 }
@@ -59,7 +59,7 @@ function encodedName(name: string): string {
   );
 }
 
-/** A file of a message, by its place. */
+/** A file of a message, by its index. */
 export function fileAt({ content }: EmailView, index: string) {
   return /^\d{1,2}$/.test(index) ? content?.attachments?.[Number(index)] : undefined;
 }

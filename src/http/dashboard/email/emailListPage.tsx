@@ -32,7 +32,7 @@ export interface EmailListProps {
   readonly firstCommand: string;
 }
 
-/** The address of the list with a search. */
+/** The address of the list for a search. */
 export function listAddress(context: PageContext, text: string): string {
   return context.to(withFilter("/messages", { q: text }));
 }
@@ -170,13 +170,13 @@ const SearchBox: FC<Pick<EmailListProps, "context" | "search" | "faults">> = ({
 
 interface MessageRowsProps
   extends Pick<EmailListProps, "context" | "now" | "search" | "rows" | "isFirstPage"> {
-  /** Messages that have come since the list was shown. */
+  /** Messages that have arrived since the list was shown. */
   readonly newer: number;
 }
 
 /**
- * The rows of a page. They stay the same ones, as what they are now: what is new is counted above them and shown when
- * somebody asks for it, so that no row moves under the hand that points at it.
+ * The rows of a page. They stay the same messages, updated in place: new ones are counted above and shown on request,
+ * so no row moves under the pointer.
  */
 export const MessageRows: FC<MessageRowsProps> = ({ context, now, search, rows, isFirstPage, newer }) => {
   const text = searchText(search.words);
@@ -212,7 +212,7 @@ interface MessageTableProps extends Pick<EmailListProps, "context" | "now"> {
   readonly messages: readonly MessageRow[];
 }
 
-/** Messages in rows: to whom, what became of it, what about, and when. */
+/** Messages in rows: recipient, status, subject and time. */
 export const MessageTable: FC<MessageTableProps> = ({ context, label, messages, now }) => (
   <RowTable
     label={label}

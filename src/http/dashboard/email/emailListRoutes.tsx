@@ -41,10 +41,10 @@ import {
 import { BATCH_MAX, type BatchResult, sendBatchAgain } from "./sendBatchAgain.ts";
 
 const ROWS_PER_PAGE = 30;
-/** Rows of a file that are in memory at once. */
+/** Rows of a CSV file in memory at once. */
 const ROWS_AT_ONCE = 100;
 
-/** The list of messages and what can be done with all of a search. */
+/** The list of messages, and actions on all results of a search. */
 export function emailListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
     get("/messages", "email:read", (context) => showList(options, context)),
@@ -55,7 +55,7 @@ export function emailListRoutes(options: DashboardOptions): readonly DashboardRo
   ];
 }
 
-/** What the filters' form has said, as the words that the search box would hold. */
+/** The filter form's values, as search terms. */
 function wordsOfForm(query: URLSearchParams): SearchTerms {
   return Object.fromEntries(SEARCH_WORDS.map((name) => [name, query.get(name) ?? ""]));
 }
@@ -66,7 +66,7 @@ async function showList(options: DashboardOptions, context: PageContext): Promis
   const search = parseSearch(query.get("q") ?? "");
   if (search.id !== null) return context.seeOther(`/messages/${search.id}`);
   const cursor = query.get("cursor");
-  // Before the rows are read: what happens in between is announced twice rather than never.
+  // Before reading the rows: a change in between is then announced twice rather than never.
   const stream = await messagesStream(options, context);
   const found = await find(options, principal, search, cursor);
   return {
@@ -103,7 +103,7 @@ async function find(
 ): Promise<FoundMessages> {
   const nothing = { rows: [], nextCursor: null };
   if (faults.length > 0) return { ...nothing, faults };
-  // Read from its own stream: a key names one message, and no other word changes which.
+  // Read from its own stream: a key identifies one message, whatever the other words say.
   if (words.key !== undefined) {
     return { ...nothing, faults, rows: await messageOfKey(source.deps, owner, words.key) };
   }
@@ -137,7 +137,7 @@ async function showRows(source: ListSource, context: PageContext): Promise<Page>
   };
 }
 
-/** The query of a search that must be in order: a form or a link of ours holds no other. */
+/** The query of a search from our own forms and links, which must be valid. */
 function queryOf(source: ListSource, context: PageContext, text: string) {
   const search = parseSearch(text);
   const parsed = emailQueryOf(source.deps, context.principal, search.words);
@@ -208,7 +208,7 @@ async function sendAllAgain(source: ListSource, context: PageContext): Promise<P
   const nonce = form.get("nonce") ?? "";
   if (Number.isNaN(epochMs(until)) || !isUuid(nonce)) throw refusedFor("INVALID_REQUEST", []);
   const query = queryOf(source, context, text);
-  // What this makes is newer than `until`, so it is never found again and sent once more.
+  // The messages this sends are newer than `until`, so they are not found and sent again.
   const before = [query.createdBefore, until].filter((time) => time !== undefined).sort()[0] ?? until;
   const result = await sendBatchAgain(source, context, {
     query: { ...query, createdBefore: before },

@@ -34,16 +34,16 @@ export interface EmailPageProps {
   readonly context: PageContext;
   readonly view: EmailView;
   readonly waiting: Waiting | null;
-  /** Since when mail to its recipient is suppressed; null where it is not, or that does not matter here. */
+  /** Since when mail to its recipient is suppressed; null if it is not, or that does not matter here. */
   readonly suppressedSince: string | null;
   readonly now: EpochMs;
   readonly part: Part;
   readonly isPhoneWide: boolean;
-  /** What the part shows. */
+  /** The content of the part. */
   readonly children: Child;
 }
 
-/** One message: on top why it waits or what became of it, then its parts. */
+/** One message: on top why it waits or how it ended, then its parts. */
 export const EmailPage: FC<EmailPageProps> = (props) => {
   const { context, view, part } = props;
   const { id, email, content } = view;
@@ -131,13 +131,13 @@ const WAITING_TITLES: Readonly<Record<Waiting["reason"], string>> = {
   disk_full: "Waiting for room on the disk",
 };
 
-/** The word before the time of a reason; "Next:" unless it is here. */
+/** The word before a reason's time; by default "Next:". */
 const UNTIL_WORDS: Readonly<Partial<Record<Waiting["reason"], string>>> = {
   being_delivered: "Until",
   scheduled: "It goes out",
 };
 
-/** Why it waits, until when, and what can be done; or what became of it, in words. */
+/** Why it waits, until when, and what can be done; or how it ended, in words. */
 const Standing: FC<EmailPageProps> = (props) => {
   const { waiting, view, context, now } = props;
   if (waiting === null) return <Ended {...props} />;
@@ -176,14 +176,14 @@ function waitingDetail({ reason, detail }: Waiting): string {
     : detail;
 }
 
-/** What went wrong with a message, at the last. */
+/** Events with which a message ends badly. */
 const ENDS_BADLY: readonly string[] = ["EmailBounced", "EmailFailed", "EmailSuppressed", "EmailComplained"];
 
 function badEnd({ events }: EmailView) {
   return events.findLast(({ event }) => ENDS_BADLY.includes(event.type))?.event;
 }
 
-/** Whether a message has ended in a way that its page gives a reason for. */
+/** Whether a message ended in a way that its page explains. */
 export function endsBadly(view: EmailView): boolean {
   return isTerminal(view.email.status) && badEnd(view) !== undefined;
 }
@@ -195,7 +195,7 @@ const Ended: FC<EmailPageProps> = ({ view, context, suppressedSince }) => {
   if (last === undefined || !("reason" in last.data || last.type === "EmailComplained")) return null;
   const said = "reply" in last.data ? last.data.reply : undefined;
   const isLookedUp = email.status === "suppressed" || suppressedSince !== null;
-  // What was reported after the relay had accepted it: a returned mail, a complaint.
+  // Who reported it after the relay had accepted it: by a returned mail, or as a complaint.
   const source = "source" in last.data ? last.data.source : undefined;
   return (
     <section

@@ -18,7 +18,7 @@ import { fileBytesOf } from "./sendAgain.ts";
 import { Timeline } from "./timeline.tsx";
 import { type TimelineEntry, timelineOf } from "./timelineEntries.ts";
 
-/** What a page of one message works with. */
+/** What a page of one message needs. */
 type Options = Pick<DashboardOptions, "deps" | "readModel" | "readWaitingReason" | "buildMime">;
 
 /** One message: its page and its files. */
@@ -42,7 +42,7 @@ export function emailRoutes(options: Options): readonly DashboardRoute[] {
   ];
 }
 
-/** The message that the path names. Throws where the workspace has none of the id. */
+/** The message in the path. Throws if the workspace has none with this id. */
 export async function messageOf({ deps }: Pick<Options, "deps">, context: PageContext): Promise<EmailView> {
   const { id = "" } = context.params;
   const read = (isTest: boolean) =>
@@ -50,7 +50,7 @@ export async function messageOf({ deps }: Pick<Options, "deps">, context: PageCo
   const { workspaceId, isTest } = context.principal;
   const view = await read(isTest);
   if (view !== null) return view;
-  // A webhook's call, or a colleague's link, may lead to mail that this session does not show at the moment.
+  // A webhook call or a colleague's link may lead to mail that this session does not show at the moment.
   const isElsewhere = context.mail !== "testOnly" && (await read(!isTest)) !== null;
   if (!isElsewhere) throw new Problem("NOT_FOUND");
   const other = isTest ? "live" : "test";
@@ -134,7 +134,7 @@ async function mimeOf({ deps, buildMime }: Options, { id, email, content }: Emai
   return buildMime(mailMessage(id, email, { ...content, files }));
 }
 
-/** The HTML of a message with the images that came with it. */
+/** The HTML of a message with its own images. */
 async function htmlWithImages({ deps }: Options, view: EmailView, html: string): Promise<string> {
   const wanted = referredImages(html);
   const folder = folderOf(view.id, view.email);

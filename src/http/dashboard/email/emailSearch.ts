@@ -12,27 +12,27 @@ import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
 export const SEARCH_WORDS = ["to", "from", "status", "template", "tag", "after", "before", "key"] as const;
 export type SearchWord = (typeof SEARCH_WORDS)[number];
 
-/** Longer than any search that means something. */
+/** Longer than any useful search. */
 export const SEARCH_CHARACTERS_MAX = 1_000;
 
 export type SearchTerms = Readonly<Partial<Record<SearchWord, string>>>;
 
-/** What a search says. */
+/** A parsed search. */
 export interface Search {
-  /** As it was typed. */
+  /** As typed. */
   readonly text: string;
-  /** What was searched for, by word. */
+  /** The search terms, by word. */
   readonly words: SearchTerms;
-  /** The id of a message, where the search is nothing but that. */
+  /** The id of a message, if the search is just that. */
   readonly id: string | null;
-  /** What cannot be understood, a sentence each. */
+  /** What could not be understood, a sentence each. */
   readonly faults: readonly string[];
 }
 
-/** `name:value`, `name:"a value"`, or a word alone. */
+/** `name:value`, `name:"a value"`, or a single word. */
 const TOKEN = /([a-z]+):"([^"]*)"|([a-z]+):(\S*)|(\S+)/gi;
 
-/** Reads the text of the search box: `to:ana@example.com status:bounced`. */
+/** Parses the text of the search box: `to:ana@example.com status:bounced`. */
 export function parseSearch(text: string): Search {
   const words: Partial<Record<SearchWord, string>> = {};
   const faults: string[] = [];
@@ -57,7 +57,7 @@ function isSearchWord(name: string): name is SearchWord {
   return (SEARCH_WORDS as readonly string[]).includes(name);
 }
 
-/** Addresses are kept as hashes, so a name or a part of one finds nobody: it is not to be led to `to:`. */
+/** Addresses are kept as hashes, so a name or part of one finds nothing: the hint must not lead to `to:`. */
 function aloneFault(text: string): string {
   const status = nearestName(text.toLowerCase(), EMAIL_STATUSES);
   if (status !== null) return `“${text}” alone does not say what to look for: did you mean status:${status}?`;
@@ -70,7 +70,7 @@ function unknownWord(name: string): string {
   return `“${name}:” is nothing that can be searched for.${hint} There are ${SEARCH_WORDS.map((word) => `${word}:`).join(", ")}.`;
 }
 
-/** The text of a search box that says so. */
+/** The search box text for these terms. */
 export function searchText(words: SearchTerms): string {
   return SEARCH_WORDS.flatMap((name) => {
     const value = words[name]?.replaceAll('"', "").trim() ?? "";
@@ -79,7 +79,7 @@ export function searchText(words: SearchTerms): string {
   }).join(" ");
 }
 
-/** Which messages a search is for; or what is wrong with its values, a sentence each. */
+/** The query for a search, or the faults of its values, a sentence each. */
 export function emailQueryOf(
   { keys }: Pick<Dependencies, "keys">,
   owner: MailOwner,

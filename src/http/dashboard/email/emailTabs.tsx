@@ -37,7 +37,7 @@ export const HeadersPart: FC<{ readonly mime: Uint8Array }> = ({ mime }) => {
   return <pre class="paper">{text.slice(0, text.indexOf("\r\n\r\n"))}</pre>;
 };
 
-/** More than the headers of a message of ours can take. */
+/** More than the headers of our messages can take. */
 const HEADER_BYTES_MAX = 65_536;
 
 export const FilesPart: FC<{ readonly at: string; readonly view: EmailView }> = ({ at, view }) => {

@@ -4,21 +4,21 @@ export interface InlineImage {
   readonly bytes: Uint8Array;
 }
 
-/** Images in the HTML come to so many characters at most: one may be in it any number of times. */
+/** The most characters of images to inline; one image may appear any number of times. */
 const INLINE_CHARACTERS_MAX = 16_000_000;
 
-/** Where HTML and the style sheets in it name an image by its Content-ID (RFC 2392). */
+/** Matches references to an image by Content-ID (RFC 2392) in HTML and its style sheets. */
 const REFERENCE =
   /(\b(?:src|background)\s*=\s*["']?|\burl\(\s*(?:["']|&quot;|&#39;)?)cid:((?:(?!&quot;|&#39;)[^\s"'<>)])+)/gi;
 
-/** The Content-IDs that the HTML of a mail refers to, each once. */
+/** The Content-IDs that a mail's HTML refers to, each once. */
 export function referredImages(html: string): readonly string[] {
   return [...new Set([...html.matchAll(REFERENCE)].map(([, , address = ""]) => contentIdOf(address)))];
 }
 
 /**
- * The HTML with the images themselves (RFC 2397) in place of their Content-IDs: its frame may ask nobody for them. What
- * is no image, or not among `images`, is left as it is, and so is what would make the page too long.
+ * The HTML with images inlined (RFC 2397) instead of referred to by Content-ID, because its frame may load nothing.
+ * Leaves references that are not images or not in `images`, and images that would make the page too long.
  */
 export function withInlineImages(html: string, images: ReadonlyMap<string, InlineImage>): string {
   const addresses = new Map<string, string>();
@@ -32,7 +32,7 @@ export function withInlineImages(html: string, images: ReadonlyMap<string, Inlin
   });
 }
 
-/** The id behind `cid:`, as the mail's headers have it. */
+/** The id after `cid:`, as in the mail's headers. */
 function contentIdOf(address: string): string {
   const text = address.replaceAll("&amp;", "&");
   try {
@@ -42,7 +42,7 @@ function contentIdOf(address: string): string {
   }
 }
 
-/** An image as an address; "" for what is none. */
+/** An image as a data URL; "" if it is not an image. */
 function dataAddress(image: InlineImage | undefined): string {
   if (image === undefined || !/^image\/[a-z0-9.+-]+$/.test(image.contentType)) return "";
   return `data:${image.contentType};base64,${image.bytes.toBase64()}`;

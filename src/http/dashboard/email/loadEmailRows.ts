@@ -8,15 +8,15 @@ import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { findPage, type ListSource, type ReadModel } from "../../lists/caughtUpReads.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 
-/** A message in a list. Of what was erased, and of what cannot be read, nobody knows the addresses. */
+/** A message in a list. Its addresses are unknown once erased, or if its events cannot be read. */
 export interface MessageRow extends EmailRow {
-  /** When its delivery is to begin; null where nobody has said, or nobody knows. */
+  /** When its delivery is scheduled; null if it is not, or that is unknown. */
   readonly scheduledAt: EpochMs | null;
   readonly from: string | null;
   readonly to: string | null;
   readonly subject: string | null;
   readonly templateId: string | null;
-  /** How the text begins; "" where there is none. */
+  /** The beginning of the text; "" if there is none. */
   readonly snippet: string;
   /** How it was handed over; null before that. */
   readonly transport: string | null;
@@ -29,10 +29,10 @@ interface EmailPage {
   readonly nextCursor: string | null;
 }
 
-/** How long a page waits for what was written a moment ago, in ms. */
+/** How long a page waits for the latest writes, in ms. */
 const CATCH_UP_MS_MAX = 300;
 
-/** Waits a moment for the rows to hold what is in the log now. A page shows what there is then: what is late comes live. */
+/** Waits briefly for the rows to catch up. The page then shows what is there; later changes arrive live. */
 export async function catchUp(model: ReadModel): Promise<void> {
   await model.whenCaughtUp(CATCH_UP_MS_MAX);
 }
@@ -50,7 +50,7 @@ export async function loadEmailRows(
   return { rows: rows.filter((row) => row !== null), nextCursor };
 }
 
-/** How many messages have come before the one that a list begins with; `limit` means that many or more. */
+/** How many messages are newer than the one at the top of a list; `limit` means that many or more. */
 export async function countNewer(
   { readModel }: ListSource,
   query: Omit<EmailQuery, "limit">,
@@ -62,7 +62,7 @@ export async function countNewer(
   return at === -1 ? shown.length : at;
 }
 
-/** The messages of these ids as they are now, in this order. */
+/** The current state of these messages, in the order of the ids. */
 export async function messagesOf(
   { deps, readModel }: ListSource,
   owner: MailOwner,
@@ -75,7 +75,7 @@ export async function messagesOf(
   return rows.filter((row) => row !== null);
 }
 
-/** The message that has an Idempotency-Key, as a list of at most one. */
+/** The message with an Idempotency-Key, as a list of at most one. */
 export async function messageOfKey(
   deps: Dependencies,
   owner: MailOwner,
@@ -90,7 +90,7 @@ async function rowOf(deps: Dependencies, owner: MailOwner, row: EmailRow): Promi
     const view = await readEmail(deps, owner, row.id);
     return view && rowOfView(view);
   } catch (error) {
-    // One message that this version cannot read must not take the list of all others with it.
+    // One message that this version cannot read must not break the list of all others.
     if (!(error instanceof UnreadableEventError)) throw error;
     const unknown = { scheduledAt: null, templateId: null, snippet: "", transport: null };
     return { ...row, ...unknown, from: null, to: null, subject: null };

@@ -22,7 +22,7 @@ const REFUSALS: Readonly<Record<RefusalReason, string>> = {
   throttled: "The other side asks for slower sending.",
 };
 
-/** Why a message has come to where it is, in words: by the names that the log has for reasons. */
+/** Why a message is in its state, in words, by the log's names for reasons. */
 const REASONS: Readonly<Record<string, string>> = {
   ...REFUSALS,
   content_unavailable: "The content is no longer where it was kept.",
@@ -42,7 +42,7 @@ const REASONS: Readonly<Record<string, string>> = {
 /** Why a message counts as complained of. */
 export const COMPLAINED = "The recipient has reported it as unwanted.";
 
-/** A reason as a sentence; of one that is not known here its name is what there is. */
+/** A reason as a sentence; an unknown one is shown by its name. */
 export function reasonText(reason: string): string {
   return REASONS[reason] ?? `${reason.replaceAll("_", " ")}.`;
 }

@@ -33,7 +33,7 @@ interface Typed {
   readonly fault?: string;
 }
 
-/** A time as `datetime-local` has it, in UTC: 2026-11-22T08:30. */
+/** A time in the form of `datetime-local`, in UTC: 2026-11-22T08:30. */
 function fieldTime(at: EpochMs | null): string {
   return at === null ? "" : rfc3339(at).slice(0, "2026-11-22T08:30".length);
 }
@@ -63,7 +63,7 @@ function askTime(context: PageContext, view: EmailView, { time, fault }: Typed):
 async function doReschedule(options: Options, context: PageContext): Promise<Page | Response> {
   const view = await reachable(options, context);
   const time = (context.form.get("scheduled_at") ?? "").trim();
-  // Browsers leave the seconds out where they are none.
+  // Browsers omit the seconds if they are 0.
   const at = parseDateTime(/^[^T]+T\d{2}:\d{2}$/.test(time) ? `${time}:00Z` : `${time}Z`);
   if (at === null) return askTime(context, view, { time, fault: "It must be a day and a time." });
   const fault = scheduleFault(at, options.deps.clock.now());

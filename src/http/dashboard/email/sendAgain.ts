@@ -8,21 +8,22 @@ import { type SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts
 import { withRoomFor } from "../../server/requestContext.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
-/** One more message with the content of an earlier one. */
+/** A request to send an earlier message's content again. */
 export interface SendAgain {
   readonly view: EmailView;
   /** Null: to the same recipient. */
   readonly to: string | null;
-  /** Of the form that was sent: the same form sent twice sends one message. */
+  /** The form's nonce: the same form submitted twice sends one message. */
   readonly nonce: string;
 }
 
-/** What became of it. `noContent`: the content, or a file of it, is gone. */
+/** The outcome. `noContent`: the content, or one of its files, is gone. */
 export type SendAgainOutcome = SendOutcome | { readonly kind: "noContent" };
 
 /**
- * Sends a message's content as a new message, whose Idempotency-Key names the old one. It passes every check of a send:
- * sender, suppression, limits, pause. Throws `Problem` when the recipient is no address, and where there is no room now.
+ * Sends a message's content as a new message, whose Idempotency-Key names the old one. It passes every check of a
+ * send: sender, suppression, limits, pause. Throws a `Problem` if the recipient is not an address, or there is no
+ * memory for it now.
  */
 export function sendAgain(
   deps: Dependencies,
@@ -39,7 +40,7 @@ export function sendAgain(
   });
 }
 
-/** How long all files of a message are. */
+/** The total size of a message's files. */
 export function fileBytesOf({ content }: EmailView): number {
   return (content?.attachments ?? []).reduce((sum, { bytes }) => sum + bytes, 0);
 }
@@ -51,7 +52,7 @@ async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): P
   if (files === null) return null;
   const { from, fromName, toName, replyTo, replyToName, subject, headers } = content;
   const { html, text, metadata, tags } = content;
-  // The name is the person's: it does not go to somebody else.
+  // The name belongs to the original recipient, so nobody else gets it.
   const isSameRecipient = to === null || to.toLowerCase() === content.to.toLowerCase();
   return {
     from,

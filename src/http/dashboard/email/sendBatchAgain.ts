@@ -7,18 +7,18 @@ import { loadEmailRows } from "./loadEmailRows.ts";
 import { sendAgain } from "./sendAgain.ts";
 import { refusalText } from "./sendAgainRefusal.ts";
 
-/** Messages that one form sends again: within the time of a request. */
+/** Messages that one form sends again, which must fit into the time of a request. */
 export const BATCH_MAX = 200;
-/** Refusals that are shown one by one. */
+/** Refusals to show one by one. */
 const REFUSALS_SHOWN_MAX = 10;
-/** After these every further message would be refused too. */
+/** Codes after which every further message would be refused too. */
 const REFUSED_FOR_ALL = ["SENDING_PAUSED", "DAILY_LIMIT_REACHED", "STORAGE_LIMIT_EXCEEDED"];
 
 interface Batch {
   readonly query: Omit<EmailQuery, "limit">;
-  /** Of the form: the same form sent twice sends each message once. */
+  /** The form's nonce: the same form submitted twice sends each message once. */
   readonly nonce: string;
-  /** Where the batch before has ended; null for the first. */
+  /** Where the previous batch ended; null for the first. */
   readonly cursor: string | null;
 }
 
@@ -52,7 +52,7 @@ export async function sendBatchAgain(
   return { sent, skipped, refusals, nextCursor };
 }
 
-/** Sends one message again; why it was not, else null. */
+/** Sends one message again. Returns why it was not sent, else null. */
 async function refusalOf({ deps }: ListSource, context: PageContext, id: string, nonce: string) {
   const view = await readEmail(deps, context.principal, id);
   const from = view?.content?.from.toLowerCase();

@@ -10,7 +10,7 @@ const WORKER_NAME_CHARACTERS = 6;
 
 interface TimelineProps {
   readonly entries: readonly TimelineEntry[];
-  /** How many of them had happened at the time that is shown. */
+  /** How many of them had happened at the selected time. */
   readonly shown: number;
   /** The address of the message's page. */
   readonly pageAt: string;
@@ -18,7 +18,7 @@ interface TimelineProps {
   readonly partAt: string;
 }
 
-/** What a message was when so much of its timeline had happened. */
+/** The state of a message after these entries. */
 function stateAfter(entries: readonly TimelineEntry[]): EmailState {
   return entries.reduce<EmailState>(
     (state, { event }) => (event === null ? state : emailDecider.evolve(state, event)),
@@ -101,7 +101,7 @@ const Line: FC<{ readonly line: TimelineLine }> = ({ line }) => {
   );
 };
 
-/** The end of a worker's id, which tells it from others: those that begin together share the beginning (UUIDv7). */
+/** The end of a worker's id, which identifies it: ids of workers that started together share the beginning (UUIDv7). */
 function workerName(id: string): string {
   return isUuid(id) ? id.slice(-WORKER_NAME_CHARACTERS) : id;
 }

@@ -29,23 +29,23 @@ export interface TimelineEntry {
   /** RFC 3339. */
   readonly at: string;
   readonly title: string;
-  /** What else there is to know, a sentence each. */
+  /** Further details, a sentence each. */
   readonly lines: readonly TimelineLine[];
-  /** What a relay or an endpoint has said, as it was said. */
+  /** The words of a relay or an endpoint, verbatim. */
   readonly said: string | null;
   readonly tone: Tone;
-  /** Who did it, where it was somebody's doing. */
+  /** Who did it, if it was somebody's action. */
   readonly actor: string | null;
-  /** The event behind it; null where it is none of the message's own. */
+  /** The event behind it; null if it is not one of the message's own. */
   readonly event: EmailEvent | null;
 }
 
-/** Events of a message whose webhook calls are looked up, times its workspace's endpoints. */
+/** Webhook calls to look up: the message's events times its workspace's endpoints. */
 const DELIVERY_IDS_MAX = 2_000;
-/** Webhook calls that failed and of which one timeline says why: the history of each is read. */
+/** Failed webhook calls to explain in one timeline, each by reading its history. */
 const EXPLAINED_MAX = 20;
 const PAGE_EVENTS = 500;
-/** Keys that one timeline names: nearly always there is one. */
+/** Keys to name in one timeline; nearly always there is one. */
 const KEY_NAMES_MAX = 20;
 
 /** How an attempt hands a message over. */
@@ -56,26 +56,26 @@ const TRANSPORT_WORDS: Readonly<Record<MailTransport["name"] | "simulator", stri
 };
 const transportWords: ReadonlyMap<string, string> = new Map(Object.entries(TRANSPORT_WORDS));
 
-/** The log of another release may name one that is not known here. */
+/** The log of another release may contain a transport that we do not know. */
 function transportInWords(transport: string): string {
   return transportWords.get(transport) ?? `to hand it over by ${transport}`;
 }
 
-/** What the log keeps with an event. */
+/** What the log stores with an event. */
 interface Recorded {
   readonly id: string;
   readonly actor: string;
 }
 
-/** What of a timeline whoever looks may see beside the events. */
+/** What the viewer may see besides the events. */
 interface Shown {
   /** Null: no webhook calls. */
   readonly deliveries: ReadModel | null;
-  /** Whether keys are called by their names; else by their ids. */
+  /** Whether keys are shown by name rather than id. */
   readonly hasKeyNames: boolean;
 }
 
-/** A message's timeline: its events, and the webhook calls about them, in the order of time. */
+/** A message's timeline: its events and their webhook calls, in order of time. */
 export async function timelineOf(
   deps: Dependencies,
   { id, events, email }: EmailView,
@@ -97,7 +97,7 @@ export async function timelineOf(
   return [...own, ...webhookCalls].sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
 }
 
-/** The names of the keys among the actors, by their ids. */
+/** The names of the keys among the actors, by id. */
 async function keyNames(
   { apiKeys }: Dependencies,
   recorded: readonly Recorded[],
@@ -161,7 +161,7 @@ const WEBHOOK_STATES: Readonly<
   skipped: { title: "Webhook was left out", tone: "quiet" },
 };
 
-/** Of the URL only the host is shown: the rest may hold a secret. */
+/** Shows only the URL's host: the rest may hold a secret. */
 function webhookEntry(
   { status, eventType, attempts, updatedAt }: WebhookDeliveryRow,
   url: string,
@@ -194,7 +194,7 @@ function entryOf({ at, event }: HistoryEvent): Omit<TimelineEntry, "actor"> {
   return { at, title, lines, said: said === "" ? null : said, tone, event };
 }
 
-/** Workers and the service itself do what they are there for: only people and programs are named. */
+/** Only people and programs are named; workers and the service just do their job. */
 function actorText(actor: string, names: ReadonlyMap<string, string>): string | null {
   const keyId = keyIdOf(actor);
   if (keyId !== null) return `API key ${names.get(keyId) ?? keyId}`;
@@ -287,7 +287,7 @@ const SOURCES: Readonly<Record<FeedbackSource, string>> = {
   simulator: "Simulated: the recipient is an address of the simulator.",
 };
 
-/** Who reported what is known of a message, as a sentence. */
+/** Who reported it, as a sentence. */
 export function sourceText(source: string): string {
   return SOURCES[source as FeedbackSource] ?? `${source} says so.`;
 }

@@ -78,7 +78,7 @@ interface NewErasureProps {
   readonly faults: FormFaults | null;
 }
 
-/** The form that asks for an erasure, which is its one question too. */
+/** The form that requests an erasure; it is also its confirmation. */
 export const NewErasure: FC<NewErasureProps> = ({ context, address, faults }) => (
   <>
     <Heading title="Erase a person" />
@@ -115,7 +115,7 @@ export const NewErasure: FC<NewErasureProps> = ({ context, address, faults }) =>
 
 type Report = NonNullable<ErasureJson["report"]>;
 
-/** One request and its report; it follows the work until that is done. */
+/** One request and its report; follows the work until it is done. */
 export const ErasurePage: FC<{ readonly context: PageContext; readonly erasure: ErasureJson }> = ({
   context,
   erasure,
@@ -173,7 +173,7 @@ const ErasureReport: FC<{ readonly context: PageContext; readonly report: Report
   </>
 );
 
-/** What is only worth a line where there was any. */
+/** The count, or null to leave out the line if it is 0. */
 function anyOf(count: number): string | null {
   return count === 0 ? null : grouped(count);
 }

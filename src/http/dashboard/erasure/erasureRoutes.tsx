@@ -16,7 +16,7 @@ const ABOVE = [{ path: ERASURES_PATH, title: "Erasures" }];
 
 type Options = Pick<DashboardOptions, "deps" | "readModel">;
 
-/** Asking that a person be erased, and reading what became of it. */
+/** Requests to erase a person, and their reports. */
 export function erasureRoutes(options: Options): readonly DashboardRoute[] {
   const { deps } = options;
   return [

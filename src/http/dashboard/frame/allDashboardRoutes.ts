@@ -28,7 +28,7 @@ import type { DashboardOptions } from "./dashboardOptions.ts";
 import type { DashboardRoute } from "./dashboardRoute.ts";
 
 /**
- * Every page and every action of the dashboard. What is not here does not exist. Of two that match a path the first
+ * Every page and action of the dashboard. What is not listed here does not exist. If two match a path the first one
  * counts: `/messages/send-again` comes before `/messages/:id`, and `/webhooks/new` before `/webhooks/:id`.
  */
 export function allDashboardRoutes(

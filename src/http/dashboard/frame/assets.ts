@@ -1,4 +1,4 @@
-/** Where each file comes from: our own, or an installed package's. */
+/** Where each file comes from: our own sources, or an installed package. */
 const SOURCES = {
   "dashboard.css": ["../browser/dashboard.css", "text/css; charset=utf-8"],
   "dashboard.js": ["../browser/dashboard.js", "text/javascript; charset=utf-8"],
@@ -14,27 +14,27 @@ const SOURCES = {
 export type AssetName = keyof typeof SOURCES;
 
 const HASH_CHARACTERS = 12;
-/** A name holds the hash of its content, so it never means other content. */
+/** A file name contains the hash of its content, so the content under it never changes. */
 const CACHE_CONTROL = "public, max-age=31536000, immutable";
 
 interface Asset {
   readonly plain: Uint8Array<ArrayBuffer>;
-  /** Made when it is first asked for: a start does not wait for it. */
+  /** Compressed on first request, so a start does not wait for it. */
   readonly compressed: () => Uint8Array<ArrayBuffer>;
   readonly contentType: string;
-  /** With the hash of its content in it. */
+  /** Its name, with the hash of its content. */
   readonly file: string;
 }
 
 /** The scripts and styles of the dashboard, in memory. */
 export interface Assets {
-  /** The file name under which a browser asks for it. */
+  /** The file name under which browsers request it. */
   fileOf(name: AssetName): string;
-  /** The answer to a request for a file; null when there is none of that name. */
+  /** Answers a request for a file; null if there is none of that name. */
   answer(file: string, request: Request): Response | null;
 }
 
-/** Reads what browsers are given. Throws when a file of the installation is missing. */
+/** Loads the files for browsers. Throws when a file of the installation is missing. */
 export async function loadAssets(): Promise<Assets> {
   const names = Object.keys(SOURCES) as AssetName[];
   const loaded = new Map(await Promise.all(names.map(async (name) => [name, await load(name)] as const)));

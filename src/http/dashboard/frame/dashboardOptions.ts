@@ -10,21 +10,21 @@ import type { SenderVerification } from "../../sender/senderVerification.ts";
 import type { WebhooksOptions } from "../../webhook/webhookEndpointsController.ts";
 import type { Maintenance, ReadModelState } from "../maintenance/maintenanceTasks.ts";
 
-/** One thing that somebody looks after: the last seal of the log, say. */
+/** One maintenance check: the last seal of the log, for instance. */
 export interface MaintenanceCheck {
   readonly name: string;
-  /** `warning`: the service does its work, and somebody should know. */
+  /** `warning`: the service works, but somebody should know. */
   readonly status: "ok" | "warning" | "failed";
   readonly detail: string;
-  /** What to do; null where nothing is to be done. */
+  /** What to do; null if nothing. */
   readonly action: string | null;
 }
 
-/** Read models that lack more of the log than what was written just now. */
+/** Read models that lack more than the latest events. */
 export interface ReadModelBuild {
-  /** How much of the log the one that is furthest back holds, from 0 to 1. */
+  /** How much of the log the slowest of them has read, from 0 to 1. */
   readonly done: number;
-  /** How old the oldest of what one of them lacks is, in ms. */
+  /** The age of the oldest event that one of them lacks, in ms. */
   readonly lagMs: number;
 }
 
@@ -32,40 +32,40 @@ export interface ReadModelBuild {
 export interface RelayState {
   /** Host and port. */
   readonly name: string;
-  /** Why it is left alone, and since when; null while it takes mail. The reason is in words of our own. */
+  /** Why it is left alone, and since when; null while it takes mail. The reason is in our own words. */
   readonly resting: { readonly since: EpochMs; readonly reason: string } | null;
 }
 
-/** What the dashboard works with. */
+/** What the dashboard needs. */
 export interface DashboardOptions {
   readonly deps: Dependencies;
   /** The path of BASE_URL, "" or "/prefix". */
   readonly basePath: string;
-  /** Where browsers find the service: BASE_URL. */
+  /** BASE_URL, where browsers reach the service. */
   readonly url: URL;
   readonly version: string;
   readonly readiness: () => Promise<Checks>;
-  /** Whether the log goes on elsewhere: then nothing of it is shown or changed here. */
+  /** Whether the log continues elsewhere: then nothing of it is shown or changed here. */
   readonly isFrozen: () => boolean | Promise<boolean>;
-  /** Whether mail is written to files and goes nowhere else. */
+  /** Whether mail is only written to files. */
   readonly isOutbox: boolean;
   /** Why a message has not ended; null when it has. */
   readonly readWaitingReason: (view: EmailView) => Promise<Waiting | null>;
   /** The bytes of a message as a relay gets them (RFC 5322). */
   readonly buildMime: (message: MailMessage) => Uint8Array<ArrayBuffer>;
-  /** What `doctor` says of the log and its read models beyond readiness: looked up anew when it is old. */
+  /** What `doctor` reports about log and read models beyond readiness; refreshed when it is old. */
   readonly upkeep: () => Promise<readonly MaintenanceCheck[]>;
   /** The status of the read models. */
   readonly readModelStates: () => Promise<readonly ReadModelState[]>;
-  /** How far read models are that are being built; null while all keep up with the log. */
+  /** The progress of read models being built; null while all are caught up. */
   readonly readModelBuild: () => Promise<ReadModelBuild | null>;
-  /** The status of each of several relays; empty with only one, which readiness covers. */
+  /** The status of each of several relays; empty for a single one, which readiness covers. */
   readonly relays: () => readonly RelayState[];
   readonly maintenance: Maintenance;
   readonly webhooks: Pick<WebhooksOptions, "rules" | "caughtUpEndpoints">;
-  /** A read model, by its name. While it is being built nobody waits for it. */
+  /** A read model, by its name. Nobody waits for it while it is being built. */
   readonly readModel: (name: string) => ReadModel;
   readonly senderVerification: SenderVerification;
-  /** What a domain publishes about its mail: looked up in the DNS, which may take seconds. Throws nothing. */
+  /** The mail records that a domain publishes, looked up in DNS, which may take seconds. Never throws. */
   readonly mailRecords: (domain: string) => Promise<readonly MailRecordFinding[]>;
 }

@@ -2,10 +2,10 @@ import type { IncomingBody } from "../../body/bodyAdmission.ts";
 import { mediaTypeOf, readBytes, requireIdentity } from "../../body/bodyBytes.ts";
 import { Problem } from "../../server/problem.ts";
 
-/** More fields than any form of ours has. */
+/** More fields than any of our forms has. */
 const FIELDS_MAX = 600;
 
-/** The fields of a form as browsers send it. */
+/** Reads the fields of a form as browsers send it. */
 export async function readForm(
   request: Request,
   body: IncomingBody,
@@ -23,7 +23,7 @@ export async function readForm(
   return form;
 }
 
-/** The text of a field, with line ends as everywhere else: browsers send CRLF (HTML, form submission). */
+/** The text of a field with plain line feeds: browsers send CRLF (HTML, form submission). */
 export function fieldOf(form: URLSearchParams, name: string): string {
   return (form.get(name) ?? "").replaceAll("\r\n", "\n");
 }

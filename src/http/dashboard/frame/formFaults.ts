@@ -3,20 +3,20 @@ import { SECOND_MS } from "../../../kernel/time.ts";
 import { Problem } from "../../server/problem.ts";
 import { lengthOfTime } from "../components/time.tsx";
 
-/** What is wrong with a form: by its fields' names, and of the form as a whole. */
+/** The faults of a form: by field name, and of the form as a whole. */
 export interface FormFaults {
   readonly status: number;
   readonly fields: Readonly<Record<string, string>>;
-  /** Null where the fields say it all. */
+  /** Null if the fields say it all. */
   readonly whole: string | null;
 }
 
-/** Refusals that are about more than the form. */
+/** Refusals that are not about the form. */
 const NOT_OF_FORMS: ReadonlySet<string> = new Set(["NOT_FOUND", "UNAUTHORIZED"]);
 
 /**
- * What a refusal means for the form that was sent. `fieldOf` names the field of a member of the API's body. Whatever is no
- * refusal of the form is thrown on.
+ * Translates a refusal into faults of the submitted form. `fieldOf` maps a member of the API's body to its field.
+ * Rethrows errors that are not about the form.
  */
 export function formFaults(
   error: unknown,
@@ -41,7 +41,7 @@ function againIn(seconds: number | undefined): string {
   return seconds === undefined ? "" : ` You can in ${lengthOfTime(seconds * SECOND_MS)}.`;
 }
 
-/** Details are parts of sentences: they begin with a small letter and have no full stop. */
+/** Turns a problem's detail, a sentence in lower case without a full stop, into a sentence. */
 export function sentence(text: string): string {
   const begun = capitalized(text);
   return /[.!?]$/.test(begun) ? begun : `${begun}.`;

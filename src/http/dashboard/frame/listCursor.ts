@@ -3,10 +3,10 @@ import { isUuid } from "../../../kernel/ids.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "./dashboardRoute.ts";
 
-/** Rows of one page, unless its list says otherwise. */
+/** Default rows per page. */
 const ROWS_SHOWN = 50;
 
-/** The page of a list that is asked for. `isId` recognizes an id of the list's items. */
+/** The requested page of a list. `isId` recognizes an id of the list's items. */
 export function pageAsked(
   { query }: Pick<PageContext, "query">,
   {

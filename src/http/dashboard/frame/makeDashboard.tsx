@@ -38,7 +38,7 @@ import { NotBuiltYet, ProblemBody, problemTitle } from "./problemPage.tsx";
 import { isFromOwnPage } from "./sameOrigin.ts";
 import { type LoggedIn, makeSessions } from "./sessions.ts";
 
-/** What the pages are shown with. */
+/** What pages are rendered with. */
 interface Frame extends DashboardOptions {
   readonly assets: Assets;
   readonly sessions: ReturnType<typeof makeSessions>;
@@ -49,14 +49,14 @@ interface Frame extends DashboardOptions {
   readonly home: string;
 }
 
-/** The dashboard while it is served. */
+/** The running dashboard. */
 export interface Dashboard {
   readonly controller: AnyElysia;
-  /** Ends what stays open: pages that are live. */
+  /** Closes the open live streams. */
   stop(): void;
 }
 
-/** The dashboard: pages for people, from the same commands and read models as the API. */
+/** Builds the dashboard: pages for people, from the same commands and read models as the API. */
 export async function makeDashboard(options: DashboardOptions): Promise<Dashboard> {
   const { deps, basePath, url } = options;
   const home = `${basePath}${DASHBOARD_PATH}`;
@@ -80,12 +80,12 @@ export async function makeDashboard(options: DashboardOptions): Promise<Dashboar
   return { controller, stop: () => streams.stop() };
 }
 
-/** What belongs to no page. */
+/** Actions that belong to no page. */
 function frameRoutes({ deps }: DashboardOptions, sessions: Frame["sessions"]): readonly DashboardRoute[] {
   return [
     post("/log-out", null, async ({ session, to, commandContext }) => {
       const cookie = sessions.end(session);
-      // Whoever has a copy of the cookie is out too, on every instance.
+      // This logs out copies of the cookie too, on every instance.
       if (session.hasOwnKey) await revokeKey(deps, session.keyId, commandContext());
       const response = seeOther(to("/log-in"));
       response.headers.set("set-cookie", cookie);
@@ -125,11 +125,11 @@ async function answerRequest(frame: Frame, request: Request): Promise<Response> 
   return answerPage(frame, context, found.route);
 }
 
-/** What is answered to anybody: files, and the log-in. Null for everything else. */
+/** Answers what needs no session: files and the log-in. Null for everything else. */
 async function answerOpen(frame: Frame, request: Request, path: string): Promise<Response | null> {
   const isGet = request.method === "GET";
   if (isGet && path.startsWith("/assets/")) {
-    // A file says itself how long it is good for.
+    // A file sets its own cache lifetime.
     delete requestContextOf(request).answerHeaders["cache-control"];
     return found(frame.assets.answer(path.slice("/assets/".length), request));
   }
@@ -159,8 +159,8 @@ function fromElsewhere(): Problem {
 }
 
 /**
- * Where somebody without a session goes. A link on another site brings no SameSite=Strict cookie, so the page is asked
- * for once more, from here; who asks again without one has none.
+ * Sends somebody without a session to the log-in. A link on another site carries no SameSite=Strict cookie, so the
+ * page first reloads itself from here; a reload without a cookie means there is no session.
  */
 function toLogIn(frame: Frame, request: Request, url: URL): Response {
   if (request.method !== "GET") {
@@ -169,7 +169,7 @@ function toLogIn(frame: Frame, request: Request, url: URL): Response {
     });
     return problemPage(frame, request, problem, null);
   }
-  // A script cannot show a page for logging in where a part of another page belongs: it loads the page again.
+  // A script cannot show the log-in page inside a part of another page, so it reloads the whole page.
   if (request.headers.has("hx-request")) return new Response(null, { status: 401 });
   if (request.headers.get("sec-fetch-site") === "cross-site") {
     return htmlResponse(
@@ -222,7 +222,7 @@ async function pageContextOf(frame: Frame, request: Request, asking: Asking): Pr
   };
 }
 
-/** As the API: how often the key comes, from where, and what it may. Throws where it may not. */
+/** The API's checks: the key's rate, its client's address and its scope. Throws if one fails. */
 async function admit(
   frame: Frame,
   request: Request,
@@ -244,7 +244,7 @@ async function admit(
   if (request.method === "GET") beginRead(request, workspaceId);
 }
 
-/** The context with its form, once it is clear that this session has made it. Throws for any other. */
+/** Adds the form to the context, after proving that it comes from this session. Throws otherwise. */
 async function provenForm(frame: Frame, context: PageContext, route: DashboardRoute): Promise<PageContext> {
   const { request, query, formToken } = context;
   if (!isFromOwnPage(request, frame.url.host)) throw fromElsewhere();
@@ -267,7 +267,7 @@ async function answerPage(frame: Frame, context: PageContext, route: DashboardRo
     answer instanceof Response ? answer : pageResponse(frame, context, { page: answer, notice });
   const left = noticeOf(response);
   const cookies = [
-    // A route that has made the session's cookie anew knows better.
+    // A route that has set the session's cookie itself takes precedence.
     ...(route.isBackground || response.headers.has("set-cookie") ? [] : [frame.sessions.renewed(session)]),
     left === null ? null : frame.notices.leave(session, left),
     notice === null || answer instanceof Response ? null : frame.notices.forget,
@@ -282,7 +282,7 @@ interface Shown {
 }
 
 function pageResponse(frame: Frame, context: PageContext, { page, notice }: Shown): Response {
-  // Where a script asks for a page to show it in a dialog, the page around it is there already.
+  // A script that loads a page into a dialog already has the frame around it.
   const isPart = context.request.headers.has("hx-request");
   const html = isPart
     ? String(page.body)
@@ -290,7 +290,7 @@ function pageResponse(frame: Frame, context: PageContext, { page, notice }: Show
   return htmlResponse(html, page.status ?? 200, { vary: "HX-Request" });
 }
 
-/** A problem as a page: with the navigation where it is known who asks. */
+/** A problem as a page, with the navigation if we know the user. */
 function problemPage(
   frame: Frame,
   request: Request,
@@ -298,7 +298,7 @@ function problemPage(
   context: PageContext | null,
 ): Response {
   const { requestId } = requestContextOf(request);
-  // What cannot be shown for that reason is no fault: the layout says how far it is.
+  // A list that is not built yet is no error: the layout shows its progress.
   const isNotBuilt = problem.options.unavailable === true && context?.readModelBuild != null;
   const title = isNotBuilt ? (sectionOf(context.path)?.title ?? "Not there yet") : problemTitle(problem);
   const body = isNotBuilt ? (

@@ -1,17 +1,17 @@
 import type { Scope } from "../../../domain/apiKey/scopes.ts";
 
-/** A page that the navigation leads to. */
+/** A page in the navigation. */
 export interface NavigationItem {
   /** Below the dashboard's own path. */
   readonly path: string;
   readonly title: string;
   /** Null: every key may see it. */
   readonly scope: Scope | null;
-  /** What its icon draws, on a grid of 24 by 24 (SVG path data). */
+  /** Its icon, as SVG path data on a grid of 24 by 24. */
   readonly icon: string;
 }
 
-/** The navigation, in groups, in the order in which it is shown. */
+/** The navigation in groups, in the order shown. */
 export const NAVIGATION: readonly (readonly NavigationItem[])[] = [
   [
     {
@@ -87,7 +87,7 @@ export const NAVIGATION: readonly (readonly NavigationItem[])[] = [
   ],
 ];
 
-/** The item that a page belongs to: the one whose path its own begins with, the longest of them. */
+/** The item that a page belongs to: the one with the longest path that the page's path begins with. */
 export function sectionOf(path: string): NavigationItem | null {
   const items = NAVIGATION.flat().filter(
     (item) => path === item.path || (item.path !== "/" && path.startsWith(`${item.path}/`)),

@@ -2,17 +2,17 @@ import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";
 import { cookieOf, setCookie } from "./cookies.ts";
 import type { Session } from "./sessions.ts";
 
-/** Long enough for the page that a form leads to. */
+/** Long enough for the page after a form to load. */
 const NOTICE_SECONDS = 30;
 const NAME = "postledger_notice";
 
-/** Tells on the next page what became of a form. */
+/** Reports the result of a form on the next page. */
 export interface Notices {
-  /** The Set-Cookie header that carries a sentence to the next page of the session. */
+  /** The Set-Cookie header that carries a sentence to the session's next page. */
   leave(session: Session, text: string): string;
-  /** What was left for the session; null where nothing was. */
+  /** The sentence left for the session; null if there is none. */
   take(request: Request, session: Session): string | null;
-  /** The Set-Cookie header that takes a sentence away once it was shown. */
+  /** The Set-Cookie header that removes a sentence once it was shown. */
   readonly forget: string;
 }
 
@@ -35,14 +35,14 @@ export function makeNotices(
 
 const notices = new WeakMap<Response, string>();
 
-/** Leads the browser on to a page after a form, which then says what has happened. `path` is the page's whole address. */
+/** Redirects to a page after a form, with a notice to show there. `path` is the page's whole address. */
 export function seeOther(path: string, notice?: string): Response {
   const response = new Response(null, { status: 303, headers: { location: path } });
   if (notice !== undefined) notices.set(response, notice);
   return response;
 }
 
-/** The notice that an answer has for the page that it leads to. */
+/** The notice that a redirect carries. */
 export function noticeOf(response: Response): string | null {
   return notices.get(response) ?? null;
 }

@@ -1,4 +1,4 @@
-/** What a page of the dashboard may load and where it may lead: this service alone. */
+/** What a dashboard page may load and link to: only this service. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -11,21 +11,21 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Headers of every page of the dashboard. */
+/** The headers of every dashboard page. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy": POLICY,
   "cache-control": "no-store",
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
-  // Not `no-referrer`: with that a browser keeps its origin to itself when it sends a form.
+  // Not `no-referrer`: browsers then omit the Origin of a submitted form.
   "referrer-policy": "same-origin",
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
   "x-robots-tag": "noindex",
 };
 
-/** A page or a part of one as an answer; `html` is escaped already. */
+/** Answers with a page or part of one; `html` is already escaped. */
 export function htmlResponse(
   html: string,
   status: number,

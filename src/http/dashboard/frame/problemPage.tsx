@@ -11,7 +11,7 @@ interface ProblemBodyProps {
   readonly homeAt: string;
 }
 
-/** What to do next, by status; null where the problem says it. */
+/** What to do next, by status; null if the problem says it. */
 function nextStep({ status, code, options }: Problem): string | null {
   if (status === 404 && options.detail !== undefined) return null;
   if (status === 404) return "It may belong to another workspace, or the address may have been cut.";
@@ -22,7 +22,7 @@ function nextStep({ status, code, options }: Problem): string | null {
   return "Go back, change it, and try again.";
 }
 
-/** What happened to a request that failed, and what to do next. */
+/** What happened to a failed request, and what to do next. */
 export const ProblemBody: FC<ProblemBodyProps> = ({ problem, requestId, homeAt }) => {
   const next = nextStep(problem);
   return (
@@ -39,13 +39,13 @@ export const ProblemBody: FC<ProblemBodyProps> = ({ problem, requestId, homeAt }
   );
 };
 
-/** What became of a request. */
+/** The title for a failed request. */
 export function problemTitle({ status }: Problem): string {
   if (status === 404) return "Not found";
   return status === 403 ? "Not allowed" : "That did not work";
 }
 
-/** Stands for a list that is still being built, below the words of how far it is. */
+/** Replaces a list that is still being built, below the notice of its progress. */
 export const NotBuiltYet: FC<{ readonly isChange: boolean }> = ({ isChange }) =>
   isChange ? (
     <p>Nothing was changed. Do it once more when the lists are there.</p>

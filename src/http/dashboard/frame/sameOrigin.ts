@@ -1,6 +1,6 @@
 /**
- * Whether a request that changes something was made by a page of this service. Browsers say so in Sec-Fetch-Site, and
- * older ones in Origin; a client that says neither is no browser, and what it sends carries a token all the same.
+ * Whether a page of this service sent a changing request. Browsers say so in Sec-Fetch-Site, older ones in Origin. A
+ * client that sends neither is not a browser, and its form still needs a token.
  */
 export function isFromOwnPage(request: Request, ownHost: string): boolean {
   const site = request.headers.get("sec-fetch-site");
@@ -8,6 +8,6 @@ export function isFromOwnPage(request: Request, ownHost: string): boolean {
   const origin = request.headers.get("origin");
   if (origin === null) return true;
   const host = URL.canParse(origin) ? new URL(origin).host : "";
-  // Behind a proxy the Host header may be the proxy's word for us, and BASE_URL is where browsers find us.
+  // Behind a proxy the Host header may be the proxy's name for us, and BASE_URL is where browsers reach us.
   return host !== "" && (host === request.headers.get("host") || host === ownHost);
 }

@@ -4,13 +4,13 @@ import { isUsable } from "../../../domain/apiKey/state.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../kernel/time.ts";
 import { cookieOf, setCookie } from "./cookies.ts";
 
-/** A session ends when nobody has asked for a page for so long, in ms. */
+/** A session ends after this time without a page request, in ms. */
 export const SESSION_IDLE_MS_MAX = 12 * HOUR_MS;
-/** A session ends so long after its log-in whatever happens, in ms. */
+/** A session ends this long after its log-in in any case, in ms. */
 export const SESSION_MS_MAX = 7 * DAY_MS;
-/** A cookie is made anew when it is this old, in ms: not with each page. */
+/** Age at which a cookie is renewed, in ms, to not renew it with each page. */
 const RENEWED_AFTER_MS = 5 * MINUTE_MS;
-/** Sessions of pasted keys that were ended by log-out are remembered until they would have ended; so many at most. */
+/** How many logged-out sessions of pasted keys to remember until they would have expired. */
 const ENDED_MAX = 10_000;
 
 const PURPOSE = "dashboard session";
@@ -18,53 +18,53 @@ const PURPOSE = "dashboard session";
 /** One log-in of a browser. */
 export interface Session {
   readonly id: string;
-  /** The API key that it is bound to: what that may do, the session may do. */
+  /** The API key it is bound to: the session may do what the key may. */
   readonly keyId: string;
-  /** Whether the key was made for this session alone, by a log-in link: it is revoked at log-out. */
+  /** Whether a log-in link made the key for this session only: log-out then revokes it. */
   readonly hasOwnKey: boolean;
   readonly startedAt: EpochMs;
   /** When the cookie was made. */
   readonly seenAt: EpochMs;
-  /** Whether it is shown test mail in place of live mail; absent: live mail. */
+  /** Whether it shows test mail instead of live mail; absent: live mail. */
   readonly showsTest?: boolean;
 }
 
-/** What a request has shown for itself. */
+/** The session and principal of a request. */
 export interface LoggedIn {
   readonly session: Session;
   readonly principal: Principal;
 }
 
-/** Makes, reads and ends sessions. A session is an encrypted cookie: it holds on every instance that opens the log. */
+/** Makes, reads and ends sessions. A session is an encrypted cookie, valid on every instance that opens the log. */
 export interface Sessions {
-  /** Begins a session; answers the Set-Cookie header. */
+  /** Begins a session; returns the Set-Cookie header. */
   begin(keyId: string, options: { readonly hasOwnKey: boolean }): string;
-  /** Who is asking; null without a session, with one that has ended, and when its key opens nothing any more. */
+  /** The user of a request; null without a session, after it has ended, or once its key is no longer valid. */
   of(request: Request): Promise<LoggedIn | null>;
-  /** Whether a request shows a session, be it one that has ended. */
+  /** Whether a request carries a session, even one that has ended. */
   isShown(request: Request): boolean;
-  /** Whether a session goes on: as of its beginning, and as its key is now. */
+  /** Whether a session is still valid, by its age and its key's current state. */
   isAlive(session: Session): Promise<boolean>;
-  /** The Set-Cookie header that keeps a session going; null while its cookie is young enough. */
+  /** The Set-Cookie header that extends a session; null while its cookie is young enough. */
   renewed(session: Session): string | null;
-  /** Shows a session test mail, or live mail, from here on; answers the Set-Cookie header. */
+  /** Switches a session to test mail or live mail; returns the Set-Cookie header. */
   showing(session: Session, showsTest: boolean): string;
-  /** Ends a session on this instance; answers the Set-Cookie header that takes the cookie away. */
+  /** Ends a session on this instance; returns the Set-Cookie header that removes the cookie. */
   end(session: Session): string;
-  /** What a form of this session carries. */
+  /** The token of this session's forms. */
   formToken(session: Session): string;
 }
 
 interface SessionOptions {
   readonly deps: Dependencies;
   readonly cookiePath: string;
-  /** Whether browsers come by https. */
+  /** Whether browsers use https. */
   readonly isSecure: boolean;
 }
 
 export function makeSessions({ deps, cookiePath, isSecure }: SessionOptions): Sessions {
   const { keys, clock } = deps;
-  // Cookies know no ports: two deps on one host must not take each other's away.
+  // Cookies ignore ports: two services on one host must not remove each other's.
   const name = `postledger_${keys.formToken("name of the cookie").slice(0, 8)}`;
   const ended = new Map<string, EpochMs>();
   const cookie = (value: string, maxAgeSeconds: number) =>
@@ -93,7 +93,7 @@ export function makeSessions({ deps, cookiePath, isSecure }: SessionOptions): Se
       return principal && { session, principal };
     },
     isShown: (request) => cookieOf(request, name) !== null,
-    // Not by `principalOfKey`, which notes that somebody uses the key: a page that is left open does not.
+    // Not with `principalOfKey`, which records a use of the key: an open page is not a use.
     isAlive: async (session) =>
       !isOver(session) && isUsable(await deps.apiKeys.get(session.keyId), clock.now()),
     renewed(session) {
@@ -109,7 +109,7 @@ export function makeSessions({ deps, cookiePath, isSecure }: SessionOptions): Se
   };
 }
 
-/** The oldest make room. */
+/** Drops the oldest when full. */
 function remember(ended: Map<string, EpochMs>, id: string, until: EpochMs): void {
   ended.set(id, until);
   const [oldest] = ended.keys();

@@ -14,14 +14,14 @@ import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 interface InboxProps {
   readonly context: PageContext;
   readonly mails: readonly MessageRow[];
-  /** The mail beside the list; null: none. */
+  /** The mail shown beside the list; null: none. */
   readonly opened: EmailView | null;
   readonly isPhoneWide: boolean;
   readonly cursor: string | null;
   readonly nextCursor: string | null;
   /** The address of the stream that says what is new. */
   readonly stream: string;
-  /** Whether new mail comes here. */
+  /** Whether new mail goes to the outbox. */
   readonly isOutbox: boolean;
 }
 

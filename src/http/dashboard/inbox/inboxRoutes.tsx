@@ -10,7 +10,7 @@ import { InboxPage } from "./inboxPage.tsx";
 
 const MAILS_PER_PAGE = 25;
 
-/** A mailbox of what would have been sent: mail that was written to the outbox and has gone nowhere. */
+/** A mailbox of what would have been sent: mail that was only written to the outbox. */
 export function inboxRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [get("/inbox", "email:read", (context) => showInbox(options, context))];
 }

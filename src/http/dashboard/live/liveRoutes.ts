@@ -16,19 +16,19 @@ type LiveOptions = Pick<DashboardOptions, "deps" | "readModel">;
 type Watched = Pick<Watch, "subject" | "version" | "restMs">;
 
 /**
- * Of a workspace that sends all the time a page is asked for anew so often, in ms: each time its rows are read again,
- * beside the sends.
+ * The shortest time between two announced changes in a busy workspace, in ms: each makes pages read their rows again,
+ * competing with sends.
  */
 const MESSAGES_REST_MS = 5 * SECOND_MS;
 
 /**
- * Streams that say when a page is no longer what it was: that of one message, of all of the workspace, or of the long
- * work on the installation.
+ * Streams that say when a page has changed: that of one message, of all the workspace's messages, or of long work on
+ * the installation.
  */
 export function liveRoutes(options: DashboardOptions, streams: LiveStreams): readonly DashboardRoute[] {
   const open = (context: PageContext, watched: Watched) => {
     const { session, workspaceId, request, query } = context;
-    // A stream that comes back says where it was; a new one where its page was.
+    // A reconnecting stream says where it was; a new one, what its page shows.
     const shown = request.headers.get("last-event-id") ?? query.get("shown") ?? "";
     const response = streams.open({ session, workspaceId, ...watched, shown });
     if (response === null) throw unavailable("the service stops");
@@ -57,17 +57,17 @@ export function liveRoutes(options: DashboardOptions, streams: LiveStreams): rea
   ];
 }
 
-/** The address of the stream for a page that shows the workspace's messages as they are now. */
+/** The stream's address for a page that shows the workspace's current messages. */
 export async function messagesStream(options: LiveOptions, context: PageContext): Promise<string> {
   return `${context.to("/live")}?shown=${await versionOfMessages(options, mailOwnerId(context.principal))}`;
 }
 
-/** The address of the stream for a page that shows a message up to a revision. */
+/** The stream's address for a page that shows a message up to a revision. */
 export function messageStream(context: PageContext, id: string, revision: number): string {
   return `${context.to(`/live/messages/${id}`)}?shown=${revision}`;
 }
 
-/** Changes with each message that comes, and with each that ends. Two rows are looked at. */
+/** Changes whenever a message arrives or ends. Reads two rows. */
 async function versionOfMessages({ deps, readModel }: LiveOptions, ownerId: string): Promise<string> {
   const hour = rfc3339(deps.clock.now());
   return scheduledRead(readModel("emails"), (db) => {

@@ -2,49 +2,49 @@ import { SECOND_MS } from "../../../kernel/time.ts";
 import { FairShareBudget } from "../../limits/fairShareBudget.ts";
 import type { Session } from "../frame/sessions.ts";
 
-/** Streams that one session may have open: one for each tab that is looked at. */
+/** Open streams per session: one for each visible tab. */
 export const STREAMS_PER_SESSION_MAX = 6;
-/** Streams that all sessions together may have open: of the workspace with the most of them the oldest makes room. */
+/** Open streams of all sessions. Beyond this, the workspace with the most loses its oldest. */
 export const STREAMS_MAX = 500;
 /**
- * How often subjects are looked at for changes, in ms. A page hears of a change at the next look, or when its rest is
+ * How often to check subjects for changes, in ms. A page hears of a change at the next check, or when its rest is
  * over.
  */
 const POLL_INTERVAL_MS = SECOND_MS;
-/** A proxy or a client that hears nothing takes the connection for dead, so something is said this often, in ms. */
+/** How often to send a heartbeat, in ms: without data, a proxy or client takes the connection for dead. */
 const HEARTBEAT_MS = 15 * SECOND_MS;
 
-/** What may wait in a stream whose client does not read: more, and the stream is ended. */
+/** Unread bytes allowed in a stream; beyond this the stream is closed. */
 const UNREAD_BYTES_MAX = 16 * 1_024;
 
-/** What somebody watches. */
+/** What a stream watches. */
 export interface Watch {
   readonly session: Session;
-  /** Whose share of the streams it counts to. */
+  /** The workspace whose share of streams it counts against. */
   readonly workspaceId: string;
-  /** What is the same for all who watch the same: it is looked at once for them. */
+  /** Names what is watched: watchers of the same subject share one check. */
   readonly subject: string;
-  /** What a change of the subject changes. */
+  /** Changes when the subject changes. */
   readonly version: () => Promise<string>;
   /**
-   * After one change was announced, the next one is announced no sooner than this, in ms: where a page is asked for
-   * anew because of it, and there is something new all the time.
+   * The shortest time between two announcements, in ms: for subjects that change all the time, where each
+   * announcement makes a page reload.
    */
   readonly restMs: number;
-  /** The version that the page shows: whatever happened since is announced at once. */
+  /** The version that the page shows; anything newer is announced at once. */
   readonly shown: string;
 }
 
-/** Server-sent events (HTML, section 9.2) that say that there is something new, and never what. */
+/** Server-sent events (HTML, section 9.2) that say that something has changed, but never what. */
 export interface LiveStreams {
-  /** The stream of one page; null while the service stops. */
+  /** Opens the stream of one page; null while the service stops. */
   open(watch: Watch): Response | null;
   /** Ends all streams. */
   stop(): void;
 }
 
 interface LiveOptions {
-  /** Whether a session goes on: its streams end with it. */
+  /** Whether a session is still valid: its streams end with it. */
   readonly isAlive: (session: Session) => Promise<boolean>;
 }
 
@@ -63,7 +63,7 @@ export function makeLiveStreams({ isAlive }: LiveOptions): LiveStreams {
     open(watch) {
       if (isStopped) return null;
       const own = [...streams].filter((stream) => stream.watch.session.id === watch.session.id);
-      // A tab that was closed a moment ago may not have been noticed yet: the oldest makes room.
+      // We may not have noticed yet that a tab was closed, so drop the oldest.
       if (own.length >= STREAMS_PER_SESSION_MAX) own[0]?.close();
       const stream = new Stream(watch, streams, share);
       timer ??= setTimeout(look, POLL_INTERVAL_MS);
@@ -77,7 +77,7 @@ export function makeLiveStreams({ isAlive }: LiveOptions): LiveStreams {
   };
 }
 
-/** Looks at each subject once, and notifies those who watch it. */
+/** Checks each subject once, and notifies its watchers. */
 async function lookOnce(streams: ReadonlySet<Stream>, isAlive: LiveOptions["isAlive"]): Promise<void> {
   const versions = new Map<string, Promise<string>>();
   for (const stream of [...streams]) {
@@ -89,7 +89,7 @@ async function lookOnce(streams: ReadonlySet<Stream>, isAlive: LiveOptions["isAl
       }
       stream.tell(await versions.getOrInsertComputed(subject, version));
     } catch {
-      // The store or a read model does not answer: the next look finds what this one has missed.
+      // The store or a read model does not answer; the next check catches up.
       stream.tell(null);
     }
   }
@@ -129,7 +129,7 @@ class Stream {
     this.response = new Response(body, { headers: { ...headers, "cache-control": "no-store" } });
   }
 
-  /** Says that something is new when the version is another one; else now and then that the stream is alive. */
+  /** Announces a new version, or else sends a heartbeat now and then. */
   tell(version: string | null): void {
     const now = performance.now();
     if (version !== null && version !== this.version && now - this.reportedAt >= this.watch.restMs) {
@@ -145,7 +145,7 @@ class Stream {
     this.controller = null;
   }
 
-  /** Ends it without what its client has not read. */
+  /** Ends it, discarding what its client has not read. */
   private giveUp(): void {
     this.leave();
     this.controller?.error(new Error("the client does not read"));

@@ -13,17 +13,17 @@ export interface LogInPageProps {
   readonly action: string;
   /** Where a log-in leads: an address of the dashboard. */
   readonly next: string;
-  /** Why nobody was let in; null before anybody has tried. */
+  /** Why the log-in failed; null before the first attempt. */
   readonly fault: string | null;
-  /** What has led here: the end of a session, say. */
+  /** What led here, for instance the end of a session. */
   readonly notice: string | null;
-  /** How the service is. */
+  /** The service's health. */
   readonly health: { readonly isWell: boolean; readonly text: string };
   readonly version: string;
   readonly docsAt: string;
 }
 
-/** The page before the dashboard. */
+/** The log-in page. */
 export const LogInPage: FC<LogInPageProps> = (props) => (
   <Document
     title="Log in"
@@ -83,7 +83,7 @@ interface BarePageProps extends Pick<LogInPageProps, "assets" | "assetsAt"> {
   readonly children: Child;
 }
 
-/** A page for somebody who is not logged in, or whose request went wrong before anybody knew who it is. */
+/** A page without a session: for somebody who is not logged in, or a request that failed before we knew the user. */
 export const BarePage: FC<BarePageProps> = ({ title, assets, assetsAt, children }) => (
   <Document title={title} assets={assets} assetsAt={assetsAt} files={["dashboard.css"]}>
     <main class="log-in">

@@ -23,16 +23,16 @@ interface LogInOptions extends Pick<DashboardOptions, "deps" | "basePath" | "ver
   readonly assets: Assets;
 }
 
-/** The page that logs in, and the form that it sends. */
+/** The log-in page and its form. */
 export interface LogIn {
   show(request: Request): Promise<Response>;
   submit(request: Request): Promise<Response>;
 }
 
-/** Whose share of the memory for bodies log-ins take: nobody knows yet who asks. */
+/** Owner of log-in bodies in the memory limit, because the user is not known yet. */
 const BODIES_OF = "log-in";
 
-/** Why nobody was let in, and what to do. Without the whole secret nobody learns what exists. */
+/** Why a log-in failed, and what to do. Without the whole secret, nobody learns what exists. */
 const KEY_FAULTS: Readonly<Record<AuthenticationFault, string>> = {
   missing: "Paste an API key or a log-in link.",
   noBearer: "This is no API key and no log-in link.",
@@ -55,7 +55,7 @@ const HEALTH: Readonly<Record<ReturnType<typeof healthStatus>, string>> = {
   unavailable: "It is not ready now",
 };
 
-/** Somebody who is let in, by a key. */
+/** A successful log-in, by its key. */
 interface Admitted {
   readonly keyId: string;
   readonly hasOwnKey: boolean;
@@ -113,7 +113,7 @@ export function makeLogIn(options: LogInOptions, health: typeof healthStatus): L
   };
 }
 
-/** Whoever a secret lets in, or why nobody. Of a pasted link, the part after # counts. */
+/** The key that a secret gives access to, or why it does not. In a pasted link, the part after # counts. */
 async function admit(deps: Dependencies, request: Request, secret: string): Promise<Admitted | string> {
   if (secret === "" || secret.startsWith("pl_")) return admitByKey(deps, request, secret);
   const { requestId } = requestContextOf(request);
@@ -134,7 +134,7 @@ async function admitByKey(deps: Dependencies, request: Request, key: string): Pr
   return { keyId, hasOwnKey: false };
 }
 
-/** Where a log-in leads: only ever to a page of the dashboard, whatever an address says. */
+/** Where a log-in leads: always a dashboard page, whatever the address says. */
 function nextOf(wanted: string | null, home: string): string {
   const isOwn = wanted !== null && (wanted === home || wanted.startsWith(`${home}/`));
   return isOwn && /^[\x21-\x5b\x5d-\x7e]*$/.test(wanted) && !wanted.includes("/../") ? wanted : home;

@@ -10,12 +10,12 @@ import { ON_CHANGE } from "../live/liveIndicator.tsx";
 import type { EndedTask, Maintenance, MaintenanceKind, RunningTask } from "./maintenanceTasks.ts";
 import { isOperator } from "./requireOperator.ts";
 
-/** The address of the stream that says when a task has moved on. */
+/** The address of the stream that announces a task's progress. */
 export function maintenanceStream(context: PageContext, maintenance: Maintenance): string {
   return `${context.to("/live/maintenance")}?shown=${maintenance.version()}`;
 }
 
-/** The part of a page that follows the task under way. `pageAt` is the address of the page. */
+/** The part of a page that follows the running task. `pageAt` is the page's address. */
 export const FollowedPart: FC<{ readonly pageAt: string; readonly children: Child }> = ({
   pageAt,
   children,
@@ -43,11 +43,11 @@ interface ProgressProps {
   readonly context: PageContext;
   readonly task: RunningTask;
   readonly now: EpochMs;
-  /** Where giving it up leads: the path of the page. */
+  /** The path of the page that Give up returns to. */
   readonly path: string;
 }
 
-/** How far the task under way has come, and the button that gives it up. */
+/** The progress of the running task, and the button that cancels it. */
 export const TaskProgress: FC<ProgressProps> = ({ context, task, now, path }) => {
   const percent = Math.min(100, Math.floor(task.done * 100));
   const names = task.readModels.length === 1 ? `: ${task.readModels[0]}` : "";
@@ -89,7 +89,7 @@ export const TaskTimes: FC<{ readonly task: EndedTask; readonly now: EpochMs }> 
   </span>
 );
 
-/** Says why there is no button for what only the operator may. */
+/** Says why an action that only the operator may start has no button. */
 export const OperatorsOnly: FC = () => (
   <p class="soft">
     Whoever runs the service can start it here: logged in with a link that{" "}

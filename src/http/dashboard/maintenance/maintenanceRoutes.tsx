@@ -15,7 +15,7 @@ const SCOPE = "workspace:manage";
 const SEALS = "/audit/seals";
 const READ_MODELS = "/audit/read-models";
 
-/** Seals and read models: their status, and the long work of verifying and rebuilding them. */
+/** Seals and read models: their status, and the long tasks that verify and rebuild them. */
 export function maintenanceRoutes(options: Options): readonly DashboardRoute[] {
   const start = (context: PageContext, task: MaintenanceTask, path: string) => {
     requireOperator(context);
@@ -90,7 +90,7 @@ async function readModelPage(
   };
 }
 
-/** Why a read model stopped may name messages of any workspace, and files of the machine. */
+/** Hides failure reasons, which may name messages of any workspace and files of the machine. */
 function withoutReasons({ failure, verified, ...state }: ReadModelState): ReadModelState {
   const hidden = (reason: string | null) => reason && "the service's log says why";
   return {

@@ -27,7 +27,7 @@ interface ReadModelPageProps {
 
 const PATH = "/audit/read-models";
 
-/** The read models: how far they are, and whether they are as the log says. */
+/** The read models: how current they are, and whether they match the log. */
 export const ReadModelPage: FC<ReadModelPageProps> = (props) => {
   const { context, now, states, running, ended, stream } = props;
   const mayStart = running === null && isOperator(context);
@@ -82,7 +82,7 @@ export const ReadModelPage: FC<ReadModelPageProps> = (props) => {
 interface StartProps {
   readonly context: PageContext;
   readonly verb: "verify" | "rebuild";
-  /** Of one read model; all of them without it. */
+  /** The read model to start on; all of them by default. */
   readonly name?: string;
   readonly isPrimary?: boolean;
   readonly label: string;
@@ -138,7 +138,7 @@ const Verified: FC<{ readonly model: ReadModelState; readonly now: EpochMs }> = 
   );
 };
 
-/** What became of the last task that was started here. */
+/** The result of the last task that was started here. */
 const Outcome: FC<{ readonly task: EndedTask; readonly now: EpochMs }> = ({ task, now }) => {
   const { outcome } = task;
   const verb = task.kind === "rebuildReadModels" ? "Rebuild" : "Verification";
@@ -165,7 +165,7 @@ function doneText({ kind, readModels }: EndedTask): string {
     : `${count} compared with the log: they agree.`;
 }
 
-/** What went wrong, a text for each read model that it did for. */
+/** What went wrong: one text for each read model concerned. */
 function failuresOf({ outcome }: EndedTask): readonly string[] {
   if ("failed" in outcome) return [outcome.failed];
   if (outcome.kind === "verifyReadModels") {

@@ -3,14 +3,14 @@ import { Problem } from "../../server/problem.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /**
- * Whether somebody looks after the whole installation, and not after one workspace alone: a log-in link is only made on
- * the machine that runs the service.
+ * Whether the session is an operator's, for the whole installation rather than one workspace: a log-in link can only
+ * be made on the machine that runs the service.
  */
 export function isOperator({ session }: Pick<PageContext, "session">): boolean {
   return session.hasOwnKey;
 }
 
-/** Throws for whoever is not {@link isOperator}. */
+/** Throws unless {@link isOperator}. */
 export function requireOperator(context: Pick<PageContext, "session">): void {
   if (isOperator(context)) return;
   throw new Problem("FORBIDDEN", {

@@ -16,7 +16,7 @@ export const COUNTED = [
 ] as const;
 export type Counted = (typeof COUNTED)[number];
 
-/** How much time the overview looks back on. */
+/** The time ranges of the overview. */
 export const RANGES = ["hour", "day", "month"] as const;
 export type Range = (typeof RANGES)[number];
 
@@ -32,25 +32,25 @@ export const SPANS: Readonly<Record<Range, Span>> = {
   month: { bucketMs: DAY_MS, buckets: 30 },
 };
 
-/** What was counted from `start` on, for one bucket. */
+/** The counts of one bucket, which begins at `start`. */
 export interface Bucket extends Readonly<Record<Counted, number>> {
   /** RFC 3339. */
   readonly start: string;
 }
 
 export interface Counts {
-  /** Oldest first, without gaps; the last is not over yet. */
+  /** Oldest first, without gaps; the last is still open. */
   readonly buckets: readonly Bucket[];
-  /** Whether there were more messages than were looked at. */
+  /** Whether there were more messages than were counted. */
   readonly isCut: boolean;
 }
 
-/** Messages of the last hour that are looked at. */
+/** Messages of the last hour to count. */
 export const MESSAGES_OF_HOUR_MAX = 5_000;
 
 /**
- * What a mail owner's messages came to. Of days and months an ending counts in the hour that it was recorded in; of the
- * last hour in that of its message's acceptance.
+ * The outcomes of a mail owner's messages. For days and months, an outcome counts in the hour it was recorded in; for
+ * the last hour, in that of its message's acceptance.
  */
 export async function countsOf(
   emails: ReadModel,
@@ -92,7 +92,7 @@ async function fillByMinute(
     bucket.accepted += count;
     const counted = COUNTED.find((name) => name === status);
     if (counted !== undefined) bucket[counted] += count;
-    // What has feedback was sent before.
+    // A message with feedback was sent before.
     if (FEEDBACK_STATUSES.some((told) => told === status)) bucket.sent += count;
   }
   return messages === MESSAGES_OF_HOUR_MAX;

@@ -29,13 +29,13 @@ interface BoundedCount {
   readonly hasMore: boolean;
 }
 
-/** What waits for its delivery. */
+/** The messages waiting for delivery. */
 export interface Queue {
-  /** What is due. */
+  /** Messages that are due. */
   readonly waiting: BoundedCount;
-  /** What is to begin later. */
+  /** Messages scheduled for later. */
   readonly scheduled: BoundedCount;
-  /** The message that waits longest; null when none waits. */
+  /** The message that has waited longest; null when none waits. */
   readonly oldest: { readonly id: string; readonly since: number } | null;
 }
 
@@ -44,11 +44,11 @@ export interface OverviewProps {
   readonly now: number;
   readonly range: Range;
   readonly checks: Checks;
-  /** Of several, for whoever looks after the whole installation. */
+  /** Each of several relays, for the operator. */
   readonly relays: readonly RelayState[];
-  /** Null where the key may not see it. */
+  /** Null if the key may not see it. */
   readonly upkeep: readonly MaintenanceCheck[] | null;
-  /** Null where the key may not read messages. */
+  /** Null if the key may not read messages. */
   readonly messages: {
     readonly counts: Counts;
     readonly queue: Queue;
@@ -64,7 +64,7 @@ const RANGE_TITLES: Readonly<Record<Range, string>> = {
   month: "Last 30 days",
 };
 
-/** How the service is, and what has become of the workspace's messages. */
+/** The service's health, and the outcomes of the workspace's messages. */
 export const OverviewPage: FC<OverviewProps> = (props) => {
   const { context, messages, range } = props;
   return (
@@ -159,7 +159,7 @@ const Messages: FC<OverviewProps & { readonly messages: NonNullable<OverviewProp
   );
 };
 
-/** Of all that were accepted. That nobody reports what was delivered does not mean that nothing was. */
+/** The share of accepted messages. Without any report of a delivery the share says nothing. */
 function shareOf(buckets: readonly Bucket[], name: Counted): string {
   const accepted = sumOf(buckets, "accepted");
   if (name === "accepted" || accepted === 0) return "";
@@ -199,7 +199,7 @@ function countText({ count, hasMore }: BoundedCount): string {
   return `${count.toLocaleString("en")}${hasMore ? "+" : ""}`;
 }
 
-/** The curves, and beside them the same as a table: for who does not see them, and for whoever wants the figures. */
+/** The curves, and a table with the same figures: for people who cannot see them or want the numbers. */
 const Plot: FC<{ readonly range: Range; readonly buckets: readonly Bucket[] }> = ({ range, buckets }) => (
   <figure class="plot" data-plot={range}>
     <div class="plot-space" aria-hidden="true" hx-morph-skip />
@@ -245,7 +245,7 @@ const CHECK_NAMES: Readonly<Record<string, string>> = {
   seal: "Log",
 };
 
-/** Where there is more to see of what somebody looks after, and to do about it. */
+/** The pages with more about a maintenance check. */
 const UPKEEP_PAGES: Readonly<Record<string, string>> = {
   "last seal": "/audit/seals",
   "verification of the read models": "/audit/read-models",
@@ -289,7 +289,7 @@ const Health: FC<OverviewProps> = ({ context, now, checks, relays, upkeep }) => 
   </section>
 );
 
-/** What stands between backticks is typed: it is shown as code. */
+/** Text between backticks is shown as code. */
 function withCode(text: string): Child {
   return text.split("`").map((part, nth) => (nth % 2 === 0 ? part : <code>{part}</code>));
 }
@@ -306,7 +306,7 @@ const RelayFact: FC<{ readonly relay: RelayState; readonly now: number }> = ({ r
     </>
   );
 
-/** A sentence for operators, with the times in it as the other times of the page. */
+/** A sentence for operators, its times formatted like the page's others. */
 function withTimes(detail: string): readonly Child[] {
   const parts = detail.split(/(\d{4}-\d\d-\d\dT[\d:.]+Z)/);
   return parts.map((part, index) => (index % 2 === 1 ? <Time at={part} /> : part));

@@ -11,12 +11,12 @@ import { isOperator } from "../maintenance/requireOperator.ts";
 import { countsOf, RANGES, type Range } from "./overviewCounts.ts";
 import { OverviewPage, type OverviewProps, type Queue } from "./overviewPage.tsx";
 
-/** Waiting messages that are counted; more are shown as this many or more. */
+/** Counting of waiting messages stops here; more are shown as this many or more. */
 const WAITING_MAX = 1_000;
 const PROBLEMS_MAX = 6;
 const PROBLEM_STATUSES = ["deferred", "bounced", "complained", "failed"] as const;
 
-/** The first page: how the service is, and what has become of messages. */
+/** The first page: the service's health and the outcomes of messages. */
 export function overviewRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [get("/", null, (context) => showOverview(options, context))];
 }
@@ -77,7 +77,7 @@ function countedTo(count: number): Queue["waiting"] {
   return { count: Math.min(count, WAITING_MAX), hasMore: count > WAITING_MAX };
 }
 
-/** The newest messages that something went wrong with. */
+/** The newest messages with a problem. */
 async function lastProblems(options: DashboardOptions, ownerId: string): Promise<readonly MessageRow[]> {
   const found = await Promise.all(
     PROBLEM_STATUSES.map((status) => loadEmailRows(options, { ownerId, status, limit: PROBLEMS_MAX })),

@@ -7,10 +7,10 @@ import { Status, type Tone } from "../components/status.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { sentence } from "../frame/formFaults.ts";
 
-/** The id of what a sender's page takes from here. */
+/** The id of the part that a sender's page loads from here. */
 const PART_ID = "mail-records";
 
-/** Stands on a sender's page until a script has put the records in its place, which takes a look into the DNS. */
+/** A placeholder on a sender's page until a script loads the records, which needs a DNS look-up. */
 export const MailRecordsToCome: FC<{ readonly context: PageContext; readonly senderId: string }> = ({
   context,
   senderId,
@@ -47,7 +47,7 @@ const STATES: Readonly<Record<MailRecordFinding["status"], { readonly label: str
     unknown: { label: "not known", tone: "quiet" },
   };
 
-/** What was found in the DNS of a domain by which receivers know mail from it. */
+/** The DNS records of a domain by which receivers authenticate its mail. */
 export const MailRecordsPage: FC<MailRecordsProps> = ({ domain, findings }) => (
   <>
     <Heading title={`Mail records of ${domain}`} />

@@ -16,7 +16,7 @@ import type { FormFaults } from "../frame/formFaults.ts";
 /** A sender as the API shows it. */
 export type SenderJson = ReturnType<typeof senderJson>;
 
-/** What the form that adds a sender held, and what is wrong with it. */
+/** The input of the form that adds a sender, and its faults. */
 export interface AddSenderForm {
   readonly name: string;
   readonly displayName: string;
@@ -30,12 +30,12 @@ interface SenderListProps {
   readonly form: AddSenderForm;
 }
 
-/** An address, or a domain. */
+/** The sender's address or domain. */
 export function nameOf({ address, domain }: Pick<SenderJson, "address" | "domain">): string {
   return address ?? domain ?? "";
 }
 
-/** What a sender's state means to whoever wants to send from it. */
+/** What a sender's state means for sending from it. */
 export const SenderStatus: FC<{ readonly sender: SenderJson }> = ({ sender }) => {
   const { status, record_missing_since: missing, verification } = sender;
   if (status === "verified" && missing !== null)

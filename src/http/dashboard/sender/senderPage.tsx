@@ -17,13 +17,13 @@ import { nameOf, type SenderJson, SenderStatus } from "./senderListPage.tsx";
 interface SenderPageProps {
   readonly context: PageContext;
   readonly sender: SenderJson;
-  /** How far the mail of the newest verification link has come; null where there is none. */
+  /** The state of the newest verification mail; null if there is none. */
   readonly mail: VerificationRequest["mail"] | null;
   /** Whether this service can mail verification links. */
   readonly mailsLinks: boolean;
-  /** What has become of a form that was refused. */
+  /** The faults of a refused form. */
   readonly faults: FormFaults | null;
-  /** As it was typed, where it was refused. */
+  /** As typed, if it was refused. */
   readonly displayName: string | null;
 }
 

@@ -30,7 +30,7 @@ const EMPTY_FORM: AddSenderForm = { name: "", displayName: "", faults: null };
 
 const checkBody = checkBy(AddSenderBody);
 
-/** The sender that the fields name, checked as the API checks a body. Throws what is wrong with it. */
+/** The sender in the fields, checked as the API checks a body. Throws what is wrong with it. */
 function checkedSender(name: string, displayName: string | null | undefined) {
   const body = {
     ...(name.includes("@") ? { address: name } : { domain: name }),
@@ -40,7 +40,7 @@ function checkedSender(name: string, displayName: string | null | undefined) {
   return addedSender(body);
 }
 
-/** Listing, adding, verifying, naming and switching senders. */
+/** Listing, adding, verifying, renaming, disabling and enabling senders. */
 export function senderRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [...listRoutes(options), ...verificationRoutes(options), ...switchRoutes(options)];
 }
@@ -100,7 +100,7 @@ function senderOf({ deps }: DashboardOptions, { workspaceId, params }: PageConte
   return existingSender(deps, workspaceId, params.id ?? "");
 }
 
-/** What a refused form leaves on the page of its sender. */
+/** A refused form on its sender's page. */
 interface Refused {
   readonly faults: FormFaults;
   readonly displayName: string | null;

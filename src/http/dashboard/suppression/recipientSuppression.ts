@@ -5,15 +5,15 @@ import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /**
- * The suppression that a new message to the same recipient would meet; null where it would meet none, where the recipient
- * was erased, and where the session could not learn it otherwise. Throws `StoreError`.
+ * The suppression that would stop a new message to the same recipient. Null if there is none, if the recipient was
+ * erased, or if the session could not learn it otherwise. Throws `StoreError`.
  */
 export async function recipientSuppression(
   deps: Dependencies,
   context: PageContext,
   { content }: EmailView,
 ): Promise<Suppression | null> {
-  // Test mail is simulated, whoever is suppressed.
+  // Test mail is simulated regardless of suppressions.
   const { workspaceId, isTest } = context.principal;
   if (content === null || isTest || !(context.may("email:send") || context.may("suppression:manage")))
     return null;

@@ -11,7 +11,7 @@ import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
-/** What the form that adds a suppression held, and what is wrong with it. */
+/** The input of the form that adds a suppression, and its faults. */
 export interface SuppressionForm {
   readonly address: string;
   readonly note: string;
@@ -25,9 +25,9 @@ interface SuppressionListProps {
   readonly suppressions: readonly Suppression[];
   readonly filter: {
     readonly reason: string;
-    /** The address that is looked up; "" for none. */
+    /** The address to look up; "" for none. */
     readonly address: string;
-    /** What is wrong with it, as the end of a sentence; null when nothing is. */
+    /** Its fault, as the end of a sentence; null without one. */
     readonly fault: string | null;
   };
   readonly nextCursor: string | null;

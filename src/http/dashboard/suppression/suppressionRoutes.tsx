@@ -71,7 +71,7 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
   ];
 }
 
-/** The page of suppressions that a query asks for: one address, or a page of the list. */
+/** The suppressions that a query asks for: one address, or a page of the list. */
 async function findSuppressions(
   options: DashboardOptions,
   context: PageContext,
@@ -120,7 +120,7 @@ function removalPage(context: PageContext, { sent }: Address, { reason }: Suppre
   });
 }
 
-/** The form with what is wrong with it, or with the address that it names. */
+/** The form with its faults, or with the parsed address. */
 function checkedForm(fields: URLSearchParams): SuppressionForm | (SuppressionForm & { parsed: Address }) {
   const address = fieldOf(fields, "address").trim();
   const note = fieldOf(fields, "note").trim();

@@ -5,7 +5,7 @@ import type { ProblemDetail } from "../../server/problem.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { sentence } from "../frame/formFaults.ts";
 
-/** A variable as the form has it. */
+/** A variable in the form. */
 export interface VariableFields {
   readonly name: string;
   readonly type: string;
@@ -13,24 +13,24 @@ export interface VariableFields {
   readonly fallback: string;
 }
 
-/** A draft as the form has it: nothing in it is checked yet. */
+/** A draft in the form, unchecked. */
 export interface DraftFields {
   readonly subject: string;
   readonly html: string;
   readonly text: string;
-  /** Rows, of which some are left empty. */
+  /** Rows, some of them empty. */
   readonly variables: readonly VariableFields[];
-  /** Values to try it with, by the names of variables. */
+  /** Sample values, by variable name. */
   readonly samples: ReadonlyMap<string, string>;
 }
 
 const ROWS_MAX = 100;
 const EMPTY_ROW: VariableFields = { name: "", type: "string", isRequired: false, fallback: "" };
-/** So many empty rows are there to be filled. */
+/** How many empty rows to offer. */
 const EMPTY_ROWS = 2;
 export const SAMPLE_PREFIX = "sample-";
 
-/** The fields of the form that was sent. */
+/** The fields of the submitted form. */
 export function draftFields(form: URLSearchParams): DraftFields {
   const rows: VariableFields[] = [];
   for (let row = 0; row < ROWS_MAX && form.has(`name-${row}`); row += 1) {
@@ -53,7 +53,7 @@ export function draftFields(form: URLSearchParams): DraftFields {
   };
 }
 
-/** The fields that a version is drafted from; null: an empty form. */
+/** The fields for drafting from a version; null: an empty form. */
 export function fieldsOfSource(source: VersionSource | null): DraftFields {
   return {
     subject: source?.subject ?? "",
@@ -73,7 +73,7 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** The rows with some empty ones below them, as far as a version may have so many variables. */
+/** The rows followed by some empty ones, up to the limit of variables. */
 export function rowsToFill(rows: readonly VariableFields[]): readonly VariableFields[] {
   const empty = rows.length - rows.findLastIndex((row) => !isEmpty(row)) - 1;
   const more = Math.min(Math.max(0, EMPTY_ROWS - empty), ROWS_MAX - rows.length);
@@ -84,7 +84,7 @@ function isEmpty({ name, fallback }: VariableFields): boolean {
   return name === "" && fallback === "";
 }
 
-/** The body that the API would be sent; what is no value of its type stays text, which its rules then name. */
+/** The body for the API. A value that is not of its type stays text, so the API's rules report it. */
 export function draftBody({ subject, html, text, variables }: DraftFields): unknown {
   return {
     subject,
@@ -101,14 +101,14 @@ export function draftBody({ subject, html, text, variables }: DraftFields): unkn
   };
 }
 
-/** What a field's text says as a value of a type; the text itself where it is none of it. */
+/** A field's text as a value of the type; the text itself if it is not one. */
 function parsedValue(type: string, text: string): unknown {
   if (type === "string" || type === "date") return text;
   const value = parseJson(text);
   return value === undefined ? text : value;
 }
 
-/** The value of a variable that nobody has given yet, so that there is something to see. */
+/** Placeholder values, so that there is something to see. */
 const MADE_UP: Readonly<Record<Exclude<VariableType, "string">, string>> = {
   number: "42",
   boolean: "true",
@@ -117,7 +117,7 @@ const MADE_UP: Readonly<Record<Exclude<VariableType, "string">, string>> = {
   object: "{}",
 };
 
-/** The text of a variable's sample field: as it was given, else made up where a value is required. */
+/** The text of a variable's sample field: as given, or a placeholder if a value is required. */
 export function sampleText({ name, type, required }: VariableDefinition, samples: DraftFields["samples"]) {
   const given = samples.get(name);
   if (given !== undefined) return given;
@@ -125,7 +125,7 @@ export function sampleText({ name, type, required }: VariableDefinition, samples
   return type === "string" ? name : MADE_UP[type];
 }
 
-/** The values that a version is tried with; an empty field gives none. */
+/** The sample values to render with; an empty field gives none. */
 export function sampleValues(
   variables: readonly VariableDefinition[],
   samples: DraftFields["samples"],
@@ -137,11 +137,11 @@ export function sampleValues(
   return Object.fromEntries(given);
 }
 
-/** What is wrong, by the id of the field that it belongs to. */
+/** Faults by field id. */
 export type FieldFaults = ReadonlyMap<string, string>;
 export const NO_FAULTS: FieldFaults = new Map();
 
-/** Faults as the API names them, at the fields of the form. */
+/** Assigns the API's faults to the fields of the form. */
 export function fieldFaults(
   { variables }: Pick<DraftFields, "variables">,
   faults: readonly ProblemDetail[],

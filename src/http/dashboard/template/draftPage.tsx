@@ -26,7 +26,7 @@ interface DraftEditorProps {
   readonly preview: DraftPreview | null;
 }
 
-/** The form of a new version, with what it comes to beside it. Whoever stops typing sees it anew. */
+/** The form of a new version, with a preview that refreshes when typing stops. */
 export const DraftEditor: FC<DraftEditorProps> = ({ context, at, fields, preview }) => {
   const faults = preview?.faults ?? NO_FAULTS;
   return (
@@ -68,14 +68,14 @@ export const DraftEditor: FC<DraftEditorProps> = ({ context, at, fields, preview
 };
 
 interface FaultSlotProps {
-  /** Of the field. */
+  /** The field's id. */
   readonly id: string;
   readonly faults: FieldFaults;
-  /** It takes the place of the one that is on the page. */
+  /** Replaces the slot on the page. */
   readonly isAnew?: boolean;
 }
 
-/** What is wrong with a field; empty while nothing is, so that it can be filled later. */
+/** The fault of a field; empty without one, to be filled later. */
 const FaultSlot: FC<FaultSlotProps> = ({ id, faults, isAnew }) => (
   <span class="fault" id={`${id}-fault`} hx-swap-oob={isAnew ? "true" : undefined}>
     {faults.get(id) ?? ""}
@@ -184,12 +184,12 @@ interface SamplesProps {
   readonly isAnew?: boolean;
 }
 
-/** While the definitions are wrong, the samples that were given are kept as they are. */
+/** While the definitions are wrong, keeps the given samples as they are. */
 function asGiven({ samples }: DraftFields): readonly VariableDefinition[] {
   return [...samples.keys()].map((name) => ({ name, type: "string", required: false }));
 }
 
-/** The names and types that the fields of samples were made for. */
+/** The names and types that the sample fields were made for. */
 function signatureOf(variables: readonly VariableDefinition[]): string {
   return variables.map(({ name, type, required }) => `${name}:${type}:${required ? 1 : 0}`).join(" ");
 }
@@ -214,7 +214,7 @@ interface SampleFieldProps {
   readonly faults: FieldFaults;
 }
 
-/** The value of one variable, as text. */
+/** The sample value of one variable, as text. */
 export const SampleField: FC<SampleFieldProps> = ({ definition, samples, faults }) => {
   const id = SAMPLE_PREFIX + definition.name;
   return (
@@ -278,11 +278,11 @@ interface LivePreviewProps {
   readonly context: PageContext;
   readonly fields: DraftFields;
   readonly preview: DraftPreview;
-  /** What the fields of samples on the page were made for. */
+  /** The signature of the sample fields on the page. */
   readonly before: string;
 }
 
-/** What changes on the page while somebody writes: the preview, the faults, and the samples where there are others. */
+/** What changes on the page while somebody types: the preview, the faults, and the samples if the variables changed. */
 export const LivePreview: FC<LivePreviewProps> = ({ context, fields, preview, before }) => {
   const { variables, faults } = preview;
   const hasOthers = variables !== null && signatureOf(variables) !== before;

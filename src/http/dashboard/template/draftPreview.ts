@@ -17,27 +17,27 @@ import {
 
 const checkDraft = checkBy(DraftVersionBody);
 
-/** What a draft comes to with its samples. */
+/** A draft rendered with its samples. */
 export interface DraftPreview {
-  /** Null where something is wrong with it. */
+  /** Null if it has faults. */
   readonly output: {
     readonly subject: string;
     readonly html: string | null;
     readonly text: string | null;
   } | null;
   readonly faults: FieldFaults;
-  /** What samples are asked for; null while the definitions are wrong. */
+  /** The variables that need samples; null while the definitions are wrong. */
   readonly variables: readonly VariableDefinition[] | null;
 }
 
-/** The body of a draft that the API would take. Throws the problem that names all that is wrong. */
+/** The body of a draft as the API accepts it. Throws a problem that names all faults. */
 export function checkedDraft(fields: DraftFields): DraftVersionBody {
   const body = draftBody(fields);
   checkDraft(body);
   return body as DraftVersionBody;
 }
 
-/** Renders a draft by the engine, the checks and the bounds of the API's own preview. */
+/** Renders a draft with the engine, checks and limits of the API's own preview. */
 export function previewDraft({ templateEngine }: Dependencies, fields: DraftFields): DraftPreview {
   try {
     const draft = draftRequest(templateEngine, checkedDraft(fields));
@@ -54,7 +54,7 @@ export function previewDraft({ templateEngine }: Dependencies, fields: DraftFiel
   }
 }
 
-/** The faults that a refusal names. Throws again what names none. */
+/** The faults in a refusal. Rethrows an error without faults. */
 export function faultsOf(fields: DraftFields, error: unknown): FieldFaults {
   const faults = error instanceof Problem ? (error.options.errors ?? []) : [];
   if (faults.length === 0) throw error;

@@ -12,10 +12,10 @@ import { templateLocationOf } from "./templateRoutes.tsx";
 import { aboveVersions } from "./versionRoutes.tsx";
 
 const scope = "template:manage";
-/** A form writes three bytes for what may be one in JSON. */
+/** A form takes three bytes for what may be one in JSON. */
 const FORM_BYTES_MAX = 3 * TEMPLATE_BODY_BYTES_MAX;
 
-/** Drafting a version: the editor, and what a draft comes to while it is written. */
+/** Drafting a version: the editor and its live preview. */
 export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   const postDraft = (path: string, answer: DashboardRoute["answer"]): DashboardRoute => ({
     ...post(path, scope, answer),
@@ -44,7 +44,7 @@ export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute
   ];
 }
 
-/** What the editor begins with: the version that is named, else the newest. */
+/** The editor's initial fields: those of the named version, else of the newest. */
 async function startingFields(deps: Dependencies, context: PageContext): Promise<DraftFields> {
   const location = templateLocationOf(context);
   const { versions } = await existingTemplate(deps, location);

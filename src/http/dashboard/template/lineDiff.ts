@@ -6,25 +6,25 @@ export interface DiffLine {
   readonly text: string;
 }
 
-/** One row of two texts side by side; null where a text has no line for it. */
+/** One row of two texts side by side; null if a text has no line for it. */
 export type DiffRow =
   | { readonly kind: "same" | "changed"; readonly old: DiffLine; readonly new: DiffLine }
   | { readonly kind: "removed"; readonly old: DiffLine; readonly new: null }
   | { readonly kind: "added"; readonly old: null; readonly new: DiffLine }
-  /** Lines left out, because they are the same in both. */
+  /** Lines left out because they are the same in both. */
   | { readonly kind: "folded"; readonly lines: number }
-  /** Stands last where there is more that is not shown. */
+  /** The last row if there is more than is shown. */
   | { readonly kind: "cut" };
 
-/** So many unchanged lines are shown above and below a change; the rest is folded. */
+/** Unchanged lines to show above and below a change; the rest is folded. */
 const CONTEXT_LINES = 3;
-/** Beyond so many changes the texts have nothing to do with one another, and looking on costs the square of it. */
+/** Beyond this many changes the texts have nothing in common, and the cost grows with their square. */
 const EDITS_MAX = 2_000;
-/** Lines of each text that are compared, and rows that are shown: a text may be half a million lines. */
+/** Lines of each text to compare, and rows to show: a text may have half a million lines. */
 const LINES_COMPARED_MAX = 10_000;
 export const ROWS_SHOWN_MAX = 2_000;
 
-/** Two texts side by side, by lines. Texts that differ in nearly everything are shown as replaced altogether. */
+/** Two texts side by side, by lines. Texts that differ almost everywhere are shown as replaced completely. */
 export function lineDiff(old: string, next: string): readonly DiffRow[] {
   const all = [linesOf(old), linesOf(next)];
   const [oldLines = [], newLines = []] = all.map((lines) => lines.slice(0, LINES_COMPARED_MAX));
@@ -70,7 +70,7 @@ function linesOf(text: string): string[] {
   return text === "" ? [] : text.split("\n");
 }
 
-/** Leaves out unchanged lines far from every change. */
+/** Folds unchanged lines far from every change. */
 function folded(rows: readonly DiffRow[]): readonly DiffRow[] {
   const near = new Set<number>();
   rows.forEach(({ kind }, index) => {

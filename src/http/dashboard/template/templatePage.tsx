@@ -168,7 +168,7 @@ interface CompareFormProps extends Pick<VersionsProps, "context" | "at" | "templ
   readonly shown: readonly TemplateVersion[];
 }
 
-/** Asks which two versions to show side by side: at first what is in use, or the one before, and the newest. */
+/** Asks which two versions to compare: initially the one in use, or the previous one, with the newest. */
 const CompareForm: FC<CompareFormProps> = ({ context, at, template, shown }) => {
   const [newest, before] = shown;
   const current = shown.find(({ id }) => id === template.currentVersionId);

@@ -24,12 +24,12 @@ const scope = "template:manage";
 /** The breadcrumbs of every page of a template. */
 export const TEMPLATES = { path: "/templates", title: "Templates" };
 
-/** Which template a page is about. */
+/** The template that a page is about. */
 export function templateLocationOf({ workspaceId, params }: PageContext): TemplateLocation {
   return { workspaceId, templateId: idOfPath(params.id) };
 }
 
-/** Templates: the list of them, a new one, and each with its versions. */
+/** Templates: the list, a new one, and each with its versions. */
 export function templateRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [...listRoutes(options), ...detailRoutes(options), ...endRoutes(options)];
 }
@@ -86,7 +86,7 @@ function detailRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   ];
 }
 
-/** What cannot be undone: archiving and deleting. */
+/** Actions that cannot be undone: archiving and deleting. */
 function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   return [
     get("/templates/:id/archive", scope, (context) =>

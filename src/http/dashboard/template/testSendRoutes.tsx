@@ -27,7 +27,7 @@ import { aboveVersions } from "./versionRoutes.tsx";
 const scope = "email:send";
 const checkSend = checkBy(SendEmailBody);
 
-/** Sending a version, draft or published, to somebody who is to look at it. */
+/** Sends a version, draft or published, to somebody for review. */
 export function testSendRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   const path = "/templates/:id/versions/:version/test-send";
   return [
@@ -36,7 +36,7 @@ export function testSendRoutes({ deps }: DashboardOptions): readonly DashboardRo
   ];
 }
 
-/** The version that a form is about. Its content is for keys that may see templates. */
+/** The version of a form. Its content is for keys that may see templates. */
 async function versionOf(deps: Dependencies, context: PageContext): Promise<VersionView> {
   if (!context.may("template:manage"))
     throw new Problem("FORBIDDEN", { detail: "this needs a key with the scope template:manage" });
@@ -121,7 +121,7 @@ async function testSend(deps: Dependencies, context: PageContext): Promise<Page 
   }
 }
 
-/** What is sent: a published version by its name; a draft, which no send can name, as it is rendered. */
+/** The body of the send: a published version by its ids; a draft, which no send can name, as rendered. */
 function sendBody(
   deps: Dependencies,
   { templateId }: TemplateLocation,
@@ -138,7 +138,7 @@ function sendBody(
   return { ...addresses, subject, ...definedMembers({ html, text }) };
 }
 
-/** Faults of a send, at the fields of the form. */
+/** Assigns the faults of a send to the fields of the form. */
 function sendFaults(faults: Parameters<typeof fieldFaults>[1]): FieldFaults {
   const isAddress = (pointer: string) => pointer === "/from" || pointer === "/to";
   const addresses = faults.flatMap(({ pointer, message }) =>

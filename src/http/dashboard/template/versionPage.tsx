@@ -21,7 +21,7 @@ interface VersionDetailProps {
   readonly view: VersionView;
 }
 
-/** A version as it was drafted. */
+/** A version as drafted. */
 export const VersionDetail: FC<VersionDetailProps> = ({
   context,
   at,
@@ -164,7 +164,7 @@ export const VersionComparison: FC<VersionComparisonProps> = ({ context, at, fro
   );
 };
 
-/** A variable a line, so that definitions are compared like text. */
+/** One variable per line, so definitions are compared like text. */
 function variableLines(variables: readonly VariableDefinition[]): string {
   return variables
     .map(({ name, type, required, default: fallback }) => {

@@ -11,7 +11,7 @@ import { VersionComparison, VersionDetail } from "./versionPage.tsx";
 
 const scope = "template:manage";
 
-/** The versions of a template: each by itself, two side by side, and which of them sends use. */
+/** The versions of a template: each by itself, two side by side, and publishing one. */
 export function versionRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
   return [
     get("/templates/:id/versions/:version", scope, (context) => versionPage(deps, context)),

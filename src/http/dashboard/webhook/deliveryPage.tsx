@@ -17,7 +17,7 @@ import { WEBHOOKS } from "./endpointOfPath.ts";
 type WholeDelivery = Awaited<ReturnType<typeof deliveryWithAttempts>>;
 type Attempt = WholeDelivery["attempt_log"][number];
 
-/** So many attempts are shown, the newest; the API has the rest. */
+/** How many of the newest attempts to show; the API has the rest. */
 const ATTEMPTS_SHOWN_MAX = 50;
 
 const EMAIL_STREAM = emailStream("");
@@ -30,7 +30,7 @@ const STATES: Readonly<Record<WebhookDeliveryRow["status"], readonly [label: str
   skipped: ["skipped", "quiet"],
 };
 
-/** The state of a delivery; one that waits after a failure differs from one that was never tried. */
+/** The state of a delivery; one waiting after a failure differs from one never tried. */
 export const DeliveryState: FC<{ readonly delivery: Pick<WebhookDeliveryRow, "status" | "attempts"> }> = ({
   delivery: { status, attempts },
 }) => {
@@ -48,7 +48,7 @@ interface Shown {
   readonly endpoint: WebhookEndpointRow;
   readonly row: WebhookDeliveryRow;
   readonly delivery: WholeDelivery;
-  /** Whether nothing has got through to the endpoint since its last failure. */
+  /** Whether no call to the endpoint has succeeded since its last failure. */
   readonly isFailing: boolean;
   readonly now: EpochMs;
 }
@@ -88,14 +88,14 @@ export function deliveryPage(context: PageContext, shown: Shown): Page {
   };
 }
 
-/** The message that the event is of, where there is one and the key may see it. */
+/** The message behind the event, if there is one and the key may see it. */
 function messageFact({ to, may }: PageContext, { eventStream }: WebhookDeliveryRow) {
   if (!eventStream.startsWith(EMAIL_STREAM) || !may("email:read")) return [];
   const id = eventStream.slice(EMAIL_STREAM.length);
   return [["Message", <a href={to(`/messages/${id}`)}>{id}</a>]] as const;
 }
 
-/** As the command decides: what is under way, or due by now, is left alone. */
+/** The command's own rule: a delivery in flight or due is left alone. */
 function canRetry({ endpoint, row: { status, dueAt }, now }: Shown): boolean {
   if (endpoint.status === "disabled" || status === "attempting") return false;
   return status !== "pending" || (dueAt !== null && dueAt > now);
@@ -106,7 +106,7 @@ const SKIPPED: Readonly<Record<string, string>> = {
   endpoint_deleted: "the endpoint was deleted",
 };
 
-/** What has become of it, and what happens next. */
+/** Its state in words, and what happens next. */
 function standing({ row: { status, dueAt, attempts }, delivery, isFailing, now }: Shown) {
   switch (status) {
     case "delivered":

@@ -8,7 +8,7 @@ import { type DashboardRoute, get, post } from "../frame/dashboardRoute.ts";
 import { deliveryPage } from "./deliveryPage.tsx";
 import { activeEndpointOf, deliveryOf, endpointOf } from "./endpointOfPath.ts";
 
-/** One delivery with its attempts, and asking for it once more. */
+/** One delivery with its attempts, and delivering it again. */
 export function deliveryRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   const { deps } = options;
   return [

@@ -20,12 +20,12 @@ import { type DashboardRoute, get, type Page, type PageContext, post } from "../
 import { activeEndpointOf, endpointOf, WEBHOOKS } from "./endpointOfPath.ts";
 import { secretPage } from "./secretPage.tsx";
 
-/** How long two secrets may sign after a rotation, in ms. */
+/** How long both secrets sign after a rotation, in ms. */
 const OVERLAPS_MS = [DAY_MS, HOUR_MS, 7 * DAY_MS, 0] as const;
-/** How far back can be recovered, in ms. */
+/** How far back a recovery may reach, in ms. */
 const RECOVERIES_MS = [MISSED_KEPT_MS, 3 * DAY_MS, DAY_MS, HOUR_MS] as const;
 
-/** What is done to one endpoint. Where it asks first, the page that asks has the same path. */
+/** Actions on one endpoint. A confirmation page has the same path as its action. */
 export function endpointActionRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
     test(options),
@@ -55,7 +55,7 @@ function asksFirst(
   return [get(path, "webhook:manage", ask), post(path, "webhook:manage", (context) => act(options, context))];
 }
 
-/** What somebody is asked before something is done. */
+/** A confirmation. */
 type Question = Pick<Confirmation, "title" | "text" | "verb" | "isDangerous">;
 
 function test(options: DashboardOptions): DashboardRoute {
@@ -199,7 +199,7 @@ function recoveredText(requested: number, hasMore: boolean): string {
   return `${count} sent once more.${hasMore ? " There are more: recover again." : ""}`;
 }
 
-/** One of the lengths of time that a form offers. Throws INVALID_REQUEST for another. */
+/** One of the durations that a form offers. Throws INVALID_REQUEST for any other. */
 function choiceOf(form: URLSearchParams, name: string, choices: readonly number[]): number {
   const ms = wholeNumber(form.get(name) ?? "");
   const chosen = choices.find((one) => one === ms);

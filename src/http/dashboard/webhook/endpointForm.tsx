@@ -9,7 +9,7 @@ import { CheckBox, EntryForm, Field } from "../components/form.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 
-/** What somebody has written into the form of an endpoint. */
+/** The input of an endpoint's form. */
 export interface EndpointInput {
   readonly url: string;
   readonly description: string | null;
@@ -20,7 +20,7 @@ export interface EndpointInput {
 const { body: EndpointBody } = webhookEndpointOperations.registerWebhook;
 const checkBody = checkBy(EndpointBody);
 
-/** The fields of a form as they were sent. */
+/** The input of a submitted form. */
 export function inputOf(form: URLSearchParams): EndpointInput {
   const eventTypes = [...new Set(form.getAll("event_types"))];
   return {
@@ -30,7 +30,7 @@ export function inputOf(form: URLSearchParams): EndpointInput {
   };
 }
 
-/** The fields of an endpoint as it is. */
+/** The input for an endpoint's current state. */
 export function inputFor({ url, description, eventTypes }: WebhookEndpointRow): EndpointInput {
   return { url, description, eventTypes: eventTypes === null ? null : [...eventTypes] };
 }
@@ -42,10 +42,10 @@ export function checkInput({ url, description, eventTypes }: EndpointInput): voi
   checkRules(EndpointBody, body);
 }
 
-/** What is wrong with a form, by field; `""` is for the form as a whole. */
+/** Faults by field; `""` is for the form as a whole. */
 export type EndpointFaults = Readonly<Record<string, string>>;
 
-/** What a refusal says of the fields. What is no refusal of them is thrown on. */
+/** The faults of the fields in a refusal. Rethrows any other error. */
 export function faultsOf(error: unknown): EndpointFaults {
   if (!(error instanceof Problem) || error.status >= 500) throw error;
   const { errors = [] } = error.options;

@@ -6,12 +6,12 @@ import {
 } from "../../../../projections/webhookDeliveries/queries.ts";
 import type { ReadDatabase } from "../../../ports/readDatabase.ts";
 
-/** How an endpoint has fared, as far as its newest deliveries say. Times are RFC 3339. */
+/** An endpoint's health according to its newest deliveries. Times are RFC 3339. */
 export interface EndpointHealth {
   readonly deliveredAt: string | null;
-  /** When a delivery was given up last. */
+  /** When a delivery was last given up. */
   readonly gaveUpAt: string | null;
-  /** What has failed since the last success. */
+  /** Failures since the last success. */
   readonly failing: FailuresInARow | null;
 }
 

@@ -12,7 +12,7 @@ import { Ago } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import type { EndpointHealth } from "./endpointHealth.ts";
 
-/** An endpoint, and how it has fared. */
+/** An endpoint with its health. */
 export type ListedEndpoint = WebhookEndpointRow & EndpointHealth;
 
 interface Listed {
@@ -27,7 +27,7 @@ const REASONS = {
   gone: "it answered that it is gone",
 } as const;
 
-/** Why an endpoint is disabled, in words; null when it is not. */
+/** Why an endpoint is disabled, in words; null if it is not. */
 export function disabledBecause({ disabledReason }: WebhookEndpointRow): string | null {
   return disabledReason === null ? null : (REASONS[disabledReason as keyof typeof REASONS] ?? disabledReason);
 }

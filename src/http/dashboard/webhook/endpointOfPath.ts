@@ -9,7 +9,7 @@ import type { PageContext } from "../frame/dashboardRoute.ts";
 /** The breadcrumb of every page of an endpoint. */
 export const WEBHOOKS = { path: "/webhooks", title: "Webhooks" };
 
-/** The endpoint that the path names. Throws WEBHOOK_NOT_FOUND where the workspace has none of this id. */
+/** The endpoint in the path. Throws WEBHOOK_NOT_FOUND if the workspace has none with this id. */
 export function endpointOf(
   { webhooks }: DashboardOptions,
   context: PageContext,
@@ -17,7 +17,7 @@ export function endpointOf(
   return existingEndpoint(webhooks, context.workspaceId, idOfPath(context.params.id, "WEBHOOK_NOT_FOUND"));
 }
 
-/** The same where it must take deliveries. Throws WEBHOOK_DISABLED. */
+/** The same for an endpoint that must take deliveries. Throws WEBHOOK_DISABLED. */
 export function activeEndpointOf(
   { webhooks }: DashboardOptions,
   context: PageContext,
@@ -25,7 +25,7 @@ export function activeEndpointOf(
   return activeEndpoint(webhooks, context.workspaceId, idOfPath(context.params.id, "WEBHOOK_NOT_FOUND"));
 }
 
-/** The delivery to an endpoint that the path names. Throws NOT_FOUND. */
+/** The delivery in the path, to an endpoint. Throws NOT_FOUND. */
 export function deliveryOf(
   { readModel }: DashboardOptions,
   endpointId: string,

@@ -17,7 +17,7 @@ import { WEBHOOKS } from "./endpointOfPath.ts";
 
 type DeliveryStatus = WebhookDeliveryRow["status"];
 
-/** Which deliveries are shown. */
+/** Which deliveries to show. */
 export interface DeliveryFilters {
   readonly status?: DeliveryStatus;
   readonly eventType?: string;
@@ -43,9 +43,9 @@ interface LastFailure {
 
 interface Shown {
   readonly endpoint: ListedEndpoint;
-  /** Why calls to it are blocked, where they fail and that is known. */
+  /** Why calls to it are blocked, if they fail and that is known. */
   readonly blockedReason: string | null;
-  /** The last call that failed, where they fail. */
+  /** The last failed call, while calls fail. */
   readonly lastFailure: LastFailure | null;
   readonly filters: DeliveryFilters;
   readonly page: ListPage<WebhookDeliveryRow>;
@@ -109,12 +109,12 @@ const Actions: FC<{ readonly context: PageContext; readonly endpoint: ListedEndp
   );
 };
 
-/** What whoever runs the endpoint has to mend. */
+/** What the endpoint's owner has to fix. */
 const LastFailed: FC<{ readonly context: PageContext; readonly shown: Shown }> = ({
   context,
   shown: { endpoint, lastFailure, blockedReason },
 }) =>
-  // Why calls are blocked is said above, and is why they fail.
+  // If calls are blocked, the reason is shown above and explains the failure.
   lastFailure === null || blockedReason !== null ? null : (
     <p class="standing bad">
       The last call failed because {lastFailure.why}.{" "}

@@ -79,7 +79,7 @@ async function shown(options: DashboardOptions, context: PageContext): Promise<P
   });
 }
 
-/** The last call that failed; null where its event has left the log since. */
+/** The last failed call; null if its event has left the log since. */
 async function lastFailureOf(
   { deps, readModel }: DashboardOptions,
   endpointId: string,
@@ -95,7 +95,7 @@ async function lastFailureOf(
   return failed === undefined ? null : { deliveryId, why: failureText(failed) };
 }
 
-/** What the address says is wanted; what there is none of is not asked for. */
+/** The filters in the address; unknown values are ignored. */
 function filtersOf(query: URLSearchParams): DeliveryFilters {
   const status = query.get("status") ?? "";
   const eventType = query.get("event_type") ?? "";
@@ -118,7 +118,7 @@ async function changed(
 ): Promise<void> {
   checkInput(input);
   const { url, description, eventTypes } = input;
-  // An address that stays is not looked up again: nobody is kept from changing the rest while its name has no address.
+  // Do not look up an unchanged address: the rest can be changed even while its name does not resolve.
   const change: EndpointChange = {
     description,
     eventTypes,

@@ -9,13 +9,13 @@ interface Shown {
   readonly endpointId: string;
   readonly url: string;
   readonly secret: string;
-  /** What has happened, as a title. */
+  /** What happened, as a title. */
   readonly title: string;
   /** What to do with the secret now. */
   readonly advice: string;
 }
 
-/** Shows a signing secret, for the one time that it is shown: as the answer to the form that made it. */
+/** Shows a signing secret once, as the answer to the form that created it. */
 export function secretPage({ to }: PageContext, { endpointId, url, secret, title, advice }: Shown): Page {
   return {
     title,

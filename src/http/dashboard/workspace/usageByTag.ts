@@ -4,18 +4,18 @@ import { type ListSource, readInSteps } from "../../lists/caughtUpReads.ts";
 import { tagNamesByHash } from "../../usage/tagNamesByHash.ts";
 import { COUNTED, type Counted } from "../overview/overviewCounts.ts";
 
-/** What became of the messages with one tag. */
+/** The outcomes of the messages with one tag. */
 export interface TagUsage extends Readonly<Record<Counted, number>> {
-  /** As messages spell it. */
+  /** As spelled in messages. */
   readonly tag: string;
 }
 
-/** Rows of a day and a tag that are added up; the days before them are left out. */
+/** Rows, one per day and tag, to add up; earlier days are left out. */
 const ROWS_MAX = 2_000;
-/** Tags that are shown: those with the most messages. */
+/** Tags to show: those with the most messages. */
 const TAGS_MAX = 20;
 
-/** What became of messages by their tags, most messages first. Tags whose names are all erased are left out. */
+/** The outcomes of messages by tag, most messages first. Leaves out tags whose names are all erased. */
 export async function usageByTag(
   source: ListSource,
   counting: Pick<UsageRange, "ownerId" | "from" | "before">,

@@ -29,7 +29,7 @@ interface WorkspacePageProps {
   readonly usage: ShownUsage | null;
 }
 
-/** What the workspace's messages have come to. */
+/** The outcomes of the workspace's messages. */
 export interface ShownUsage {
   /** Newest first. */
   readonly days: readonly UsageRow[];
@@ -37,7 +37,7 @@ export interface ShownUsage {
   readonly tags: readonly TagUsage[];
 }
 
-/** A workspace: whether it sends, what it uses, and what it may. */
+/** A workspace: its state, its usage and its limits. */
 export const WorkspacePage: FC<WorkspacePageProps> = ({ context, workspace, usage }) => (
   <>
     <Heading
@@ -103,7 +103,7 @@ function rateText(perSecond: number | null): string {
 }
 
 const COUNTS = [...COUNTED, "canceled"] as const;
-/** What a narrow window leaves out. */
+/** Columns that a narrow window leaves out. */
 const MINOR: ReadonlySet<string> = new Set(["delivered", "complained", "failed", "suppressed", "canceled"]);
 
 const Usage: FC<{ readonly days: readonly UsageRow[] }> = ({ days }) => (

@@ -42,7 +42,7 @@ async function workspacePage(options: DashboardOptions, context: PageContext): P
   };
 }
 
-/** The days on which anything happened, newest first, and the tags of their messages. */
+/** The days with any activity, newest first, and the tags of their messages. */
 async function usageOf(options: DashboardOptions, { principal }: PageContext): Promise<ShownUsage> {
   const tomorrow = (Math.floor(options.deps.clock.now() / DAY_MS) + 1) * DAY_MS;
   const range = { from: rfc3339(tomorrow - USAGE_DAYS * DAY_MS), before: rfc3339(tomorrow) };

@@ -1,6 +1,6 @@
-// The search of the reference page, and the language that its examples are shown in. The page can be read without it.
+// The search of the reference page, and the choice of its example language. The page works without it.
 
-/** Text as it is compared: `IDEMPOTENCY_CONFLICT`, `idempotency-conflict` and `idempotency conflict` are the same. */
+/** Folds text for comparison: `IDEMPOTENCY_CONFLICT`, `idempotency-conflict` and `idempotency conflict` match. */
 export function folded(text) {
   return text
     .toLowerCase()
@@ -8,7 +8,7 @@ export function folded(text) {
     .trim();
 }
 
-/** How well a word fits an entry: in its title, better at the beginning of a word, or elsewhere; 0 where it does not. */
+/** How well a word matches an entry: in its title, better at the start of a word, or elsewhere; 0 if not at all. */
 function weightOf(word, { title, text }) {
   if (` ${title}`.includes(` ${word}`)) return 4;
   if (title.includes(word)) return 3;
@@ -16,12 +16,12 @@ function weightOf(word, { title, text }) {
   return text.includes(word) ? 1 : 0;
 }
 
-/** An entry of the index: `title` and `text` are folded once. */
+/** An entry of the index, with `title` and `text` already folded. */
 export function entryOf(id, title, text) {
   return { id, title: folded(title), text: folded(text) };
 }
 
-/** The ids of the entries that hold every word of the query, the best first; null where there is no word. */
+/** The ids of the entries that contain every word of the query, best first; null without any word. */
 export function search(entries, query) {
   const words = folded(query).split(" ").filter(Boolean);
   if (words.length === 0) return null;
@@ -84,7 +84,7 @@ function startSearch() {
 
 const LANGUAGE = "postledger-reference-language";
 
-/** The language stays chosen. A browser that keeps nothing shows the first one. */
+/** Remembers the chosen language. A browser that stores nothing shows the first one. */
 function keepLanguage() {
   const choices = [...document.querySelectorAll("input[name=language]")];
   const stored = (act) => {
@@ -101,7 +101,7 @@ function keepLanguage() {
   }
 }
 
-/** On a narrow screen the contents close once something was chosen from them. */
+/** On a narrow screen, closes the contents after a choice. */
 function closeContents() {
   const menu = document.querySelector("#contents-shown");
   document.querySelector("nav").addEventListener("click", (event) => {
