@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { Projection } from "../../projections/projection.ts";
 import { HOUR_MS } from "../../src/kernel/time.ts";
-import { LOG_START } from "../../src/ports/eventStore.ts";
+import { type EventStore, LOG_START, StoreError } from "../../src/ports/eventStore.ts";
 import {
   ReadDatabaseError,
   type ReadDatabaseFailure,
@@ -12,6 +12,7 @@ import {
   type ReadDatabases,
 } from "../../src/ports/readDatabase.ts";
 import { deliver, type FollowMessage, followRelay } from "../../src/readModels/follow/followMessages.ts";
+import { rebuildReadModels } from "../../src/readModels/rebuildReadModels.ts";
 import { overwriteDatabase } from "../support/files/overwriteDatabase.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { until } from "../support/until.ts";
@@ -394,6 +395,50 @@ describe("a database that fails", () => {
       reason: "projection counter was found damaged by its readers",
       retrying: true,
     });
+    await following.stop();
+  });
+
+  test("as damaged while a rebuilt one is brought up leaves that one opened once", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 10);
+    let opened = 0;
+    const open: ReadDatabases["open"] = (path, mode) => {
+      const db = place.databases.open(path, mode);
+      if (mode === "write" && path.endsWith("counter.1.2.db")) opened += 1;
+      if (mode !== "read" || !path.endsWith("counter.1.1.db")) return db;
+      const get = () => {
+        throw new ReadDatabaseError("damaged", "database disk image is malformed");
+      };
+      return { ...db, get };
+    };
+    let refusals = 0;
+    let isReadable = true;
+    const watched: EventStore = {
+      ...store,
+      readAll(...call) {
+        if (isReadable) return store.readAll(...call);
+        refusals += 1;
+        throw new StoreError("unavailable", "the store is away");
+      },
+    };
+    const following = follow({ ...place, databases: { ...place.databases, open } }, watched, [counter]);
+    await following.caughtUp();
+    isReadable = false;
+    const { signal } = new AbortController();
+    const options = { ...place, store, projections: [counter], owner: false, switchWaitMsMax: 1, signal };
+    await rebuildReadModels(options);
+    await until(() => refusals > 0, "the rebuilt one to be brought up");
+    const reader = following.readers.reader("counter");
+    expect(() => reader.get("SELECT count FROM counter")).toThrow("malformed");
+    await until(() => following.events.some(({ type }) => type === "failed"), "the failure");
+    const refusedBefore = refusals;
+    await until(() => refusals > refusedBefore + 1, "more tries");
+    isReadable = true;
+    await until(() => currentFile(place, "counter") === "counter.1.2.db", "the switch");
+    await appendMany(store, 5);
+    await following.caughtUp();
+    expect(reader.get("SELECT count FROM counter")).toEqual({ count: 15 });
+    expect(opened).toBe(1);
     await following.stop();
   });
 

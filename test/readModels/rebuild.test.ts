@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
-import type { ReadDatabases } from "../../src/ports/readDatabase.ts";
+import { ReadDatabaseError, type ReadDatabases } from "../../src/ports/readDatabase.ts";
 import { feedToHead, makeApplier } from "../../src/readModels/applyEvents.ts";
 import { openCatalog } from "../../src/readModels/generations/generationCatalog.ts";
 import { createGeneration } from "../../src/readModels/generations/generationFiles.ts";
@@ -138,6 +138,35 @@ describe("beside a running service", () => {
     expect(following.events.filter(({ type }) => type === "switched")).toHaveLength(2);
     expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: total }] });
     expect(rowsOf(place, tally)).toEqual(await foldTally(store));
+  });
+
+  test("a catalog that is locked at a switch leaves no file open", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 10);
+    let isLocked = false;
+    const opened: string[] = [];
+    const databases: ReadDatabases = {
+      ...place.databases,
+      open(path, mode) {
+        const db = place.databases.open(path, mode);
+        if (mode === "write") opened.push(basename(path));
+        if (!path.endsWith("catalog.db")) return db;
+        const begin = () => {
+          if (!isLocked) return db.begin();
+          isLocked = false;
+          throw new ReadDatabaseError("unavailable", "database is locked");
+        };
+        return { ...db, begin };
+      },
+    };
+    const following = follow({ ...place, databases }, store, [counter, tally]);
+    await following.caughtUp();
+    isLocked = true;
+    const results = await rebuild(store, [counter, tally], { owner: false });
+    await following.stop();
+    expect(results.map(({ outcome }) => outcome)).toEqual(["current", "current"]);
+    // The one that could not be switched to is closed and opened again, the other one is not.
+    expect(opened.filter((file) => file === "counter.1.3.db" || file === "tally.1.4.db")).toHaveLength(3);
   });
 
   test("an old file that someone still reads stays until it is closed", async () => {

@@ -206,8 +206,10 @@ class Follower {
   async #bringIn(): Promise<void> {
     if (performance.now() < this.#catchUpAt) return;
     if (this.#catalog.hasChanged()) this.#mustLookForReady = true;
+    // A generation that is being brought up takes the place of the one that failed: its file must not be opened twice.
+    const coming = new Set(this.#behind.generations.map(({ entry }) => entry.name));
     const due = this.#options.projections.filter(
-      ({ name }) => (this.#retryAt.get(name) ?? Infinity) <= performance.now(),
+      ({ name }) => (this.#retryAt.get(name) ?? Infinity) <= performance.now() && !coming.has(name),
     );
     if (this.#mustLookForReady || due.length > 0) {
       // Read before the head: a generation that becomes ready later may hold later events.
@@ -269,17 +271,25 @@ class Follower {
   /** The last round began after the live position was reached, so those behind hold everything up to it. */
   #joinAll(): void {
     this.#commitLive(this.#announced?.caughtUp ?? false);
-    const generations = this.#behind.takeAll();
     // Current ones join first, so the generation that replaces one finds it among the live.
-    for (const generation of generations.sort((a, b) => Number(b.isCurrent) - Number(a.isCurrent))) {
-      moveTo(generation.applier, this.#live.position, 0);
-      commit(generation.applier);
-      if (generation.applier.failure) this.#giveUp(generation);
-      else {
-        if (!generation.isCurrent) this.#switchTo(generation);
-        this.#join(generation);
-      }
+    const left = this.#behind.takeAll().sort((a, b) => Number(b.isCurrent) - Number(a.isCurrent));
+    try {
+      for (let next = left.shift(); next; next = left.shift()) this.#joinOne(next);
+    } finally {
+      // A locked catalog stops one of them. The others stay open, and join the next time.
+      for (const generation of left) this.#behind.add(generation);
     }
+  }
+
+  #joinOne(generation: FollowedGeneration): void {
+    moveTo(generation.applier, this.#live.position, 0);
+    commit(generation.applier);
+    if (generation.applier.failure) {
+      this.#giveUp(generation);
+      return;
+    }
+    if (!generation.isCurrent) this.#switchTo(generation);
+    this.#join(generation);
   }
 
   #switchTo(generation: FollowedGeneration): void {
