@@ -13,7 +13,7 @@ export const CHANGES_KEPT_FOR_STOPPING = 1;
 export class ChangeRateError extends Error {
   override readonly name = "ChangeRateError";
   constructor(readonly retryAfterMs: number) {
-    super("this was asked for as often as it can be in a day");
+    super("this was requested as often as it may be in a day");
   }
 }
 

@@ -8,7 +8,7 @@ const TURN_WAIT_MS_MAX = 8_000;
 /** Too many writers want one stream. Nothing was written, and a retry a little later may succeed. */
 export class StreamBusyError extends StoreError {
   constructor(stream: string) {
-    super("unavailable", `too many want to write ${stream}`);
+    super("unavailable", `too many writers wait for ${stream}`);
   }
 }
 

@@ -44,7 +44,7 @@ export async function rotateKey(
   return { ...issued, kind: "rotated" };
 }
 
-/** {@link rotateKey} for the operator, and for a key of any workspace. */
+/** Like {@link rotateKey}, but by the operator: for a key of any workspace, without an issuing key. */
 export async function rotateKeyForOperator(
   deps: Dependencies,
   { id, overlapMs }: { readonly id: string; readonly overlapMs: number },

@@ -114,7 +114,7 @@ export class AuditSealer {
     if (revision === null) return;
     const [event] = await this.options.store.read(AUDIT_STREAM, revision, 1);
     if (event?.revision === revision && eventHash(event) === leaf) return;
-    const detail = "the seal that this process has seen there is gone, or is another one";
+    const detail = "the seal that this process has seen there is gone, or was replaced";
     throw new TamperedLogError([{ kind: "removed", stream: AUDIT_STREAM, revision, object: null, detail }]);
   }
 

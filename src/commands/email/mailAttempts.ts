@@ -115,7 +115,7 @@ export function expireEmailLease(
   return transact(store, aggregate, (state) => expireLease(state, attempt, on.policy, on.input), on.context);
 }
 
-/** Ends a message if its lifetime is over, also by what its stream says once it is written to. */
+/** Ends a message if its lifetime is over, decided again if its stream has changed since it was read. */
 export function expireEmail(
   store: EventStore,
   email: EmailAtRevision,

@@ -29,5 +29,8 @@ export async function truncateInBatches<Outcome>(
     const outcome = await truncate(await readFirst(store, stream));
     if (outcome !== null) return outcome;
   }
-  throw new StoreError("unavailable", `${stream} changed under ${BATCHES_MAX} attempts to cut it off`);
+  throw new StoreError(
+    "unavailable",
+    `${stream} kept changing during ${BATCHES_MAX} attempts to truncate it`,
+  );
 }

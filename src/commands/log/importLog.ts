@@ -58,7 +58,7 @@ class MissingCount {
     const { stream, from, through } = missing;
     const revisions = through - from + 1;
     if (revisions < 1)
-      throw new ExportError(`line ${line} of the export says that less than nothing is missing`);
+      throw new ExportError(`line ${line} of the export reports a gap that ends before it begins`);
     this.total += revisions;
     if (revisions > this.largest.revisions) this.largest = { revisions, line, stream };
   }
@@ -69,8 +69,8 @@ class MissingCount {
     if (this.total <= max) return;
     const { revisions, line, stream } = this.largest;
     throw new ExportError(
-      `line ${line} of the export says that ${revisions} revisions of ${JSON.stringify(stream)} are missing: in all ` +
-        `${this.total} are, and of a log of ${this.events} events at most ${max} can be`,
+      `line ${line} of the export says that ${revisions} revisions of ${JSON.stringify(stream)} are missing: that makes ` +
+        `${this.total} in all, but a log of ${this.events} events can have lost at most ${max}`,
     );
   }
 }
@@ -95,7 +95,7 @@ export async function checkExport(lines: ExportLines): Promise<{ header: ExportH
   const end = last.startsWith('{"end"') ? parseLine(last) : null;
   if (end?.kind !== "end") throw new ExportError("the export was cut short: it has no last line");
   if (hasher.digest("hex") !== end.end.sha256)
-    throw new ExportError("the export is damaged: its digest is another");
+    throw new ExportError("the export is damaged: its digest does not match");
   missing.check();
   return { header, end: end.end };
 }

@@ -78,7 +78,7 @@ export class ReservedQuotaBlock {
     while (this.left > 0) await this.inOrder(() => this.returnLeft());
   }
 
-  /** Messages used today: without this instance's reserve, but with the whole blocks of others. */
+  /** Messages used on this day: without this instance's reserve, but with the whole blocks of others. */
   async used(): Promise<number> {
     return this.inOrder(async () => (await this.load()).state.reserved - this.left);
   }

@@ -33,8 +33,8 @@ export type RequestOutcome =
   | { readonly kind: "limited"; readonly againAt: EpochMs };
 
 /**
- * Opens a verification link for an address; a worker mails it. The allowances are counted by expected revision, so
- * however many instances run, none is exceeded. A counted mail stays counted, whatever comes of it.
+ * Issues a verification link for an address; a worker mails it. Mails are counted by expected revision, so however many
+ * instances run, they exceed no limit. A counted mail stays counted, whatever comes of it.
  */
 export async function requestSenderVerification(
   deps: Dependencies,

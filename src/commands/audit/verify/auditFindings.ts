@@ -22,14 +22,15 @@ export type FindingKind =
 
 /** What each kind of finding means, for people who do not know the design. */
 export const FINDING_MEANINGS: Readonly<Record<FindingKind, string>> = {
-  changed: "it was sealed, or made, as something else than it is now",
-  removed: "it was there, and no erasure and no retention of the log accounts for its going",
-  inserted: "it was put in past the service, which appends events at the end and adds nothing else",
-  moved: "it lies elsewhere in the order of the log than when it was sealed",
-  hidden: "it is there, but whoever asks for its stream, or reads the log, is not shown it",
-  unfounded: "it says that something was erased that nobody asked for, or that no erasure takes",
+  changed: "it is not what it was when it was sealed or created",
+  removed: "it was there, and no erasure, retention or count in the log explains why it is gone",
+  inserted: "the service did not write it: it only appends at the end",
+  moved: "it is in another place than when it was sealed",
+  hidden: "it is there, but a reader of its stream or of the log does not see it",
+  unfounded:
+    "it says that something was erased, but the log gives no reason, or the reason does not allow that much",
   unknown: "Postledger writes no such event: somebody else did, or a newer release",
-  unsigned: "the seal was not made by the key that has to sign",
+  unsigned: "the seal's signature is missing or wrong, or not by the required key",
 };
 
 export interface Finding extends Omit<StoreFault, "kind"> {

@@ -56,7 +56,7 @@ export class AuditSealChain {
   take(event: RecordedEvent, leaf: string): ReadSeal | null {
     const { revision } = event;
     if (revision < this.next) {
-      this.report("inserted", revision, "a seal of that revision was there already");
+      this.report("inserted", revision, "there is already a seal with that revision");
       return null;
     }
     const isGap = revision > this.next;
@@ -87,10 +87,10 @@ export class AuditSealChain {
   }
 
   private check(seal: Seal, revision: number, isGap: boolean): void {
-    const other = `the seal is not the one that seal ${revision} goes on from`;
+    const other = `the seal is not the one that seal ${revision} names as the previous one`;
     if (!isGap && seal.previous !== this.lastHash) this.report("changed", Math.max(0, revision - 1), other);
     if (!isGap && this.covered !== null && seal.covered !== this.covered + seal.order.length)
-      this.report("changed", revision, "the seal does not count what it covers");
+      this.report("changed", revision, "the seal's count of covered events is wrong");
     this.checkSignature(seal, revision);
     this.coveredReported = seal.covered;
     this.lastAt = seal.at;
@@ -100,7 +100,7 @@ export class AuditSealChain {
   private checkSignature(seal: Seal, revision: number): void {
     const signer = signerOf(seal);
     const isTrusted = signer !== null && (this.trusted.length === 0 || this.trusted.includes(signer));
-    if (signer === "wrong") this.report("unsigned", revision, "the seal's signature is not that of its key");
+    if (signer === "wrong") this.report("unsigned", revision, "the seal's signature does not match its key");
     else if (signer !== null && isTrusted) {
       this.signed += 1;
       this.signedSince ??= seal.at;

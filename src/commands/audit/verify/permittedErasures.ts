@@ -115,7 +115,7 @@ export class PermittedErasures {
     if (revision === ACCEPTANCE_REVISION && ACCEPTANCES.has(type)) this.accept(event);
     const message = this.facts.message(stream);
     if (message === null)
-      return type === "EmailContentErased" ? unfounded("no acceptance lies before it") : NOTHING;
+      return type === "EmailContentErased" ? unfounded("no acceptance comes before it") : NOTHING;
     if (ENDS.has(type) && !message.hasEnded) this.facts.noteMessage(stream, { ...message, hasEnded: true });
     if (type === "EmailContentErasureRequested" && this.actorFault(event, message.workspaceId) === null)
       this.facts.noteMessage(stream, { ...message, isErasureRequested: true });
@@ -143,7 +143,7 @@ export class PermittedErasures {
   private contentErasureFault(event: RecordedEvent, message: MessageEvidence): string | null {
     const erasure = decoded(emailCodec, event, "EmailContentErased")?.data;
     if (!erasure) return "it cannot be read";
-    if (erasedEventHashes(event).length > 0) return "it names events that no erasure of content takes";
+    if (erasedEventHashes(event).length > 0) return "it names events that no erasure of content removes";
     if (!isOf(event, message.workspaceId)) return "its metadata name another workspace than the message's";
     if (!message.hasEnded) return "the message had not ended";
     switch (erasure.reason) {
@@ -154,7 +154,7 @@ export class PermittedErasures {
       case "person":
         return this.requestFault(erasure.erasureId, message);
       default:
-        return "it gives no reason for which content is erased";
+        return "content is never erased for the reason that it gives";
     }
   }
 
@@ -174,7 +174,7 @@ export class PermittedErasures {
     if (!data) return "it cannot be read";
     const { workspaceId, recipientHash, erasureId } = data;
     if (!isOf(event, workspaceId)) return ANOTHER_WORKSPACE;
-    if (suppressionStream(recipientHash) !== stream) return "it speaks of another recipient";
+    if (suppressionStream(recipientHash) !== stream) return "it is about another recipient";
     if (erased.length === 0) return "it names no event";
     const behind = Math.max(...erased.map((one) => one.revision)) + 1;
     const led = this.facts.suppressionEvent(stream, behind);
@@ -183,7 +183,7 @@ export class PermittedErasures {
       behind >= revision ||
       (led !== null && led !== ("RecipientSuppressed" satisfies SuppressionEvent["type"]))
     )
-      return "it names events that no erasure of an address takes";
+      return "it names events that no erasure of an address removes";
     return this.requestFault(erasureId, { workspaceId, recipientHash });
   }
 
@@ -205,7 +205,7 @@ export class PermittedErasures {
     const uploadId = event.stream.slice(ATTACHMENT.length);
     return this.facts.wasSentTo(uploadId, request.recipientHash)
       ? null
-      : "the upload was never sent to the person who was to be erased";
+      : "the upload was never sent to the person to be erased";
   }
 
   /** Of a deleted template only the deletion stays. */
@@ -226,7 +226,7 @@ export class PermittedErasures {
     if (actor === "cli") return null;
     const key = actor.startsWith(KEY_ACTOR) ? apiKeyStream(actor.slice(KEY_ACTOR.length)) : null;
     if (key !== null && this.facts.workspaceOfKey(key) === workspaceId) return null;
-    return "nobody who may ask for it did: its actor is neither a key of the workspace nor the operator";
+    return "its actor may not ask for it: it is neither a key of the workspace nor the operator";
   }
 
   private requestFault(
@@ -239,8 +239,8 @@ export class PermittedErasures {
   }
 }
 
-const NAMES_OTHERS = "it does not name all that came before it";
-const ANOTHER_WORKSPACE = "its metadata name another workspace than it does";
+const NAMES_OTHERS = "it does not name all events before it";
+const ANOTHER_WORKSPACE = "its metadata name another workspace than its data";
 const NO_REQUEST = "no request in the log asks for it";
 
 /** A count repeats everything that is held, so events below its `before` are no longer needed. */

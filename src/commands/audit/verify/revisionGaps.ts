@@ -139,9 +139,9 @@ export class RevisionGaps {
         highest: number;
       };
       const { next, released: from } = this.progressOf(stream);
-      const again = "it was cut off, and its stream may show it again";
+      const again = "it was truncated, and its stream may show it again";
       this.report("changed", { stream, from: before, upto: highest, why: again });
-      const why = "its stream does not show it any more, and no event permits that";
+      const why = "its stream no longer shows it, and no event permits that";
       this.report("hidden", { stream, from, upto: Math.min(next, before), why });
     }
   }

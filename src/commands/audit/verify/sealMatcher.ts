@@ -164,7 +164,9 @@ export class SealMatcher {
 const ELSEWHERE = "it was elsewhere when the log was sealed";
 
 function notWhat(isThere: boolean): string {
-  return isThere ? "it is not what was sealed" : "what is said of the erased event is not what was sealed";
+  return isThere
+    ? "it is not what was sealed"
+    : "the hash given for the erased event is not the one that was sealed";
 }
 
 function nameOf({ stream, revision }: Pick<SealedEvent, "stream" | "revision">): string {
