@@ -23,12 +23,12 @@ describeInBrowser("API keys and the workspace", (browser) => {
       await page.getByLabel("Name").fill("Shop");
       await page.getByRole("checkbox", { name: /^email:send/ }).check();
       await page.getByRole("button", { name: "Create" }).click();
-      await page.getByText("This page alone shows it.").waitFor();
+      await page.getByText("Only this page shows it.").waitFor();
       await page.getByRole("link", { name: "I have copied it" }).click();
       await page.getByRole("link", { name: "Revoke" }).click();
       await page.getByText("Revoke Shop?").waitFor();
       await page.getByRole("button", { name: "Revoke" }).click();
-      await page.getByText("Shop opens nothing any more.").waitFor();
+      await page.getByText("Shop no longer works.").waitFor();
       expect(errors).toEqual([]);
     },
     TEST_MS_MAX,

@@ -84,12 +84,12 @@ describeInBrowser("attachments", (browser) => {
     await choose("notes.md", "# Notes");
     await page.getByRole("button", { name: "Upload" }).click();
     await page.waitForURL(/\/attachments\/[0-9a-f-]{36}$/);
-    await page.getByText("The file was taken, and is being checked.").waitFor();
+    await page.getByText("The file was uploaded, and is being checked.").waitFor();
     await page.getByRole("heading", { level: 1, name: "notes.md" }).waitFor();
     await page.goto(`${service.url}/dashboard/attachments`);
     await choose("setup.exe", "MZ");
     await page.getByRole("button", { name: "Upload" }).click();
-    await page.getByText("It was not taken:").waitFor();
+    await page.getByText("It was not accepted:").waitFor();
     expect(errors).toEqual([]);
   });
 });

@@ -55,7 +55,7 @@ describeInBrowser("sessions", (browser) => {
     await page.getByRole("alert").getByRole("heading", { name: "Your session has ended" }).waitFor();
     expect(await page.locator("#live").textContent()).toBe("session ended");
     await page.locator("a[data-row]").first().click();
-    await page.getByText("Your session has ended. Log in again to go on.").waitFor();
+    await page.getByText("Your session has ended. Log in again to continue.").waitFor();
     await page.getByLabel("API key or log-in link").fill(tenant.apiKey);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.waitForURL(at(`/messages/${samples.bounced}`));
@@ -212,7 +212,7 @@ describeInBrowser("sessions", (browser) => {
     await page.getByText("Sending is paused.").waitFor();
     await page.getByRole("button", { name: "Resume sending" }).focus();
     await page.keyboard.press("Enter");
-    await page.getByText("Sending goes on.").waitFor();
+    await page.getByText("Sending is resumed.").waitFor();
   });
 
   test.each(["workspace", "workspace/pause", "api-keys/new"])(

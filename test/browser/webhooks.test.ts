@@ -99,7 +99,7 @@ describeInBrowser("the pages of webhooks", (browser) => {
       await waitForPageWith(page, "<b>out of order</b>");
       isDown = false;
       await page.getByRole("button", { name: "Deliver again" }).click();
-      await page.getByRole("status").getByText("It is delivered once more.").waitFor();
+      await page.getByRole("status").getByText("It is being delivered again.").waitFor();
       await until(async () => {
         await page.reload();
         return (await page.getByText("The endpoint has taken it.").count()) === 1;

@@ -39,7 +39,7 @@ interface WaitingEmail {
   readonly workspaceId: string;
 }
 
-/** Every message that waits now. A service moves the rows meanwhile, and what it defers anew is not waiting any more. */
+/** Every message waiting now. A service may move rows meanwhile, and what it defers again no longer waits. */
 function allWaiting(db: ReadDatabaseFile, now: EpochMs): readonly WaitingEmail[] {
   const found: WaitingEmail[] = [];
   db.beginSnapshot();

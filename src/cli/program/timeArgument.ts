@@ -10,8 +10,8 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
- * The time that somebody names: an RFC 3339 date-time; a date, which is its beginning in UTC; or how long ago
- * it is at `now`: `90m`, `2h`, `7d`. Null for anything else.
+ * Parses a time: an RFC 3339 date-time; a date, which means its beginning in UTC; or how long before `now`: `90m`,
+ * `2h`, `7d`. Null for anything else.
  */
 export function parseTime(text: string, now: EpochMs): EpochMs | null {
   const [, count = "", unit = ""] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];

@@ -107,7 +107,7 @@ function refusal(outcome: Exclude<IssueOutcome, { kind: "issued" }>): Problem {
     case "boundLess": {
       const what = outcome.member === "senders" ? "sends from" : "is accepted from";
       return new Problem("FORBIDDEN", {
-        detail: `this key ${what} ${outcome.allowed.join(", ")} alone, so it cannot issue one that is not bound to that`,
+        detail: `this key ${what} ${outcome.allowed.join(", ")} only, so it cannot issue one without that restriction`,
       });
     }
     case "outlivesIssuer": {

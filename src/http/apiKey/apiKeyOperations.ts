@@ -13,7 +13,7 @@ const RotateApiKeyBody = Closed(
         minimum: 0,
         maximum: OVERLAP_SECONDS_MAX,
         default: OVERLAP_SECONDS_DEFAULT,
-        description: "How long the old key goes on, unless it ends sooner by itself.",
+        description: "How long the old key keeps working, unless it expires sooner.",
       }),
     ),
   },
@@ -55,7 +55,7 @@ export const apiKeyOperations = {
   getApiKey: {
     params: KeyParams,
     summary: "Read an API key",
-    description: "What it is and may do; the key itself is shown by the answer that issued it alone.",
+    description: "What it is and may do; only the answer that issued it shows the key itself.",
     tag,
     ...answersOk(ApiKey, "NOT_FOUND"),
   },
@@ -63,7 +63,7 @@ export const apiKeyOperations = {
     params: KeyParams,
     summary: "Revoke an API key",
     description:
-      "Within a second it opens nothing on any instance. A key may revoke itself. A repeat changes nothing. What it has " +
+      "Within a second it stops working on every instance. A key may revoke itself. A repeat changes nothing. What it has " +
       "issued stays, unless `with_children` says otherwise.",
     tag,
     body: RevokeApiKeyBody,

@@ -20,12 +20,12 @@ const fields = {
   created_at: DateTime,
   last_used_at: Nullable(
     Time(
-      "The beginning of the hour in which it was let in last; null: never. By other instances: within a minute.",
+      "The beginning of the hour in which it was last accepted; null: never. Uses on other instances show within a minute.",
     ),
   ),
   issued_by: Nullable(Type.String({ description: "The id of the key that issued it; null: the operator." })),
-  test: Type.Boolean({ description: "Whether its mail stays inside, apart from live mail." }),
-  rotated_from: Nullable(Type.String({ description: "The id of the key that it took the place of." })),
+  test: Type.Boolean({ description: "Whether it is a test key, whose mail is only simulated." }),
+  rotated_from: Nullable(Type.String({ description: "The id of the key that it replaced." })),
   senders: Nullable(Type.Array(Type.String(), { description: "What it may send from; null: all." })),
   client_ranges: Nullable(
     Type.Array(Type.String(), { description: "Where it is accepted from; null: everywhere." }),

@@ -52,7 +52,7 @@ export const IssueApiKeyBody = withRules(
       test: Type.Optional(
         Type.Boolean({
           default: false,
-          description: `Makes a test key (\`pl_test_…\`): its mail stays inside and is listed apart. It can hold ${TEST_SCOPES.join(", ")}.`,
+          description: `Makes a test key (\`pl_test_…\`): its mail is only simulated, and listed separately. It can hold ${TEST_SCOPES.join(", ")}.`,
         }),
       ),
     },

@@ -151,8 +151,8 @@ function* faultsOf(errors: Iterable<ValueError>): Iterable<ProblemDetail> {
 }
 
 /**
- * Of a value that may have several forms: what is wrong with it as the one that its type speaks for. Where no form is of
- * its type, which types there are.
+ * The faults of a value with several forms, judged by the form of its type. If no form has its type, the types
+ * allowed.
  */
 function* unionFaults({ schema, path, value, errors }: ValueError): Iterable<ProblemDetail> {
   const { anyOf = [] } = schema as Rule;
@@ -201,11 +201,11 @@ function messageOf({ type, schema, value, path }: ValueError): string {
     case ValueErrorType.ObjectMinProperties:
       return "must have at least one member";
     case ValueErrorType.ArrayUniqueItems:
-      return "must not hold the same twice";
+      return "must not contain duplicates";
     case ValueErrorType.StringFormat:
       return `must be ${FORMATS[rule.format ?? ""] ?? rule.format}`;
     case ValueErrorType.StringPattern:
-      return rule[WORDS] ?? "is not of the form that is wanted";
+      return rule[WORDS] ?? "does not have the required form";
     case ValueErrorType.Literal:
       return `must be ${String(rule.const)}`;
     default:

@@ -79,7 +79,7 @@ export const emailOperations = {
   listEmails: {
     summary: "List emails",
     description:
-      "Newest first. With `idempotency_key` it looks up the one message accepted under that key. A test key reaches test mail alone, every other key live mail alone.",
+      "Newest first. With `idempotency_key` it looks up the one message accepted under that key. A test key reaches only test mail, every other key only live mail.",
     tag,
     ...answersPage(EmailSummary, filters),
   },
@@ -93,14 +93,14 @@ export const emailOperations = {
   rescheduleEmail: {
     summary: "Deliver a scheduled email at another time",
     description:
-      "Until its first attempt has begun. The present, or a time of the last hour, means at once. A repeat is answered as the first.",
+      "Possible until its first attempt begins. The present, or a time in the last hour, means at once. A repeat gets the same answer.",
     tag,
     body: RescheduleBody,
     ...answersOk(Email, "NOT_FOUND", "EMAIL_NOT_SCHEDULED"),
   },
   cancelEmail: {
     summary: "Cancel an email that waits",
-    description: "A message that is canceled already is answered as it is.",
+    description: "A message that is already canceled is answered as it is.",
     tag,
     ...answersOk(Email, "NOT_FOUND", "EMAIL_NOT_CANCELABLE"),
   },

@@ -48,7 +48,7 @@ const summaryFields = {
   from: NullableText,
   to: NullableText,
   subject: NullableText,
-  attempts: Count("How often a delivery was begun."),
+  attempts: Count("How many times a delivery was begun."),
 };
 
 export const EmailSummary = Closed(summaryFields, {
@@ -76,7 +76,7 @@ const Waiting = Closed(
   {
     reason: OneOf(WAITING_REASONS, {
       description:
-        "`in_queue`: it is due. `being_delivered`: a worker is at it. `scheduled`: for a time that is still to come. `retry_scheduled`: the last attempt was put off. `relay_unavailable`: the relay takes no mail, and no attempt is counted. `sending_paused`, `sender_unavailable`: until the workspace or the sender sends again. `delivery_unknown`: the relay may have it. `held_after_restore`: until the operator resumes. `delivery_off`, `disk_full`: of the instance that answers.",
+        "`in_queue`: it is due. `being_delivered`: a worker is delivering it. `scheduled`: its time has not come yet. `retry_scheduled`: the last attempt was deferred. `relay_unavailable`: the relay takes no mail, and no attempt is counted. `sending_paused`, `sender_unavailable`: until the workspace or the sender sends again. `delivery_unknown`: the relay may have it. `held_after_restore`: until the operator resumes. `delivery_off`, `disk_full`: on the instance that answers.",
     }),
     until: Nullable(DateTime),
     detail: Type.String({ description: "For people." }),
@@ -84,7 +84,7 @@ const Waiting = Closed(
   {
     $id: "Waiting",
     description:
-      "Why the message has not ended, as the instance that answers knows it, and until when where a time is known. Null once it has ended, and with `as_of`.",
+      "Why the message has not ended, as the answering instance knows it, and until when, if that is known. Null once it has ended, and with `as_of`.",
   },
 );
 
@@ -111,7 +111,7 @@ export const Email = Closed(
         filename: Type.String(),
         content_type: Type.String(),
         size_bytes: Type.Integer({ minimum: 1 }),
-        content_id: Type.Optional(Type.String({ description: "What the html calls it." })),
+        content_id: Type.Optional(Type.String({ description: "Its id in the html." })),
         expired: Type.Boolean({
           description: "Whether the bytes are gone; a message keeps them until it ends.",
         }),
@@ -119,7 +119,7 @@ export const Email = Closed(
     ),
     headers: Nullable(
       Type.Record(AnyName, Type.String(), {
-        description: "Of the caller's own, as they came with the send.",
+        description: "The caller's own headers, as they came with the send.",
       }),
     ),
     tags: Type.Array(Type.String(), { description: "None once the content is erased." }),

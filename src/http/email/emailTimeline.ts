@@ -73,15 +73,15 @@ const ENTRIES = {
     attempt,
     transport: Type.String(),
     relay,
-    reply: Type.String({ description: "What the relay said; its codes alone once the content is erased." }),
+    reply: Type.String({ description: "What the relay said; only its codes once the content is erased." }),
     relay_id: Type.Optional(
-      Type.String({ description: "The relay's own id of the message, where its answer has one." }),
+      Type.String({ description: "The relay's own id of the message, if its answer has one." }),
     ),
   }),
   EmailDeferred: entry("deferred", {
     attempt,
     reason,
-    ambiguous: Type.Boolean({ description: "Whether the relay may have the message all the same." }),
+    ambiguous: Type.Boolean({ description: "Whether the relay may have taken the message nevertheless." }),
     attempt_burnt: Type.Boolean({ description: "False when the fault was the relay's or ours." }),
     next_attempt_at: DateTime,
     ...relayAnswer,

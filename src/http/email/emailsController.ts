@@ -154,12 +154,12 @@ function acceptedEmails(options: EmailsOptions) {
 }
 
 function notCancelable({ email }: EmailView): Problem {
-  const detail = `The message can be canceled no more: it is ${email.status}`;
+  const detail = `The message can no longer be canceled: it is ${email.status}`;
   return new Problem("EMAIL_NOT_CANCELABLE", { detail });
 }
 
 function notScheduled({ email }: EmailView): Problem {
-  const detail = `The message can be moved no more: it is ${email.status}`;
+  const detail = `The message can no longer be rescheduled: it is ${email.status}`;
   return new Problem("EMAIL_NOT_SCHEDULED", { detail });
 }
 

@@ -24,7 +24,7 @@ function nameFaults(body: UncheckedMembers): readonly ProblemDetail[] {
     displayNameFaults(`/${member}`, body[member], NAME_CHARACTERS_MAX),
   );
   if (body.reply_to_name === undefined || body.reply_to !== undefined) return faults;
-  return [...faults, ...fault("/reply_to_name", "needs reply_to beside it")];
+  return [...faults, ...fault("/reply_to_name", "requires reply_to")];
 }
 
 function metadataFaults(metadata: unknown): readonly ProblemDetail[] {
@@ -68,7 +68,7 @@ function contentFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   const isOwn = body.template_id === undefined;
   const faults: ProblemDetail[] = [...subjectFaults(body)];
   if (isOwn && body.template_version_id !== undefined) {
-    faults.push({ pointer: "/template_version_id", message: "needs template_id beside it" });
+    faults.push({ pointer: "/template_version_id", message: "requires template_id" });
   }
   if (isOwn && !body.html && !body.text) {
     faults.push({ pointer: "/html", message: "is required without template_id, unless text is given" });
@@ -83,7 +83,7 @@ function attachmentFaults(attachments: unknown): readonly ProblemDetail[] {
     typeof one === "object" && one !== null ? one.content_id : undefined,
   );
   const index = ids.findIndex((id, at) => id !== undefined && ids.indexOf(id) < at);
-  return index < 0 ? NO_FAULTS : fault(`/attachments/${index}/content_id`, "is another file's already");
+  return index < 0 ? NO_FAULTS : fault(`/attachments/${index}/content_id`, "is already used by another file");
 }
 
 /** The checks of a send that the schema cannot express: addresses, rules that span members, and sizes. */

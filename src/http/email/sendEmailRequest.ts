@@ -51,13 +51,13 @@ function Name(description: string) {
 
 const sendFields = {
   from: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "A verified Sending Address." }),
-  from_name: Name("Stands beside `from`; without it the sender's display name does, if it has one."),
+  from_name: Name("Shown beside `from`; by default the sender's display name, if it has one."),
   to: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "Exactly one recipient." }),
-  to_name: Name("Stands beside `to`."),
+  to_name: Name("Shown beside `to`."),
   reply_to: Type.Optional(
     Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "Where replies to this message go." }),
   ),
-  reply_to_name: Name("Stands beside `reply_to`, which it needs."),
+  reply_to_name: Name("Shown beside `reply_to`, which it requires."),
   subject: Type.Optional(
     Text({
       minLength: 1,
@@ -79,12 +79,12 @@ const sendFields = {
   ),
   scheduled_at: Type.Optional(
     Time(
-      `RFC 3339: delivers the message at this time, at most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead. A time of the last hour means at once.`,
+      `RFC 3339: delivers the message at this time, at most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead. A time in the last hour means at once.`,
     ),
   ),
   auto_text: Type.Optional(
     Type.Boolean({
-      description: "Makes a text of the html, the template's too, where there is none.",
+      description: "Generates the text from the html, the template's too, if there is none.",
     }),
   ),
   headers: Type.Optional(

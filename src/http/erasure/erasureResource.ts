@@ -70,7 +70,7 @@ export const Erasure = Closed(
     object: Type.Literal("erasure"),
     status: OneOf(ERASURE_STATUSES, {
       description:
-        "`requested`: at work; `applied`: nothing can be read of it through the service any more; `completed`: the disks were gone over too.",
+        "`requested`: at work; `applied`: none of it can be read through the service any more; `completed`: the disks were cleaned too.",
     }),
     created_at: DateTime,
     completed_at: Nullable(DateTime),

@@ -75,12 +75,9 @@ export const TellFeedbackBody = withRules(
   memberRules(({ email_id: emailId, message_id: messageId, provider_id: providerId, recipient }) => {
     const names = [emailId, messageId, providerId].filter((name) => name !== undefined);
     if (names.length !== 1)
-      return fault(
-        "/email_id",
-        "must be there, or message_id or provider_id in its place: one of them alone",
-      );
+      return fault("/email_id", "is required, or message_id or provider_id instead: exactly one of them");
     if ((providerId === undefined) !== (recipient === undefined))
-      return fault("/recipient", "goes with provider_id, and that with it");
+      return fault("/recipient", "must be given together with provider_id");
     return addressFaults("/recipient", recipient);
   }),
 );
@@ -115,12 +112,12 @@ const FeedbackOutcome = Closed(
         "`superseded`: what is known of the message already says as much or more, or it never left.",
     }),
   },
-  { $id: "Feedback", description: "What became of a report on a message." },
+  { $id: "Feedback", description: "The result of a report on a message." },
 );
 
 export const feedbackOperations = {
   tellFeedback: {
-    summary: "Tell what became of a message",
+    summary: "Report what happened to a message",
     description:
       "For relays whose events come to you: that a message was delivered, bounced, or that its recipient has reported " +
       "it. Whether a bounce is the address's fault is read from `status` and `reply`; then, and for a complaint, the " +
@@ -143,8 +140,8 @@ export const feedbackOperations = {
     summary: "Take a notification of Amazon SES",
     description:
       "For Amazon SNS alone: the body is its message, as `text/plain`. It is taken when its topic is one of " +
-      "SES_TOPIC_ARNS and Amazon has signed it; a subscription to such a topic is confirmed by itself. A repeat changes nothing. " +
-      "503 where the store, or Amazon's certificate, cannot be had now: SNS comes again.",
+      "SES_TOPIC_ARNS and Amazon has signed it; a subscription to such a topic is confirmed automatically. A repeat changes nothing. " +
+      "503 if the store or Amazon's certificate is unavailable: SNS retries.",
     tag: "Feedback",
     ...answersNoContent("INVALID_REQUEST", "NOT_FOUND", "PAYLOAD_TOO_LARGE"),
   },

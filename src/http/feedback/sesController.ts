@@ -41,4 +41,4 @@ export function sesController({ deps, ...options }: SesOptions) {
   );
 }
 
-const REFUSED = "the body is no message of Amazon SNS, signed by Amazon, about a topic of SES_TOPIC_ARNS";
+const REFUSED = "the body is not an Amazon SNS message, signed by Amazon, about a topic in SES_TOPIC_ARNS";

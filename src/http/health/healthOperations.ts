@@ -19,7 +19,7 @@ function readiness(...statuses: readonly ("ok" | "degraded" | "unavailable")[]) 
 
 export const HealthStatus = Type.Union([
   Type.Literal("ok"),
-  Type.Literal("degraded", { description: "It does its work; something beside it is not well." }),
+  Type.Literal("degraded", { description: "It works, but something around it does not." }),
   Type.Literal("unavailable"),
 ]);
 
@@ -43,7 +43,7 @@ export const healthOperations = {
       {
         status: 503,
         schema: readiness("unavailable"),
-        description: "Something required is not well.",
+        description: "A required check fails.",
         headers: RetryAfter,
       },
     ],

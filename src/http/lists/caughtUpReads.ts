@@ -54,7 +54,7 @@ export async function caughtUpRowsIfInTime(model: ReadModel): Promise<ReadDataba
   return model.db;
 }
 
-/** A page of a list that holds everything that was written before the call through any instance; else 503. */
+/** A page of a list, holding everything written through any instance before the call; else 503. */
 export async function caughtUpPage<Row extends KeysetCursor>(
   model: ReadModel,
   request: PageQuery,

@@ -37,7 +37,7 @@ export const AddSenderBody = withRules(
       display_name: Type.Optional(
         Nullable(
           ShownName(
-            "Stands beside the address in From where a send has no `from_name`; of a domain, beside each of its addresses that has none of its own.",
+            "Shown beside the address in From if a send has no `from_name`; a domain's name is shown beside those of its addresses that have none.",
           ),
         ),
       ),

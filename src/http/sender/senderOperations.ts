@@ -41,7 +41,7 @@ export const senderOperations = {
     tag,
     body: AddSenderBody,
     ...answersCreated(Sender, "SENDER_LIMIT_REACHED"),
-    also: [{ status: 200, schema: Sender, description: "It was there already." }],
+    also: [{ status: 200, schema: Sender, description: "It already existed." }],
   },
   listSenders: {
     summary: "List senders, newest first",
@@ -62,7 +62,7 @@ export const senderOperations = {
       "code that the answer shows. A workspace may have one mail in 10 minutes and five a UTC day for an address, and 20 " +
       "a UTC day in all; an address gets 20 a UTC day, and one more for each workspace that asks for the first time that " +
       "day, up to 100. dns: looks for the domain's record now. The answer is the " +
-      "sender as it is afterwards; one that is verified already is answered as it is.",
+      "sender as it is afterwards; one that is already verified is answered as it is.",
     tag,
     body: VerifySenderBody,
     ...answersOk(

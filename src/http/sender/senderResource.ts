@@ -27,7 +27,7 @@ const Verification = Closed(
   {
     code: Type.String({
       pattern: "^[2-9B-DF-HJ-KMNP-TV-XZ]{4}-[2-9B-DF-HJ-KMNP-TV-XZ]{4}$",
-      description: "Stands in the mail and on its page too: show it, so that the address' owner can compare.",
+      description: "Also in the mail and on its page: show it, so that the address' owner can compare.",
       examples: ["K7QX-2M9P"],
     }),
     requested_at: DateTime,
@@ -48,7 +48,7 @@ export const Sender = Closed(
     verified_by: Nullable(OneOf(["operator", "bootstrap", "email", "dns"])),
     record_missing_since: Nullable(
       Time(
-        "Since when the DNS record of a verified domain is known to be missing: a warning, the domain can send all the same.",
+        "Since when the DNS record of a verified domain is known to be missing: a warning, the domain can still send.",
       ),
     ),
     verification: Nullable(Verification),

@@ -55,7 +55,8 @@ const UNAUTHORIZED: Readonly<Record<AuthenticationFault, string>> = {
   noBearer: "must be the word Bearer, a space and one API key",
   malformed:
     "holds no API key: one begins with pl_ and has 53 characters, or with pl_test_ and 58; this one may have been cut or mistyped",
-  unknown: "holds an API key that this service does not know: it may be of another installation, or made up",
+  unknown:
+    "holds an API key that this service does not know: it may belong to another installation, or made up",
   revoked: "holds an API key that was revoked: issue another one",
   expired: "holds an API key that has expired: issue another one",
 };

@@ -11,7 +11,7 @@ import { Suppression, SuppressionReason } from "./suppressionResource.ts";
 /** How addresses are compared, for the reader of the reference. */
 const COMPARED =
   "Addresses are compared with the domain in lower-case ASCII (IDNA) and the local part in lower case: " +
-  "whoever is suppressed in one spelling is suppressed in all.";
+  "an address suppressed in one spelling is suppressed in all.";
 
 const AddSuppressionBody = withRules(
   Closed(
@@ -32,7 +32,7 @@ export const suppressionOperations = {
   addSuppression: {
     summary: "Suppress a recipient",
     description:
-      "Mail to the address ends as `suppressed`, what is queued already as well. A suppression that is there stays " +
+      "Mail to the address ends as `suppressed`, including what is already queued. An existing suppression stays " +
       `as it is, with its first reason and note, and is answered with 200. The length of the list is not limited. ${COMPARED}`,
     tag,
     body: AddSuppressionBody,
@@ -60,7 +60,7 @@ export const suppressionOperations = {
   removeSuppression: {
     summary: "Remove a suppression",
     description:
-      "New mail to the address is delivered again; what was suppressed stays so. The address is " +
+      "New mail to the address is delivered again; messages already suppressed stay so. The address is " +
       `percent-encoded in the path. ${COMPARED}`,
     tag,
     ...answersNoContent("NOT_FOUND"),

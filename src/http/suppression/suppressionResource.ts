@@ -6,7 +6,7 @@ import { Closed, DateTime, Id, Nullable, OneOf, Uuid } from "../body/commonSchem
 /** Why an address is suppressed. */
 export const SuppressionReason = OneOf(SUPPRESSION_REASONS, {
   description:
-    "`bounce`: the address was refused for good by its own server; `complaint`: its owner has reported a message; `manual`: added by hand.",
+    "`bounce`: the address was permanently refused by its own server; `complaint`: its owner reported a message; `manual`: added by hand.",
 });
 
 export const Suppression = Closed(

@@ -33,7 +33,7 @@ export const DraftVersionBody = withRules(
           Closed({
             ...variableFields,
             required: Type.Optional(
-              Type.Boolean({ description: "Whether a send must give it: not unless this is true." }),
+              Type.Boolean({ description: "Whether a send must give it; by default it need not." }),
             ),
             default: fallback,
           }),

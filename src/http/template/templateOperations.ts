@@ -50,7 +50,8 @@ export const templateOperations = {
   },
   archiveTemplate: {
     summary: "Archive a template",
-    description: "For good: nothing is drafted, published or sent with it again. A repeat changes nothing.",
+    description:
+      "Permanently: nothing is drafted, published or sent with it again. A repeat changes nothing.",
     tag,
     ...answersOk(Template, "NOT_FOUND"),
   },

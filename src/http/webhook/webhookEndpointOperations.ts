@@ -66,7 +66,7 @@ const RotateSecretBody = Closed(
         minimum: 0,
         maximum: OVERLAP_SECONDS_MAX,
         description:
-          "How long the secret before signs too, in seconds; 86400 (a day) unless given. 0 ends it at once, as for a secret that leaked.",
+          "How long the old secret also signs, in seconds; by default 86400 (a day). 0 ends it at once, as for a secret that leaked.",
       }),
     ),
   },
@@ -80,7 +80,7 @@ const RotateSecretQuery = Closed({
       WholeNumberText("^([0-9]{1,5}|[1-5][0-9]{5}|60[0-3][0-9]{3}|604[0-7][0-9]{2}|604800)$", {
         minimum: 0,
         maximum: OVERLAP_SECONDS_MAX,
-        description: "As in the body, for who sends none: 0 to 604800.",
+        description: "As in the body, for requests without one: 0 to 604800.",
       }),
     ),
   ),
@@ -117,7 +117,7 @@ export const webhookEndpointOperations = {
   },
   updateWebhook: {
     summary: "Change a webhook endpoint",
-    description: "What is left out stays. What is owed to it already goes to the new destination.",
+    description: "Omitted members stay as they are. Pending deliveries go to the new destination too.",
     tag,
     body: UpdateWebhookBody,
     success: { status: 200, schema: WebhookEndpoint },
@@ -125,26 +125,27 @@ export const webhookEndpointOperations = {
   },
   deleteWebhook: {
     summary: "Delete a webhook endpoint",
-    description: "What is owed to it is skipped.",
+    description: "Its pending deliveries are skipped.",
     tag,
     ...answersNoContent("WEBHOOK_NOT_FOUND"),
   },
   disableWebhook: {
     summary: "Disable a webhook endpoint",
-    description: "What is owed to it is skipped, and can be recovered. A repeat changes nothing.",
+    description: "Its pending deliveries are skipped, and can be recovered. A repeat changes nothing.",
     tag,
     ...answersOk(WebhookEndpoint, "WEBHOOK_NOT_FOUND"),
   },
   enableWebhook: {
     summary: "Enable a webhook endpoint",
-    description: "For what happens from here on; what it missed can be recovered. A repeat changes nothing.",
+    description:
+      "It gets what happens from now on; what it missed can be recovered. A repeat changes nothing.",
     tag,
     ...answersOk(WebhookEndpoint, "WEBHOOK_NOT_FOUND"),
   },
   rotateWebhookSecret: {
     summary: "Give a webhook endpoint a new signing secret",
     description:
-      "Both secrets sign while they overlap. Where a rotation is repeated, up to three earlier secrets sign until their overlap has passed, and none for longer than the newest rotation says.",
+      "Both secrets sign while they overlap. If rotated repeatedly, up to three earlier secrets sign until their overlap has passed, and none for longer than the newest rotation says.",
     tag,
     body: RotateSecretBody,
     isBodyOptional: true,

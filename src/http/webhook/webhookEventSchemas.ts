@@ -68,7 +68,7 @@ const endpoint = {
 const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
   "email.queued": { summary: "A message was accepted and waits for its delivery", data: email },
   "email.scheduled": {
-    summary: "A message was accepted and is delivered at its time",
+    summary: "A message was accepted and will be delivered at its time",
     data: { ...email, scheduled_at: DateTime },
   },
   "email.sent": {
@@ -81,15 +81,15 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
       }),
       reply: Type.String({
         maxLength: 500,
-        description: "What the relay said; its codes alone once the content is erased.",
+        description: "What the relay said; only its codes once the content is erased.",
       }),
       relay_id: Nullable(
-        Type.String({ description: "The relay's own id of the message, where its answer has one." }),
+        Type.String({ description: "The relay's own id of the message, if its answer has one." }),
       ),
     },
   },
   "email.delivery_delayed": {
-    summary: "An attempt did not get the message out; it is tried again",
+    summary: "An attempt did not deliver the message; it will be retried",
     data: { ...email, ...refusal, next_attempt_at: DateTime },
   },
   "email.delivered": {
@@ -97,7 +97,7 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
     data: { ...email, attempt, source: FeedbackSource },
   },
   "email.bounced": {
-    summary: "The recipient's side has refused the message for good, also after the relay had taken it",
+    summary: "The recipient's side permanently refused the message, possibly after the relay had taken it",
     data: { ...email, ...refusal, source: BounceSource },
   },
   "email.complained": {
@@ -105,7 +105,7 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
     data: { ...email, attempt, feedback_type: FeedbackType, source: FeedbackSource },
   },
   "email.failed": {
-    summary: "The message was given up: refused for our sake, out of its time, or without its content",
+    summary: "The message failed: refused because of our setup, expired, or its content was gone",
     data: { ...email, ...refusal },
   },
   "email.suppressed": {
@@ -118,7 +118,7 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
       }),
     },
   },
-  "email.canceled": { summary: "The message was called back before its delivery", data: email },
+  "email.canceled": { summary: "The message was canceled before its delivery", data: email },
   "suppression.created": {
     summary: "An address was suppressed",
     data: {
@@ -129,7 +129,7 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
       ),
     },
   },
-  "suppression.deleted": { summary: "An address is suppressed no longer", data: suppression },
+  "suppression.deleted": { summary: "An address is no longer suppressed", data: suppression },
   "webhook.disabled": {
     summary: "An endpoint of the workspace was disabled; sent to the others",
     data: { ...endpoint, reason: DisabledReason },

@@ -18,7 +18,7 @@ const filters = {
 
 const RecoverWebhookBody = Closed(
   {
-    since: Type.Optional(Time("RFC 3339; at most 14 days ago, which is also what its absence means.")),
+    since: Type.Optional(Time("RFC 3339; at most 14 days ago, which is also the default.")),
   },
   { examples: [{}] },
 );
@@ -41,14 +41,14 @@ export const webhookDeliveryOperations = {
   },
   retryWebhookDelivery: {
     summary: "Deliver once more",
-    description: "Whatever became of it; the schedule begins anew. What is under way is left alone.",
+    description: "Whatever its state; the retry schedule starts again. A delivery in flight is left alone.",
     tag,
     ...answersAccepted(WebhookDelivery, "NOT_FOUND", "WEBHOOK_DISABLED", "WEBHOOK_NOT_FOUND"),
   },
   recoverWebhook: {
     summary: "Deliver again what has failed, was skipped or was missed since a time",
     description:
-      "Up to 14 days back and 10,000 deliveries at once. What happened while the endpoint was disabled is among them, under the `webhook-id` that it would have had. What is under way is left alone.",
+      "Up to 14 days back and 10,000 deliveries at once. What happened while the endpoint was disabled is among them, under the `webhook-id` that it would have had. Deliveries in flight are left alone.",
     tag,
     body: RecoverWebhookBody,
     success: { status: 200, schema: WebhookRecovery },

@@ -58,11 +58,11 @@ const WebhookAttempt = Closed(
     ended_at: Nullable(DateTime),
     status_code: Nullable(Type.Integer()),
     duration_ms: Nullable(Count(), {
-      description: "Null while it runs, and where nobody was there to time it.",
+      description: "Null while it runs, or if it could not be measured.",
     }),
     reason: Nullable(Type.String(), {
       description:
-        "Of a failure. `unreachable`: its name has no public address, or nothing there takes a connection with TLS; `tls`: its certificate was not accepted; `timeout`: no answer in time; `broken_answer`: the connection ended before the answer did; `status`: not 2xx; `redirected`: 3xx; `lease_expired`: the service that called was not heard of again.",
+        "Of a failure. `unreachable`: its name has no public address, or nothing there accepts a TLS connection; `tls`: its certificate was not accepted; `timeout`: no answer in time; `broken_answer`: the connection ended before the answer did; `status`: not 2xx; `redirected`: 3xx; `lease_expired`: the service that made the call disappeared.",
     }),
     excerpt: Nullable(Type.String(), {
       description: "The beginning of the answer, addresses replaced; null once the content is erased.",

@@ -191,7 +191,7 @@ export class MailDeliveryWorker {
     }
   }
 
-  /** As {@link handle}, of a message that stays inside. */
+  /** As {@link handle}, for a simulated message. */
   private async simulate(due: DueEmail): Promise<number | null> {
     const workspace = await this.mayGo(due, this.simulator);
     return workspace === null ? null : this.acted(due, await this.deliver(due, workspace, null));

@@ -62,7 +62,7 @@ describe.each(await testStores())("API keys in the dashboard on $name", (store) 
   test("a key that ends creates none that lasts longer, and says so", async () => {
     const ending = await here.tenant.withKey({ expiresAt: Date.now() + HOUR_MS });
     const other = await logIn(here.service.url, ending.apiKey);
-    expect((await other.get("/api-keys/new")).html).toContain("it can create none that lasts longer");
+    expect((await other.get("/api-keys/new")).html).toContain("it cannot create one that lasts longer");
     const refused = await other.post("/api-keys", { name: "Lasting", scopes: "email:read" });
     expect(refused.status).toBe(400);
     expect(refused.html).toContain("It must be given and not be later than");
@@ -88,7 +88,7 @@ describe.each(await testStores())("API keys in the dashboard on $name", (store) 
     const made = shownOn(await here.visitor.post(`/api-keys/${old.id}/rotate`, { overlap_seconds: "0" }));
     expect((await usage(made.secret)).status).toBe(200);
     expect((await usage(old.secret)).status).toBe(401);
-    expect((await here.visitor.get(`/api-keys/${made.id}`)).html).toContain("Took the place of");
+    expect((await here.visitor.get(`/api-keys/${made.id}`)).html).toContain("Replaces");
     expect((await here.visitor.post(`/api-keys/${old.id}/rotate`)).status).toBe(409);
     expect((await here.visitor.post(`/api-keys/${made.id}/rotate`, { overlap_seconds: "-1" })).status).toBe(
       400,

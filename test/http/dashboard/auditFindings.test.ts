@@ -26,7 +26,7 @@ describe.each(await testStores())("what a verification finds is told on the dash
   };
 
   test(
-    "rows that are not as the log says are counted, and a rebuild mends them",
+    "rows that are not as the log says are counted, and a rebuild repairs them",
     async () => {
       const { json } = await here.tenant.send(newKey(), message());
       const directory = join(here.service.app.dataDir, "projections");

@@ -150,7 +150,7 @@ describe.each(await testStores())("logging in on $name", (store) => {
     ["a key that nobody has", newApiKey().key, "does not know the key"],
     ["half a key", "pl_half", "Was it cut"],
     ["nothing", "", "Paste an API key"],
-    ["something else", "let me in", "no API key and no log-in link"],
+    ["something else", "let me in", "neither an API key nor a log-in link"],
   ])("%s is told what to do, and not shown again", async (_name, secret, told) => {
     const { status, html } = await submitLogIn(service.url, secret);
     expect(status).toBe(401);

@@ -93,7 +93,7 @@ describe("images that the html shows", () => {
   test("are refused when two are called the same", async () => {
     const { json } = await here.tenant.send(newKey(), message({ html: HTML, attachments: [LOGO, LOGO] }));
     expect(json.errors).toEqual([
-      { pointer: "/attachments/1/content_id", message: "is another file's already" },
+      { pointer: "/attachments/1/content_id", message: "is already used by another file" },
     ]);
   });
 });

@@ -96,7 +96,7 @@ describe.each(await testStores())("names beside addresses on $name", (store) => 
 
   test("a name for replies needs an address for them", async () => {
     expect(await faultsOf({ reply_to_name: "Desk" })).toEqual([
-      { pointer: "/reply_to_name", message: "needs reply_to beside it" },
+      { pointer: "/reply_to_name", message: "requires reply_to" },
     ]);
   });
 

@@ -52,7 +52,7 @@ describe("a refusal says what to do about", () => {
     const refused = await service.call("POST", `${path}/cancel`);
     expect({ code: refused.json.code, detail: refused.json.detail }).toEqual({
       code: "EMAIL_NOT_CANCELABLE",
-      detail: "The message can be canceled no more: it is sent",
+      detail: "The message can no longer be canceled: it is sent",
     });
   });
 

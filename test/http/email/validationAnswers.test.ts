@@ -233,7 +233,7 @@ const bodies: readonly Told[] = [
       { name: "n", scopes: ["email:sent", "email:read", "email:read"], expires_at: "soon" },
     ],
     {
-      "/scopes": "must not hold the same twice",
+      "/scopes": "must not contain duplicates",
       "/scopes/0":
         "must be one of email:send, email:read, webhook:manage, template:manage, attachment:manage, suppression:manage, feedback:write, sender:manage, workspace:manage",
       "/expires_at": DATE_TIME,
@@ -346,7 +346,7 @@ describe.each(await testStores())("what is wrong is told in words on $name:", (s
       });
       if (answer.json?.code !== "INVALID_REQUEST") continue;
       expect(answer.text).not.toMatch(
-        /Expected|Unexpected|\^\[|\\d|property|is not of the form|undefined|NaN/,
+        /Expected|Unexpected|\^\[|\\d|property|does not have the required form|undefined|NaN/,
       );
     }
   });

@@ -118,7 +118,7 @@ export function apiKeyPage(
         <Facts
           facts={[
             ["Id", <Copyable text={id} label="the id" />],
-            ["Mail", apiKey.test ? "test mail: it stays inside" : "live"],
+            ["Mail", apiKey.test ? "test mail: only simulated" : "live"],
             [
               "May",
               scopes.length === 0
@@ -144,7 +144,7 @@ export function apiKeyPage(
             ],
             ...(apiKey.rotated_from === null
               ? []
-              : ([["Took the place of", <KeyLink context={context} id={apiKey.rotated_from} />]] as const)),
+              : ([["Replaces", <KeyLink context={context} id={apiKey.rotated_from} />]] as const)),
           ]}
         />
       </>
@@ -160,7 +160,7 @@ export function newKeyPage(context: PageContext, { id, key }: NewKey): Page {
     body: (
       <>
         <Heading title="Copy the new key" />
-        <p>This page alone shows it. Nobody can read it again later, not even whoever runs the service.</p>
+        <p>Only this page shows it. Nobody can read it again later, not even the operator of the service.</p>
         <div class="card">
           <Copyable text={key} label="the key" />
         </div>

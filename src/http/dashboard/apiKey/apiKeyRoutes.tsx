@@ -134,8 +134,8 @@ function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
         text: (
           <>
             <p>
-              A new key that may do the same is shown once. The old one goes on for a while, then ends for
-              good.
+              A new key that may do the same is shown once. The old one keeps working for a while, then ends
+              for good.
             </p>
             <Select
               name="overlap_seconds"
@@ -193,7 +193,7 @@ function revocationRoutes(options: DashboardOptions): readonly DashboardRoute[] 
       const withChildren = context.form.get("with_children") === "true";
       await revokeOnRequest(options, { id, withChildren }, context.commandContext());
       await catchUpIfInTime(options.readModel("api-keys"));
-      return context.seeOther(PATH, `${name} opens nothing any more.`);
+      return context.seeOther(PATH, `${name} no longer works.`);
     }),
   ];
 }
@@ -207,7 +207,7 @@ function revocationPage(context: PageContext, { id, name }: ApiKeyJson, children
     text: (
       <>
         <p>
-          Within a second it opens nothing, and whatever uses it fails. This cannot be undone.
+          It stops working within a second, and whatever uses it fails. This cannot be undone.
           {id === context.principal.keyId ? " You are logged in with it, so this logs you out." : ""}
         </p>
         {children === 0 ? null : (

@@ -72,7 +72,7 @@ export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, form = e
               <>
                 Test key{" "}
                 <span class="soft">
-                  Its mail stays inside and is listed apart. It can hold {TEST_SCOPES.join(", ")}.
+                  Its mail is only simulated, and listed separately. It can hold {TEST_SCOPES.join(", ")}.
                 </span>
               </>
             }
@@ -97,7 +97,7 @@ export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, form = e
             label="May send from"
             value={form.senders}
             rows={3}
-            hint="Addresses and domains, one a line. Empty: every sender of the workspace."
+            hint="Addresses and domains, one per line. Empty: every sender of the workspace."
             fault={faults?.fields.senders}
             isCode
           />
@@ -106,7 +106,7 @@ export function newApiKeyPage(context: PageContext, issuer: ApiKeyJson, form = e
             label="Accepted from"
             value={form.clientRanges}
             rows={3}
-            hint="IP addresses and ranges such as 203.0.113.0/24, one a line. Empty: every address."
+            hint="IP addresses and ranges such as 203.0.113.0/24, one per line. Empty: every address."
             fault={faults?.fields.client_ranges}
             isCode
           />
@@ -144,7 +144,7 @@ const Lasting: FC<{ readonly context: PageContext; readonly expiresAt: string }>
   expiresAt,
 }) => (
   <p class="notice">
-    You are logged in with a key that expires at <Time at={expiresAt} />, and it can create none that lasts
+    You are logged in with a key that expires at <Time at={expiresAt} />, and it cannot create one that lasts
     longer. For a key that does, log in with one that lasts, or run{" "}
     <code>{`${POSTLEDGER} api-key create --workspace ${context.workspaceId}`}</code>.
   </p>

@@ -185,6 +185,6 @@ const Uses: FC<AttachmentPageProps & { readonly messages: readonly MessageRow[] 
       />
     )}
     <Pager context={context} path={`${ATTACHMENTS_PATH}/${attachment.id}`} nextCursor={nextCursor} />
-    <p class="soft">Each message has a copy of its own: what becomes of the upload does not matter to it.</p>
+    <p class="soft">Each message has its own copy, whatever happens to the upload.</p>
   </section>
 );

@@ -68,12 +68,15 @@ async function upload({ deps, readModel }: Options, context: PageContext): Promi
       context: context.commandContext(),
     });
     if (outcome.kind === "refused")
-      return context.seeOther(ATTACHMENTS_PATH, `It was not taken: ${sentence(outcome.message)}`);
+      return context.seeOther(ATTACHMENTS_PATH, `It was not accepted: ${sentence(outcome.message)}`);
     await catchUpIfInTime(readModel("attachments"));
-    return context.seeOther(`${ATTACHMENTS_PATH}/${outcome.id}`, "The file was taken, and is being checked.");
+    return context.seeOther(
+      `${ATTACHMENTS_PATH}/${outcome.id}`,
+      "The file was uploaded, and is being checked.",
+    );
   } catch (error) {
     if (!(error instanceof Problem) || error.status >= 500) throw error;
-    return context.seeOther(ATTACHMENTS_PATH, `It was not taken: ${sentence(error.message)}`);
+    return context.seeOther(ATTACHMENTS_PATH, `It was not accepted: ${sentence(error.message)}`);
   } finally {
     await file.close();
   }

@@ -62,7 +62,7 @@ export const SealPage: FC<SealPageProps> = (props) => {
           {last === null ? (
             <p class="soft">
               The log was not verified here since the service was started. It reads the whole log and compares
-              each event with its seal; the service goes on meanwhile.
+              each event with its seal; the service keeps running meanwhile.
             </p>
           ) : (
             <Verification context={context} task={last} now={now} />
@@ -97,7 +97,7 @@ const LastSeal: FC<Pick<SealPageProps, "seal" | "now">> = ({ seal, now }) => (
         />
         <p class="soft">
           Keep the digest where nobody who can write the log can change it: then it can be shown that the log
-          up to here was not made anew.
+          up to here was not rewritten.
         </p>
       </>
     )}
@@ -155,7 +155,7 @@ const Findings: FC<{ readonly context: PageContext; readonly log: LogVerificatio
     />
     <p>
       To do: stop the service and copy the store's files before anything else touches them. Find out who could
-      write them; the seals around a finding bound the time. Go back to a backup from before, and mend nothing
+      write them; the seals around a finding bound the time. Go back to an earlier backup, and repair nothing
       by hand.
     </p>
     {/* Streams are of all workspaces. */}

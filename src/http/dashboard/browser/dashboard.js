@@ -236,7 +236,7 @@ for (const nav of document.querySelectorAll(".side nav, .tabs")) {
   if (link !== null)
     nav.scrollLeft = link.offsetLeft - nav.offsetLeft - (nav.clientWidth - link.clientWidth) / 2;
 }
-// Nobody points at something with a finger.
+// A touch screen has no hover.
 const forUtc = matchMedia("(hover: hover)").matches ? "; point at one for UTC" : "";
 for (const element of document.querySelectorAll("[data-time-zone]")) {
   element.textContent = zone === "UTC" ? "Times are in UTC." : `Times are in your zone, ${zone}${forUtc}.`;

@@ -3,7 +3,7 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import { beginStream, requestContextOf } from "../../server/requestContext.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
-/** Cells of a file, by the names of their columns. */
+/** The cells of a CSV file, by column name. */
 export type CsvColumns<Row> = Readonly<Record<string, (row: Row) => string | null>>;
 
 interface CsvSource<Row> {

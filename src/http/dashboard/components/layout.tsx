@@ -78,8 +78,8 @@ export const Layout: FC<LayoutProps> = ({ context, page, notice, assets }) => (
         <Above context={context} page={page} />
         {context.mail === "live" ? null : (
           <p class="notice test-mail">
-            Test mail: what is shown and sent here stays inside. No relay gets it, and live mail is listed
-            apart.
+            Test mail: what is shown and sent here is only simulated. No relay gets it, and live mail is
+            listed apart.
           </p>
         )}
         {notice === null ? null : (

@@ -147,13 +147,13 @@ export const NoRows: FC<NoRowsProps> = ({ isBuilding, nextCursor, empty }) => {
   if (isBuilding)
     return (
       <Empty title="The list is being built">
-        <p>What it lacks is in the log, and comes as that is read.</p>
+        <p>The missing rows are in the log, and appear as it is read.</p>
       </Empty>
     );
   if (nextCursor === null) return <>{empty}</>;
   return (
-    <Empty title="Nothing among these">
-      <p>The search goes on with what is older.</p>
+    <Empty title="Nothing found so far">
+      <p>Older rows have not been searched yet: continue with the next page.</p>
     </Empty>
   );
 };

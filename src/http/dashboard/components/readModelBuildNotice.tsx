@@ -44,8 +44,8 @@ export const ReadModelBuildNotice: FC<ReadModelBuildNoticeProps> = ({ to, build,
         <p>
           They are made from the log, of which {percent}% is read.{" "}
           {isWithoutRows
-            ? "This page shows up as soon as its list is there."
-            : "What is newer is missing here until then."}{" "}
+            ? "This page appears as soon as its list is there."
+            : "Until then what is newer is missing here."}{" "}
           Nothing is lost, and messages are accepted meanwhile.
         </p>
         <p>

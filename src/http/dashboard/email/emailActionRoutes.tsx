@@ -77,8 +77,8 @@ async function askSendAgain(
     text: (
       <>
         <p>
-          Its content goes out as a new message with its own timeline, whose Idempotency-Key names this one.
-          Whoever has got it already gets it again.
+          Its content goes out as a new message with its own timeline, whose Idempotency-Key names this one. A
+          recipient who already has it gets it again.
         </p>
         {suppression === null ? null : (
           <p>
@@ -112,7 +112,7 @@ async function doSendAgain({ deps }: Options, context: PageContext): Promise<Pag
   const to = (context.form.get("to") ?? "").trim();
   const nonce = context.form.get("nonce") ?? "";
   if (!isUuid(nonce))
-    throw new Problem("INVALID_REQUEST", { detail: "the form is not whole: load the page again" });
+    throw new Problem("INVALID_REQUEST", { detail: "the form is incomplete: reload the page" });
   const parsed = parseAddress(to);
   if ("invalid" in parsed)
     return askSendAgain({ deps }, context, view, { to, nonce, toFault: `It ${parsed.invalid}.` });
@@ -142,7 +142,7 @@ async function doCancel({ deps }: Options, context: PageContext): Promise<Respon
   const outcome = found(await cancelEmail(deps, id, context.commandContext()));
   const notice =
     outcome === "notCancelable"
-      ? "It could not be canceled: a worker has it, or it has ended."
+      ? "It could not be canceled: a worker has taken it, or it has ended."
       : "The message was canceled.";
   return context.seeOther(`/messages/${id}`, notice);
 }
@@ -171,7 +171,7 @@ async function doErase({ deps }: Options, context: PageContext): Promise<Respons
   const outcome = found(await eraseEmail(deps, id, { reason: "requested" }, context.commandContext()));
   const notice =
     outcome === "afterClaim"
-      ? "A worker is at the message: its content is erased when the attempt has ended."
+      ? "A worker is delivering the message: its content is erased when the attempt has ended."
       : "The content was erased.";
   return context.seeOther(`/messages/${id}`, notice);
 }
@@ -180,6 +180,6 @@ async function doTryNow({ deps }: Options, context: PageContext): Promise<Respon
   const { id } = await reachable({ deps }, context);
   const { outcome } = await resumeEmail(deps.store, id, context.commandContext());
   const notice =
-    outcome === "resumed" ? "It is due now and goes next." : "It does not wait for a time any more.";
+    outcome === "resumed" ? "It is due now and goes next." : "It is no longer waiting for a time.";
   return context.seeOther(`/messages/${id}`, notice);
 }

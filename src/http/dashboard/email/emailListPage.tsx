@@ -257,7 +257,10 @@ const NothingFound: FC<EmailListProps> = ({ context, search, firstCommand }) => 
   if (searchText(search.words) !== "") {
     return (
       <Empty title="No message matches">
-        <p>Addresses must be whole: what the log keeps of them can be compared, and not searched by part.</p>
+        <p>
+          Addresses must be complete: the log keeps them in a form that can be compared, but not searched in
+          part.
+        </p>
         <p>
           <a href={context.to("/messages")}>Show all messages</a>
         </p>
@@ -266,7 +269,7 @@ const NothingFound: FC<EmailListProps> = ({ context, search, firstCommand }) => 
   }
   return (
     <Empty title="No message has been sent yet">
-      <p>Send the first one. It shows up here at once.</p>
+      <p>Send the first one. It appears here at once.</p>
       <pre>{firstCommand}</pre>
       <p>
         <a href={context.outside("/docs")}>API reference</a>

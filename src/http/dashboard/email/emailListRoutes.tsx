@@ -190,8 +190,8 @@ function confirmSendAgain(source: ListSource, context: PageContext): Page {
             </>
           )}{" "}
           was accepted before now is sent once more, whatever became of it, as a new message that names the
-          old one. At most {BATCH_MAX} go at once. Whoever has got one already gets it again: mail that has
-          left cannot be taken back.
+          old one. At most {BATCH_MAX} go at once. A recipient who already has one gets it again: mail that
+          has left cannot be taken back.
         </p>
         <input type="hidden" name="q" value={text} />
         <input type="hidden" name="until" value={rfc3339(source.deps.clock.now())} />

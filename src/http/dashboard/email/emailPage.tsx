@@ -155,7 +155,7 @@ const Standing: FC<EmailPageProps> = (props) => {
           </p>
         )}
         {waiting.reason === "delivery_unknown" ? (
-          <p>To try it now may deliver it twice: the second one carries the same Message-ID.</p>
+          <p>Trying it now may deliver it twice; the second copy has the same Message-ID.</p>
         ) : null}
       </div>
       {waiting.reason === "scheduled" && context.may("email:send") ? (

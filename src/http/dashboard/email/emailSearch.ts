@@ -67,7 +67,7 @@ function aloneFault(text: string): string {
 function unknownWord(name: string): string {
   const meant = nearestName(name, SEARCH_WORDS);
   const hint = meant === null ? "" : ` Did you mean ${meant}:?`;
-  return `“${name}:” is nothing that can be searched for.${hint} There are ${SEARCH_WORDS.map((word) => `${word}:`).join(", ")}.`;
+  return `“${name}:” cannot be searched for.${hint} There are ${SEARCH_WORDS.map((word) => `${word}:`).join(", ")}.`;
 }
 
 /** The search box text for these terms. */

@@ -23,7 +23,9 @@ export const HtmlPart: FC<FrameProps> = ({ at, isPhoneWide }) => (
       <a href={`${addressOf(at, "html")}&width=phone`} aria-current={isPhoneWide ? "true" : undefined}>
         Phone
       </a>
-      <span class="soft">Nothing is loaded from elsewhere: images that are not in the mail stay away.</span>
+      <span class="soft">
+        Nothing is loaded from elsewhere: images that are not in the mail are not shown.
+      </span>
     </p>
     <HtmlFrame src={`${at}/body.html`} title="The HTML of the message" isPhoneWide={isPhoneWide} />
   </div>

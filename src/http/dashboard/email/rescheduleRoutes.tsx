@@ -82,6 +82,6 @@ async function moved({ deps }: Options, context: PageContext, id: string, at: Ep
     `/messages/${id}`,
     outcome === "rescheduled"
       ? notice
-      : "It is not scheduled any more: its delivery has begun, or it has ended.",
+      : "It is no longer scheduled: its delivery has begun, or it has ended.",
   );
 }

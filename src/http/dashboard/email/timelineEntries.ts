@@ -258,22 +258,25 @@ function entryTextOf(event: EmailEvent): EntryText {
         lines: [`The recipient has reported it: ${event.data.feedbackType}.`, sourceText(event.data.source)],
       };
     case "EmailCanceled":
-      return { title: "Canceled", lines: ["It was called back before a worker had it."] };
+      return { title: "Canceled", lines: ["It was called back before a worker took it."] };
     case "EmailAttachmentsExpired":
       return { title: "Files expired", lines: ["The bytes of its attachments are gone."] };
     case "EmailContentErasureRequested":
       return {
         title: "Erasure asked for",
-        lines: ["The content goes when the attempt under way has ended."],
+        lines: ["The content is erased when the running attempt has ended."],
       };
     case "EmailContentErased": {
       const { reason, canceled } = event.data;
       const why = {
-        retention: "It was kept for as long as it is to be.",
-        person: "Everything of the person was erased.",
+        retention: "Its retention was over.",
+        person: "Everything about the person was erased.",
       };
       const line = why[reason as keyof typeof why] ?? "Somebody asked for it.";
-      return { title: "Content erased", lines: [line, ...(canceled ? ["It was canceled for that."] : [])] };
+      return {
+        title: "Content erased",
+        lines: [line, ...(canceled ? ["It was canceled because of that."] : [])],
+      };
     }
   }
 }

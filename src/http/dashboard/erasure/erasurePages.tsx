@@ -52,7 +52,7 @@ export const ErasureList: FC<ErasureListProps> = ({ context, erasures, nextCurso
       empty={
         <Empty title="Nobody was erased">
           <p>
-            Somebody may ask you to erase what you keep about them. Ask for it here: it takes the content of
+            Somebody may ask you to erase what you keep about them. Ask for it here: it erases the content of
             all messages to their address, and reports what it has reached and what it has not.
           </p>
         </Empty>
@@ -88,7 +88,7 @@ export const NewErasure: FC<NewErasureProps> = ({ context, address, faults }) =>
       that wait are canceled. <strong>This cannot be undone.</strong>
     </p>
     <p>
-      Suppressions stay in force, and Idempotency-Keys keep answering: both by a keyed hash. Not reached are
+      Suppressions stay in force, and Idempotency-Keys keep answering: both by a keyed hash. It does not reach
       backups and exports, what relays and endpoints have got, and messages to others that name the person.
     </p>
     <EntryForm
@@ -141,7 +141,7 @@ export const ErasurePage: FC<{ readonly context: PageContext; readonly erasure: 
         ]}
       />
       {report === null ? (
-        <p class="soft">The service is looking for what there is of the person. This page follows.</p>
+        <p class="soft">The service is looking for everything about the person. This page updates itself.</p>
       ) : (
         <ErasureReport context={context} report={report} />
       )}
@@ -197,7 +197,7 @@ function remainsOf(context: PageContext, report: Report): readonly Fact[] {
     [
       "On the service's disks",
       remains === null ? (
-        "It is being looked at."
+        "It is being checked."
       ) : remains.length === 0 ? (
         "Nothing."
       ) : (
@@ -207,7 +207,7 @@ function remainsOf(context: PageContext, report: Report): readonly Fact[] {
     [
       "In copies of the log",
       copies === null ? (
-        "It is being looked at."
+        "It is being checked."
       ) : copies.length === 0 ? (
         "None was taken before."
       ) : (

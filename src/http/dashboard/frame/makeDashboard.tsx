@@ -165,7 +165,7 @@ function fromElsewhere(): Problem {
 function toLogIn(frame: Frame, request: Request, url: URL): Response {
   if (request.method !== "GET") {
     const problem = new Problem("UNAUTHORIZED", {
-      detail: "your session has ended, and nothing was changed: log in, then do it once more",
+      detail: "your session has ended, and nothing was changed: log in, then do it again",
     });
     return problemPage(frame, request, problem, null);
   }
@@ -254,7 +254,7 @@ async function provenForm(frame: Frame, context: PageContext, route: DashboardRo
   const token = (route.takesFile ? query : form).get(TOKEN_FIELD) ?? "";
   if (equalInConstantTime(token, formToken)) return { ...context, form };
   throw new Problem("FORBIDDEN", {
-    detail: "the form is of another session, or too old: go back, load the page again and send it once more",
+    detail: "the form belongs to another session or is too old: go back, reload the page and submit it again",
   });
 }
 

@@ -15,7 +15,7 @@ interface ProblemBodyProps {
 function nextStep({ status, code, options }: Problem): string | null {
   if (status === 404 && options.detail !== undefined) return null;
   if (status === 404) return "It may belong to another workspace, or the address may have been cut.";
-  if (code === "FORBIDDEN") return "Log in with a key that may, or ask whoever manages the keys.";
+  if (code === "FORBIDDEN") return "Log in with a key that may, or ask the person who manages the keys.";
   if (status === 429) return "Wait a moment, then load the page again.";
   if (status >= 500)
     return "Load the page again in a moment. Whatever was sent may or may not have been done: look before you send it again.";
@@ -48,7 +48,7 @@ export function problemTitle({ status }: Problem): string {
 /** Replaces a list that is still being built, below the notice of its progress. */
 export const NotBuiltYet: FC<{ readonly isChange: boolean }> = ({ isChange }) =>
   isChange ? (
-    <p>Nothing was changed. Do it once more when the lists are there.</p>
+    <p>Nothing was changed. Do it again when the lists are there.</p>
   ) : (
     <p class="soft">There is nothing to show here until then.</p>
   );

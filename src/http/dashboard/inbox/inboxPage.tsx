@@ -77,7 +77,7 @@ export const InboxPage: FC<InboxProps> = (props) => {
 
 const NoMail: FC<Pick<InboxProps, "context">> = ({ context }) => (
   <Empty title="No mail yet">
-    <p>Send a message with the API: it shows up here within a second, as its recipient would see it.</p>
+    <p>Send a message with the API: it appears here within a second, as its recipient would see it.</p>
     <p>
       <a href={context.to("/messages")}>How to send a first one</a>
     </p>
@@ -118,7 +118,7 @@ const Opened: FC<InboxProps> = ({ context, opened, isPhoneWide, cursor }) => {
   if (opened === null)
     return (
       <section class="mail nothing soft">
-        Choose a mail<span class="with-script">: J and K walk, Enter opens</span>.
+        Choose a mail<span class="with-script">: J and K move, Enter opens</span>.
       </section>
     );
   const { id, content } = opened;

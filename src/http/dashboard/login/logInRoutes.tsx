@@ -35,24 +35,24 @@ const BODIES_OF = "log-in";
 /** Why a log-in failed, and what to do. Without the whole secret, nobody learns what exists. */
 const KEY_FAULTS: Readonly<Record<AuthenticationFault, string>> = {
   missing: "Paste an API key or a log-in link.",
-  noBearer: "This is no API key and no log-in link.",
+  noBearer: "This is neither an API key nor a log-in link.",
   malformed:
-    "This is no API key and no log-in link: a key begins with pl_ and has 53 characters, or with pl_test_ and 58. Was it cut when it was copied?",
-  unknown: "This service does not know the key: it may be of another installation.",
+    "This is neither an API key nor a log-in link: a key begins with pl_ and has 53 characters, or with pl_test_ and 58. Was it cut when it was copied?",
+  unknown: "This service does not know the key: it may belong to another installation.",
   revoked: "The key was revoked. Use another one.",
   expired: "The key has expired. Use another one.",
 };
 
 const LINK_FAULTS: Readonly<Record<Exclude<RedeemOutcome["kind"], "redeemed">, string>> = {
-  unknown: "This is no API key and no log-in link of this service. Was it cut when it was copied?",
+  unknown: "This is neither an API key nor a log-in link of this service. Was it cut when it was copied?",
   expired: `The link has expired. Make another one: ${POSTLEDGER} dashboard link`,
   used: `The link was used already. Make another one: ${POSTLEDGER} dashboard link`,
 };
 
 const HEALTH: Readonly<Record<ReturnType<typeof healthStatus>, string>> = {
   ok: "All is well",
-  degraded: "It works; something beside it is not well",
-  unavailable: "It is not ready now",
+  degraded: "It works, but something around it does not",
+  unavailable: "It is not ready yet",
 };
 
 /** A successful log-in, by its key. */
@@ -88,7 +88,9 @@ export function makeLogIn(options: LogInOptions, health: typeof healthStatus): L
   return {
     async show(request) {
       const query = new URL(request.url, "http://localhost").searchParams;
-      const notice = query.has("ended") ? { notice: "Your session has ended. Log in again to go on." } : {};
+      const notice = query.has("ended")
+        ? { notice: "Your session has ended. Log in again to continue." }
+        : {};
       return page(nextOf(query.get("next"), home), 200, notice);
     },
     async submit(request) {

@@ -66,7 +66,7 @@ export const TaskProgress: FC<ProgressProps> = ({ context, task, now, path }) =>
         </p>
         <p class="soft">
           {grouped(task.events)} events read, {grouped(task.eventsPerSecond)} a second, for{" "}
-          {lengthOfTime(Math.max(SECOND_MS, now - task.startedAt))}. It goes on when you leave this page.
+          {lengthOfTime(Math.max(SECOND_MS, now - task.startedAt))}. It continues when you leave this page.
         </p>
       </div>
       {isOperator(context) ? (
@@ -92,7 +92,7 @@ export const TaskTimes: FC<{ readonly task: EndedTask; readonly now: EpochMs }> 
 /** Says why an action that only the operator may start has no button. */
 export const OperatorsOnly: FC = () => (
   <p class="soft">
-    Whoever runs the service can start it here: logged in with a link that{" "}
+    The operator of the service can start it here, logged in with a link that{" "}
     <code>{POSTLEDGER} dashboard link</code> makes.
   </p>
 );

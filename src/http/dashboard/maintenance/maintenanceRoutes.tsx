@@ -20,7 +20,7 @@ export function maintenanceRoutes(options: Options): readonly DashboardRoute[] {
   const start = (context: PageContext, task: MaintenanceTask, path: string) => {
     requireOperator(context);
     const hasBegun = options.maintenance.start(task);
-    return context.seeOther(path, hasBegun ? undefined : "Something else is under way: wait for its end.");
+    return context.seeOther(path, hasBegun ? undefined : "Something else is running: wait until it ends.");
   };
   const startOnReadModels = async (context: PageContext, kind: MaintenanceKind) =>
     start(context, { kind, readModels: await namedReadModels(options, context) }, READ_MODELS);
@@ -36,7 +36,7 @@ export function maintenanceRoutes(options: Options): readonly DashboardRoute[] {
       requireOperator(context);
       await options.maintenance.cancel();
       const path = context.form.get("path") === SEALS ? SEALS : READ_MODELS;
-      return context.seeOther(path, "It was given up: nothing has changed.");
+      return context.seeOther(path, "It was canceled: nothing has changed.");
     }),
   ];
 }

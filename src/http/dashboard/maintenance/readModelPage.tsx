@@ -70,8 +70,8 @@ export const ReadModelPage: FC<ReadModelPageProps> = (props) => {
         />
         <p class="soft">
           Lists and figures come from read models, which are computed from the log. A verification builds them
-          aside and compares row by row; a rebuild makes them anew and then takes the place of what is there.
-          Neither sends anything or changes the log, and the service goes on meanwhile.
+          aside and compares row by row; a rebuild makes new ones, which then replace the old. Neither sends
+          anything or changes the log, and the service keeps running meanwhile.
         </p>
         {isOperator(context) ? null : <OperatorsOnly />}
       </FollowedPart>
@@ -173,7 +173,7 @@ function failuresOf({ outcome }: EndedTask): readonly string[] {
       if (failure !== null) return [`${name}: ${failure}`];
       return differences > 0
         ? [
-            `${name}: ${counted(differences, "row differs", "rows differ")}; \`${POSTLEDGER} projection verify ${name}\` shows them, a rebuild mends them`,
+            `${name}: ${counted(differences, "row differs", "rows differ")}; \`${POSTLEDGER} projection verify ${name}\` shows them, a rebuild repairs them`,
           ]
         : [];
     });

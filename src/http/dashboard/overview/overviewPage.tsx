@@ -81,10 +81,10 @@ export const OverviewPage: FC<OverviewProps> = (props) => {
         hx-swap="outerMorph"
       >
         {messages === null ? (
-          <p class="soft">This key may not read messages: only how the service is can be shown.</p>
+          <p class="soft">This key may not read messages, so only the service's health is shown.</p>
         ) : context.readModelBuild !== null ? (
           <Empty title="The figures are being counted">
-            <p>The log is read from its beginning: what happened lately is counted last.</p>
+            <p>The log is read from its beginning: the latest events are counted last.</p>
           </Empty>
         ) : (
           <Messages {...props} messages={messages} />
@@ -150,7 +150,7 @@ const Messages: FC<OverviewProps & { readonly messages: NonNullable<OverviewProp
       </ul>
       {isCut ? (
         <p class="soft">
-          There were more in the last hour than are looked at here: these are the newest{" "}
+          There were more in the last hour than are counted here: these are the newest{" "}
           {MESSAGES_OF_HOUR_MAX.toLocaleString("en")}.
         </p>
       ) : null}
@@ -325,7 +325,7 @@ const Problems: FC<{
   <section class="section" aria-labelledby="problems">
     <h2 id="problems">Last problems</h2>
     {problems.length === 0 ? (
-      <p class="soft">No message has bounced, failed, been complained of or put off.</p>
+      <p class="soft">No message has bounced, failed, been complained about or deferred.</p>
     ) : (
       <ul class="problems">
         {problems.map(({ id, status, to, reason, updatedAt }) => (

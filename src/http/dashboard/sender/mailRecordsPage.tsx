@@ -66,8 +66,8 @@ export const MailRecordsPage: FC<MailRecordsProps> = ({ domain, findings }) => (
       </dl>
       {findings.some(({ kind }) => kind === "DKIM") ? null : (
         <p class="hint">
-          DKIM was not looked up: this service signs nothing for the domain. Your relay may, with a key of its
-          own: it says which record that needs.
+          DKIM was not looked up: this service signs nothing for the domain. Your relay may sign with its own
+          key: ask it which record that needs.
         </p>
       )}
     </section>

@@ -111,12 +111,11 @@ function recordSentence({ verified_by: verifiedBy, record_missing_since: missing
   if (missing !== null)
     return (
       <>
-        The record has been missing since <Time at={missing} />. You can send all the same, but publish it
-        again.
+        The record has been missing since <Time at={missing} />. You can still send, but publish it again.
       </>
     );
   if (verifiedBy === "dns")
-    return "The record was found. Leave it in place: it is looked for again from time to time.";
+    return "The record was found. Leave it in place: it is checked again from time to time.";
   if (verifiedBy !== null) return "The domain is verified without its record.";
   return "Publish this record where the domain's DNS is kept, then verify the domain.";
 }
@@ -173,7 +172,7 @@ const PendingMail: FC<{
   <>
     <p>
       The mail with the link {MAIL_STATES[mail ?? "waiting"]}. It holds this code, and so does the page that
-      the link opens. Its reader should confirm only where the codes are the same.
+      the link opens. Its reader should confirm only if the codes match.
     </p>
     <p class="code-to-compare">{verification.code}</p>
     <Facts
@@ -195,8 +194,8 @@ const DisplayName: FC<SenderPageProps> = ({ context, sender, faults, displayName
         value={displayName ?? sender.display_name ?? ""}
         hint={
           sender.kind === "domain"
-            ? "Stands in From beside every address at the domain that has no name of its own. Empty: none."
-            : "Stands beside the address in From. Empty: the domain's name, where that has one and speaks for it."
+            ? "Shown in From beside every address at the domain without a name of its own. Empty: none."
+            : "Shown beside the address in From. Empty: the domain's name, if the domain has one and covers the address."
         }
         fault={faults?.fields.display_name}
         maxLength={SHOWN_NAME_CHARACTERS_MAX}

@@ -61,8 +61,8 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
         await catchUpIfInTime(options.readModel("senders"));
         const notice = {
           added: `${name} was added. Verify it to send from it.`,
-          renamed: `${name} was there already: it has another display name now.`,
-          alreadyAdded: `${name} was there already.`,
+          renamed: `${name} already exists: its display name was changed.`,
+          alreadyAdded: `${name} already exists.`,
         }[added.outcome];
         return context.seeOther(`${PATH}/${added.id}`, notice);
       } catch (error) {

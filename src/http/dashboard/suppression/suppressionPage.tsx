@@ -161,7 +161,9 @@ function nothingFound(filter: SuppressionListProps["filter"]) {
     );
   return (
     <Empty title="No address is suppressed">
-      <p>An address whose own server refuses it for good is added here by itself, and gets no more mail.</p>
+      <p>
+        An address whose own server permanently refuses it is added here automatically, and gets no more mail.
+      </p>
     </Empty>
   );
 }

@@ -23,10 +23,10 @@ import { EMPTY_FORM, type SuppressionForm, SuppressionList } from "./suppression
 
 const WHY: Readonly<Record<string, string>> = {
   bounce:
-    "Its own server has refused it for good. Where it still does, the next message bounces, and the address is suppressed again. Bounces harm your reputation as a sender.",
+    "Its own server has permanently refused it. If it still does, the next message bounces, and the address is suppressed again. Bounces harm your reputation as a sender.",
   complaint:
     "Its owner has reported a message as unwanted. Complaints harm your reputation as a sender more than anything else.",
-  manual: "Somebody of your team has added it by hand.",
+  manual: "Somebody on your team added it by hand.",
 };
 const PATH = "/suppressions";
 
@@ -116,7 +116,7 @@ function removalPage(context: PageContext, { sent }: Address, { reason }: Suppre
     question: `Send mail to ${sent} again?`,
     above: [{ path: PATH, title: "Suppressions" }],
     verb: "Remove",
-    text: <p>{WHY[reason] ?? WHY.manual} What was suppressed meanwhile is not sent later.</p>,
+    text: <p>{WHY[reason] ?? WHY.manual} Messages suppressed meanwhile are not sent later.</p>,
   });
 }
 

@@ -247,8 +247,7 @@ interface PreviewBodyProps {
 const PreviewBody: FC<PreviewBodyProps> = ({ context, at, preview }) => {
   if (preview === null) return <p class="soft">Write a subject, and HTML or text.</p>;
   const { output } = preview;
-  if (output === null)
-    return <p class="fault">There is no preview until the errors at the fields are corrected.</p>;
+  if (output === null) return <p class="fault">Correct the errors in the fields to see a preview.</p>;
   return (
     <>
       <p class="preview-subject">{output.subject}</p>

@@ -76,7 +76,7 @@ async function saveDraft(deps: Dependencies, context: PageContext): Promise<Page
     const versionId = await draftOrRefuse(deps, location, checkedDraft(fields), context.commandContext());
     return context.seeOther(
       `/templates/${location.templateId}/versions/${versionId}`,
-      "The version was drafted. Publish it when it is to be used.",
+      "The version was drafted. Publish it to use it in sends.",
     );
   } catch (error) {
     const preview = { output: null, faults: faultsOf(fields, error), variables: null };

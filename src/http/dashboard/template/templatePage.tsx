@@ -35,7 +35,7 @@ export const TemplateList: FC<TemplateListProps> = ({ context, page: { shown, ne
         <Empty title="No templates yet">
           <p>
             A template is a mail with variables in it, written in Liquid. Create one, draft a version of it,
-            look at it with sample values, and publish it: then sends can name it.
+            preview it with sample values, and publish it: then sends can use it.
           </p>
           <LinkButton href={context.to("/templates/new")} label="Create the first one" />
         </Empty>

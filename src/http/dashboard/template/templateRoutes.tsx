@@ -105,7 +105,7 @@ function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
       confirmation(context, {
         verb: "Delete",
         about:
-          "It goes with all of its versions, from the log too, and cannot be brought back. Sends that name it are refused from now on. Messages that were accepted with it keep their content.",
+          "All its versions are deleted with it, from the log too. This cannot be undone. Sends that name it are refused from now on. Messages that were accepted with it keep their content.",
       }),
     ),
     post("/templates/:id/delete", scope, async (context) => {

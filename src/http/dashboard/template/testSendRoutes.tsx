@@ -57,7 +57,7 @@ async function testSendPage(deps: Dependencies, context: PageContext, faults: Fi
       <>
         <Heading title={`Test send of version ${version.number}`} />
         <p>
-          It is a message like any other: it counts, it is in the log, and a suppressed recipient gets none.
+          It is a message like any other: it counts, it is logged, and a suppressed recipient does not get it.
         </p>
         <EntryForm
           context={context}
@@ -97,7 +97,7 @@ async function testSend(deps: Dependencies, context: PageContext): Promise<Page 
   const { form } = context;
   const nonce = form.get("nonce") ?? "";
   if (!isUuid(nonce))
-    throw new Problem("INVALID_REQUEST", { detail: "the form is not whole: load the page again" });
+    throw new Problem("INVALID_REQUEST", { detail: "the form is incomplete: reload the page" });
   const view = await versionOf(deps, context);
   const body = sendBody(deps, templateLocationOf(context), view, form);
   if (body instanceof Map) return testSendPage(deps, context, body);

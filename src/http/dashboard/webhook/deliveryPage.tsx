@@ -120,7 +120,7 @@ function standing({ row: { status, dueAt, attempts }, delivery, isFailing, now }
     default:
       return dueAt === null || dueAt <= now ? (
         isFailing ? (
-          "It is due, and waits its turn: while the endpoint fails, only now and then a call is tried there."
+          "It is due, and waits its turn: while the endpoint fails, it is called only now and then."
         ) : (
           "It is due: the next attempt begins any moment."
         )
@@ -155,13 +155,13 @@ const Attempts: FC<{ readonly delivery: WholeDelivery }> = ({ delivery: { attemp
 );
 
 const REASONS: Readonly<Record<string, string>> = {
-  unreachable: "its name has no public address, or nothing there takes a connection with TLS",
+  unreachable: "its name has no public address, or nothing there accepts a TLS connection",
   tls: "its certificate was not accepted",
   timeout: "there was no answer in time",
   broken_answer: "the connection ended before the answer did",
   status: "it did not answer 2xx",
-  redirected: "it answered with another address, and nobody follows that",
-  lease_expired: "the service that called was not heard of again",
+  redirected: "it answered with a redirect, which is not followed",
+  lease_expired: "the service that made the call disappeared",
 };
 
 /** Why an attempt failed, as the end of a sentence. */
@@ -193,7 +193,7 @@ const AttemptCard: FC<{ readonly attempt: Attempt }> = ({ attempt }) => {
       </p>
       {excerpt === null ? (
         code === null ? null : (
-          <p class="soft">Nothing is kept of what it answered.</p>
+          <p class="soft">Its answer was not kept.</p>
         )
       ) : (
         <pre class="answer">{excerpt}</pre>
@@ -213,12 +213,12 @@ const Request: FC<{ readonly row: WebhookDeliveryRow; readonly payload: WholeDel
         ["content-type", <code>application/json</code>],
         ["webhook-id", <code>{row.id}</code>],
         ["webhook-timestamp", "when the attempt was made, in seconds since 1970"],
-        ["webhook-signature", "made for each attempt with the endpoint's secret, and kept nowhere"],
+        ["webhook-signature", "computed for each attempt with the endpoint's secret, and never stored"],
       ]}
     />
     <pre class="answer">{JSON.stringify(payload, null, 2)}</pre>
     <p class="soft">
-      As the log tells it now, with line breaks for people: what was erased meanwhile is not in it.
+      As the log has it now, with line breaks for people; it lacks what was erased meanwhile.
     </p>
   </section>
 );

@@ -28,8 +28,8 @@ export function deliveryRoutes(options: DashboardOptions): readonly DashboardRou
       const outcome = await redeliver(deps, row, context.commandContext());
       const notice =
         outcome === "requested"
-          ? "It is delivered once more."
-          : "It is under way already: nothing was changed.";
+          ? "It is being delivered again."
+          : "It is already in flight: nothing was changed.";
       return context.seeOther(`/webhooks/${endpoint.id}/deliveries/${row.id}`, notice);
     }),
   ];

@@ -76,7 +76,7 @@ function enable(options: DashboardOptions): DashboardRoute {
     await enableWebhookEndpoint(options.deps, id, context.commandContext());
     return context.seeOther(
       `/webhooks/${id}`,
-      "It is sent what happens from now on. What it missed can be recovered.",
+      "It gets what happens from now on. What it missed can be recovered.",
     );
   });
 }
@@ -86,7 +86,7 @@ function disableQuestion({ url }: WebhookEndpointRow): Question {
     title: "Disable the endpoint",
     text: (
       <p>
-        <code>{url}</code> is sent nothing until it is enabled again, and what it is owed now is skipped. All
+        <code>{url}</code> gets nothing until it is enabled again, and its pending deliveries are skipped. All
         of that is kept for 14 days and can be recovered.
       </p>
     ),
@@ -105,8 +105,8 @@ function deleteQuestion({ url }: WebhookEndpointRow): Question {
     title: "Delete the endpoint",
     text: (
       <p>
-        What <code>{url}</code> is owed is skipped, and its deliveries can neither be seen nor recovered any
-        more. This cannot be undone: added again, the address is a new endpoint with a new secret.
+        What <code>{url}</code> has pending is skipped, and its deliveries can neither be seen nor recovered
+        any more. This cannot be undone: added again, the address is a new endpoint with a new secret.
       </p>
     ),
     verb: "Delete",
@@ -126,15 +126,15 @@ function rotateQuestion({ url }: WebhookEndpointRow): Question {
     text: (
       <>
         <p>
-          <code>{url}</code> gets a new secret, which is shown once. Until the one before ends, both sign
-          every call, so that nothing is refused meanwhile. Earlier secrets sign no longer than that.
+          <code>{url}</code> gets a new secret, which is shown once. Until the old one ends, both sign every
+          call, so no call is refused meanwhile. Earlier secrets sign no longer than that.
         </p>
         <Select
           name="overlap_ms"
           label="The secret before signs for"
           options={OVERLAPS_MS.map((ms) => ({
             value: String(ms),
-            label: ms === 0 ? "No longer: it has leaked" : lengthOfTime(ms),
+            label: ms === 0 ? "Not at all: it has leaked" : lengthOfTime(ms),
           }))}
         />
       </>
@@ -151,7 +151,7 @@ const rotate: Act = async (options, context) => {
   const { secret } = rotated;
   const until =
     overlapMs === 0
-      ? "The secret before signs no more."
+      ? "The old secret no longer signs."
       : `Both sign for ${lengthOfTime(overlapMs)} from now.`;
   return secretPage(context, {
     endpointId: id,

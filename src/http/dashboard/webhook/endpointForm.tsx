@@ -85,13 +85,13 @@ export const EndpointForm: FC<EndpointFormProps> = ({ context, action, input, fa
       name="description"
       label="Description"
       value={input.description ?? ""}
-      hint="For people: what listens there. Up to 500 characters."
+      hint="What listens there, for people. Up to 500 characters."
       fault={faults.description}
     />
     <fieldset class="choices" aria-describedby="event_types-hint">
       <legend>Events</legend>
       <p class="hint" id="event_types-hint">
-        Choose none to get all of them, with those of later versions.
+        Choose none to get all events, including those of later versions.
       </p>
       {faults.event_types === undefined ? null : <p class="fault">{faults.event_types}</p>}
       {WEBHOOK_EVENT_TYPES.map((type) => (

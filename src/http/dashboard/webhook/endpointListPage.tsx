@@ -85,8 +85,8 @@ export function listPage(context: PageContext, { rows, nextCursor, now }: Listed
           empty={
             <Empty title="No endpoints yet">
               <p>
-                Add the address of a program of yours, and it hears of every message: sent, delayed, bounced.
-                Each call is signed, and tried again for days where nobody answers.
+                Add the address of a program of yours, and it is told of every message: sent, delayed,
+                bounced. Each call is signed, and retried for days if nobody answers.
               </p>
             </Empty>
           }

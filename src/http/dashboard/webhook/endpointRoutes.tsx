@@ -148,7 +148,7 @@ function editPage(
           verb="Save"
           cancelTo={`/webhooks/${id}`}
         />
-        <p class="soft">What is owed to it already goes to the new address.</p>
+        <p class="soft">Pending deliveries go to the new address too.</p>
       </>
     ),
   };

@@ -27,7 +27,7 @@ export function workspaceRoutes(options: DashboardOptions): readonly DashboardRo
     }),
     post(`${PATH}/resume`, SCOPE, async (context) => {
       await resumeWorkspace(deps, context.workspaceId, context.commandContext());
-      return context.seeOther(PATH, "Sending goes on.");
+      return context.seeOther(PATH, "Sending is resumed.");
     }),
   ];
 }
