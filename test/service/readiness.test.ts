@@ -45,6 +45,12 @@ test("read models that are being built make the service unready from the first m
   expect(readModels).toMatchObject({ ok: false, detail: "being built: 42% of the log is read" });
 });
 
+test("read models that were not opened yet make the service unready, however new the log is", async () => {
+  const absent = { ...behind, state: "absent" };
+  const { read_models: readModels } = await readinessWith({ readers: { status: () => [level, absent] } })();
+  expect(readModels).toMatchObject({ ok: false, detail: "emails: not opened yet" });
+});
+
 test("what a read model lacks for some seconds makes a service that was ready not unready", async () => {
   let model = level;
   let build: ReadModelBuild | null = null;

@@ -99,10 +99,13 @@ function withoutDetails(reason: string): string {
   return reason.replace(ID, "…").replace(QUOTED_PATH, "…");
 }
 
-/** Each reason once, after the names of the read models that it stopped. */
+/** Of a read model that nobody can ask yet, at a start. */
+const NOT_OPENED = "not opened yet";
+
+/** Each reason once, after the names of the read models that it keeps from being asked. */
 function failuresOf(models: readonly ReaderStatus[]): readonly string[] {
-  const stopped = models.filter(({ state }) => state === "failed");
-  const byReason = Map.groupBy(stopped, ({ failure, state }) => withoutDetails(failure ?? state));
+  const stopped = models.filter(({ state }) => state === "failed" || state === "absent");
+  const byReason = Map.groupBy(stopped, ({ failure }) => withoutDetails(failure ?? NOT_OPENED));
   return [...byReason].map(([reason, those]) => `${those.map(({ name }) => name).join(", ")}: ${reason}`);
 }
 
