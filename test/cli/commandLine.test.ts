@@ -17,7 +17,7 @@ import { runProcess } from "../support/process/runProcess.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 
-const TEST_MS_MAX = 60_000;
+const TEST_MS_MAX = 120_000;
 const COLUMNS_MAX = 80;
 
 let folder: string;

@@ -7,7 +7,7 @@ import { type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls
 import { COMMAND_LINE } from "../support/process/program.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 
-const TEST_MS_MAX = 30_000;
+const TEST_MS_MAX = 60_000;
 /** With notes they are a megabyte. */
 const ENTRIES = 2_000;
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
 
-const TEST_MS_MAX = 30_000;
+const TEST_MS_MAX = 60_000;
 
 let dataDir: string;
 let ends: readonly CommandCallEnd[];

@@ -280,7 +280,7 @@ describe("content on S3", () => {
     const store = storeAt(`http://127.0.0.1:${nobody.port}`);
     await nobody.stop(true);
     for (const call of Object.values(callsOf(store))) await within(call);
-  }, 30_000);
+  }, 60_000);
 
   test("whose server hangs is unavailable in time, whatever is asked of it", async () => {
     const hung = Bun.serve({
@@ -296,14 +296,14 @@ describe("content on S3", () => {
     });
     await writer.abort();
     await hung.stop(true);
-  }, 30_000);
+  }, 60_000);
 
   test("whose server fails is unavailable, with what it said", async () => {
     server.intercept = () => ({ status: 500, code: "InternalError" });
     for (const call of Object.values(callsOf(storeAt(server.endpoint)))) await within(call);
     await within(() => storeAt(server.endpoint).put(newFolder(), bytesOf("x")), "500 InternalError");
     server.intercept = () => null;
-  }, 30_000);
+  }, 60_000);
 
   test("whose server fails, and then hangs, is unavailable with what it said, and one that said nothing is late", async () => {
     let hasFailed = false;
@@ -321,7 +321,7 @@ describe("content on S3", () => {
     await within(() => store.put(newFolder(), bytesOf("x")), "500 InternalError");
     await within(() => store.put(newFolder(), bytesOf("x")), "the S3 server did not answer in time");
     await hanging.stop(true);
-  }, 30_000);
+  }, 60_000);
 
   test("whose server fails now and then is served all the same", async () => {
     let requests = 0;
@@ -343,7 +343,7 @@ describe("content on S3", () => {
     await store.removeFolder(folder);
     server.intercept = () => null;
     expect((await server.keys()).filter((key) => key.includes(folder.folderId))).toEqual([]);
-  }, 30_000);
+  }, 60_000);
 
   test("an upload that fails midway is a failure at its end, and leaves nothing under a name", async () => {
     const folder = newFolder();
@@ -361,7 +361,7 @@ describe("content on S3", () => {
     server.intercept = () => null;
     await writer.abort();
     expect((await server.keys()).filter((key) => key.includes(folder.folderId))).toEqual([]);
-  }, 30_000);
+  }, 60_000);
 
   test("that may not be reached says why at once", async () => {
     let requests = 0;
@@ -376,7 +376,7 @@ describe("content on S3", () => {
     server.intercept = () => null;
     const stranger = storeAt(server.endpoint, { accessKeyId: "stranger" });
     await within(() => stranger.identity(), "403 InvalidAccessKeyId");
-  }, 30_000);
+  }, 60_000);
 
   test("in a bucket that is not there is unavailable, never missing", async () => {
     const store = storeAt(server.endpoint, { bucket: "no-such-bucket" });
@@ -384,7 +384,7 @@ describe("content on S3", () => {
     const { now: _now, ...calls } = callsOf(store);
     for (const call of Object.values(calls)) await within(call);
     await within(() => store.get(newFolder(), sha256Of(bytesOf("x"))), "404 NoSuchBucket");
-  }, 30_000);
+  }, 60_000);
 
   test("of which something else than S3 speaks is unavailable: neither missing nor kept", async () => {
     let status = 404;
@@ -402,7 +402,7 @@ describe("content on S3", () => {
     await within(() => store.put(folder, bytesOf("x")), "without an ETag");
     await within(async () => (await store.writer(folder)).finish(), "without an ETag");
     await lost.stop(true);
-  }, 30_000);
+  }, 60_000);
 
   test("without an end is not read to where it fills the memory", async () => {
     const PIECE = new Uint8Array(1_024 * 1_024);
@@ -437,7 +437,7 @@ describe("content on S3", () => {
     await until(() => hasEnded, "the end of the answer");
     expect(given).toBeLessThan(READ_MAX);
     await endless.stop(true);
-  }, 30_000);
+  }, 60_000);
 
   test("whose list names what was not asked for, or begins again, removes nothing and comes to an end", async () => {
     const folder = newFolder();
@@ -466,7 +466,7 @@ describe("content on S3", () => {
     await expectUnavailable(Array.fromAsync(store.folders()), "the same objects again");
     await expectUnavailable(store.removeOwner(folder), "the same objects again");
     await lying.stop(true);
-  }, 30_000);
+  }, 60_000);
 
   test("has one identity for all who begin at once, on a server without conditional writes too", async () => {
     for (const isConditional of [true, false]) {

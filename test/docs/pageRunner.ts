@@ -1,10 +1,10 @@
 import { openSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "../support/root.ts";
 import { noNames } from "../support/servers/nameServer.ts";
+import { freePort } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 import { isAlive } from "./isAlive.ts";
 import type { Block, Page } from "./markdownPage.ts";
@@ -36,14 +36,6 @@ interface Printed {
   readonly exitCode: number;
   readonly out: string;
   readonly err: string;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 function quoted(text: string): string {

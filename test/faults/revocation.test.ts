@@ -9,7 +9,7 @@ import { type Answer, callerOf, startTestProcess, type TestProcess } from "../su
 import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 
-const TEST_MS_MAX = 60_000;
+const TEST_MS_MAX = 120_000;
 /** A revocation holds everywhere within this time. */
 const REVOKED_MS_MAX = 1_000;
 const KEYS = "/api/v1/api-keys";

@@ -48,7 +48,7 @@ beforeAll(async () => {
   store = await openStore({ storeUrl: `file:${dataDir}`, storeTimeoutMs: 5_000 });
   // What the service has written while it stopped would mend a planted row.
   await followOnce(place, store, [...projections]);
-}, 30_000);
+}, 60_000);
 afterAll(async () => {
   await store.close();
   await service.log.store.close();

@@ -14,7 +14,7 @@ import { type EventStore, locationOfFault } from "../../src/ports/eventStore.ts"
 import { AuditedLog, type Deed } from "../support/auditedLog.ts";
 import { canStartEventStoreDb, type OwnServer, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 
-const START_MS_MAX = 60_000;
+const START_MS_MAX = 120_000;
 const HISTORY: readonly Deed[] = [
   { kind: "send", length: 10, suppressed: false },
   { kind: "deliver", at: 0 },

@@ -63,7 +63,7 @@ describe("a backup that somebody has changed", () => {
     writeFileSync(join(dataDir, "content", file), bytes);
     writeFileSync(secret, "of another user of the machine");
     expect((await runCommand(["backup", "create", "--out", made, "--with-key"], dataDir)).exitCode).toBe(0);
-  }, 30_000);
+  }, 60_000);
   beforeEach(() => {
     backup = join(folder, crypto.randomUUID());
     target = join(folder, crypto.randomUUID());

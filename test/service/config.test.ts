@@ -277,7 +277,7 @@ describe("settings", () => {
       expect.stringMatching(/^ok .*development\): hooks\.example\.org:4443, localhost:443$/),
     ]);
     expect(await doctor({})).toEqual([]);
-  }, 30_000);
+  }, 60_000);
 
   test("webhooks are tried by Standard Webhooks' schedule, unless WEBHOOK_SCHEDULE_MS says otherwise", () => {
     expect(readConfig({}).webhooks.policy).toEqual(WEBHOOK_POLICY);

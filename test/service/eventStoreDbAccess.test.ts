@@ -21,7 +21,7 @@ import {
 } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 
-const TEST_MS_MAX = 60_000;
+const TEST_MS_MAX = 120_000;
 const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
 /** What a bootstrapped workspace may send from. */
 const FROM = "hello@example.com";

@@ -13,7 +13,7 @@ import { testStores } from "../support/stores/stores.ts";
 import { message, newKey } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
-const START_MS = 30_000;
+const START_MS = 120_000;
 const FIRST = message({ from: "hello@example.com" });
 
 async function temporaryDirectory(): Promise<string> {

@@ -493,5 +493,5 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
     await revoke(own, json.data[0].id);
     await list(own, "?limit=1");
     expect((await issue(own)).status).toBe(201);
-  }, 30_000);
+  }, 60_000);
 });

@@ -181,7 +181,7 @@ describe.each(await testStores())("API keys on $name", (store) => {
           err: "",
         });
       });
-    }, 20_000);
+    }, 60_000);
   });
 
   describe("scopes", () => {

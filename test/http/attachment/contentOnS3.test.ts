@@ -45,7 +45,7 @@ describe("a service with its content on S3", () => {
     server = await startS3Server();
     const env = { ...settingsFor(server), DELIVERY: "on", CONTENT_SWEEP_INTERVAL_MS: "20" };
     service = await startService({ name: "SQLite", env: {}, isShared: false }, env);
-  }, 20_000);
+  }, 60_000);
   afterAll(async () => {
     await service.remove();
     await server.stop();
@@ -83,7 +83,7 @@ describe("a service with its content on S3", () => {
     expect((await tenant.send(newKey(), message())).status).toBe(202);
     server.intercept = () => null;
     expect((await tenant.send(key, message({ html: LARGE }))).status).toBe(202);
-  }, 30_000);
+  }, 60_000);
 
   test("never shows what came back damaged", async () => {
     const tenant = await service.tenant();
@@ -152,5 +152,5 @@ describe("a service with its content on S3", () => {
       `failed   ${place}: the content store cannot be used: the S3 server answered 403 InvalidAccessKeyId. To do: check CONTENT_URL and the S3_ settings`,
     );
     await rm(dataDir, { recursive: true });
-  }, 30_000);
+  }, 60_000);
 });

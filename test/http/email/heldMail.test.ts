@@ -82,7 +82,7 @@ describe("mail that is held since its log was restored", () => {
     expect(await heldCheck()).toBeUndefined();
     await until(async () => (await statusOf(young)) === "sent", "what was held to be sent");
     await until(async () => (await statusOf(old)) === "failed", "what was too old already to end");
-  }, 30_000);
+  }, 60_000);
 
   test("a log that is sealed answers nobody, but for how it is; nothing leaves", async () => {
     await freezeLog(service.log.store, systemCommandContext("test"));

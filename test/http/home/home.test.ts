@@ -4,7 +4,7 @@ import { rawCall } from "../../support/servers/rawRequest.ts";
 import { startTestApp, type TestApp } from "../../support/service.ts";
 import { until } from "../../support/until.ts";
 
-const START_MS = 30_000;
+const START_MS = 60_000;
 
 describe("the service's own address", () => {
   let app: TestApp;

@@ -5,7 +5,7 @@ import type { Check } from "../../../src/service/status/check.ts";
 import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { callerOf, startTestApp, type TestApp } from "../../support/service.ts";
 
-const START_MS = 30_000;
+const START_MS = 60_000;
 
 describe.each([
   ["no BASE_URL", {}],
