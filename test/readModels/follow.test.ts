@@ -501,7 +501,7 @@ describe("waiting for rows", () => {
     const hasThree = following.readers.waitFor(
       "counter",
       (db) => Number(db.get("SELECT count FROM counter")?.count) >= 3,
-      5_000,
+      20_000,
     );
     await appendMany(store, 3);
     expect(await hasThree).toBe(true);

@@ -157,7 +157,7 @@ describe("a webhook call", () => {
       server.stop();
       expect(outcome).toMatchObject({ kind: "failed", reason: "dns" });
     },
-    10_000,
+    60_000,
   );
 
   test("ends in its time where several name servers say nothing", async () => {
@@ -171,7 +171,7 @@ describe("a webhook call", () => {
     const outcome = await callTo(hasty, "https://receiver.example.org/");
     for (const server of servers) server.stop();
     expect(outcome).toMatchObject({ kind: "failed", reason: "dns" });
-    expect(outcome.durationMs).toBeLessThan(2_000);
+    expect(outcome.durationMs).toBeLessThan(5_000);
   });
 });
 
