@@ -69,11 +69,14 @@ class GuardedRelay {
   }
 
   failed(reason: string): void {
+    this.isTried = false;
+    const now = this.context.clock.monotonicMs();
+    // Messages in flight when the circuit opened met the same fault.
+    if (this.faults > 0 && now < this.restUntil) return;
     if (this.faults === 0) this.context.onChange({ relay: this.relay.name, reason });
     const restMs = Math.min(REST_MS_MAX, REST_MS_MIN * 2 ** this.faults);
     this.faults = Math.min(this.faults + 1, DOUBLINGS_MAX);
-    this.restUntil = this.context.clock.monotonicMs() + restMs;
-    this.isTried = false;
+    this.restUntil = now + restMs;
   }
 
   /** Neither success nor failure: the message ran out of time, or the service is stopping. */

@@ -5,6 +5,7 @@ import { createSmtpTransport } from "../../../src/adapters/nodemailer/smtpTransp
 import { systemClock } from "../../../src/adapters/system/systemClock.ts";
 import type { MailMessage, MailTransport } from "../../../src/ports/mail/mailTransport.ts";
 import { type Sink, type SinkHooks, startSmtpSink } from "../../support/mail/smtpSink.ts";
+import { freePort } from "../../support/stores/eventstoredb.ts";
 
 const MESSAGE: MailMessage = {
   id: "6f1c9a52-8d0e-5b7a-9c3f-2f6f0a1b2c3d",
@@ -74,12 +75,6 @@ async function send(transport: MailTransport): Promise<readonly [kind: string, r
   return [kind, relay];
 }
 
-async function closedPort(): Promise<number> {
-  const sink = await startSmtpSink();
-  await sink.close();
-  return sink.port;
-}
-
 describe("several relays", () => {
   test("the first takes all mail as long as it takes any", async () => {
     const [first, second] = [await sinkWith(), await sinkWith()];
@@ -110,7 +105,7 @@ describe("several relays", () => {
   });
 
   test("one that cannot be reached hands over to the next, rests, and is tried again by one message", async () => {
-    const port = await closedPort();
+    const port = await freePort();
     const second = await sinkWith();
     const { clock, pass } = clockAt();
     const transport = failoverOver([{ port }, { port: second.port, order: 2 }], clock);
@@ -127,6 +122,27 @@ describe("several relays", () => {
       { relay, reason: expect.stringContaining("ECONNREFUSED") },
       { relay, reason: null },
     ]);
+  });
+
+  test("one that breaks off while several messages are under way rests as after one fault", async () => {
+    let isDown = true;
+    const first = await sinkWith({ rcpt: () => (isDown ? "drop" : undefined) });
+    const second = await sinkWith();
+    const { clock, pass } = clockAt();
+    const transport = failoverOver([{ port: first.port }, { port: second.port, order: 2 }], clock);
+    const results = [];
+    for (let count = 0; count < 3; count += 1)
+      results.push(await transport.session(AbortSignal.timeout(10_000)));
+    const sessions = results.map((result) => {
+      if (result.kind !== "session") throw new Error(result.reason);
+      return result.session;
+    });
+    await Promise.all(sessions.map((session) => session.send(MESSAGE, Date.now() + 10_000)));
+    for (const session of sessions) session.release();
+    expect(second.record.messages).toHaveLength(3);
+    isDown = false;
+    pass(1_000);
+    expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${first.port}`]);
   });
 
   test.each([
@@ -154,7 +170,7 @@ describe("several relays", () => {
   });
 
   test("all of which are gone are tried again by the next message, and say so without a password", async () => {
-    const ports = [await closedPort(), await closedPort()];
+    const ports = [await freePort(), await freePort()];
     const transport = failoverOver(ports.map((port) => ({ port })));
     expect(await send(transport)).toEqual(["broken"]);
     const back = await startSmtpSinkOn(ports[1] ?? 0);
