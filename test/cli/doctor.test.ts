@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { askRunningService } from "../../src/cli/service/askRunningService.ts";
@@ -10,6 +9,7 @@ import { ageText } from "../../src/service/status/logChecks.ts";
 import { readModelLag } from "../../src/service/status/readModelChecks.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { startTestProcess } from "../support/service.ts";
+import { freePort } from "../support/stores/eventstoredb.ts";
 import { testStores } from "../support/stores/stores.ts";
 import { until } from "../support/until.ts";
 
@@ -17,15 +17,6 @@ const TEST_MS_MAX = 60_000;
 /** Longer than Bun lets a connection be silent by itself; a relay that does not greet takes as long. */
 const SLOW_ANSWER_MS = 12_000;
 const PASSWORD = "not-to-be-told";
-
-/** A port that nobody listens on. */
-async function closedPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 test.each([
   [0, "0 s"],
@@ -47,7 +38,7 @@ describe.each(await testStores())("doctor, on $name", (store) => {
   test(
     "asks the running service, whose relay is down and whose settings this command does not have",
     async () => {
-      const port = await closedPort();
+      const port = await freePort();
       const relay = { SMTP_URL: `smtp://user:${PASSWORD}@127.0.0.1:${port}` };
       const masterKey = crypto.getRandomValues(new Uint8Array(32)).toBase64();
       const env = { ...store.env, ...(store.isShared ? {} : { MASTER_KEY: masterKey }), ...relay };
