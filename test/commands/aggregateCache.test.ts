@@ -50,7 +50,7 @@ function slowStore() {
 const PAUSED = ["SendingPaused", { at: "2030-01-01T00:00:00.000Z" }] as const;
 
 describe("a cache of folded states", () => {
-  test("reads once for all who ask meanwhile and after", async () => {
+  test("reads once for all callers, during the read and after it", async () => {
     const { cache, reads, answerAll, append } = slowStore();
     await append("WorkspaceCreated", { name: "shop" });
     const asked = [cache.get(ID), cache.get(ID)];
@@ -60,7 +60,7 @@ describe("a cache of folded states", () => {
     expect(reads()).toBe(1);
   });
 
-  test("forgets a read under way too: who asked before it is answered, who asks after it reads anew", async () => {
+  test("forgets a read in flight too: earlier callers get its result, later ones read again", async () => {
     const { cache, reads, answerAll, append } = slowStore();
     await append("WorkspaceCreated", { name: "shop" });
     const before = cache.get(ID);
@@ -74,7 +74,7 @@ describe("a cache of folded states", () => {
     expect(reads()).toBe(2);
   });
 
-  test("knows without waiting what it has read, until that is forgotten", async () => {
+  test("returns without waiting what it has read, until that is forgotten", async () => {
     const { cache, answerAll, append } = slowStore();
     await append("WorkspaceCreated", { name: "shop" });
     expect(cache.known(ID)).toBeNull();
@@ -93,7 +93,7 @@ describe("a cache of folded states", () => {
     expect(cache.known(ID)).toMatchObject({ state: { paused: true }, revision: 1 });
   });
 
-  test("keeps no failure, and one that comes late takes nothing from who was luckier", async () => {
+  test("caches no failure, and a late failure does not evict a newer success", async () => {
     const { cache, reads, answerAll, append, fail } = slowStore();
     await append("WorkspaceCreated", { name: "shop" });
     fail(new StoreError("unavailable", "away"));
@@ -117,7 +117,7 @@ describe("a cache of folded states", () => {
     expect((await better)?.name).toBe("shop");
   });
 
-  test("knows also what is not there", async () => {
+  test("also caches that something does not exist", async () => {
     const { cache, reads, answerAll } = slowStore();
     const asked = cache.get(ID);
     await answerAll();

@@ -9,7 +9,7 @@ import { until } from "../support/until.ts";
 const AT = "2030-01-01T00:00:00.000Z";
 const CONTEXT = { at: Date.parse(AT), correlationId: "test", actor: "test" };
 
-test("a state that is too old is brought level with what is new in its stream, and nothing else is read", async () => {
+test("a stale state is updated from the new events of its stream, and nothing else is read", async () => {
   const store = watchedStore();
   const reads: number[] = [];
   const counted = {

@@ -10,7 +10,7 @@ import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 const WAITING_MAX = 1_000;
 
 describe("writers of one stream", () => {
-  test("take turns in the order in which they came, also after one that failed", async () => {
+  test("take turns in the order in which they came, even after one that failed", async () => {
     const store = memoryEventStore();
     const order: number[] = [];
     let isWriting = false;
@@ -30,7 +30,7 @@ describe("writers of one stream", () => {
     expect(await write(4)).toBe(4);
   });
 
-  test("that are too many are refused, and change nothing for the others and other streams", async () => {
+  test("are refused if there are too many, without effect on the others and on other streams", async () => {
     const store = memoryEventStore();
     const first = Promise.withResolvers<void>();
     let written = 0;
@@ -47,7 +47,7 @@ describe("writers of one stream", () => {
     await queueStreamWrite(store, "stream", write);
   });
 
-  test("on several instances all come to write", async () => {
+  test("on several instances all get to write", async () => {
     const log = memoryEventStore();
     // What is kept by store is kept by instance: each of them has a hold of its own on the log.
     const instances = [1, 2, 3, 4].map(() => Object.create(log) as EventStore);

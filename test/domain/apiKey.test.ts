@@ -88,7 +88,7 @@ describe("a key that issues another one", () => {
     expect(issueRefusal(issuer, wanted)).toEqual(refusal);
   });
 
-  test("can never give what it has not, by however many keys in between (property)", () => {
+  test("can never grant what it does not hold, through any chain of keys (property)", () => {
     const wanted = fc.record({
       scopes: fc.subarray([...SCOPES], { minLength: 1 }),
       expiresAt: fc.option(fc.integer({ min: NOW, max: NOW + 10 }), { nil: null }),

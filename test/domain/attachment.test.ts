@@ -80,7 +80,7 @@ describe("an upload", () => {
       .again("alreadyExpired");
   });
 
-  test("that never was cannot be deleted", () => {
+  test("that does not exist cannot be deleted", () => {
     given().when(deleteUpload).then("notFound");
   });
 
@@ -94,7 +94,7 @@ describe("an upload", () => {
       .again("notDue");
   });
 
-  test("loses its bytes only when it is spent, once", () => {
+  test("loses its bytes only once rejected or expired, and only once", () => {
     for (const events of [[], [uploaded], [uploaded, validated]]) {
       given(...events)
         .when(noteBytesRemoved)
@@ -148,7 +148,7 @@ describe("the files of a message", () => {
   const sent: EmailEvent = { type: "EmailSent", data: { attempt: 1, transport: "smtp", reply: "250" } };
   const gone: EmailEvent = { type: "EmailAttachmentsExpired", data: {} };
 
-  test("go when it has ended and their time is over, once", () => {
+  test("are removed when it has ended and their retention is over, once", () => {
     givenEmail(queued, sent)
       .when((state) => expireAttachments(state, UNTIL))
       .then("expired", gone)
@@ -162,7 +162,7 @@ describe("the files of a message", () => {
       .again("notDue");
   });
 
-  test("stay while it has not ended, and for their time", () => {
+  test("stay until it has ended, and for their retention", () => {
     const started: EmailEvent = {
       type: "EmailDeliveryStarted",
       data: { attempt: 1, worker: "a", leaseMs: 1, transport: "smtp" },
@@ -177,7 +177,7 @@ describe("the files of a message", () => {
       .then("notDue");
   });
 
-  test("that it never had do not go", () => {
+  test("that it never had are not removed", () => {
     givenEmail({ type: "EmailQueued", data: acceptance }, sent)
       .when((state) => expireAttachments(state, UNTIL * 2))
       .then("notDue");
@@ -185,7 +185,7 @@ describe("the files of a message", () => {
 });
 
 describe("Base64", () => {
-  test("is as long as its arithmetic says, and comes back", () => {
+  test("has the computed length, and decodes to the original", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const text = bytes.toBase64();

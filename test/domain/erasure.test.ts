@@ -96,7 +96,7 @@ describe("an upload's name", () => {
     }
   });
 
-  test("leaves the same upload behind, whether what was before is cut off or not", () => {
+  test("leaves the same upload behind, whether earlier events are truncated or not", () => {
     const [whole, cut] = [
       foldOf(attachmentAggregate, [uploaded, expired, removed, erased]),
       foldOf(attachmentAggregate, [erased]),
@@ -124,7 +124,7 @@ test("a suppression whose address was erased still holds, and nothing is added t
   expect(suppressionDecider.evolve(null, erased)).toBeNull();
 });
 
-test("what is cut off can be had as leaves from the event that stands for it", () => {
+test("the event that replaces truncated events holds their hashes", () => {
   const cut = [0, 1].map((revision) => {
     const event = { type: "SuppressionAddressStored", data: { address: `${revision}@example.com` } };
     return { ...event, stream: "suppression-h", revision, id: crypto.randomUUID(), metadata: { at: "now" } };

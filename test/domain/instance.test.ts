@@ -53,7 +53,7 @@ const spans = (...pairs: (readonly [number, number | null])[]) =>
   pairs.map(([from, to]) => ({ from: from * SECOND_MS, to: to === null ? null : to * SECOND_MS }));
 
 describe("a freeze", () => {
-  test("is set once, and taken back once", () => {
+  test("begins once, and ends once", () => {
     expect(freezeInstance(fold(created), 3_000)).toEqual({ outcome: 3_000, events: [frozen(3)] });
     expect(freezeInstance(fold(created, frozen(3)), 9_000)).toEqual({ outcome: 3_000, events: [] });
     expect(unfreezeInstance(fold(created, frozen(3)), 4_000)).toEqual({
@@ -65,7 +65,7 @@ describe("a freeze", () => {
     expect(unfreezeInstance(null, 1)).toEqual({ outcome: "notFrozen", events: [] });
   });
 
-  test("stands still from its beginning to its end", () => {
+  test("is a downtime from its beginning to its end", () => {
     expect(fold(created, frozen(3))).toMatchObject({ frozenAt: 3_000, downtimes: spans([3, null]) });
     expect(fold(created, frozen(3), unfrozen(7))).toMatchObject({ frozenAt: null, downtimes: spans([3, 7]) });
   });
@@ -88,7 +88,7 @@ describe("a restoration", () => {
     expect(resumeInstance(null, 1)).toEqual({ outcome: null, events: [] });
   });
 
-  test("stands still from when the copy was taken, or from the freeze before", () => {
+  test("is a downtime from when the copy was taken, or from the freeze before it", () => {
     expect(fold(created, restored("a", 20), resumed(30))?.downtimes).toEqual(spans([15, 30]));
     expect(fold(created, frozen(3), restored("a", 20), resumed(30))).toMatchObject({
       frozenAt: null,
@@ -99,7 +99,7 @@ describe("a restoration", () => {
     expect(twice?.restored?.copyId).toBe("b");
   });
 
-  test("still holds when a freeze that came after it is taken back", () => {
+  test("still holds when a freeze that came after it ends", () => {
     const state = fold(created, restored("a", 20), frozen(22), unfrozen(24));
     expect(state).toMatchObject({ isHeld: true, frozenAt: null, downtimes: spans([15, null]) });
   });
@@ -109,14 +109,14 @@ describe("a copy", () => {
   const copy = { kind: "backup", at: 3_000, place: "/backups/one" } as const;
   const copied: InstanceEvent = { type: "InstanceCopied", data: { ...copy, at: at(3) } };
 
-  test("is noted before it is taken, unless the log is frozen", () => {
+  test("is recorded before it is taken, unless the log is frozen", () => {
     expect(copyInstance(fold(created), copy)).toEqual({ outcome: "noted", events: [copied] });
     expect(copyInstance(fold(created, frozen(2)), copy)).toEqual({ outcome: "notTaken", events: [] });
     expect(copyInstance(null, copy).events).toEqual([]);
     expect(fold(created, copied, copied)?.copies).toEqual([copy, copy]);
   });
 
-  test("that a log was imported from counts as one, where the log could not note it", () => {
+  test("that the log was imported from counts too, if the log could not record it", () => {
     const imported = (isFrozen: boolean): InstanceEvent => {
       const data = { copyId: "a", from: "import", takenAt: at(5), sealed: isFrozen, at: at(9) } as const;
       return { type: "InstanceRestored", data };
@@ -125,14 +125,14 @@ describe("a copy", () => {
     expect(fold(created, imported(false))?.copies).toEqual([]);
   });
 
-  test("is remembered with so many before it", () => {
+  test("is remembered with a bounded number before it", () => {
     const many = Array.from({ length: 250 }, () => copied);
     expect(fold(created, ...many)?.copies).toHaveLength(200);
   });
 });
 
-describe("time that lies in spans", () => {
-  test("counts once where they overlap, and from the beginning to the end that are asked for", () => {
+describe("the time covered by spans", () => {
+  test("counts overlaps once, and only between the given beginning and end", () => {
     expect(coveredMs(spans([0, 10], [5, 12], [20, null]), 2_000, 25_000)).toBe(15_000);
     expect(coveredMs(spans([20, null], [0, 30]), 5_000, 10_000)).toBe(5_000);
     expect(coveredMs([], 0, 1_000)).toBe(0);

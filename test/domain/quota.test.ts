@@ -62,7 +62,7 @@ describe("a block of a day's messages", () => {
       .then({ kind: "single" }, held(3));
   });
 
-  test("of one is its message's: at the limit another request for that message gets one, and no other message", () => {
+  test("of one belongs to its message: at the limit another request for that message gets one, and no other message does", () => {
     const again = {
       type: "QuotaReserved",
       data: { count: 1, instance: "two", reserved: 3, messageId },
@@ -82,7 +82,7 @@ describe("a block of a day's messages", () => {
       .then({ kind: "single" }, held(3));
   });
 
-  test("of nothing is not returned", () => {
+  test("without anything left is not returned", () => {
     given(reserved(62, 62))
       .when((quota) => returnUnused(quota, { count: 0, instance }))
       .then("returned");
@@ -90,7 +90,7 @@ describe("a block of a day's messages", () => {
 });
 
 describe("a day", () => {
-  test("is one of UTC, from midnight on", () => {
+  test("is a UTC day, from midnight on", () => {
     const midnight = Date.parse("2030-01-02T00:00:00Z");
     const workspace = "0190a0b0-0000-7000-8000-000000000000";
     expect(quotaStream(workspace, quotaDay(midnight - 1))).toBe(`quota-${workspace}-20300101`);
@@ -139,7 +139,7 @@ describe("any number of instances", () => {
   const kinds = fc.constantFrom<Kind[]>("use", "use", "use", "use", "return", "crash");
   const steps = fc.array(fc.tuple(kinds, fc.nat(3)), { maxLength: 600, size: "max" });
 
-  test("together use the limit and no more; what is missing at the end was in hand in a crash", () => {
+  test("together use the limit and no more; only a crash can lose what it held in reserve", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 2_000 }), steps, (limit, taken) => {
         const day = simulation(limit);

@@ -32,7 +32,7 @@ describe("a sender", () => {
       .again("alreadyAdded");
   });
 
-  test("of either kind is given another name, or none", () => {
+  test("of either kind can get another name, or none", () => {
     const domain: SenderEvent = {
       type: "SenderDomainAdded",
       data: { workspaceId: "w", domain: "example.com", displayName: "Shop" },
@@ -59,7 +59,7 @@ describe("a sender", () => {
       .again("verified");
   });
 
-  test("keeps the word that it was verified on first", () => {
+  test("keeps the method by which it was verified first", () => {
     given(added, verified)
       .when((state) => verifySender(state, "dns"))
       .then("verified");
@@ -231,7 +231,7 @@ describe("the mail of a link", () => {
     expect(claimOn([added, requested, mailStarted(1)])).toEqual({ attempt: null, events: [] });
   });
 
-  test("is claimed again once its lease is known to have run out, and not for an older claim's", () => {
+  test("is claimed again once its lease is known to have expired, but not for an older claim's lease", () => {
     const past = [added, requested, mailStarted(1)];
     expect(claimOn(past, { expiredAttempt: 1 })).toEqual({ attempt: 2, events: [mailStarted(2)] });
     expect(claimOn([...past, mailStarted(2)], { expiredAttempt: 1 })).toEqual({ attempt: null, events: [] });
@@ -246,7 +246,7 @@ describe("the mail of a link", () => {
     expect(claimOn(past)).toEqual({ attempt: null, events: [] });
   });
 
-  test("whose link is over is given up in place of a claim", () => {
+  test("whose link has expired is given up instead of claimed", () => {
     expect(claimOn([added, requested], { now: NOW + LINK_LIFETIME_MS })).toEqual({
       attempt: null,
       events: [mailFailed(0, "expired")],
@@ -255,7 +255,7 @@ describe("the mail of a link", () => {
     expect(claimOn(over, { now: NOW + LINK_LIFETIME_MS })).toEqual({ attempt: null, events: [] });
   });
 
-  test("is tried again with growing pauses, as long as its link works", () => {
+  test("is retried with growing pauses, as long as its link is valid", () => {
     const busy: MailResult = { kind: "failed", reason: "recipient_deferred", isFinal: false };
     const settle = (attempt: number, now: number) =>
       settleVerificationMail(
@@ -279,7 +279,7 @@ describe("the mail of a link", () => {
     expect(claimOn(past, { now: NOW + MINUTE_MS }).attempt).toBe(2);
   });
 
-  test("that a late worker has sent is sent, and what it failed at is of no interest", () => {
+  test("that a late worker has sent counts as sent; its failure counts for nothing", () => {
     const takenOver = [added, requested, mailStarted(1), mailStarted(2)];
     const attempt = { requestId: "r1", attempt: 1, now: NOW };
     given(...takenOver)
@@ -294,7 +294,7 @@ describe("the mail of a link", () => {
     expect(claimOn([...takenOver, mailSent(1)], { expiredAttempt: 2 }).attempt).toBeNull();
   });
 
-  test("refused for good is not tried again", () => {
+  test("refused for good is not retried", () => {
     given(added, requested, mailStarted(1))
       .when((state) =>
         settleVerificationMail(

@@ -36,7 +36,7 @@ describe("storage", () => {
       .then("exceeded");
   });
 
-  test("is not kept from a request by others that race for its message", () => {
+  test("is not denied to a request because of others that race for its message", () => {
     const request = { owner: "email-m/2", bytes: 50, until: NOW, racingBytes: 60 };
     given(held("a", 40), held("email-m/1", 60))
       .when((state) => reserveStorage(state, { ...request, limit: 100 }))
@@ -46,7 +46,7 @@ describe("storage", () => {
       .then("exceeded");
   });
 
-  test("of a holder is replaced by what it asks for next", () => {
+  test("of a holder is replaced by its next reservation", () => {
     given(held("a", 60))
       .when(reserve("a", 100, 100))
       .then("reserved", held("a", 100));
@@ -74,14 +74,14 @@ describe("storage", () => {
       .then("released");
   });
 
-  test("is confirmed once, for those who hold any", () => {
+  test("is confirmed once, for owners that hold any", () => {
     given(held("a", 1), held("b", 2), held("c", 3), confirmed("c"))
       .when((state) => confirmStorage(state, ["a", "c", "d"]))
       .then("confirmed", confirmed("a"))
       .again("confirmed");
   });
 
-  test("under a lowered limit takes nothing until enough was released", () => {
+  test("accepts nothing under a lowered limit until enough was released", () => {
     given(held("a", 60), held("b", 40))
       .when(reserve("c", 1, 50))
       .then("exceeded");
@@ -107,7 +107,7 @@ function decide(state: Storage, [kind, holder, bytes]: readonly [string, string,
 }
 
 describe("any history of storage", () => {
-  test("uses what its holders hold, as a plain sum would have it, and never more than the limit", () => {
+  test("uses the plain sum of what its holders hold, and never more than the limit", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 4_000 }), steps, (limit, taken) => {
         let state = storageDecider.initialState;
@@ -127,7 +127,7 @@ describe("any history of storage", () => {
     );
   });
 
-  test("is told by a count of all that was open and what came after it began", () => {
+  test("can be restored from a count of everything open and the events since the count began", () => {
     fc.assert(
       fc.property(steps, fc.nat(399), fc.integer({ min: 1, max: 50 }), (taken, cutAt, chunk) => {
         let state = storageDecider.initialState;

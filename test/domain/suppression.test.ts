@@ -36,22 +36,22 @@ describe("a recipient", () => {
       .then("alreadySuppressed");
   });
 
-  test("that was let go is suppressed again", () => {
+  test("can be suppressed again after the suppression was lifted", () => {
     given(stored, suppressed, unsuppressed)
       .when((state) => suppress(state, { address: "ana@example.com" }, facts))
       .then("suppressed", stored, suppressed);
   });
 
-  test("is let go once", () => {
+  test("is unsuppressed once", () => {
     given(stored, suppressed).when(unsuppress).then("unsuppressed", unsuppressed).again("notSuppressed");
   });
 
-  test("who was never suppressed cannot be let go", () => {
+  test("who was never suppressed cannot be unsuppressed", () => {
     given().when(unsuppress).then("notSuppressed");
     given(stored, suppressed, unsuppressed).when(unsuppress).then("notSuppressed");
   });
 
-  test("suppressed by hand has what was written with the address, where erasing finds it", () => {
+  test("suppressed by hand has the note in the event with the address, where an erasure finds it", () => {
     const manual = { workspaceId: "w", recipientHash: "00", reason: "manual" };
     const written = { address: "ana@example.com", note: "asked by ana@example.com" };
     given()

@@ -91,7 +91,7 @@ describe("a template", () => {
       .then("notFound");
   });
 
-  test("takes a stated number of changes, and its deletion all the same", () => {
+  test("accepts a bounded number of changes, and can be deleted even then", () => {
     const changes = Array.from({ length: CHANGES_MAX - 2 }, (_, index) => published(1 + (index % 2)));
     given(created, drafted(1), drafted(2), ...changes)
       .when((state) => publishVersion(state, "w", { versionId: "v1", at: LATER }))
@@ -134,7 +134,7 @@ describe("a template", () => {
       .then("archived");
   });
 
-  test("knows when it last changed, drafts apart", () => {
+  test("knows when it last changed, not counting drafts", () => {
     expect(stateOf(created, drafted(1)).updatedAt).toBe(AT);
     expect(stateOf(created, drafted(1), published(1, LATER)).updatedAt).toBe(LATER);
   });
@@ -179,7 +179,7 @@ describe("a version", () => {
     expect(stateOf(created, drafted(1), drafted(2), published(2), published(1)).currentVersionId).toBe("v1");
   });
 
-  test("that was published before can be published again, and keeps its first time", () => {
+  test("that was published before can be published again, and keeps its first publication time", () => {
     const past = [created, drafted(1), drafted(2), published(1), published(2, LATER)];
     given(...past)
       .when((state) => publishVersion(state, "w", { versionId: "v1", at: LATER }))
@@ -207,7 +207,7 @@ describe("a version", () => {
       expect(versionForSend(stateOf(...past, archived), "w", wanted)).toBeNull();
   });
 
-  test("is where its revision says, whatever happened around it (property)", () => {
+  test("is at its revision, whatever happened around it (property)", () => {
     const verb = fc.constantFrom<keyof typeof verbs>("draft", "publish", "archive");
     const steps = fc.array(fc.tuple(verb, fc.nat({ max: 8 })), { maxLength: 30 });
     fc.assert(
@@ -273,7 +273,7 @@ describe("variables", () => {
     expect(fillVariables(define("date"), { x }).kind).toBe("wrong");
   });
 
-  test("that are wrong are all told at once", () => {
+  test("that are wrong are all reported at once", () => {
     const definitions: VariableDefinition[] = [
       { name: "a", type: "string", required: true },
       { name: "b", type: "number", required: false },
@@ -283,7 +283,7 @@ describe("variables", () => {
     expect(filled).toMatchObject({ kind: "wrong", faults: [{ name: "a" }, { name: "b" }] });
   });
 
-  test("that are null are not given", () => {
+  test("that are null count as not given", () => {
     expect(fillVariables(define("string"), { x: null }).kind).toBe("wrong");
     const optional = define("string", { required: false, default: "d" });
     expect(fillVariables(optional, { x: null })).toEqual({ kind: "filled", values: { x: "d" } });
@@ -296,11 +296,11 @@ describe("variables", () => {
     }
   });
 
-  test("that nobody has defined are passed on as they are", () => {
+  test("without a definition are passed on unchanged", () => {
     expect(fillVariables([], { y: [1] })).toEqual({ kind: "filled", values: { y: [1] } });
   });
 
-  test("named like what every object has are not given unless they are", () => {
+  test("named like a member of every object count as given only if they are", () => {
     const definitions: VariableDefinition[] = [{ name: "constructor", type: "string", required: true }];
     expect(fillVariables(definitions, {}).kind).toBe("wrong");
     expect(fillVariables(definitions, { constructor: "c" } as never).kind).toBe("filled");

@@ -20,7 +20,7 @@ const counted = (at: number): VerificationMailLimitEvent => ({
   data: { at: rfc3339(at) },
 });
 
-describe("the allowance of a workspace for an address", () => {
+describe("the limit of a workspace for an address", () => {
   test("is one mail in ten minutes", () => {
     given(counted(NOON))
       .when((state) => countVerificationMail(state, SENDER_RULE, NOON + 10 * MINUTE_MS - 1))
@@ -30,7 +30,7 @@ describe("the allowance of a workspace for an address", () => {
       .then(null, counted(NOON + 10 * MINUTE_MS));
   });
 
-  test("is one in ten minutes over midnight too, and by another clock that is ahead", () => {
+  test("is one in ten minutes across midnight too, and with another clock that is ahead", () => {
     given(counted(MIDNIGHT - 1))
       .when((state) => countVerificationMail(state, SENDER_RULE, MIDNIGHT))
       .then(MIDNIGHT - 1 + 10 * MINUTE_MS);
@@ -39,7 +39,7 @@ describe("the allowance of a workspace for an address", () => {
       .then(NOON + 11 * MINUTE_MS);
   });
 
-  test("is five a UTC day", () => {
+  test("is five per UTC day", () => {
     const five = [0, 1, 2, 3, 4].map((hours) => counted(NOON + hours * HOUR_MS));
     given(...five)
       .when((state) => countVerificationMail(state, SENDER_RULE, NOON + 5 * HOUR_MS))
@@ -49,7 +49,7 @@ describe("the allowance of a workspace for an address", () => {
       .then(null, counted(MIDNIGHT));
   });
 
-  test("is one in ten minutes after the last of a full day, too", () => {
+  test("is one in ten minutes even after the last mail of a full day", () => {
     const last = MIDNIGHT - MINUTE_MS;
     given(...[0, 1, 2, 3].map((hours) => counted(NOON + hours * HOUR_MS)), counted(last))
       .when((state) => countVerificationMail(state, SENDER_RULE, last + 1))
@@ -57,7 +57,7 @@ describe("the allowance of a workspace for an address", () => {
   });
 });
 
-test("the allowance of an address is 20 a UTC day for those that have asked, and up to 100 for others", () => {
+test("the limit of an address is 20 per UTC day for workspaces that had a mail, and up to 100 for others", () => {
   const some = (count: number) => Array.from({ length: count }, () => counted(NOON));
   given(...some(20))
     .when((state) => countVerificationMail(state, ADDRESS_RULE, NOON))
@@ -70,7 +70,7 @@ test("the allowance of an address is 20 a UTC day for those that have asked, and
     .then(MIDNIGHT);
 });
 
-test("the allowance of a workspace is 20 a UTC day, close together or not", () => {
+test("the limit of a workspace is 20 per UTC day, however close together", () => {
   const some = (count: number) => Array.from({ length: count }, () => counted(NOON));
   given(...some(19))
     .when((state) => countVerificationMail(state, WORKSPACE_RULE, NOON))
@@ -80,7 +80,7 @@ test("the allowance of a workspace is 20 a UTC day, close together or not", () =
     .then(MIDNIGHT);
 });
 
-test("whenever it is asked for, no rule is ever broken (property)", () => {
+test("however mails are requested, no limit is ever exceeded (property)", () => {
   // From the last hours of a day on, minutes apart: where both bounds of an address meet. And for days, hours apart.
   const wait = fc.oneof(
     { weight: 9, arbitrary: fc.integer({ min: 0, max: 15 * MINUTE_MS }) },

@@ -38,7 +38,7 @@ describe("a webhook endpoint", () => {
       .again("alreadyExists");
   });
 
-  test("has its destination for itself, whatever its id", () => {
+  test("is the only one with its destination, whatever its id", () => {
     given(registered(1))
       .when((state) => registerEndpoint(state, { ...facts(1), endpointId: "another" }))
       .then("alreadyExists");
@@ -64,7 +64,7 @@ const enabled: WebhookEvent = { type: "WebhookEndpointEnabled", data: { endpoint
 const deleted: WebhookEvent = { type: "WebhookEndpointDeleted", data: { endpointId: id } };
 
 describe("a registered endpoint", () => {
-  test("is changed where it differs, once", () => {
+  test("changes only where the new values differ, once", () => {
     const change = { endpointId: id, description: "shop", eventTypes: ["email.sent"], url: facts(1).url };
     given(registered(1))
       .when((state) => updateEndpoint(state, change))
@@ -108,7 +108,7 @@ describe("a registered endpoint", () => {
       .then("registered", registered(1));
   });
 
-  test("is tested while it is active", () => {
+  test("can be tested while it is active", () => {
     given(registered(1))
       .when((state) => requestTest(state, id))
       .then("requested", { type: "WebhookTestRequested", data: { endpointId: id } });
@@ -117,7 +117,7 @@ describe("a registered endpoint", () => {
       .then("disabled");
   });
 
-  test("signs with its earlier secrets until their time is over, also where a rotation is repeated", () => {
+  test("signs with its earlier secrets until they expire, even if a rotation is repeated", () => {
     const now = Date.parse("2030-01-01T00:00:00Z");
     const rotated = (sealedSecret: string, overlapMs: number): WebhookEvent => ({
       type: "WebhookEndpointSecretRotated",
@@ -143,7 +143,7 @@ describe("a registered endpoint", () => {
     expect(atOnce && signingSecrets(atOnce, now)).toEqual(["second"]);
   });
 
-  test("that is not there cannot be changed", () => {
+  test("that does not exist cannot be changed", () => {
     given()
       .when((state) => updateEndpoint(state, { endpointId: id, description: null }))
       .then("notFound");
@@ -209,7 +209,7 @@ describe("a destination", () => {
     expect(normaliseDestination(text)).toBeNull();
   });
 
-  test("that is allowed as a pair of host and port passes as that pair alone", () => {
+  test("that is allowed as a pair of host and port is allowed only as that pair", () => {
     const allowed = new Set(["receiver.test:8443", "localhost:443"]);
     expect(normaliseDestination("https://receiver.test:8443/a", allowed)).toBe(
       "https://receiver.test:8443/a",

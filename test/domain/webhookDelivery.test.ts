@@ -71,7 +71,7 @@ describe("a delivery", () => {
       .then(2, started(2));
   });
 
-  test("is not claimed before its time, whatever a read model that lags behind shows", () => {
+  test("is not claimed before its time, even if a stale read model lists it", () => {
     given(started(1), failed(1, at(5_000)))
       .when((state) => startAttempt(state, request, NOW + 4_999))
       .then(null);
@@ -80,7 +80,7 @@ describe("a delivery", () => {
       .then(2, started(2));
   });
 
-  test("ends with the answer 2xx, recorded once", () => {
+  test("ends with a 2xx answer, which is recorded once", () => {
     given(started(1))
       .when((state) => recordAttempt(state, 1, { kind: "delivered" }, on()))
       .then("recorded", delivered(1))
@@ -107,7 +107,7 @@ describe("a delivery", () => {
       .then("recorded", failed(1, at(expectedMs)));
   });
 
-  test("is exhausted with its last attempt", () => {
+  test("is exhausted after its last attempt", () => {
     const attempts = WEBHOOK_POLICY.scheduleMs.length;
     const before = Array.from({ length: attempts - 1 }, (_, index) => [
       started(index + 1),
@@ -128,7 +128,7 @@ describe("a delivery", () => {
       .then("recorded", failed(1), { type: "WebhookDeliveryExhausted", data: { reason: "gone" } });
   });
 
-  test("burns no attempt by a fault of ours", () => {
+  test("burns no attempt if the fault is ours", () => {
     given(started(1))
       .when((state) => recordAttempt(state, 1, { kind: "ours", reason: "stopping" }, on()))
       .then("recorded", {
@@ -143,7 +143,7 @@ describe("a delivery", () => {
       });
   });
 
-  test("whose lease ran out waits for its next attempt, and its own outcome may still come", () => {
+  test("whose lease expired waits for its next attempt, and may still record its own outcome", () => {
     const expired: WebhookDeliveryEvent = {
       type: "WebhookAttemptFailed",
       data: {
@@ -166,7 +166,7 @@ describe("a delivery", () => {
       .then("recorded", failed(1));
   });
 
-  test("is skipped while it waits, once", () => {
+  test("is skipped once, while it waits", () => {
     given()
       .when((state) => skipDelivery(state, origin, "endpoint_deleted"))
       .then("skipped", { type: "WebhookDeliverySkipped", data: { origin, reason: "endpoint_deleted" } })
@@ -176,7 +176,7 @@ describe("a delivery", () => {
       .then("notPending");
   });
 
-  test("is asked for again when it has ended or waits for later, and its schedule begins anew", () => {
+  test("can be requested again once it has ended or while it waits, and its schedule restarts", () => {
     const requested: WebhookDeliveryEvent = {
       type: "WebhookRedeliveryRequested",
       data: { origin, at: at(0) },
@@ -203,7 +203,7 @@ describe("a delivery that was missed", () => {
   const missed = { origin, isMissed: true };
   const requested: WebhookDeliveryEvent = { type: "WebhookRedeliveryRequested", data: { origin, at: at(0) } };
 
-  test("is asked for once, and what nobody missed is under way", () => {
+  test("is requested once; one that was not missed is already in flight", () => {
     given()
       .when((state) => requestRedelivery(state, missed, NOW))
       .then("requested", requested)
@@ -216,7 +216,7 @@ describe("a delivery that was missed", () => {
       .then("requested", requested);
   });
 
-  test("is recovered once: whoever asks with a list that is older than its delivery repeats nothing", () => {
+  test("is recovered once: a request with a stale list does not repeat it", () => {
     given()
       .when((state) => requestRecovery(state, missed, NOW))
       .then("requested", requested)

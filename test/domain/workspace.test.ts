@@ -82,13 +82,13 @@ describe("a workspace's limits", () => {
       .again("changed");
   });
 
-  test("change by what is new only", () => {
+  test("record only what is new", () => {
     given(created, changed({ messagesPerDay: 5 }))
       .when((state) => changeLimits(state, { messagesPerDay: 5, storageBytes: 6 }))
       .then("changed", changed({ storageBytes: 6 }));
   });
 
-  test("go back to the default once", () => {
+  test("are reset to the default once", () => {
     given(created, changed({ messagesPerDay: 5 }))
       .when((state) => changeLimits(state, { messagesPerDay: null, storageBytes: null }))
       .then("changed", changed({ messagesPerDay: null }))
@@ -101,7 +101,7 @@ describe("a workspace's limits", () => {
       .then("notFound");
   });
 
-  test("are the instance's, but for those that were set", () => {
+  test("are the instance's, except those that were set", () => {
     expect(limitsAfter()).toEqual(defaults);
     const own = [changed({ messagesPerDay: 0, archiveAttachments: true }), changed({ storageBytes: 7 })];
     expect(limitsAfter(...own)).toEqual({

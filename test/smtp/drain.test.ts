@@ -6,7 +6,7 @@ import { sqliteStore } from "../support/stores/stores.ts";
 import { SENDER, startService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
-test("a service that stops takes the mail that is on its way in, and no other", async () => {
+test("a stopping service accepts the mail that is already coming in, and no other", async () => {
   const service = await startService(sqliteStore, { SUBMISSION_PORT: "0" });
   const { app } = service.app;
   const port = app.submission?.port ?? 0;
@@ -32,7 +32,7 @@ test("a service that stops takes the mail that is on its way in, and no other", 
   await service.log.store.close();
 });
 
-test("a port that is taken is told by its setting", async () => {
+test("a port in use is reported with the name of its setting", async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const { port } = other.address() as { port: number };

@@ -49,7 +49,7 @@ describe("sessions over raw sockets", () => {
     },
   );
 
-  test("commands may come before the replies to those before (RFC 2920)", async () => {
+  test("commands may come before the replies to earlier ones (RFC 2920)", async () => {
     const own = await service.tenant();
     const client = await smtpClient(port);
     const auth = Buffer.from(`\0any\0${own.apiKey}`).toString("base64");
@@ -79,7 +79,7 @@ describe("sessions over raw sockets", () => {
       expect((await own.call("GET", "/api/v1/emails")).json.data).toEqual([]);
     });
 
-    test("the end of content is found wherever its bytes are parted", async () => {
+    test("the end of content is found wherever its bytes are split", async () => {
       const whole = `${HEADER}..one dot, and a line with one:\r\n..\r\n.\r\n`;
       for (let at = 1; at <= 12; at += 1) {
         const client = await loggedIn();
@@ -107,7 +107,7 @@ describe("sessions over raw sockets", () => {
     client.destroy();
   });
 
-  test("a mail over the size is refused, before its content where its size is told", async () => {
+  test("a mail over the size limit is refused, before its content if its size is announced", async () => {
     const client = await loggedIn();
     expect(await client.command("MAIL FROM:<a@example.com> SIZE=16000001")).toStartWith("552 ");
     const line = `${"x".repeat(998)}\r\n`;

@@ -143,7 +143,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
     expect(await read(idIn(response))).toMatchObject({ text: "\n", attachments: [{ filename: "note.txt" }] });
   });
 
-  test("names and headers arrive with the mail, and what is meant for others does not", async () => {
+  test("names and headers arrive with the mail, and headers meant for others do not", async () => {
     const client = transport();
     const { response } = await client.sendMail({
       from: { name: "Bücher & Söhne", address: SENDER },
@@ -243,7 +243,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
     client.destroy();
   });
 
-  test("a header that a send cannot have is refused", async () => {
+  test("a header that a send does not allow is refused", async () => {
     const refused = /^554 5\.6\.0 .*INVALID_REQUEST/;
     expect(await replyTo(mail({ References: "nothing" }))).toMatch(refused);
     expect(await replyTo(mail({ "X-Ok": "1", "x-ok": "2" }))).toMatch(refused);
@@ -252,12 +252,12 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
   });
 
   describe("a recipient", () => {
-    test("is of the envelope, whatever the header says", async () => {
+    test("comes from the envelope, whatever the header says", async () => {
       const reply = await replyTo(mail({ To: "other@example.com", Bcc: "hidden@example.com" }));
       expect(await read(idIn(reply))).toMatchObject({ to: "ana@example.com" });
     });
 
-    test("that is no address is refused alone", async () => {
+    test("that is no address is refused without the others", async () => {
       const client = await loggedIn();
       await client.command("MAIL FROM:<>");
       expect(await client.command("RCPT TO:<ana@localhost>")).toStartWith("553 5.1.3 ");
@@ -297,7 +297,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       expect(reply).toMatch(/^554 5\.6\.0 .*IDEMPOTENCY_CONFLICT/);
     });
 
-    test("with a key that is none is refused", async () => {
+    test("with an invalid key is refused", async () => {
       expect(await replyTo(mail({ "X-Idempotency-Key": "short" }))).toMatch(
         /^554 5\.6\.0 .*IDEMPOTENCY_KEY_REQUIRED/,
       );
@@ -320,11 +320,11 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       expect(await idsOf(own)).toHaveLength(2);
     });
 
-    test("without either is another message", async () => {
+    test("without either is a new message", async () => {
       expect(idIn(await replyTo(mail()))).not.toBe(idIn(await replyTo(mail())));
     });
 
-    test("goes on after the recipients that a limit has let through", async () => {
+    test("continues after the recipients that a limit has let through", async () => {
       const own = await service.tenant();
       await setLimits(service.log, own.workspaceId, { messagesPerDay: 1 });
       const fields = { "Message-ID": `<${newKey()}@client.example>` };
@@ -360,7 +360,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       client.destroy();
     });
 
-    test("that is accepted from elsewhere is not let in", async () => {
+    test("that is accepted only from elsewhere is not let in", async () => {
       const bound = { name: "b", scopes: ["email:send"], client_ranges: ["192.0.2.0/24"] };
       const { key } = (await tenant.call("POST", "/api/v1/api-keys", { body: bound })).json;
       const client = await smtpClient(port);
@@ -368,7 +368,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       client.destroy();
     });
 
-    test("that is bound to senders sends from them alone", async () => {
+    test("that is restricted to senders sends only from them", async () => {
       const bound = { name: "b", scopes: ["email:send"], senders: ["other@example.com"] };
       const { key } = (await tenant.call("POST", "/api/v1/api-keys", { body: bound })).json;
       expect(await replyTo(mail(), undefined, key)).toMatch(/^550 5\.7\.1 .*FORBIDDEN/);
@@ -389,7 +389,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       await until(() => client.isClosed(), "the end of the connection");
     });
 
-    test("may send so many mails in a second", async () => {
+    test("may send a bounded number of mails per second", async () => {
       const own = await service.tenant();
       await setLimits(service.log, own.workspaceId, { keyRequestsPerSecond: 2 });
       await until(async () => {

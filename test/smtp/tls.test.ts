@@ -41,7 +41,7 @@ describe.each([false, true])("with a certificate, TLS from the beginning: %p", (
     await rm(directory, { recursive: true });
   });
 
-  test("nodemailer sends, and knows the certificate", async () => {
+  test("nodemailer sends, and trusts the certificate", async () => {
     const client = createTransport({
       host: "127.0.0.1",
       port,

@@ -85,7 +85,7 @@ describe("a sealer", () => {
     expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
   });
 
-  test("goes on behind the last seal when it begins again, whatever was erased of what that names", async () => {
+  test("continues after the last seal when it restarts, whatever events of that were erased", async () => {
     const store = memoryEventStore();
     await happen(store, 2);
     const log = new AuditedLog(store);
@@ -99,7 +99,7 @@ describe("a sealer", () => {
     expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
   });
 
-  test("goes on behind the seal before when nothing is left of the last one", async () => {
+  test("continues after the previous seal when nothing is left of the last one", async () => {
     const store = memoryEventStore();
     await happen(store, 2);
     await sealAll(sealerOn(store));
@@ -142,7 +142,7 @@ describe("a sealer", () => {
     TEST_MS_MAX,
   );
 
-  test("knows its place again after an append whose outcome it never learned", async () => {
+  test("finds its place again after an append whose outcome it never learned", async () => {
     const store = memoryEventStore();
     let fate: "before" | "after" | null = null;
     const failing: EventStore = {
@@ -165,7 +165,7 @@ describe("a sealer", () => {
     expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0, chain: { seals: 2 } });
   });
 
-  test("covers the longest names within the bounds of an append", async () => {
+  test("fits the longest names into the bounds of an append", async () => {
     const store = memoryEventStore();
     for (let index = 0; index < SEAL_EVENTS_MAX; index += 1) {
       await store.append(`suppression-${newId()}${newId()}`, [event()], "noStream");
@@ -192,7 +192,7 @@ const stopped: Instance = {
 };
 
 describe("sealing", () => {
-  test("waits for its interval, and says what keeps it", async () => {
+  test("waits for its interval, and reports what prevents it", async () => {
     let isAway = false;
     const store = memoryEventStore({ isAway: () => isAway });
     const troubles: unknown[] = [];

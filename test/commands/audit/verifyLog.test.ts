@@ -135,13 +135,13 @@ describe("among sealed events", async () => {
     TEST_MS_MAX,
   );
 
-  test("two events that lie in each other's place are found, and where", async () => {
+  test("two swapped events are found, and where", async () => {
     for (const { planted, found } of await plantAndVerify(log, swapTwo, PLANTS_OF_A_KIND)) {
       expect(found.some((location) => planted.includes(location))).toBe(true);
     }
   });
 
-  test("a byte that is changed in the file, past the database, is found, and where", async () => {
+  test("a byte changed in the file, past the database, is found, and where", async () => {
     for (let run = 1; run <= PLANTS_OF_A_KIND; run += 1) {
       const copy = fresh();
       copyFileSync(path, copy);
@@ -165,7 +165,7 @@ describe("among sealed events", async () => {
     },
   );
 
-  test("a seal that is removed from among others is found, and where", async () => {
+  test("a seal removed from among others is found, and where", async () => {
     const remove = PLANTS["an event removed"] as Plant;
     for (const { planted, found, findings } of await plantAndVerify(
       { path, isPickable: isSeal },
@@ -227,7 +227,7 @@ describe("a chain that is hashed again", async () => {
     expect((await withLogAt(copy, (store) => verify(store, { kept }))).findings).toBe(1);
   });
 
-  test("is found where seals behind signed ones are not signed any more", async () => {
+  test("is found if seals after signed ones are no longer signed", async () => {
     const copy = fresh();
     copyFileSync(signedLog.path, copy);
     await withLogAt(copy, (store) => new AuditedLog(store).seal());
@@ -248,7 +248,7 @@ describe("a chain that is hashed again", async () => {
     }
   });
 
-  test("may begin without a key: the first signed seal covers those before it", async () => {
+  test("may begin unsigned: the first signed seal covers those before it", async () => {
     const path = fresh();
     await withLogAt(path, async (store) => {
       const key = { kind: "key", at: 0 } as const;
@@ -263,7 +263,7 @@ describe("a chain that is hashed again", async () => {
 });
 
 describe("before the seal", async () => {
-  test("a message's content that was changed is found once it is sealed: what is sealed is what was accepted", async () => {
+  test("changed content of a message is found once it is sealed, because the seal has what was accepted", async () => {
     const { path, sealed } = await writtenLog();
     const isContent = ({ position, type }: Row) => position > sealed && type === "EmailContentStored";
     const planted = plantIn(path, flip("data"), pickerOf(1), isContent).map(nameOf);
@@ -277,14 +277,14 @@ describe("before the seal", async () => {
 });
 
 describe("what seals do not prove", async () => {
-  test("an event behind the last seal may be changed: it is counted as uncovered", async () => {
+  test("an event after the last seal may be changed: it counts as uncovered", async () => {
     const { path, sealed } = await writtenLog();
     plantIn(path, flip("metadata"), pickerOf(1), ({ position }) => position > sealed);
     const { findings, uncovered } = await withLogAt(path, (store) => verify(store));
     expect([findings, uncovered]).toEqual([0, 4]);
   });
 
-  test("a log that is cut back to an earlier seal is sound, but for a digest that was kept", async () => {
+  test("a log cut back to an earlier seal is sound, unless somebody kept a later digest", async () => {
     const path = fresh();
     const kept = await withLogAt(path, async (store) => {
       const keyAndSeal: readonly Deed[] = [
@@ -310,7 +310,7 @@ describe("what seals do not prove", async () => {
 });
 
 describe("beside a running service", () => {
-  test("what is erased while the log is read is no finding", async () => {
+  test("an erasure while the log is read is no finding", async () => {
     await withLogAt(fresh(), async (store) => {
       const log = new AuditedLog(store);
       const sends = Array.from({ length: 30 }, (): Deed => ({ kind: "send", length: 10, suppressed: false }));

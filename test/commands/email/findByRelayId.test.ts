@@ -3,7 +3,7 @@ import { findByRelayId } from "../../../src/commands/email/feedback/findByRelayI
 import { ACCEPTANCE_REVISION } from "../../../src/domain/email/events.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 
-test("looking for a relay's id reads no content, which may be a megabyte for each of fifty messages", async () => {
+test("a search for a relay's id reads no content, which may be a megabyte for each of fifty messages", async () => {
   const from: number[] = [];
   const store = {
     async read(_: string, revision: number) {

@@ -32,19 +32,19 @@ const plainSent: EmailEvent = {
 };
 
 describe("a relay's reply", () => {
-  test("is told while its salt is there", () => {
+  test("is shown while its salt exists", () => {
     expect(said(sealed, SALT)).toMatchObject({ reply: "550 5.2.0 Smithson, Ana has left" });
     expect(said(plain, SALT)).toMatchObject({ reply: "550 5.2.0 Ana has left" });
     expect(said(plainSent, SALT)).toMatchObject({ reply: "250 2.0.0 taken for Ana" });
   });
 
-  test("is its codes without the salt, also where an older release had written it out", () => {
+  test("is reduced to its codes without the salt, even if an older release stored it in plain text", () => {
     expect(said(sealed, null)).not.toHaveProperty("reply");
     expect(said(plain, null)).toMatchObject({ code: 550, reply: "550 5.2.0" });
     expect(said(plainSent, null)).toMatchObject({ reply: "250 2.0.0" });
   });
 
-  test("cannot be had with another salt, or another instance's key", () => {
+  test("cannot be decrypted with another salt, or another instance's key", () => {
     const sealedReply = keys.encryptWithSalt(SALT, "550 no");
     expect(keys.decryptWithSalt(SALT, sealedReply)).toBe("550 no");
     expect(keys.decryptWithSalt(SALT.replace("3", "4"), sealedReply)).toBeNull();
@@ -52,7 +52,7 @@ describe("a relay's reply", () => {
     expect(keys.encryptWithSalt(SALT, "550 no")).not.toBe(sealedReply);
   });
 
-  test("has no salt once the content was erased, though the log still holds it", () => {
+  test("has no salt once the content is erased, even while the log still holds it", () => {
     const stored: EmailEvent = { type: "EmailContentStored", data: { salt: SALT } };
     const queued = { type: "EmailQueued", data: { acceptedAt: "2026-01-01T00:00:00.000Z" } } as EmailEvent;
     const erased: EmailEvent = { type: "EmailContentErased", data: { reason: "requested" } };

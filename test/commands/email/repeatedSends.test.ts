@@ -35,7 +35,7 @@ async function send(deps: Dependencies, request: { readonly text: string }) {
 }
 
 describe("a send under a key that was used", () => {
-  test("costs its instance nothing of the log, and is answered as the first was", async () => {
+  test("costs its instance no access to the log, and gets the answer of the first", async () => {
     const first = await send(world.deps, { text: "Hello." });
     expect(first).toMatchObject({ outcome: { kind: "accepted", replayed: false }, appends: 1, reads: 0 });
     const again = await send(world.deps, { text: "Hello." });
@@ -47,7 +47,7 @@ describe("a send under a key that was used", () => {
     });
   });
 
-  test("costs another instance an append that loses and a read, and nothing the second time", async () => {
+  test("costs another instance a lost append and a read, and nothing the second time", async () => {
     const first = await send(world.deps, { text: "Hello." });
     const other = makeDependencies(world.deps);
     const answered = { ...first.outcome, replayed: true };
@@ -61,7 +61,7 @@ describe("a send under a key that was used", () => {
     });
   });
 
-  test("costs another instance that has it listed nothing of the log, and changed content what it costs else", async () => {
+  test("costs another instance that has it listed no access to the log, but changed content costs as usual", async () => {
     const first = await send(world.deps, { text: "Hello." });
     if (first.outcome.kind !== "accepted") throw new Error("the first was not accepted");
     const { id, status: acceptedAs, acceptedAt } = first.outcome.receipt;

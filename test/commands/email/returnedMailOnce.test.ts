@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { receiveReturnedMail } from "../../../src/commands/email/feedback/receiveReturnedMail.ts";
 
-test("a mail to many addresses is read once: how long that takes is up to whoever has written it", async () => {
+test("a mail to many addresses is read once, because its author decides how long that takes", async () => {
   let read = 0;
   const context = {
     parser: {

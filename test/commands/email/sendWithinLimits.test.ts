@@ -27,12 +27,12 @@ describe("a send takes one of the day's messages", () => {
     expect(await used()).toBe(2);
   });
 
-  test("and gives it back when the store has not written it", async () => {
+  test("and returns it when the store has not written the message", async () => {
     await sendInTrouble("unavailable");
     expect(await used()).toBe(0);
   });
 
-  test("and keeps it when nobody knows whether it was written", async () => {
+  test("and keeps it when nobody knows whether the message was written", async () => {
     await sendInTrouble("outcomeUnknown");
     expect(await used()).toBe(1);
   });

@@ -87,7 +87,7 @@ test.each([[[]], [[FILE]]])(
   },
 );
 
-test("what has been done already is not said to be done while it is written but not on disk", async () => {
+test("a repeat is not confirmed while the first change is written but not on disk", async () => {
   const suppress = () => {
     const suppression = { address: addressOf("ana@example.org"), note: null };
     return addSuppression(world.deps, suppression, contextNow());

@@ -32,14 +32,14 @@ async function raised(): Promise<readonly unknown[]> {
 }
 
 describe("the format of a log", () => {
-  test("is the first, and stays it while nobody writes another", async () => {
+  test("is the first, and stays so while nobody writes another", async () => {
     expect((await open()).format).toBe(1);
     for (const format of [OLD, READING, LOG_FORMAT]) await enter(format);
     expect(await raised()).toEqual([]);
     expect(LOG_FORMAT.writes).toBeLessThanOrEqual(LOG_FORMAT.reads);
   });
 
-  test("is raised once, before whoever writes the next one writes anything, however many do", async () => {
+  test("is raised once, before anybody writes events of the next one, however many do", async () => {
     await Promise.all([enter(WRITING), enter(WRITING), enter(READING)]);
     expect(await raised()).toEqual([{ format: 2 }]);
     expect((await open()).format).toBe(2);
@@ -47,7 +47,7 @@ describe("the format of a log", () => {
     expect(await raised()).toHaveLength(1);
   });
 
-  test("is refused by who does not read it", async () => {
+  test("is refused by a program that does not read it", async () => {
     await enter(WRITING);
     const refusal = enter(OLD);
     await expect(refusal).rejects.toThrow(InstanceMismatchError);
@@ -68,7 +68,7 @@ describe("a read model", () => {
     stopAtNewerFormat(projection, reads).apply(event, db);
   }
 
-  test("stops where events of a format follow that this program does not read", async () => {
+  test("stops before events of a format that this program does not read", async () => {
     await enter(WRITING);
     await expect(apply(1)).rejects.toThrow(UnreadableEventError);
     await expect(apply(1)).rejects.toThrow("format 2, this one reads 1");
@@ -77,7 +77,7 @@ describe("a read model", () => {
     expect(shown).toEqual([]);
   });
 
-  test("is never without that", () => {
+  test("always receives the event that raises the format", () => {
     for (const { events } of projections) expect(events).toContain(LOG_FORMAT_RAISED);
   });
 });

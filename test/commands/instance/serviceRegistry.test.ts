@@ -42,7 +42,7 @@ const join = (store: EventStore, location: typeof A, memory = memoryInMemory()) 
   registerService(store, { location, memory }, () => context);
 
 describe("the registry of services", () => {
-  test("names those that have joined and not left, also two of one place, as they come and go", async () => {
+  test("lists those that have joined and not left, even two in one place, as they come and go", async () => {
     const store = await openLog();
     const atWork = registeredServices(store);
     expect(await atWork()).toEqual([]);
@@ -71,7 +71,7 @@ describe("the registry of services", () => {
     expect(memory.previous()).toBeNull();
   });
 
-  test("is not needed to know which service died on a data directory, and that one that left did not", async () => {
+  test("is not needed to know whether the last service on a data directory died or left", async () => {
     const memory = memoryInMemory();
     const first = joinUnregistered(memory);
     const second = joinUnregistered(memory);
@@ -80,7 +80,7 @@ describe("the registry of services", () => {
     expect(joinUnregistered(memory).predecessor).toBeNull();
   });
 
-  test("notes once that a service has left, and again when that failed", async () => {
+  test("records once that a service has left, and again if that failed", async () => {
     let isAway = false;
     const store = memoryEventStore({ isAway: () => isAway });
     await openInstance(store, claims, context);
@@ -103,7 +103,7 @@ describe("the registry of services", () => {
     expect(await registeredServices(store)()).toEqual([A]);
   });
 
-  test("leaves no gap: a service that a freeze did not find there finds the freeze", async () => {
+  test("leaves no gap: a service that a freeze did not find finds the freeze", async () => {
     // A freeze just before the entry is written, and just after.
     for (const when of ["before", "after"] as const) {
       const store = await openLog();
@@ -126,7 +126,7 @@ describe("the registry of services", () => {
     }
   });
 
-  test("is of the store, and in no export", async () => {
+  test("belongs to the store, and is in no export", async () => {
     const store = await openLog();
     await (await join(store, A)).leave();
     const scratch = sqliteReadDatabases.open(":memory:", "build");

@@ -67,7 +67,7 @@ function dying(store: EventStore, appends: number): EventStore {
 
 const NOTED = 2;
 
-test("an import gives the streams, revisions and order of the log that was exported (property)", async () => {
+test("an import restores the streams, revisions and order of the exported log (property)", async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (history) => {
       const source = memoryEventStore();
@@ -94,7 +94,7 @@ test("an import gives the streams, revisions and order of the log that was expor
   );
 });
 
-test("an import that was interrupted anywhere is gone on with (property)", async () => {
+test("an import that was interrupted anywhere can be continued (property)", async () => {
   await fc.assert(
     fc.asyncProperty(steps, fc.array(fc.nat(12), { minLength: 1, maxLength: 4 }), async (history, deaths) => {
       const source = memoryEventStore();
@@ -120,7 +120,7 @@ async function isFinished(store: EventStore): Promise<boolean> {
 }
 
 describe("an export", () => {
-  test("says which revisions are missing, right before what comes after them", async () => {
+  test("lists missing revisions right before the event that follows them", async () => {
     const source = memoryEventStore();
     await beginLog(source);
     await append(source, "email-1", someEvent(), someEvent(), someEvent());
@@ -136,7 +136,7 @@ describe("an export", () => {
     ]);
   });
 
-  test("goes on when a stream is cut off while it is being read", async () => {
+  test("goes on when a stream is truncated while it is being read", async () => {
     const source = memoryEventStore({ batchEventsMax: 4 });
     await beginLog(source);
     for (let index = 0; index < 4; index += 1) await append(source, "storage-w", someEvent(), someEvent());
@@ -158,7 +158,7 @@ describe("an export", () => {
     await remove();
   });
 
-  test("leaves out what an import has left in a store", async () => {
+  test("leaves out the events that an import keeps in a store", async () => {
     const source = memoryEventStore();
     await beginLog(source);
     await append(source, "email-1", someEvent(), someEvent());
@@ -189,7 +189,7 @@ describe("an import", () => {
       (error: Error) => error.message,
     );
 
-  test("takes a long gap in few appends", async () => {
+  test("writes a long gap in few appends", async () => {
     const source = memoryEventStore();
     await beginLog(source);
     const many = Array.from({ length: 5_000 }, () => someEvent({}));
@@ -212,7 +212,7 @@ describe("an import", () => {
     await remove();
   });
 
-  test("refuses what is cut short, changed, reordered or no export, before anything is written", async () => {
+  test("refuses anything cut short, changed, reordered or not an export, before it writes anything", async () => {
     const lines = await exported();
     const store = memoryEventStore();
     const [first = "", second = "", ...others] = lines;
@@ -230,7 +230,7 @@ describe("an import", () => {
     expect(await store.head()).toBe(LOG_START);
   });
 
-  test("refuses an export by which more is missing than a log can lose, names the line, and writes nothing", async () => {
+  test("refuses an export that lacks more than a log can lose, names the line, and writes nothing", async () => {
     const lines = (await exported()).slice(0, -1);
     const sealed = (...parts: readonly string[]) => {
       const sha256 = new Bun.CryptoHasher("sha256").update(`${parts.join("\n")}\n`).digest("hex");
@@ -255,7 +255,7 @@ describe("an import", () => {
     expect(await store.head()).toBe(LOG_START);
   });
 
-  test("refuses a store that is not empty, or that holds it already, or the beginning of another one", async () => {
+  test("refuses a store that is not empty, or holds this log already, or the beginning of another", async () => {
     const [lines, others] = [await exported(), await exported()];
     const used = memoryEventStore();
     await append(used, "email-9", someEvent());
@@ -289,7 +289,7 @@ describe("an import", () => {
     expect(await into(store, lines)).toContain("is not that of the export");
   });
 
-  test("notices a store that gives back something else than it was given", async () => {
+  test("notices a store that returns something else than it was given", async () => {
     const lines = await exported();
     const store = memoryEventStore();
     const forging = Object.assign(Object.create(store) as EventStore, {

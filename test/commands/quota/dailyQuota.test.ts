@@ -63,19 +63,19 @@ describe("the daily limit", () => {
     expect(await usedInLog()).toBe(1_000);
   });
 
-  test("of 0 takes nothing", async () => {
+  test("of 0 lets nothing through", async () => {
     await setLimits({ store }, workspaceId, { messagesPerDay: 0 });
     expect(await takeMany(instance(), 5)).toBe(0);
   });
 
-  test("is written in blocks: callers that come together share one reservation", async () => {
+  test("is reserved in blocks: concurrent callers share one reservation", async () => {
     const quota = instance();
     const before = store.calls.append;
     expect(await takeMany(quota, 60)).toBe(60);
     expect(store.calls.append - before).toBe(1);
   });
 
-  test("that is reached is not read from the log for every request, and is looked at again soon", async () => {
+  test("that is reached is not read from the log for every request, but is read again soon", async () => {
     await setLimits({ store }, workspaceId, { messagesPerDay: 3 });
     const quota = instance();
     expect(await takeMany(quota, 10)).toBe(3);
@@ -96,7 +96,7 @@ describe("the daily limit", () => {
     expect(await takeMany(quota, 10)).toBe(2);
   });
 
-  test("that is lowered holds for blocks that are in hand already, on every instance", async () => {
+  test("that is lowered applies to blocks that were already reserved, on every instance", async () => {
     const [one, two] = [instance(), instance()];
     expect(await takeMany(one, 5)).toBe(5);
     expect(await takeMany(two, 5)).toBe(5);
@@ -115,7 +115,7 @@ describe("the daily limit", () => {
     expect(await usedInLog()).toBe(12);
   });
 
-  test("is counted for each UTC day by itself", async () => {
+  test("is counted for each UTC day separately", async () => {
     await setLimits({ store }, workspaceId, { messagesPerDay: 2 });
     const quota = instance();
     const today = clock.now();
@@ -126,7 +126,7 @@ describe("the daily limit", () => {
   });
 });
 
-describe("what was taken and not used", () => {
+describe("a unit that was taken and not used", () => {
   test("can be taken again", async () => {
     await setLimits({ store }, workspaceId, { messagesPerDay: 1 });
     const quota = instance();
@@ -151,7 +151,7 @@ describe("what was taken and not used", () => {
     expect(await quota.used(workspaceId, clock.now())).toBe(1);
   });
 
-  test("is there for others once the instance has stopped", async () => {
+  test("is available to others once the instance has stopped", async () => {
     const [one, two] = [instance(), instance()];
     expect(await takeMany(one, 1)).toBe(1);
     expect(await usedInLog()).toBe(62);
@@ -160,7 +160,7 @@ describe("what was taken and not used", () => {
     expect(await takeMany(two, 1_100)).toBe(999);
   });
 
-  test("is there for others once it has lain idle, and is taken anew by the first who needs one", async () => {
+  test("is available to others once it was idle, and is reserved again by the first who needs one", async () => {
     const idleMs = 60;
     const quota = instance(idleMs);
     expect(await takeMany(quota, 1)).toBe(1);
@@ -170,7 +170,7 @@ describe("what was taken and not used", () => {
     await quota.stop();
   });
 
-  test("stays in hand while it is in use", async () => {
+  test("stays in reserve while it is in use", async () => {
     const idleMs = 60;
     const quota = instance(idleMs);
     const other = newId();
@@ -190,7 +190,7 @@ describe("what was taken and not used", () => {
 describe("requests for one message on several instances", () => {
   const take = (quota: DailyQuota, messageId: string) => quota.take(workspaceId, messageId, clock.now());
 
-  test("all get one when one is left, and only one of them is used", async () => {
+  test("all get one if one is left, and only one of them uses it", async () => {
     await setLimits({ store }, workspaceId, { messagesPerDay: 1 });
     const instances = [instance(), instance(), instance()];
     const messageId = newId();
@@ -204,7 +204,7 @@ describe("requests for one message on several instances", () => {
     expect(await take(instance(), newId())).toBeNull();
   });
 
-  test("get none once it was given back and is another message's", async () => {
+  test("get none once it was returned and taken for another message", async () => {
     await setLimits({ store }, workspaceId, { messagesPerDay: 1 });
     const [one, two] = [instance(), instance()];
     const messageId = newId();
@@ -213,7 +213,7 @@ describe("requests for one message on several instances", () => {
     expect(await take(one, messageId)).toBeNull();
   });
 
-  test("are helped over a crash: what it lost of the day is for its message's retry", async () => {
+  test("survive a crash: the unit it held is for its message's retry", async () => {
     await setLimits({ store }, workspaceId, { messagesPerDay: 1 });
     const messageId = newId();
     await take(instance(), messageId);
@@ -224,7 +224,7 @@ describe("requests for one message on several instances", () => {
 });
 
 describe("a store in trouble", () => {
-  test("loses what is in hand when it does not say whether it was returned, and never gives it twice", async () => {
+  test("loses a reserve whose return has an unknown outcome, and never grants it twice", async () => {
     const [one, two] = [instance(), instance()];
     expect(await takeMany(one, 2)).toBe(2);
     store.afterAppend = () => {
@@ -235,7 +235,7 @@ describe("a store in trouble", () => {
     expect((await takeMany(one, 1_100)) + (await takeMany(two, 1_100))).toBe(998);
   });
 
-  test("that took a reservation without saying so costs that block and no more", async () => {
+  test("that accepted a reservation without an answer costs that block and no more", async () => {
     const quota = instance();
     store.afterAppend = (stream) => {
       if (stream === quotaStream(workspaceId, quotaDay(clock.now())))
@@ -246,7 +246,7 @@ describe("a store in trouble", () => {
     expect(await takeMany(quota, 1_100)).toBe(1_000 - 62);
   });
 
-  test("that is away keeps nobody from what is in hand, and costs nothing", async () => {
+  test("that is down keeps nobody from the reserve, and costs nothing", async () => {
     const quota = instance();
     expect(await takeMany(quota, 60)).toBe(60);
     store.beforeAppend = () => {

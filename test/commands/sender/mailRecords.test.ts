@@ -51,7 +51,7 @@ describe("records of a domain", () => {
     ]);
   });
 
-  test("that publishes none are missing, and what to publish is told", async () => {
+  test("that publishes none are missing, and the findings say what to publish", async () => {
     expect(await find({})).toEqual([
       "SPF shop.acme.example missing",
       `DKIM ${DKIM} missing`,
@@ -64,7 +64,7 @@ describe("records of a domain", () => {
     ]);
   });
 
-  test("of which one is there twice, revoked, or another's, are wrong", async () => {
+  test("are wrong if one is there twice, revoked, or somebody else's", async () => {
     const spf = ["v=spf1 -all", "v=spf1 ~all"];
     const dmarc = ["v=DMARC1; p=none", "v=DMARC1; p=reject"];
     expect(await find({ "shop.acme.example": spf, [DKIM]: ["v=DKIM1; p="], [DMARC]: dmarc })).toEqual([
@@ -76,7 +76,7 @@ describe("records of a domain", () => {
     expect(other).toBe(`DKIM ${DKIM} wrong`);
   });
 
-  test("are not missing where the name servers fail", async () => {
+  test("do not count as missing if the name servers fail", async () => {
     const records = { "shop.acme.example": "servfail", [DKIM]: "refused", [DMARC]: "servfail" } as const;
     expect(await find(records)).toEqual([
       "SPF shop.acme.example unknown",
@@ -85,7 +85,7 @@ describe("records of a domain", () => {
     ]);
   });
 
-  test("for DMARC are those of a domain above where there is none", async () => {
+  test("for DMARC come from a domain above if there are none", async () => {
     const found = await find({ "_dmarc.acme.example": ["v=DMARC1; p=quarantine"] });
     expect(found.at(-1)).toBe("DMARC _dmarc.acme.example ok");
   });

@@ -49,7 +49,7 @@ describe("the storage quota", () => {
     expect(await usedInLog()).toBe(QUOTA_BYTES);
   });
 
-  test("that another instance has let go of is there at once", async () => {
+  test("that another instance has released is available at once", async () => {
     const [one, two] = [instance(), instance()];
     expect(await reserve(one, "a", QUOTA_BYTES)).toBeTrue();
     expect(await reserve(two, "b", 1)).toBeFalse();
@@ -80,7 +80,7 @@ describe("the storage quota", () => {
     expect(store.calls.append).toBe(before);
   });
 
-  test("is read on from where it was known, not from the start", async () => {
+  test("is read on from the known revision, not from the start", async () => {
     const [one, two] = [instance(), instance()];
     for (let index = 0; index < 20; index += 1) await reserve(one, `holder-${index}`, 1);
     await two.used(workspaceId);
@@ -95,7 +95,7 @@ describe("the storage quota", () => {
     expect(read).toEqual([20]);
   });
 
-  test("survives a store that is away: whoever waited is told, the next one is served", async () => {
+  test("survives an outage of the store: waiting callers get the error, the next one is served", async () => {
     const quota = instance();
     store.beforeAppend = () => {
       throw new StoreError("unavailable", "away");
@@ -106,7 +106,7 @@ describe("the storage quota", () => {
     expect(await reserve(quota, "c", QUOTA_BYTES)).toBeTrue();
   });
 
-  test("counts what the store took without saying so", async () => {
+  test("counts what the store accepted without an answer", async () => {
     const quota = instance();
     store.afterAppend = () => {
       throw new StoreError("outcomeUnknown", "who knows");
@@ -135,7 +135,7 @@ describe("a long history of storage", () => {
     await until(isCut, "the stream to be cut off");
   };
 
-  test("is counted anew and cut off, and nothing that is held is lost", async () => {
+  test("is counted again and truncated, and no reservation is lost", async () => {
     const quota = instance();
     for (let index = 0; index < 30; index += 1) await reserve(quota, `kept-${index}`, 100);
     await wearOut(quota);
@@ -150,7 +150,7 @@ describe("a long history of storage", () => {
     expect(await reserve(instance(), "more", QUOTA_BYTES - 3_000)).toBeTrue();
   });
 
-  test("that another instance has cut off is read anew", async () => {
+  test("that another instance has truncated is read again", async () => {
     const [one, two] = [instance(), instance()];
     await reserve(two, "kept", 100);
     await reserve(two, "gone", 100);
@@ -160,7 +160,7 @@ describe("a long history of storage", () => {
     expect(await two.used(workspaceId)).toBe(100);
   });
 
-  test("is left as it is while it cannot be cut off", async () => {
+  test("is left as it is while it cannot be truncated", async () => {
     const quota = instance();
     let asked = 0;
     const { truncateBefore } = store;

@@ -64,7 +64,7 @@ describe("the recipient's side", () => {
     },
   );
 
-  test("a code in the midst of the text suppresses nobody", () => {
+  test("a code in the middle of the text suppresses nobody", () => {
     expect(told(refused("rcpt", "550 see 5.1.1 in our manual"))).toBe("bounced");
   });
 });

@@ -77,21 +77,21 @@ const ENDED: readonly (readonly [string, readonly EmailEvent[]])[] = [
 ];
 
 describe("cancel", () => {
-  test("calls back what is queued", () => {
+  test("cancels a queued message", () => {
     given(...queued)
       .when(cancel)
       .then("canceled", canceled)
       .again("alreadyCanceled");
   });
 
-  test("calls back what is deferred", () => {
+  test("cancels a deferred message", () => {
     given(...queued, started(1), deferred(1))
       .when(cancel)
       .then("canceled", canceled)
       .again("alreadyCanceled");
   });
 
-  test("refuses what is being sent, has ended, or never was", () => {
+  test("refuses a message that is being sent, has ended, or does not exist", () => {
     given(...queued, started(1))
       .when(cancel)
       .then("notCancelable");
@@ -106,21 +106,21 @@ describe("cancel", () => {
 describe("startDelivery", () => {
   const request = { worker: "w", transport: "smtp", leaseMs: policy.leaseMs };
 
-  test("claims what is queued, once", () => {
+  test("claims a queued message, once", () => {
     given(...queued)
       .when((state) => startDelivery(state, request))
       .then(1, started(1))
       .again(null);
   });
 
-  test("claims what is deferred, with the next number", () => {
+  test("claims a deferred message, with the next number", () => {
     given(...queued, started(1), deferred(1))
       .when((state) => startDelivery(state, request))
       .then(2, started(2))
       .again(null);
   });
 
-  test("refuses what has ended or never was", () => {
+  test("refuses a message that has ended or does not exist", () => {
     for (const [, events] of [...ENDED, ["never", []] as const])
       given(...events)
         .when((state) => startDelivery(state, request))
@@ -233,7 +233,7 @@ describe("recordOutcome", () => {
     expect(foldOf(emailAggregate, [...queued, started(1), event])?.countedAttempts).toBe(0);
   });
 
-  test("the last attempt is set for the end of the message's life, pauses added", () => {
+  test("the last attempt is at the end of the message's lifetime, plus pauses", () => {
     const late = { now: END - 10, random: 0.9, pausedMs: 0 };
     const facts = { code: 450, sealedReply: "sealed 450 busy" };
     given(...queued, started(1))
@@ -244,7 +244,7 @@ describe("recordOutcome", () => {
       .then("recorded", deferred(1, { ...facts, nextAttemptAt: rfc3339(END + 20) }));
   });
 
-  test("what may have been sent is held to the end where that is the setting", () => {
+  test("a message that may have been sent is held to its end, if the setting says so", () => {
     const facts = {
       reason: "no_answer_to_final_dot",
       ambiguous: true,
@@ -256,7 +256,7 @@ describe("recordOutcome", () => {
       .then("recorded", deferred(1, { ...facts, nextAttemptAt: rfc3339(END) }));
   });
 
-  test("late, after the lease, after another claim, or after the end: nothing is dropped", () => {
+  test("late, after the lease, after another claim, or after the end: no outcome is dropped", () => {
     const pasts: readonly (readonly EmailEvent[])[] = [
       [...queued, started(1), leaseExpired(1)],
       [...queued, started(1), leaseExpired(1), started(2)],
@@ -271,7 +271,7 @@ describe("recordOutcome", () => {
         .again("alreadyRecorded");
   });
 
-  test("late 250 ends a message that another worker has taken over; its own outcome changes nothing", () => {
+  test("a late 250 ends a message that another worker has taken over; that worker's outcome changes nothing", () => {
     const past = [...queued, started(1), leaseExpired(1), started(2), sent(1)];
     expect(foldOf(emailAggregate, past)).toMatchObject({ status: "sent", claim: null, attempts: 2 });
     expect(foldOf(emailAggregate, [...past, bounced(2)])).toMatchObject({ status: "sent" });
@@ -282,7 +282,7 @@ describe("recordOutcome", () => {
     expect(foldOf(emailAggregate, past)).toMatchObject({ status: "sending", claim: { attempt: 2 } });
   });
 
-  test("nothing for a message that never was", () => {
+  test("nothing for a message that does not exist", () => {
     given().when(record(sentResult)).then("alreadyRecorded");
   });
 });
@@ -300,20 +300,20 @@ describe("expireLease", () => {
       .again("notClaimed");
   });
 
-  test("or holds it to the end, where that is the setting", () => {
+  test("or holds it to the end, if the setting says so", () => {
     given(...queued, started(1))
       .when(expireFirst(hold))
       .then("expired", leaseExpired(1, END))
       .again("notClaimed");
   });
 
-  test("does not set an attempt for later than the message's life", () => {
+  test("does not set an attempt beyond the message's lifetime", () => {
     given(...queued, started(1))
       .when(expireFirst(policy, { ...input, now: END + HOUR_MS }))
       .then("expired", leaseExpired(1, END));
   });
 
-  test("leaves another attempt's claim alone, and what has ended or never was", () => {
+  test("leaves alone another attempt's claim, and a message that has ended or does not exist", () => {
     given(...queued, started(1), leaseExpired(1), started(2))
       .when(expireFirst())
       .then("notClaimed");
@@ -347,14 +347,14 @@ describe("releaseLease", () => {
       .again("notClaimed");
   });
 
-  test("ends a message to somebody who was suppressed since", () => {
+  test("ends a message to a recipient who was suppressed since", () => {
     given(...queued, started(1))
       .when(giveBack("suppressed"))
       .then("released", { type: "EmailSuppressed", data: { attempt: 1, reason: "suppressed_since" } })
       .again("notClaimed");
   });
 
-  test("refuses another attempt's claim, and what has ended or never was", () => {
+  test("refuses another attempt's claim, and a message that has ended or does not exist", () => {
     given(...queued, started(1), leaseExpired(1), started(2))
       .when(giveBack("suppressed"))
       .then("notClaimed");
@@ -369,7 +369,7 @@ describe("expire", () => {
   const expireAt = (now: number) => (state: EmailState) => expire(state, policy, { ...input, now });
   const atEnd = expireAt(END);
 
-  test("ends what waits", () => {
+  test("ends a waiting message", () => {
     given(...queued)
       .when(atEnd)
       .then("expired", expired(0))
@@ -380,19 +380,19 @@ describe("expire", () => {
       .again("notDue");
   });
 
-  test("leaves alone what somebody is sending: its outcome is about to come", () => {
+  test("leaves a claimed message alone: its outcome is about to come", () => {
     given(...queued, started(1))
       .when(atEnd)
       .then("notDue");
   });
 
-  test("leaves alone what has time left", () => {
+  test("leaves alone a message with time left", () => {
     given(...queued)
       .when(expireAt(END - 1))
       .then("notDue");
   });
 
-  test("leaves alone what has ended or never was", () => {
+  test("leaves alone a message that has ended or does not exist", () => {
     for (const [, events] of [...ENDED, ["never", []] as const])
       given(...events)
         .when(atEnd)
@@ -404,21 +404,21 @@ describe("resumeHeld", () => {
   const resume = (state: Parameters<typeof resumeHeld>[0]) => resumeHeld(state, NOW);
   const resumedEvent = deferred(1, { reason: "resumed", attemptBurnt: false, nextAttemptAt: rfc3339(NOW) });
 
-  test("lets go on what waits for later", () => {
+  test("resumes a message that waits for later", () => {
     given(...queued, started(1), deferred(1))
       .when(resume)
       .then({ outcome: "resumed", ambiguous: false }, resumedEvent)
       .again({ outcome: "notHeld", ambiguous: false });
   });
 
-  test("tells that the next attempt may be a repeat", () => {
+  test("says that the next attempt may be a duplicate", () => {
     given(...queued, started(1), leaseExpired(1, END))
       .when(resume)
       .then({ outcome: "resumed", ambiguous: true }, resumedEvent)
       .again({ outcome: "notHeld", ambiguous: false });
   });
 
-  test("leaves alone what is queued, being sent, ended or never was", () => {
+  test("leaves alone a message that is queued, being sent, ended or does not exist", () => {
     const others = [
       ["queued", queued],
       ["sending", [...queued, started(1)]],
@@ -436,46 +436,46 @@ describe("nextAction", () => {
   const action = (events: readonly EmailEvent[], when: DecisionInput, settings = policy) =>
     nextAction(foldOf(emailAggregate, events), when, settings);
 
-  test("delivers what is due and waits for what is not", () => {
+  test("delivers a message that is due, and waits for one that is not", () => {
     expect(action(queued, at(ACCEPTED_AT))).toEqual({ kind: "deliver" });
     const due = NOW + 2 * MINUTE_MS;
     expect(action([...queued, started(1), deferred(1)], at(due - 1))).toEqual({ kind: "wait", until: due });
     expect(action([...queued, started(1), deferred(1)], at(due))).toEqual({ kind: "deliver" });
   });
 
-  test("watches a claim, even past the end of the message's life", () => {
+  test("watches a claim, even past the end of the message's lifetime", () => {
     const watch = { kind: "watchLease", attempt: 1, leaseMs: policy.leaseMs } as const;
     expect(action([...queued, started(1)], at(NOW))).toEqual(watch);
     expect(action([...queued, started(1)], at(END + 1))).toEqual(watch);
   });
 
-  test("ends a message at the end of its life, which pauses put off", () => {
+  test("ends a message at the end of its lifetime, which pauses extend", () => {
     expect(action(queued, at(END - 1))).toEqual({ kind: "deliver" });
     expect(action(queued, at(END))).toEqual({ kind: "expire" });
     expect(action(queued, at(END, 1))).toEqual({ kind: "deliver" });
     expect(action(queued, at(END + 1, 1))).toEqual({ kind: "expire" });
   });
 
-  test("holds to the very end what may have been sent, also when a pause has put that end off", () => {
+  test("holds a message that may have been sent to its very end, even if a pause has moved that end", () => {
     const held = [...queued, started(1), leaseExpired(1, END)];
     expect(action(held, at(NOW), hold)).toEqual({ kind: "wait", until: END });
     expect(action(held, at(END, HOUR_MS), hold)).toEqual({ kind: "wait", until: END + HOUR_MS });
     expect(action(held, at(END + HOUR_MS, HOUR_MS), hold)).toEqual({ kind: "expire" });
   });
 
-  test("delivers what was held once somebody has let it go on", () => {
+  test("delivers a held message once somebody resumes it", () => {
     const resumed = deferred(1, { reason: "resumed", attemptBurnt: false, nextAttemptAt: rfc3339(NOW) });
     expect(action([...queued, started(1), leaseExpired(1, END), resumed], at(NOW), hold)).toEqual({
       kind: "deliver",
     });
   });
 
-  test("has nothing to do for what has ended", () => {
+  test("has nothing to do for a message that has ended", () => {
     for (const [, events] of ENDED) expect(action(events, at(NOW))).toEqual({ kind: "none" });
   });
 });
 
-test("a message lives for 72 hours, and its pauses", () => {
+test("a message lives for 72 hours, plus its pauses", () => {
   const state = foldOf(emailAggregate, queued);
   if (state === null) throw new Error("it was accepted");
   expect(expiresAt(state, DELIVERY_POLICY, 5)).toBe(ACCEPTED_AT + 72 * HOUR_MS + 5);
@@ -495,7 +495,7 @@ describe("redactRelayReply", () => {
     expect(redactRelayReply(reply, SENDER, RECIPIENT)).toBe(expected);
   });
 
-  test("keeps 500 characters and leaves no half of an address at the cut", () => {
+  test("keeps 500 characters, and no half of an address at the cut", () => {
     const reply = redactRelayReply(`${"x".repeat(490)} ${RECIPIENT} ${"y".repeat(100)}`, SENDER, RECIPIENT);
     expect(reply.length).toBeLessThanOrEqual(500);
     expect(reply).not.toContain("ana");

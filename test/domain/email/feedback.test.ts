@@ -56,7 +56,7 @@ const bouncedEvent: EmailEvent = {
 
 const tell = (told: Feedback) => (state: EmailState) => recordFeedback(state, told, "ses");
 
-describe("what is told of a message that the relay took", () => {
+describe("feedback on a message that the relay accepted", () => {
   test("is recorded once, with its source", () => {
     given(...accepted, claimed, sent)
       .when(tell(DELIVERED))
@@ -81,7 +81,7 @@ describe("what is told of a message that the relay took", () => {
       .then("recorded", complainedEvent);
   });
 
-  test("takes back neither a bounce nor a complaint", () => {
+  test("reverts neither a bounce nor a complaint", () => {
     for (const last of [bouncedEvent, complainedEvent])
       for (const told of FEEDBACK)
         given(...accepted, claimed, sent, last)
@@ -89,7 +89,7 @@ describe("what is told of a message that the relay took", () => {
           .then("superseded");
   });
 
-  test("is nothing of a message that never left", () => {
+  test("is ignored for a message that never left", () => {
     for (const told of FEEDBACK) {
       given().when(tell(told)).then("notFound");
       given(...accepted)
@@ -108,7 +108,7 @@ describe("what is told of a message that the relay took", () => {
   });
 });
 
-describe("what is told before the outcome of the attempt is known", () => {
+describe("feedback before the outcome of the attempt is known", () => {
   test("ends a message that the relay may have: it is not sent again", () => {
     for (const told of FEEDBACK) {
       const events = [...accepted, claimed, deferred(true), ...eventsOf(told)];
@@ -120,7 +120,7 @@ describe("what is told before the outcome of the attempt is known", () => {
     }
   });
 
-  test("ends a claimed one; the worker's own outcome is still recorded, and its lease runs out for nothing", () => {
+  test("ends a claimed one; the worker's own outcome is still recorded, and its lease expires without effect", () => {
     const past = [...accepted, claimed, bouncedEvent] as const;
     given(...past)
       .when((state) => recordOutcome(state, 1, { kind: "sent", codes: "250" }, on))
@@ -133,7 +133,7 @@ describe("what is told before the outcome of the attempt is known", () => {
     expect(state?.status).toBe("bounced");
   });
 
-  test("lets an erasure go on that waited for the claim", () => {
+  test("lets an erasure proceed that waited for the claim", () => {
     given(...accepted, claimed, { type: "EmailContentErasureRequested", data: { reason: "requested" } })
       .when(tell(DELIVERED))
       .then("recorded", deliveredEvent, { type: "EmailContentErased", data: { reason: "requested" } });
@@ -148,7 +148,7 @@ function eventsOf(told: Feedback): readonly EmailEvent[] {
   return told.kind === "bounced" ? [bouncedEvent] : [complainedEvent];
 }
 
-describe("whatever is told and in whatever order (properties):", () => {
+describe("any feedback in any order (properties):", () => {
   const tellings = fc.array(fc.constantFrom(...FEEDBACK), { minLength: 1, maxLength: 5 });
   /** What was told last is never weaker than what is known. */
   const RANK = { sent: 0, delivered: 1, bounced: 2, complained: 2 } as const;
@@ -169,7 +169,7 @@ describe("whatever is told and in whatever order (properties):", () => {
     return after;
   }
 
-  test("a message that has ended stays so, each thing is told at most once, and nothing is taken back", () => {
+  test("a message that has ended stays so, each kind is recorded at most once, and nothing is reverted", () => {
     fc.assert(
       fc.property(stepsArbitrary, tellings, (steps, told) => {
         let { state } = play(steps, policy);

@@ -54,7 +54,7 @@ describe("whatever several workers do and however late (properties):", () => {
     });
   });
 
-  test("histories end in every way there is, so the checks above have something to see", () => {
+  test("histories end in every possible way, so the checks above see every case", () => {
     const seen = new Set<string>();
     forEveryHistory(({ state }) => {
       seen.add(state?.status ?? "");
@@ -87,7 +87,7 @@ describe("whatever several workers do and however late (properties):", () => {
     });
   });
 
-  test("an outcome that was recorded gives no second event, whatever it says then", () => {
+  test("a recorded outcome gives no second event, whatever the repeat says", () => {
     forEveryHistory(({ steps }, policy) => {
       for (const { after, attempt, input } of steps.filter(isOutcome)) {
         const on = { policy, input, transport: "smtp" };
@@ -96,7 +96,7 @@ describe("whatever several workers do and however late (properties):", () => {
     });
   });
 
-  test("no next attempt is set for later than the message lives", () => {
+  test("no next attempt is set beyond the message's lifetime", () => {
     forEveryHistory(({ steps }, policy) => {
       for (const { before, events, input } of steps) {
         const [event] = events;
@@ -109,7 +109,7 @@ describe("whatever several workers do and however late (properties):", () => {
     });
   });
 
-  test("the fold of what was stored is the state that the decisions had", () => {
+  test("the fold of the stored events is the state that the decisions had", () => {
     forEveryHistory(({ events, state }) => {
       const stored = events.map(({ event }) => event);
       expect(foldOf(emailAggregate, stored)).toEqual(state as NonNullable<EmailState>);
@@ -129,7 +129,7 @@ describe("whenever content is erased (properties):", () => {
   const isErasure = ({ before, after }: StepTaken) => after?.contentErased === true && !before?.contentErased;
   const asks = ({ step }: StepTaken) => step.happening.kind === "erase";
 
-  test("it is erased once, as soon as nobody is at the message any more, and never while somebody is", () => {
+  test("it is erased once, as soon as no worker has the message claimed, and never before", () => {
     const seen = { afterClaim: 0, atOnce: 0 };
     const check = (taken: StepTaken, wasAsked: boolean) => {
       const { before, after, events } = taken;
@@ -146,7 +146,7 @@ describe("whenever content is erased (properties):", () => {
     expect(Math.min(seen.afterClaim, seen.atOnce)).toBeGreaterThan(10);
   });
 
-  test("the message has ended: what waited is canceled in the same append, and nobody claims it again", () => {
+  test("the message has ended: a waiting one is canceled in the same append, and nobody claims it again", () => {
     forEveryHistory(({ steps }) => {
       for (const { after, events, before } of steps) {
         if (after === null || !after.contentErased) continue;
@@ -170,7 +170,7 @@ describe("whenever content is erased (properties):", () => {
     });
   });
 
-  test("retention takes what has ended and is old enough, and nothing else", () => {
+  test("retention erases messages that have ended and are old enough, and no others", () => {
     forEveryHistory(({ state }) => {
       if (state === null) throw new Error("it was accepted");
       const isDue = isTerminal(state.status) && !state.contentErased;
@@ -217,7 +217,7 @@ describe("nextAction (properties)", () => {
   const quick: DeliveryPolicy = { ...DELIVERY_POLICY, relayRetryMs: 10 * MINUTE_MS, leaseMs: 10 * MINUTE_MS };
   const quickPolicies = fc.constantFrom(quick, { ...quick, onAmbiguous: "hold" as const });
 
-  test("brings every message to its end within its life and its pauses, were the relay never to answer", () => {
+  test("ends every message within its lifetime and its pauses, even if the relay never answers", () => {
     fc.assert(
       fc.property(stepsArbitrary, quickPolicies, (steps, policy) => {
         const history = play([...steps, { happening: { kind: "unpause" }, waitMs: 0, random: 0 }], policy);
@@ -232,7 +232,7 @@ describe("nextAction (properties)", () => {
     );
   });
 
-  test("sends what waits as soon as the relay takes it, but nothing that is held in doubt", () => {
+  test("sends a waiting message as soon as the relay accepts it, but none that is held in doubt", () => {
     fc.assert(
       fc.property(stepsArbitrary, quickPolicies, (steps, policy) => {
         const history = play([...steps, { happening: { kind: "unpause" }, waitMs: 0, random: 0 }], policy);
@@ -247,7 +247,7 @@ describe("nextAction (properties)", () => {
     );
   });
 
-  test("is none exactly for what has ended and what never was", () => {
+  test("is none exactly for messages that have ended or do not exist", () => {
     const input = { now: ACCEPTED_AT, random: 0, pausedMs: 0 };
     expect(nextAction(null, input, DELIVERY_POLICY)).toEqual({ kind: "none" });
     forEveryHistory(({ steps }, policy) => {

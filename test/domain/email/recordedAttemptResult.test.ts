@@ -44,7 +44,7 @@ describe("the relay's own id", () => {
     expect(relayIdOf(reply, ADDRESSES)).toBeUndefined();
   });
 
-  test("is none that is in an address of the message, or holds one", () => {
+  test("is never one that is part of an address of the message, or contains one", () => {
     expect(
       relayIdOf("250 queued as 7f3a12c4d5", ["x@example.com", "7f3a12c4d5@example.org"]),
     ).toBeUndefined();
@@ -53,7 +53,7 @@ describe("the relay's own id", () => {
 });
 
 describe("what is recorded of an outcome", () => {
-  test("holds nothing of what was said but codes, the relay's id, and what is sealed", () => {
+  test("keeps nothing of the reply except codes, the relay's id, and the encrypted text", () => {
     const words = fc.string({ minLength: 1, maxLength: 60, unit: "grapheme" });
     const outcome: fc.Arbitrary<MailOutcome> = fc.oneof(
       words.map((said): MailOutcome => ({ kind: "accepted", reply: `250 2.0.0 ~${said}~` })),
@@ -74,7 +74,7 @@ describe("what is recorded of an outcome", () => {
     );
   });
 
-  test("seals nothing where nothing was said", () => {
+  test("encrypts nothing if there was no reply", () => {
     expect(
       toRecordedAttemptResult(classifyMailOutcome({ kind: "outOfTime" }), seal, ADDRESSES),
     ).not.toHaveProperty("sealedReply");

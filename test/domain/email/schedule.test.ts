@@ -41,7 +41,7 @@ describe("a scheduled message", () => {
       .again("rescheduled");
   });
 
-  test("that is moved to what is over is due now", () => {
+  test("that is moved to a past time is due now", () => {
     given(...scheduled)
       .when((state) => reschedule(state, NOW - 1, NOW))
       .then("rescheduled", movedTo(NOW));
@@ -51,7 +51,7 @@ describe("a scheduled message", () => {
     });
   });
 
-  test("cannot be moved once it was claimed or has ended, nor can one that was not scheduled, or is not there", () => {
+  test("cannot be moved once it was claimed or has ended, or if it was never scheduled or does not exist", () => {
     for (const events of [[...scheduled, claimed], [...scheduled, canceled], queued]) {
       given(...events)
         .when((state) => reschedule(state, NOW, NOW))

@@ -86,7 +86,7 @@ describe("an event of Amazon SES", () => {
     else expect(reading.report).toMatchObject(report as object);
   });
 
-  test("names the message by its tag, or by its fields where these are included", () => {
+  test("names the message by its tag, or by its fields if they are included", () => {
     const named = (mail: object) => readSesEvent({ eventType: "Delivery", mail }).emailId;
     expect(named({ headers: [{ name: "X-Postledger-Id", value: ID.toUpperCase() }] })).toBe(ID);
     expect(named({ commonHeaders: { messageId: `<${ID}@shop.example>` } })).toBe(ID);
@@ -137,7 +137,7 @@ describe("a URL of Amazon SNS", () => {
     expect(isSnsCertificateUrl(url)).toBe(false);
   });
 
-  test("the signed text has each member and its value in a line, Subject where there is one, Token where it confirms", () => {
+  test("the signed text has a line for each member and its value, Subject if there is one, Token if it confirms", () => {
     const facts = { Message: "m", MessageId: "i", Timestamp: "t", TopicArn: "a", Other: "o" };
     expect(snsSignedText({ ...facts, Type: "Notification" })).toBe(
       "Message\nm\nMessageId\ni\nTimestamp\nt\nTopicArn\na\nType\nNotification\n",

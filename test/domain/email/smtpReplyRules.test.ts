@@ -501,14 +501,14 @@ describe.each([
 const ALL = [SES, POSTMARK, MAILGUN, SENDGRID, GMAIL, EXCHANGE, POSTFIX, OTHERS].flat();
 
 describe("a reading", () => {
-  test("suppresses nobody but for what was said to RCPT", () => {
+  test("suppresses nobody except for a reply to RCPT", () => {
     for (const [, result, reason, reply] of ALL) {
       const elsewhere = read(["final", result, reason, reply]);
       expect(elsewhere[0]).not.toBe("suppress");
     }
   });
 
-  test("does not go by whom the reply names", () => {
+  test("does not depend on whom the reply names", () => {
     const names = fc.constantFrom("spam", "quota-exceeded", "no.such.user", "relay-access-denied", "virus");
     const anyone = fc.property(names, fc.constantFrom("550", "450", "550 5.2.0"), (name, code) => {
       const [result] = read(["rcpt", "bounced", "", `${code} <${name}@example.com>: no`]);
@@ -529,7 +529,7 @@ describe("a reading", () => {
   });
 });
 
-test("what a stranger says at length is read in time that grows with its length alone", () => {
+test("a stranger's long reply is read in time linear in its length", () => {
   const before = performance.now();
   for (const reply of [
     "x".repeat(200_000),

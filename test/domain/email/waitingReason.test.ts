@@ -106,13 +106,13 @@ describe("a message waits", () => {
     expect(waiting).toMatchObject({ reason, until });
   });
 
-  test("and what keeps the relay is told without telling where it is", () => {
+  test("and the relay's trouble is named without saying where the relay is", () => {
     expect(waitingOf(given(queued), { ...nothing, relay: down })?.detail).toBe(
       "The relay refuses the service's log-in, or wants one.",
     );
   });
 
-  test("for something as long as it has not ended, whatever has happened to it", () => {
+  test("for some reason as long as it has not ended, whatever has happened to it", () => {
     fc.assert(
       fc.property(stepsArbitrary, (steps) => {
         const { state } = play(steps, DELIVERY_POLICY);
