@@ -88,8 +88,9 @@ export const NewErasure: FC<NewErasureProps> = ({ context, address, faults }) =>
       that wait are canceled. <strong>This cannot be undone.</strong>
     </p>
     <p>
-      Suppressions stay in force, and Idempotency-Keys keep answering: both by a keyed hash. It does not reach
-      backups and exports, what relays and endpoints have got, and messages to others that name the person.
+      Suppressions stay in force, and Idempotency-Keys keep answering: both by a keyed hash. The erasure does
+      not reach backups and exports, what relays and endpoints have received, or messages to others that name
+      the person.
     </p>
     <EntryForm
       context={context}

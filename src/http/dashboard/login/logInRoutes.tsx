@@ -52,7 +52,7 @@ const LINK_FAULTS: Readonly<Record<Exclude<RedeemOutcome["kind"], "redeemed">, s
 const HEALTH: Readonly<Record<ReturnType<typeof healthStatus>, string>> = {
   ok: "All is well",
   degraded: "It works, but something around it does not",
-  unavailable: "It is not ready yet",
+  unavailable: "It is not ready",
 };
 
 /** A successful log-in, by its key. */

@@ -105,8 +105,9 @@ function deleteQuestion({ url }: WebhookEndpointRow): Question {
     title: "Delete the endpoint",
     text: (
       <p>
-        What <code>{url}</code> has pending is skipped, and its deliveries can neither be seen nor recovered
-        any more. This cannot be undone: added again, the address is a new endpoint with a new secret.
+        What is pending for <code>{url}</code> is skipped, and its deliveries can neither be seen nor
+        recovered any more. This cannot be undone: added again, the address is a new endpoint with a new
+        secret.
       </p>
     ),
     verb: "Delete",
@@ -131,7 +132,7 @@ function rotateQuestion({ url }: WebhookEndpointRow): Question {
         </p>
         <Select
           name="overlap_ms"
-          label="The secret before signs for"
+          label="The old secret signs for"
           options={OVERLAPS_MS.map((ms) => ({
             value: String(ms),
             label: ms === 0 ? "Not at all: it has leaked" : lengthOfTime(ms),
