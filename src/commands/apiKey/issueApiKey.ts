@@ -15,6 +15,7 @@ import { apiKeyAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 import type { Principal } from "./authenticate.ts";
+import { revokeKey } from "./revokeApiKey.ts";
 
 export interface IssueApiKey extends WantedKey {
   readonly workspaceId: string;
@@ -81,11 +82,16 @@ export async function issueFurtherKey(
 ): Promise<IssueOutcome> {
   const { workspaceId, keyId } = issuer;
   // Read from the log itself: a key revoked a moment ago must not live on in a new one.
-  const { state } = await load(deps.store, apiKeyAggregate.of(keyId));
+  const issuing = apiKeyAggregate.of(keyId);
+  const { state, revision } = await load(deps.store, issuing);
   if (!isUsable(state, context.at)) return { kind: "issuerGone" };
   const refusal = issueRefusal(state, wanted);
   if (refusal !== null) return refusal;
   const issued = await issueKey(deps, { ...wanted, workspaceId, issuerId: keyId }, context);
   invariant(issued, "a key belongs to a workspace that exists");
-  return { kind: "issued", ...issued };
+  // Whoever revoked the issuer in between has not seen the new key.
+  const { state: after } = await load(deps.store, issuing, { state, revision });
+  if (isUsable(after, context.at)) return { kind: "issued", ...issued };
+  await revokeKey(deps, issued.id, { ...context, workspaceId });
+  return { kind: "issuerGone" };
 }
