@@ -52,7 +52,7 @@ export const erasures: Projection = {
 /** How many requests of each status one query returns for a workspace, so that other workspaces get their turn. */
 const OF_WORKSPACE_MAX = 8;
 /** How many workspaces one call visits; the next call continues after them. */
-const WORKSPACES_PER_LOOK_MAX = 100;
+const WORKSPACES_VISITED_MAX = 100;
 
 /**
  * Requests that are not completed, except those with the given ids: the oldest of each workspace. Starts with the first
@@ -66,14 +66,14 @@ export function openErasures(
 ): readonly WorkRow[] {
   const ids = JSON.stringify(without);
   const rows: WorkRow[] = [];
-  let [workspaceId, isBehindEnd] = [after, after === ""];
-  for (let looked = 0; looked < WORKSPACES_PER_LOOK_MAX && rows.length < limit; looked += 1) {
+  let [workspaceId, hasWrapped] = [after, after === ""];
+  for (let visited = 0; visited < WORKSPACES_VISITED_MAX && rows.length < limit; visited += 1) {
     const next = nextWorkspace(db, workspaceId);
-    if (next === null && isBehindEnd) break;
-    if (next === null) isBehindEnd = true;
+    if (next === null && hasWrapped) break;
+    if (next === null) hasWrapped = true;
     workspaceId = next ?? "";
     if (next !== null) rows.push(...openErasuresOf(db, next, ids));
-    if (isBehindEnd && after !== "" && workspaceId >= after) break;
+    if (hasWrapped && after !== "" && workspaceId >= after) break;
   }
   return rows.slice(0, limit);
 }

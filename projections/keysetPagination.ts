@@ -122,15 +122,15 @@ export function findRows(db: ReadDatabase, list: FilteredList, { after, limit }:
   const { table, index, columns, wanted } = list;
   const along = [...list.along, ...(after ? [olderThan(list, after)] : [])];
   const from = `FROM ${table} INDEXED BY ${index}`;
-  const way = allOf(along);
-  const lastLooked = db.get(
-    `SELECT id, created_at, rowid AS number ${from} WHERE ${way.sql} ${NEWEST_FIRST} LIMIT 1 OFFSET ${ROWS_SCANNED_MAX - 1}`,
-    ...way.values,
+  const range = allOf(along);
+  const lastScanned = db.get(
+    `SELECT id, created_at, rowid AS number ${from} WHERE ${range.sql} ${NEWEST_FIRST} LIMIT 1 OFFSET ${ROWS_SCANNED_MAX - 1}`,
+    ...range.values,
   );
-  const looked = lastLooked && [
-    { sql: "(created_at, rowid) >= (?, ?)", values: [lastLooked.created_at ?? "", lastLooked.number ?? 0] },
+  const scanned = lastScanned && [
+    { sql: "(created_at, rowid) >= (?, ?)", values: [lastScanned.created_at ?? "", lastScanned.number ?? 0] },
   ];
-  const { sql, values } = allOf([...along, ...(looked ?? []), ...wanted]);
+  const { sql, values } = allOf([...along, ...(scanned ?? []), ...wanted]);
   const rows = db.all(
     `SELECT ${columns} ${from} WHERE ${sql} ${NEWEST_FIRST} LIMIT ? + 0`,
     ...values,
@@ -139,7 +139,7 @@ export function findRows(db: ReadDatabase, list: FilteredList, { after, limit }:
   );
   const last = rows[limit - 1];
   if (rows.length > limit && last) return { rows: rows.slice(0, limit), next: cursorOf(last) };
-  return { rows, next: lastLooked ? cursorOf(lastLooked) : null };
+  return { rows, next: lastScanned ? cursorOf(lastScanned) : null };
 }
 
 function allOf(conditions: readonly Condition[]): Condition {

@@ -214,11 +214,11 @@ export interface MisdatedEmail extends DueEmail {
 }
 
 /** How many messages a search for misdated ones scans. */
-const MISDATED_LOOKED_AT_MAX = 10_000;
+const MISDATED_SCANNED_MAX = 10_000;
 
 /**
  * A mail owner's messages for immediate delivery with a time after `now`, newest first: most messages of a clock that
- * was ahead are sent by now, and those that still wait came last. Scans at most {@link MISDATED_LOOKED_AT_MAX} rows, and
+ * was ahead are sent by now, and those that still wait came last. Scans at most {@link MISDATED_SCANNED_MAX} rows, and
  * none if there are no such times.
  */
 export function misdatedEmailsOf(
@@ -229,7 +229,7 @@ export function misdatedEmailsOf(
 ): readonly MisdatedEmail[] {
   const sql = `SELECT * FROM (SELECT id, workspace_id, sender_id, authority_id, revision, simulated, queue, status
     FROM emails INDEXED BY emails_by_time WHERE workspace_id = ? AND created_at > ?
-    ORDER BY created_at DESC LIMIT ${MISDATED_LOOKED_AT_MAX}) WHERE queue = 'ready' AND status = 'queued' LIMIT ? + 0`;
+    ORDER BY created_at DESC LIMIT ${MISDATED_SCANNED_MAX}) WHERE queue = 'ready' AND status = 'queued' LIMIT ? + 0`;
   return db
     .all(sql, ownerId, rfc3339(now), limit)
     .map((row) => ({ ...dueEmail(row), lane: row.simulated === 1 ? "simulator" : "relay" }));

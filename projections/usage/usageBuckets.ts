@@ -55,7 +55,7 @@ export interface CountedRow extends UsageCursor {
 /** How many rows a page scans before it ends with the current bucket. */
 const PAGE_ROWS_SCANNED_MAX = 10 * ROWS_SCANNED_MAX;
 /** Sorts after the names of all groups, which are ASCII. */
-const BEHIND_ALL_GROUPS = "~";
+const AFTER_ALL_GROUPS = "~";
 
 /** Counts by bucket, newest first, and by group within a bucket. */
 export function* usageBuckets(
@@ -83,7 +83,7 @@ export function* usageBuckets(
 class PageCount {
   readonly #found: CountedRow[] = [];
   #bucket: Bucket | null = null;
-  #looked = 0;
+  #scanned = 0;
 
   constructor(
     private readonly source: CountSource,
@@ -100,7 +100,7 @@ class PageCount {
     }
     this.#bucket ??= { start, groups: this.#groupsOf(start) };
     if (this.source.isWanted(row)) this.#bucket.groups.count(this.source, row);
-    this.#looked += 1;
+    this.#scanned += 1;
     return null;
   }
 
@@ -120,8 +120,8 @@ class PageCount {
     const found = this.#found;
     found.push(...countedIn(bucket));
     if (found.length > this.range.limit) return pageOf(found, this.range.limit);
-    if (this.#looked < PAGE_ROWS_SCANNED_MAX) return null;
-    return { rows: found, next: { start: bucket.start, group: BEHIND_ALL_GROUPS } };
+    if (this.#scanned < PAGE_ROWS_SCANNED_MAX) return null;
+    return { rows: found, next: { start: bucket.start, group: AFTER_ALL_GROUPS } };
   }
 }
 

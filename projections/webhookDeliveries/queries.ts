@@ -83,7 +83,7 @@ export function readyWebhooks(
 }
 
 /** How many deliveries of one endpoint a search for misdated ones scans. */
-const MISDATED_LOOKED_AT_MAX = 1_000;
+const MISDATED_SCANNED_MAX = 1_000;
 
 /**
  * Untried deliveries with a time after `now`, some of each endpoint: the clock that dated their event was ahead of
@@ -97,7 +97,7 @@ export function misdatedWebhooks(
   const sql = `SELECT deliveries.* FROM backlogs CROSS JOIN deliveries ON deliveries.id IN
       (SELECT id FROM (SELECT id, state, events FROM deliveries INDEXED BY deliveries_by_time
         WHERE endpoint_id = backlogs.endpoint_id AND created_at > ?1
-        ORDER BY created_at DESC LIMIT ${MISDATED_LOOKED_AT_MAX})
+        ORDER BY created_at DESC LIMIT ${MISDATED_SCANNED_MAX})
         WHERE state = 'ready' AND events = 0 LIMIT ${OF_ENDPOINT_MAX})
     WHERE backlogs.due_at IS NOT NULL LIMIT ?2 + 0`;
   return db.all(sql, rfc3339(now), limit).map(deliveryRow);

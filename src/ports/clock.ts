@@ -1,6 +1,6 @@
 import type { EpochMs } from "../kernel/time.ts";
 
-/** Where the time comes from that decisions get as data. */
+/** The source of time. Decisions get times as data. */
 export interface Clock {
   /** The time of day. */
   now(): EpochMs;

@@ -73,7 +73,7 @@ function sideOf(db: ReadDatabaseFile, table: ProjectionTable): Side {
 }
 
 /** Which side's row comes first; 0 when both have this key. An exhausted side comes last. */
-function sideFirst(live: Side, rebuilt: Side, table: ProjectionTable): number {
+function compareSides(live: Side, rebuilt: Side, table: ProjectionTable): number {
   if (!live.row) return 1;
   if (!rebuilt.row) return -1;
   return compareKeys(keyOf(live.row, table), keyOf(rebuilt.row, table));
@@ -99,7 +99,7 @@ export function* compareTable(
   const liveSide = sideOf(liveDb, table);
   const rebuiltSide = sideOf(rebuiltDb, table);
   while (liveSide.row ?? rebuiltSide.row) {
-    const order = sideFirst(liveSide, rebuiltSide, table);
+    const order = compareSides(liveSide, rebuiltSide, table);
     const live = take(liveSide, order <= 0);
     const rebuilt = take(rebuiltSide, order >= 0);
     const columns = live && rebuilt ? differingColumns(live, rebuilt) : [];

@@ -31,6 +31,6 @@ export function logReadProgress(
 
 /** The lowest position of the appliers that have not failed. */
 export function leastPosition(appliers: readonly Applier[]): Position {
-  const goingOn = appliers.filter(({ failure }) => !failure);
-  return goingOn.map(({ position }) => position).sort()[0] ?? LOG_START;
+  const running = appliers.filter(({ failure }) => !failure);
+  return running.map(({ position }) => position).sort()[0] ?? LOG_START;
 }

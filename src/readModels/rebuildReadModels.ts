@@ -128,7 +128,7 @@ function publish(catalog: Catalog, build: Build): void {
   const isReady = catalog.makeReady(entry, () => applier.db.publish());
   build.result = isReady
     ? resultOf(build, "ready")
-    : resultOf(build, "failed", "a service that started meanwhile cleared it away: rebuild again");
+    : resultOf(build, "failed", "a service that started meanwhile removed it: rebuild again");
 }
 
 /** Discards builds that failed, and builds interrupted before their first save. */
@@ -148,7 +148,7 @@ function outcomeOf(catalog: Catalog, build: Build): RebuildResult {
   const current = catalog.current(build.entry.name);
   // The service may already have switched to a later rebuild than ours.
   if (current && current.number > build.entry.number) return resultOf(build, "current");
-  return resultOf(build, "failed", "the service could not follow it to the live position: its log says why");
+  return resultOf(build, "failed", "the service could not bring it up to date: its log lines say why");
 }
 
 async function awaitSwitch(

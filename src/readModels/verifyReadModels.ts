@@ -66,10 +66,10 @@ function openLive(options: VerifyOptions, catalog: Catalog, check: Check): ReadD
     check.live = opened?.entry;
     if (!opened) return "it has never been built";
     const { entry, db } = opened;
-    const misfit = misfitOf(db, entry, projection, options.logId);
-    if (!misfit) return db;
+    const mismatch = mismatchOf(db, entry, projection, options.logId);
+    if (!mismatch) return db;
     db.close();
-    return misfit;
+    return mismatch;
   } catch (error) {
     if (!(error instanceof ReadDatabaseError)) throw error;
     check.live = catalog.current(projection.name);
@@ -77,7 +77,7 @@ function openLive(options: VerifyOptions, catalog: Catalog, check: Check): ReadD
   }
 }
 
-function misfitOf(
+function mismatchOf(
   db: ReadDatabaseFile,
   entry: GenerationEntry,
   projection: Projection,
@@ -100,7 +100,7 @@ function startCheck(options: VerifyOptions, projection: Projection): Check {
 }
 
 /** Feeds the appliers the log, to its head or their limits. Rejects with the signal's reason. */
-async function readOn(options: VerifyOptions, appliers: readonly Applier[]): Promise<void> {
+async function feedAll(options: VerifyOptions, appliers: readonly Applier[]): Promise<void> {
   const note = logReadProgress(
     { from: leastPosition(appliers), head: await options.store.head() },
     options.onProgress,
@@ -113,7 +113,11 @@ async function readOn(options: VerifyOptions, appliers: readonly Applier[]): Pro
 }
 
 /** Builds copies up to the positions of the live read models, all from one reading of the log. */
-async function buildAside(options: VerifyOptions, catalog: Catalog, checks: readonly Check[]): Promise<void> {
+async function buildCopies(
+  options: VerifyOptions,
+  catalog: Catalog,
+  checks: readonly Check[],
+): Promise<void> {
   const appliers = new Map<Check, Applier>();
   for (const check of checks) {
     const live = openLive(options, catalog, check);
@@ -124,7 +128,7 @@ async function buildAside(options: VerifyOptions, catalog: Catalog, checks: read
       appliers.set(check, makeApplier(check.projection, check.scratch.db, check.position, limit));
     }
   }
-  await readOn(options, [...appliers.values()]);
+  await feedAll(options, [...appliers.values()]);
   for (const [check, applier] of appliers) {
     check.position = applier.checkpoint;
     check.failure = applier.failure?.reason ?? null;
@@ -167,9 +171,9 @@ async function firstLook(
   live.beginSnapshot();
   const position = readMeta(live).checkpoint;
   if (position < check.position)
-    return resultOf(check, "its rows went back in the log meanwhile: verify again");
+    return resultOf(check, "its rows moved back in the log meanwhile: verify again");
   const applier = makeApplier(projection, scratch.db, check.position, position);
-  await readOn(options, [applier]);
+  await feedAll(options, [applier]);
   check.position = applier.checkpoint;
   if (applier.failure) return resultOf(check, applier.failure.reason);
   if (check.position < position) return resultOf(check, "its rows go further than the log");
@@ -195,10 +199,10 @@ async function secondLook(
   const position = readMeta(copy).checkpoint;
   const watching = watchRows(again, projection, found.shown);
   const building = makeApplier(watching.projection, again, LOG_START, position);
-  await readOn(options, [building]);
+  await feedAll(options, [building]);
   if (building.failure) return resultOf(check, building.failure.reason);
   const going = [makeApplier(projection, copy, position), makeApplier(watching.projection, again, position)];
-  await readOn(options, going);
+  await feedAll(options, going);
   const [live, rebuilt] = going;
   let differences = 0;
   const report = (difference: RowDifference) => {
@@ -272,7 +276,7 @@ export async function verifyReadModels(options: VerifyOptions): Promise<readonly
   const checks: Check[] = [];
   try {
     for (const projection of options.projections) checks.push(startCheck(options, projection));
-    await buildAside(options, catalog, checks);
+    await buildCopies(options, catalog, checks);
     const results: VerifyResult[] = [];
     for (const check of checks) {
       const result = await compare(options, catalog, check);

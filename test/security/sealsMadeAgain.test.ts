@@ -88,7 +88,7 @@ describe("a log's file that was put in the place of the open one", () => {
     copyFileSync(path, `${path}.copy`);
     renameSync(`${path}.copy`, path);
     await log.play([SEND]);
-    await expect(log.seal()).rejects.toThrow("another one lies at its path");
+    await expect(log.seal()).rejects.toThrow("its path now leads to another file");
     await store.close();
   });
 });

@@ -52,7 +52,7 @@ export async function connectEventStoreDb(options: EventStoreDbOptions): Promise
 
 class EventStoreDb implements EventStore {
   private readonly closing = new AbortController();
-  private readonly underWay = new InFlightSet<Promise<unknown>>();
+  private readonly inFlight = new InFlightSet<Promise<unknown>>();
   private readonly conflicts = new ConflictRevisions();
 
   constructor(
@@ -134,7 +134,7 @@ class EventStoreDb implements EventStore {
   async close(): Promise<void> {
     if (this.closing.signal.aborted) return;
     this.closing.abort();
-    await Promise.allSettled(this.underWay.values());
+    await Promise.allSettled(this.inFlight.values());
     await closeConnection(this.connection);
   }
 
@@ -171,11 +171,11 @@ class EventStoreDb implements EventStore {
   ): Promise<Result> {
     this.requireOpen();
     const result = work(deadlineIn(options?.timeoutMs ?? this.timeoutMs));
-    const flight = this.underWay.add(result);
+    const flight = this.inFlight.add(result);
     try {
       return await result;
     } finally {
-      this.underWay.delete(flight);
+      this.inFlight.delete(flight);
     }
   }
 

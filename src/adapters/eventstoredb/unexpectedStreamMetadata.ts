@@ -39,7 +39,7 @@ export async function unexpectedStreamMetadata(
       if (others.length < FAULTS_REPORTED_MAX) others.push(...linkFaults(stream, revision));
   }
   const bounds = [...metadata].map(([stream, members]): StoreFault => {
-    const detail = `the server's metadata has ${members}, which Postledger never does`;
+    const detail = `the server's metadata has ${members}, which Postledger never sets`;
     return { kind: "changed", stream: null, revision: null, object: `metadata of ${stream}`, detail };
   });
   return [...bounds, ...others].slice(0, FAULTS_REPORTED_MAX);

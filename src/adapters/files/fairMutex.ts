@@ -1,6 +1,6 @@
 import { OwnersInTurn } from "../../kernel/ownersInTurn.ts";
 
-/** Runs work of which several at once would slow everybody down. */
+/** Runs one piece of work at a time, because several at once would slow everybody down. */
 export interface FairMutex {
   /** Runs `work` when it is its turn, and settles as it does. Owners take turns. */
   run<Result>(owner: string, work: () => Promise<Result>): Promise<Result>;
@@ -9,7 +9,7 @@ export interface FairMutex {
 export function fairMutex(): FairMutex {
   const waiting = new OwnersInTurn<() => Promise<void>>();
   let isBusy = false;
-  const goOn = async () => {
+  const runAll = async () => {
     if (isBusy) return;
     isBusy = true;
     for (let work = waiting.next(); work !== undefined; work = waiting.next()) await work();
@@ -19,7 +19,7 @@ export function fairMutex(): FairMutex {
     run(owner, work) {
       return new Promise((resolve, reject) => {
         waiting.add(owner, () => work().then(resolve, reject));
-        void goOn();
+        void runAll();
       });
     },
   };

@@ -6,7 +6,7 @@ const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 /** The characters that make `fdp.exe` appear as `exe.pdf` (UAX #9 §2). */
 const BIDI_OVERRIDE = /[\u202a-\u202e\u2066-\u2069]/;
 
-/** Look-alikes of a dot, slash, backslash or colon. Full-width colons are allowed: many names have one, no path does. */
+/** Look-alikes of a dot, slash, backslash or colon. Full-width colons are fine: they are in many names, in no path. */
 const LOOK_ALIKE =
   /[\u2024\ufe52\uff0e\ua4f8\u2044\u2215\u29f8\u2571\uff0f\u2216\u29f5\u29f9\u2572\ufe68\uff3c\u2236\ua789\u02d0\ufe13\ufe55]/u;
 

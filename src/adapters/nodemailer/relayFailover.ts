@@ -114,7 +114,7 @@ export function relayFailover(
   };
 
   const open = async (signal: AbortSignal, tried: Set<GuardedRelay>): Promise<Opened | SessionResult> => {
-    let last: SessionResult = { kind: "broken", trouble: "unreachable", reason: "no relay takes mail now" };
+    let last: SessionResult = { kind: "broken", trouble: "unreachable", reason: "no relay accepts mail now" };
     for (const guarded of inOrder(tried)) {
       tried.add(guarded);
       guarded.begin();

@@ -134,11 +134,11 @@ function isLoopback(host: string): boolean {
 function credentialsOf(url: URL): SmtpRelay["credentials"] {
   if (url.username === "" && url.password === "") return undefined;
   if (url.username === "" || url.password === "")
-    throw malformed("it has a user or a password without the other");
+    throw malformed("it has a user without a password, or a password without a user");
   const user = percentDecoded(url.username);
   const password = percentDecoded(url.password);
   if (isHeaderSafe(user) && isHeaderSafe(password)) return { user, password };
-  throw malformed("its user or password holds CR, LF or NUL");
+  throw malformed("its user or password contains CR, LF or NUL");
 }
 
 function percentDecoded(text: string): string {
@@ -167,7 +167,7 @@ function providerOf(url: URL): Pick<SmtpRelay, "provider"> {
     return { provider: { name, configurationSet } };
   if (name === "postmark" && configurationSet === null) return { provider: { name } };
   if (name === null && configurationSet === null) return {};
-  throw malformed(`provider=ses goes with configuration_set, and nothing else does; ${PARAMETERS}`);
+  throw malformed(`provider=ses needs configuration_set, and no other provider has it; ${PARAMETERS}`);
 }
 
 function requireKnown(url: URL): void {
@@ -200,7 +200,7 @@ function numbersOf(url: URL): Pick<SmtpRelay, "order" | "weight"> {
     const text = parameterOf(url, name);
     if (text === null) return [];
     const value = wholeNumber(text, { min: 1, max: NUMBER_MAX });
-    if (value === null) throw malformed(`${name} is no whole number from 1 to ${NUMBER_MAX}`);
+    if (value === null) throw malformed(`${name} is not a whole number from 1 to ${NUMBER_MAX}`);
     return [[name, value] as const];
   });
   return Object.fromEntries(given);
@@ -208,7 +208,7 @@ function numbersOf(url: URL): Pick<SmtpRelay, "order" | "weight"> {
 
 function starttlsOf(url: URL, loopback: boolean, implicitTls: boolean): SmtpRelay["starttls"] {
   const tls = choiceOf(url, "tls", ["required", "none"]);
-  if (implicitTls && tls === "none") throw malformed("smtps cannot go without TLS");
+  if (implicitTls && tls === "none") throw malformed("smtps always uses TLS");
   return tls ?? (loopback ? "opportunistic" : "required");
 }
 

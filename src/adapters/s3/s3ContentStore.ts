@@ -255,7 +255,7 @@ async function copyObject(bucket: Bucket, { from, to, sha256, parts }: Copy): Pr
   await upload.end();
   if (hasher.digest("hex") === sha256) return;
   await removeObject(bucket, to, deadline());
-  throw new Error(`content ${sha256} was damaged on its way`);
+  throw new Error(`content ${sha256} was damaged in transit`);
 }
 
 async function* guardedEach<Item>(items: AsyncIterable<Item>): AsyncIterable<Item> {

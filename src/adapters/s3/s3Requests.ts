@@ -58,7 +58,7 @@ const RETRY_MS_FIRST = 100;
 /** How long a signed URL is valid, in seconds: as far as S3 lets clocks differ. */
 const SIGNED_SECONDS = 900;
 /** The server has trouble of its own, or asks us to slow down. */
-const WORTH_ANOTHER_TRY: ReadonlySet<number> = new Set([408, 409, 429, 500, 502, 503, 504]);
+const RETRYABLE: ReadonlySet<number> = new Set([408, 409, 429, 500, 502, 503, 504]);
 
 /** The code in an S3 error document. We don't quote the rest, which may contain keys. */
 function codeIn(bytes: Uint8Array): string {
@@ -71,7 +71,7 @@ async function bytesOf({ body }: Response): Promise<Uint8Array> {
   let length = 0;
   for await (const piece of (body ?? []) as AsyncIterable<Uint8Array>) {
     length += piece.byteLength;
-    if (length > ANSWER_BYTES_MAX) throw new S3Refusal("the S3 server answered more than any object holds");
+    if (length > ANSWER_BYTES_MAX) throw new S3Refusal("the S3 server sent more bytes than any object has");
     pieces.push(piece);
   }
   const [first] = pieces;
@@ -96,7 +96,7 @@ function requireReceipt({ method }: S3Request, { ok, headers }: Response): void 
 }
 
 /** The error to report: an earlier failure says more than the time-out that followed it. */
-function moreTelling(before: unknown, failure: unknown): unknown {
+function moreInformative(before: unknown, failure: unknown): unknown {
   return failure instanceof S3Timeout ? (before ?? failure) : failure;
 }
 
@@ -130,7 +130,7 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
     requireReceipt(request, response);
     if (response.ok || isAnswer(request, status, code)) return { status, bytes, date };
     const said = `the S3 server answered ${status} ${code}`.trim();
-    throw WORTH_ANOTHER_TRY.has(status) ? new Error(said) : new S3Refusal(said);
+    throw RETRYABLE.has(status) ? new Error(said) : new S3Refusal(said);
   };
 
   return {
@@ -141,7 +141,7 @@ export function s3Requests(location: S3Location, now: () => number): S3Requests 
         try {
           return await once(request, deadline);
         } catch (error) {
-          failure = moreTelling(failure, error);
+          failure = moreInformative(failure, error);
           const waitMs = RETRY_MS_FIRST * 2 ** (attempt - 1) * (0.5 + Math.random());
           const isOver = attempt === ATTEMPTS_MAX || now() + waitMs >= deadline;
           if (error instanceof S3Refusal || isOver) throw failure;

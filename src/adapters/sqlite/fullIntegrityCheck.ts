@@ -19,18 +19,18 @@ type Kind = StoreFault["kind"];
  */
 const EVENT_RULES: readonly (readonly [where: string, kind: Kind, detail: string])[] = [
   ["e.position < 1", "inserted", "it lies before the beginning of the log"],
-  ["e.position > (SELECT head FROM log)", "inserted", "it lies behind the end of the log"],
+  ["e.position > (SELECT head FROM log)", "inserted", "it lies after the end of the log"],
   ["s.id IS NULL", "hidden", "it belongs to no stream, so nobody reads it"],
-  ["typeof(e.revision) <> 'integer' OR e.revision < 0", "changed", "its revision is no revision"],
+  ["typeof(e.revision) <> 'integer' OR e.revision < 0", "changed", "its revision is not a valid number"],
   [
     "typeof(e.id) <> 'text' OR typeof(e.type) <> 'text' OR typeof(e.metadata) <> 'text' OR typeof(e.data) NOT IN ('text', 'blob')",
     "changed",
-    "a column of it is of another type than was written",
+    "one of its columns has a type that Postledger never writes",
   ],
   [
     `octet_length(e.metadata) + octet_length(e.data) > ${APPEND_BYTES_MAX}`,
     "changed",
-    "it is larger than anything that is appended",
+    "it is larger than any append may be",
   ],
   [
     "e.type = '' AND (e.id <> '' OR e.metadata <> '' OR e.data <> '')",
@@ -40,12 +40,12 @@ const EVENT_RULES: readonly (readonly [where: string, kind: Kind, detail: string
   [
     "e.type = '' AND e.revision >= s.truncate_before",
     "removed",
-    "it is emptied, and its stream is not cut off there",
+    "it was emptied, but its stream is not truncated there",
   ],
   [
     "e.type <> '' AND e.revision < s.truncate_before",
     "inserted",
-    "its stream is cut off there, and it is not emptied",
+    "its stream is truncated there, but it was not emptied",
   ],
   ["e.revision > s.revision", "inserted", "its stream ends before it"],
 ];
@@ -87,19 +87,19 @@ const INDEX_RULES: readonly (readonly [sql: string, kind: Kind, detail: string])
       LEFT JOIN streams s NOT INDEXED ON s.id = i.stream WHERE NOT EXISTS (SELECT 1 FROM events e NOT INDEXED
         WHERE e.position = i.position AND +e.stream = i.stream AND +e.revision = i.revision)`,
     "inserted",
-    "the index events_by_stream shows it in a place where it is not",
+    "the index events_by_stream lists it in a wrong place",
   ],
   [
     `SELECT s.name FROM streams s NOT INDEXED WHERE
       (SELECT i.id FROM streams i INDEXED BY sqlite_autoindex_streams_1 WHERE i.name = s.name) IS NOT s.id`,
     "hidden",
-    "whoever asks for it by name does not find it: the index of names lacks it",
+    "it cannot be found by its name: the index of names lacks it",
   ],
   [
     `SELECT i.name FROM streams i INDEXED BY sqlite_autoindex_streams_1 WHERE NOT EXISTS
       (SELECT 1 FROM streams s NOT INDEXED WHERE s.id = i.id AND +s.name = i.name)`,
     "inserted",
-    "the index of names shows it, and there is no such stream",
+    "the index of names lists it, but there is no such stream",
   ],
 ];
 
@@ -164,7 +164,7 @@ function eventFault({ name, revision, position }: Row, kind: Kind, detail: strin
 function gapFaults(db: DatabaseSync): readonly StoreFault[] {
   return rowsOf(db, GAPS).map(({ first, last }) => {
     const object = first === last ? `position ${first}` : `positions ${first} to ${last}`;
-    return fileFaultOf("removed", object, "the log has nothing there");
+    return fileFaultOf("removed", object, "no event has this place in the log");
   });
 }
 
@@ -198,7 +198,7 @@ function missingOf(db: DatabaseSync, { id, stream, last }: StreamRow): readonly 
       stream,
       revision,
       object: null,
-      detail: "its stream says that it was there",
+      detail: "its stream should have it, but it is missing",
     });
   }
   return faults;

@@ -92,7 +92,7 @@ export class LogReader {
   /** Throws if somebody has changed the head to something else than a position: reading up to it might never end. */
   head(): number {
     const head = this.prepare("SELECT head FROM log").get()?.head;
-    if (!Number.isSafeInteger(head)) throw new TypeError("the log's head is no position");
+    if (!Number.isSafeInteger(head)) throw new TypeError("the log's head is not a valid position");
     return Number(head);
   }
 

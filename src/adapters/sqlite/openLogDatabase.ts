@@ -85,4 +85,4 @@ function requireSound(db: DatabaseSync, path: string): void {
   );
 }
 
-const SAYS_MORE = `\`${POSTLEDGER} audit verify\` looks through all of it; docs/audit-and-erasure.md says what to do`;
+const SAYS_MORE = `\`${POSTLEDGER} audit verify\` checks all of it; docs/audit-and-erasure.md says what to do`;

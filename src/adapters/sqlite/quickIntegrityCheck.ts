@@ -80,7 +80,7 @@ export function schemaFaults(db: DatabaseSync): readonly StoreFault[] {
     missing.delete(object);
     if (expected === undefined)
       faults.push(fileFaultOf("inserted", object, "it is not part of the log's schema"));
-    else if (expected !== sql) faults.push(fileFaultOf("changed", object, "it is not defined as it was"));
+    else if (expected !== sql) faults.push(fileFaultOf("changed", object, "its definition was changed"));
   }
   for (const object of missing.keys()) faults.push(fileFaultOf("removed", object, "it is missing"));
   return faults.slice(0, FAULTS_REPORTED_MAX);
@@ -94,7 +94,7 @@ function headFaults(db: DatabaseSync): readonly StoreFault[] {
     return [fileFaultOf("changed", "table log", "it must have one row")];
   const { head } = row;
   if (typeof head !== "number" || !Number.isInteger(head) || head < 0)
-    return [fileFaultOf("changed", "head", "it is no position")];
+    return [fileFaultOf("changed", "head", "it is not a valid position")];
   const [ends] = rowsOf(
     db,
     "SELECT (SELECT min(position) FROM events) AS first, (SELECT max(position) FROM events) AS last",
@@ -104,10 +104,10 @@ function headFaults(db: DatabaseSync): readonly StoreFault[] {
   if (first !== null && Number(first) < 1)
     faults.push(fileFaultOf("inserted", `position ${first}`, "the log begins at position 1"));
   if (head > 0 && (first === null || Number(first) > 1))
-    faults.push(fileFaultOf("removed", "position 1", "the log does not begin with it"));
+    faults.push(fileFaultOf("removed", "position 1", "the log does not begin there"));
   if (Number(last ?? 0) > head)
     faults.push(fileFaultOf("inserted", `position ${last}`, `the log ends at position ${head}`));
   if (Number(last ?? 0) < head)
-    faults.push(fileFaultOf("removed", `position ${head}`, "the log says that it ends there, and does not"));
+    faults.push(fileFaultOf("removed", `position ${head}`, "the log should end there, but does not"));
   return faults;
 }

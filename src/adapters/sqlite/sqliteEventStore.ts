@@ -53,7 +53,7 @@ const POLL_MS = 10;
 const AWAKE_MS = 1_000;
 /** How often it looks after that. Threads of the same process wake it; other processes cannot. */
 const ASLEEP_POLL_MS = 100;
-/** How often to wake other threads at most: one that is awake needs no waking. */
+/** The shortest time between two wake-ups of other threads, because an awake one needs none. */
 const WAKE_EVERY_MS = AWAKE_MS / 2;
 /** How long it waits after a locked file or a failed flush. The next try may rewrite the whole write-ahead log. */
 const LOOK_AGAIN_MS = 100;
@@ -359,7 +359,7 @@ class SqliteEventStore implements EventStore {
 }
 
 /** Appends go to a file that nobody will open again. */
-const SWAPPED = fileFaultOf("changed", "file", "another one lies at its path than the one that is open");
+const SWAPPED = fileFaultOf("changed", "file", "its path now leads to another file than the open one");
 
 /** Identifies the file at a path; null if there is none. */
 function fileAt(path: string): string | null {

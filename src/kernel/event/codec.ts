@@ -133,7 +133,7 @@ function formatOf(type: string, schema: TObject, { upcasts, writes }: TypeVersio
 /** Converts data of an older version to the newest. Refuses data of a version newer than that. */
 function upcastData(stored: StoredEvent, { reads, upcasts }: Format, version: unknown): unknown {
   if (typeof version !== "number" || !Number.isInteger(version) || version < 1) {
-    throw new UnreadableEventError(stored, "its metadata name no version");
+    throw new UnreadableEventError(stored, "its metadata has no version");
   }
   if (version > reads) {
     throw new UnreadableEventError(stored, `${NEWER} (its version is ${version}, this one reads ${reads})`);

@@ -2,8 +2,8 @@ const [SPACE, QUOTE, COMMA, COLON] = [0x20, 0x22, 0x2c, 0x3a];
 const [ARRAY_BEGIN, ARRAY_END, OBJECT_BEGIN, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 const WHITE = /[ \t\n\r]+/y;
 const LITERAL = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-/** What a string holds, in one go: the engine takes a millisecond for a million characters. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a string must not hold.
+/** All characters of a string in one match: the engine takes a millisecond for a million of them. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a string must not contain these.
 const CHARACTERS = /(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*/y;
 
 const EXPECTED = {
@@ -14,13 +14,13 @@ const EXPECTED = {
 } as const;
 type Next = keyof typeof EXPECTED;
 
-/** Reads a text as JSON (RFC 8259) without making values of it: those of 5 MB may be 200 MB. */
+/** Reads a text as JSON (RFC 8259) without creating its values: those of 5 MB may take 200 MB. */
 export class JsonScanner {
   readonly #text: string;
-  /** The ends that are wanted, of what is open. */
+  /** The closing characters of the open arrays and objects. */
   readonly #ends: number[] = [];
   #next: Next = "value";
-  /** Whether an array or object has just begun, so that it may end at once. */
+  /** Whether an array or object has just begun, so that it may be empty. */
   #isEmpty = false;
   #isInString = false;
   #at = 0;
@@ -35,17 +35,17 @@ export class JsonScanner {
     return this.#at;
   }
 
-  /** How many arrays and objects were open at once. */
+  /** The most arrays and objects that were open at once. */
   get deepest(): number {
     return this.#deepest;
   }
 
-  /** Whether all of the text was one value. */
+  /** Whether the whole text was one value. */
   get isWhole(): boolean {
     return this.#at === this.#text.length && this.expected === EXPECTED.comma;
   }
 
-  /** What may come next, for people; nothing of the text itself. */
+  /** What may come next, in words for people. Quotes nothing of the text itself. */
   get expected(): string {
     if (this.#isInString) {
       if (this.#at === this.#text.length) return "the end of a string";
@@ -56,7 +56,7 @@ export class JsonScanner {
     return isInside ? `a comma or ${String.fromCharCode(end)}` : EXPECTED[this.#next];
   }
 
-  /** Goes on for so many characters and to the end of the token there; false where the text ends or is no JSON. */
+  /** Reads on for this many characters and to the end of the token there. False where the text ends or is not JSON. */
   goOn(chars: number): boolean {
     const until = this.#at + chars;
     while (this.#at < until) {
@@ -95,7 +95,7 @@ export class JsonScanner {
     return true;
   }
 
-  /** Goes on behind one character. */
+  /** Moves past one character. */
   #step(next: Next): true {
     this.#at += 1;
     this.#next = next;
@@ -117,7 +117,7 @@ export class JsonScanner {
     return !this.#isInString && this.#step(next);
   }
 
-  /** Goes on behind what matches here; false when nothing does. */
+  /** Moves past a match at this place; false if there is none. */
   #pass(pattern: RegExp): boolean {
     pattern.lastIndex = this.#at;
     const isThere = pattern.test(this.#text);

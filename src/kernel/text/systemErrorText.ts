@@ -1,4 +1,4 @@
-/** What the operating system's error codes mean, for people who read them for the first time. */
+/** What the operating system's error codes mean, for people who have never seen them. */
 const MEANINGS: Readonly<Record<string, string>> = {
   EACCES: "this user may not read or write there",
   EPERM: "this user may not read or write there",
@@ -11,13 +11,13 @@ const MEANINGS: Readonly<Record<string, string>> = {
   ENOTDIR: "there is a file of that name, or on the way to it",
 };
 
-/** The code of an error that the operating system gave; null for all others. */
+/** The code of an operating system error; null for all others. */
 export function systemErrorCode(error: unknown): string | null {
   const { code } = error as { code?: unknown };
   return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : null;
 }
 
-/** What an error of the operating system means, with its code; null for codes without a text here, and other errors. */
+/** What an operating system error means, with its code; null for codes without a text here, and for other errors. */
 export function systemErrorText(error: unknown): string | null {
   const code = systemErrorCode(error);
   const meaning = code === null ? undefined : MEANINGS[code];

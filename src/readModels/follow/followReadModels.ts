@@ -129,7 +129,7 @@ class Follower {
   /** Runs until the signal aborts. If one loop fails, it stops the other. */
   async run(): Promise<void> {
     const stopAfter = (loop: Promise<void>) => loop.finally(() => this.#stop.abort());
-    const outcomes = await Promise.allSettled([stopAfter(this.#followLog()), stopAfter(this.#tickOn())]);
+    const outcomes = await Promise.allSettled([stopAfter(this.#followLog()), stopAfter(this.#tick())]);
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
     this.#notifier.failure.throwIfAborted();
   }
@@ -170,14 +170,14 @@ class Follower {
     this.#notifier.tell({ type: "progress", position, caughtUp });
   }
 
-  async #tickOn(): Promise<void> {
+  async #tick(): Promise<void> {
     while (!this.#signal.aborted) {
       this.#stopDamaged();
       this.#commitLive(this.#live.uncommittedEvents === 0 && this.#announced?.caughtUp === true);
       try {
         this.#removeReleased();
         this.#clearBuilds();
-        await this.#bringIn();
+        await this.#openAndCatchUp();
       } catch (error) {
         // The subscription recovers from an unavailable store by itself; our own readings are retried later.
         if (!(error instanceof StoreError || isUnavailable(error))) throw error;
@@ -203,7 +203,7 @@ class Follower {
   }
 
   /** Opens generations due for a retry and newly ready ones, and brings them to the live position. */
-  async #bringIn(): Promise<void> {
+  async #openAndCatchUp(): Promise<void> {
     if (performance.now() < this.#catchUpAt) return;
     if (this.#catalog.hasChanged()) this.#mustLookForReady = true;
     // A generation that is being brought up takes the place of the one that failed: its file must not be opened twice.
@@ -220,7 +220,7 @@ class Follower {
         const generation = this.#tryOpenCurrent(projection, head);
         if (generation) this.#behind.add(generation);
       }
-      this.#takeInReady(entries, head);
+      this.#openReady(entries, head);
     }
     if (this.#behind.generations.length > 0) await this.#catchUp();
   }
@@ -246,7 +246,7 @@ class Follower {
    * Opens the ready generations among the entries, oldest first, so the newest becomes current last. `head` is the log's
    * head, read after the entries.
    */
-  #takeInReady(entries: readonly GenerationEntry[], head: Position): void {
+  #openReady(entries: readonly GenerationEntry[], head: Position): void {
     const taken = new Set(this.#all().map(({ entry }) => entry.number));
     for (const entry of entries.toReversed()) {
       const projection = this.#options.projections.find(({ name }) => name === entry.name);

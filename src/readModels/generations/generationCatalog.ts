@@ -122,7 +122,7 @@ function noteVerification(db: ReadDatabaseFile, verification: Verification): voi
 }
 
 /** Runs `work` in one write transaction: other processes see all of it or nothing. */
-function exclusively<Result>(db: ReadDatabaseFile, work: () => Result): Result {
+function inTransaction<Result>(db: ReadDatabaseFile, work: () => Result): Result {
   db.begin();
   try {
     const result = work();
@@ -143,7 +143,7 @@ function setStatus(db: ReadDatabaseFile, number: number, status: GenerationStatu
   db.run("UPDATE generations SET status = ? WHERE number = ?", status, number);
 }
 
-function isThere(db: ReadDatabaseFile, { number }: GenerationEntry): boolean {
+function exists(db: ReadDatabaseFile, { number }: GenerationEntry): boolean {
   return db.get("SELECT 1 FROM generations WHERE number = ?", number) !== undefined;
 }
 
@@ -173,7 +173,7 @@ function insertEntry(
 }
 
 function makeCurrent(db: ReadDatabaseFile, entry: GenerationEntry): GenerationEntry | undefined {
-  return exclusively(db, () => {
+  return inTransaction(db, () => {
     const before = currentOf(db, entry.name);
     if (before?.number === entry.number) return undefined;
     if (before) setStatus(db, before.number, "retired");
@@ -236,17 +236,17 @@ function catalogOf(db: ReadDatabaseFile, databases: ReadDatabases, directory: st
     generations: () => db.all(`SELECT ${COLUMNS} FROM generations ORDER BY number DESC`).map(entryOf),
     current: (name) => currentOf(db, name),
     create: (name, version, prepare) =>
-      exclusively(db, () => {
+      inTransaction(db, () => {
         const entry = insertEntry(db, directory, name, version);
         prepare(entry);
         return entry;
       }),
-    claim: (entry, work) => exclusively(db, () => (isThere(db, entry) ? work() : undefined)),
+    claim: (entry, work) => inTransaction(db, () => (exists(db, entry) ? work() : undefined)),
     makeReady: (entry, publish) =>
-      exclusively(db, () => {
+      inTransaction(db, () => {
         publish();
         setStatus(db, entry.number, "ready");
-        return isThere(db, entry);
+        return exists(db, entry);
       }),
     makeCurrent: (entry) => makeCurrent(db, entry),
     retire: (entry) => setStatus(db, entry.number, "retired"),
@@ -254,11 +254,11 @@ function catalogOf(db: ReadDatabaseFile, databases: ReadDatabases, directory: st
       db.run("UPDATE generations SET failure = ? WHERE number = ?", failure, entry.number),
     verifications: () => db.all("SELECT * FROM verifications ORDER BY name").map(verificationOf),
     noteVerification: (of, verification) =>
-      exclusively(db, () => {
+      inTransaction(db, () => {
         if (currentOf(db, verification.name)?.number === of?.number) noteVerification(db, verification);
       }),
     remove: (entry) =>
-      exclusively(db, () => {
+      inTransaction(db, () => {
         if (entry.status === "building" && isFinished(db, entry)) return false;
         if (!databases.remove(join(directory, entry.file))) return false;
         db.run("DELETE FROM generations WHERE number = ?", entry.number);

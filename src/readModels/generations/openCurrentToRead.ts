@@ -12,7 +12,7 @@ export interface CurrentToRead {
   readonly db: ReadDatabaseFile;
 }
 
-/** Opens the current generation of a read model; undefined where it has none. Throws {@link ReadDatabaseError}. */
+/** Opens the current generation of a read model; undefined if it has none. Throws {@link ReadDatabaseError}. */
 export function openCurrentToRead(
   { databases, directory }: Pick<ReadModelStorage, "databases" | "directory">,
   catalog: Catalog,

@@ -4,8 +4,8 @@ import { AppendStreamLostError } from "../clientErrors.ts";
 import { type AppendAnswer, decodeAnswer, type EncodedAppend, requestOf } from "./batchAppendFormat.ts";
 
 /** How much may be in flight on one stream. A single append always may, whatever its size. */
-const UNDER_WAY_MAX = 1_024;
-const UNDER_WAY_BYTES_MAX = 8 * 1_024 * 1_024;
+const IN_FLIGHT_MAX = 1_024;
+const IN_FLIGHT_BYTES_MAX = 8 * 1_024 * 1_024;
 
 export type AppendCall = ClientDuplexStream<Buffer, Buffer>;
 
@@ -22,7 +22,7 @@ export interface CarriedAppend {
  * ends once, at the first of error, end and close; then everything in flight is lost.
  */
 export class BatchAppendCall {
-  private readonly underWay = new InFlightMap<CarriedAppend>();
+  private readonly inFlight = new InFlightMap<CarriedAppend>();
   private readonly prefix = crypto.randomUUID().slice(0, -12);
   private requests = 0;
   private bytes = 0;
@@ -44,15 +44,15 @@ export class BatchAppendCall {
   }
 
   hasRoomFor({ length }: EncodedAppend): boolean {
-    if (this.underWay.size === 0) return true;
-    return this.underWay.size < UNDER_WAY_MAX && this.bytes + length <= UNDER_WAY_BYTES_MAX;
+    if (this.inFlight.size === 0) return true;
+    return this.inFlight.size < IN_FLIGHT_MAX && this.bytes + length <= IN_FLIGHT_BYTES_MAX;
   }
 
   /** Sends a request and returns its correlation id. */
   send(carried: CarriedAppend): string {
     this.requests += 1;
     const correlationId = `${this.prefix}${this.requests.toString(16).padStart(12, "0")}`;
-    this.underWay.set(correlationId, carried);
+    this.inFlight.set(correlationId, carried);
     this.bytes += carried.append.length;
     this.silentSince ??= performance.now();
     this.call.write(requestOf(carried.append, correlationId));
@@ -61,9 +61,9 @@ export class BatchAppendCall {
 
   /** Drops an attempt whose answer nobody waits for any more. */
   forget(correlationId: string): void {
-    const carried = this.underWay.get(correlationId);
+    const carried = this.inFlight.get(correlationId);
     if (carried === undefined) return;
-    this.underWay.delete(correlationId);
+    this.inFlight.delete(correlationId);
     this.bytes -= carried.append.length;
   }
 
@@ -77,7 +77,7 @@ export class BatchAppendCall {
     if (this.hasEnded) return;
     this.hasEnded = true;
     this.call.cancel();
-    const lost = this.underWay.values();
+    const lost = this.inFlight.values();
     this.owner.ended(this, error);
     const broken = this.wasHeard ? new AppendStreamLostError(error.message, { cause: error }) : error;
     for (const carried of lost) carried.lost(broken);
@@ -87,10 +87,10 @@ export class BatchAppendCall {
     if (this.hasEnded) return;
     try {
       const { correlationId, answer } = decodeAnswer(bytes);
-      const carried = this.underWay.get(correlationId);
+      const carried = this.inFlight.get(correlationId);
       this.forget(correlationId);
       this.wasHeard = true;
-      this.silentSince = this.underWay.size > 0 ? performance.now() : null;
+      this.silentSince = this.inFlight.size > 0 ? performance.now() : null;
       // Undefined for an answer that comes too late.
       carried?.answered(answer);
       this.owner.answered();

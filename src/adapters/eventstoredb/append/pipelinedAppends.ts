@@ -20,7 +20,7 @@ interface Waiting {
  */
 export class PipelinedAppends {
   /** How many sent appends have not settled. */
-  private underWay = 0;
+  private inFlight = 0;
   /** Sent appends without an answer yet, in call order. */
   private readonly unanswered: Waiting[] = [];
   /** Appends not sent yet. */
@@ -47,7 +47,7 @@ export class PipelinedAppends {
 
   private sendOn(): void {
     if (this.failure !== null) for (const { reject } of this.unsent.splice(0)) reject(this.failure);
-    if (this.underWay === 0 && !this.isMending) this.breaksMended = this.connection.batches.breaks;
+    if (this.inFlight === 0 && !this.isMending) this.breaksMended = this.connection.batches.breaks;
     while (!this.isMending && this.breaksMended === this.connection.batches.breaks) {
       const next = this.unsent.shift();
       if (next === undefined) return;
@@ -56,7 +56,7 @@ export class PipelinedAppends {
   }
 
   private async send(waiting: Waiting): Promise<void> {
-    this.underWay += 1;
+    this.inFlight += 1;
     this.unanswered.push(waiting);
     try {
       const { batches } = this.connection;
@@ -66,8 +66,8 @@ export class PipelinedAppends {
     } catch {
       this.isMending = true;
     }
-    this.underWay -= 1;
-    if (this.isMending && this.underWay === 0) await this.mend();
+    this.inFlight -= 1;
+    if (this.isMending && this.inFlight === 0) await this.mend();
     this.sendOn();
   }
 
