@@ -433,7 +433,7 @@ describe("content on S3", () => {
     const place = { bucket, accessKeyId, secretAccessKey, region: "us-east-1", prefix: "p/" };
     const endpoint = `http://127.0.0.1:${endless.port}`;
     const store = s3ContentStore({ ...place, endpoint, timeoutMs: 20_000 });
-    await expectUnavailable(store.get(newFolder(), sha256Of(bytesOf("x"))), "more than any object holds");
+    await expectUnavailable(store.get(newFolder(), sha256Of(bytesOf("x"))), "more bytes than any object has");
     await until(() => hasEnded, "the end of the answer");
     expect(given).toBeLessThan(READ_MAX);
     await endless.stop(true);
