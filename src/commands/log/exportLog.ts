@@ -94,7 +94,7 @@ export async function* exportLog(options: ExportOptions): AsyncGenerator<string>
 
 /**
  * The log, read on until it holds the reason of everything that is missing. An erasure appends its reason before it
- * truncates, so one reading misses the reasons of what is erased meanwhile, and the next one finds them.
+ * truncates, so one pass may miss the reasons of concurrent erasures, and the next pass finds them.
  */
 async function* batchesWithReasons(store: EventStore, lines: Lines): AsyncGenerator<LogBatch> {
   let from = LOG_START;

@@ -54,14 +54,14 @@ export async function requestSenderVerification(
   const ofSender = senderLimitStream(id);
   const ofAddress = addressLimitStream(keys.hashAddressGlobally(address.canonical));
   const ofWorkspace = workspaceLimitStream(workspaceId, utcDay(rfc3339(now)));
-  const allowance = async (stream: string) =>
+  const countedMails = async (stream: string) =>
     (await load(store, verificationMailLimitAggregate.of(stream))).state;
-  const known = await allowance(ofSender);
+  const known = await countedMails(ofSender);
   const addressRule = hasMailToday(known, now) ? ADDRESS_RULE : ADDRESS_RULE_OF_FIRST;
   // We check these before counting anything, so a refused request uses nothing up.
   const againAt =
     allowedAgainAt(known, SENDER_RULE, now) ??
-    allowedAgainAt(await allowance(ofAddress), addressRule, now) ??
+    allowedAgainAt(await countedMails(ofAddress), addressRule, now) ??
     (await count(deps, ofWorkspace, WORKSPACE_RULE, context)) ??
     (await count(deps, ofSender, SENDER_RULE, context)) ??
     (await count(deps, ofAddress, addressRule, context));

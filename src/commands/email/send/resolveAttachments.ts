@@ -131,7 +131,7 @@ function sizeRefusal(requested: readonly RequestedAttachment[], uploads: Uploads
     total += bytes;
   }
   if (total <= ATTACHMENTS_BYTES_MAX) return null;
-  const message = `is over ${ATTACHMENTS_BYTES_MAX} bytes in all`;
+  const message = `is over ${grouped(ATTACHMENTS_BYTES_MAX)} bytes in all`;
   return refused({ code: "ATTACHMENT_LIMIT_EXCEEDED", message }, "/attachments");
 }
 
