@@ -9,7 +9,7 @@ import { METADATA_STREAM, membersOf, ownStream } from "./truncate.ts";
 const FAULTS_REPORTED_MAX = 1_000;
 /** The type of a link to an event of another stream. It takes a revision, but readers of the log never see it. */
 const LINK = "$>";
-/** Holds the server's default access rights. Its last event counts, whatever its type. */
+/** Holds the server's default access rights. It has no events until somebody changes them. */
 const SETTINGS_STREAM = "$settings";
 const DETAIL_CHARS_MAX = 200;
 /** The one member of a stream's metadata that we write. */
@@ -26,23 +26,24 @@ export async function unexpectedStreamMetadata(
 ): Promise<readonly StoreFault[]> {
   const read = (filter: LogFilter) => readLog(client, { ...reading, from: LOG_START, filter }, timeoutMs);
   const metadata = new Map<string, string>();
-  const others: StoreFault[] = [];
+  const links: StoreFault[] = [];
+  let hasSettings = false;
   // Filter by stream, because the server accepts events of any type there.
   for await (const { events } of read({ streamPrefixes: [METADATA_STREAM, SETTINGS_STREAM] })) {
     for (const { stream, data } of events) {
-      if (stream === SETTINGS_STREAM) others.push(SETTINGS_FAULT);
+      if (stream === SETTINGS_STREAM) hasSettings = true;
       else noteMetadata(metadata, ownStream(stream), data);
     }
   }
   for await (const { events } of read({ types: [LINK] })) {
     for (const { stream, revision } of events)
-      if (others.length < FAULTS_REPORTED_MAX) others.push(...linkFaults(stream, revision));
+      if (links.length < FAULTS_REPORTED_MAX) links.push(...linkFaults(stream, revision));
   }
   const bounds = [...metadata].map(([stream, members]): StoreFault => {
     const detail = `the server's metadata has ${members}, which Postledger never sets`;
     return { kind: "changed", stream: null, revision: null, object: `metadata of ${stream}`, detail };
   });
-  return [...bounds, ...others].slice(0, FAULTS_REPORTED_MAX);
+  return [...(hasSettings ? [SETTINGS_FAULT] : []), ...bounds, ...links].slice(0, FAULTS_REPORTED_MAX);
 }
 
 /** Keeps only the last metadata of a stream, so settings that were put right are no longer reported. */
