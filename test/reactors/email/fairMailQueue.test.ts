@@ -22,6 +22,8 @@ const START = Date.parse("2030-01-01T12:00:00Z");
 const NOW = START + HOUR_MS;
 const LIMIT = 512;
 const BACKLOG = 20_000;
+/** Messages that are really accepted, which costs each a millisecond: more than some looks show. */
+const SENT_BACKLOG = 2_000;
 /** What one look reads at most: its steps, what it shows or passes over, and whether there is more than that. */
 const ROWS_MAX = LOOK_STEPS_MAX + 3 * LIMIT;
 
@@ -206,7 +208,7 @@ describe("beside the messages of a paused workspace", () => {
   afterEach(() => world.close());
 
   test("another's mail is delivered, and its own when it goes on", async () => {
-    await acceptAll(world, BACKLOG);
+    await acceptAll(world, SENT_BACKLOG);
     await world.pause();
     const send = await otherWorkspace(world);
     const instance = await world.start({ sessionsMax: 4 });
@@ -222,7 +224,7 @@ describe("beside the messages of a paused workspace", () => {
   }, 60_000);
 
   test("another's mail ends when its time is over, also without a relay", async () => {
-    await acceptAll(world, 2_000);
+    await acceptAll(world, SENT_BACKLOG);
     await world.pause();
     const id = await (await otherWorkspace(world))("other-1");
     world.relay.refuse = () => "connection refused";
