@@ -13,7 +13,10 @@ const ALONE: readonly string[] = ["manyWriters"];
 const KILLS: readonly string[] = ["webhookCrash", "crash"];
 const KILL_LANES = 2;
 
-/** Files that take long and so begin first, by their names, the slowest first. A name that is wrong costs only time. */
+/**
+ * Files that take long and so begin first, each in a process of its own, by the ends of their paths, the slowest first.
+ * One that is wrong costs only time.
+ */
 const SLOW: readonly string[] = [
   "fuzz",
   "plants",
@@ -38,19 +41,20 @@ const SLOW: readonly string[] = [
   "dailyLimit",
   "replayBeforeRefusal",
   "mimeMessages",
-  "erasure",
-  "workspace",
+  "http/erasure/erasure",
+  "http/dashboard/erasure",
+  "http/workspace/workspace",
   "revocation",
   "rebuildBeside",
   "live",
-  "senderVerification",
+  "http/sender/senderVerification",
   "templateDeletion",
   "portableStores",
-  "apiKeys",
-  "senders",
+  "http/apiKey/apiKeys",
+  "http/sender/senders",
   "webhookEvents",
-  "heldMail",
-  "templates",
+  "faults/heldMail",
+  "http/template/templates",
   "scheduledVerify",
   "submission",
   "twoInstances",
@@ -58,7 +62,7 @@ const SLOW: readonly string[] = [
   "everyOperation",
   "commandLineBeside",
   "startErrors",
-  "attachments",
+  "http/attachment/attachments",
 ];
 
 /** Each file starts a Chromium, and several of them leave other tests hardly any time: one lane takes them, and begins with them. */
@@ -87,10 +91,16 @@ function baseName(file: string): string {
   return file.slice(file.lastIndexOf("/") + 1).replace(/\.test\.tsx?$/, "");
 }
 
+/** Where a file stands among the slow ones, from 0; -1 where it does not. */
+function slownessOf(file: string): number {
+  const path = file.replace(/\.test\.tsx?$/, "");
+  return SLOW.findIndex((end) => path.endsWith(`/${end}`));
+}
+
 function slowestFirst(groups: readonly TestGroup[]): readonly TestGroup[] {
   const rank = ([file = ""]: TestGroup) => {
     if (file.startsWith(BROWSER_FOLDER)) return -1;
-    return SLOW.includes(baseName(file)) ? SLOW.indexOf(baseName(file)) : SLOW.length;
+    return slownessOf(file) < 0 ? SLOW.length : slownessOf(file);
   };
   return [...groups].sort((a, b) => rank(a) - rank(b));
 }
@@ -119,7 +129,7 @@ function printSlowest(runs: readonly FileRun[]): void {
 function groupsOf(root: string, files: readonly string[], onServer: ReadonlySet<string>) {
   return groupTestFiles(files, {
     textOf: (file) => readFileSync(join(root, file), "utf8"),
-    isSingle: (file) => SLOW.includes(baseName(file)),
+    isSingle: (file) => slownessOf(file) >= 0,
     isOnServer: (file) => onServer.has(file),
     filesMax: { onServer: FILES_ON_A_SERVER_MAX, others: FILES_TOGETHER_MAX },
   });
