@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import { LOG_START } from "../../src/ports/eventStore.ts";
 import { readModelLog } from "../../src/service/threads/readModelLogLines.ts";
 import { superviseReadModels } from "../../src/service/threads/readModelSupervisor.ts";
+import { runCommand } from "../support/process/runCommand.ts";
 import { startTestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -87,6 +88,8 @@ test(
       const { detail } = await readModels();
       expect(detail).toContain("emails, ");
       expect(detail).not.toContain(dataDir);
+      const doctor = await runCommand(["doctor"], dataDir, { STORE_URL: `file:${dataDir}` });
+      expect(doctor.out).toContain("0 deliveries under way, messages due unknown");
       await rm(join(dataDir, "projections"));
       await until(async () => (await readModels()).ok, "the read models", 30_000);
       // A line reaches us later than the answer.

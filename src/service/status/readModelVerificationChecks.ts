@@ -2,10 +2,11 @@ import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabases.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
+import { unlessUnavailable } from "../../ports/readDatabase.ts";
 import type { Verification } from "../../readModels/generations/generationCatalog.ts";
 import { lastVerifications } from "../../readModels/listReadModels.ts";
 import type { Config } from "../config/config.ts";
-import { type Check, failed, ok } from "./check.ts";
+import { type Check, failed, ok, warning } from "./check.ts";
 
 const NAME = "verification of the read models";
 
@@ -27,9 +28,9 @@ export function verificationChecks({
   verifyIntervalMs,
 }: Pick<Config, "dataDir" | "verifyIntervalMs">): readonly Check[] {
   const known = new Set(projections.map(({ name }) => name));
-  const last = lastVerifications(sqliteReadDatabases, join(dataDir, "projections")).filter(({ name }) =>
-    known.has(name),
-  );
+  const found = unlessUnavailable(() => lastVerifications(sqliteReadDatabases, join(dataDir, "projections")));
+  if (found === null) return [warning(NAME, "the catalog of the read models is busy", "run it again")];
+  const last = found.filter(({ name }) => known.has(name));
   const differing = last.filter(({ differences, failure }) => differences > 0 || failure !== null);
   if (differing.length > 0) return differing.map(wrong);
   const [oldest] = last.map(({ finishedAt }) => finishedAt).sort();

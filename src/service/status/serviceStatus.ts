@@ -6,6 +6,7 @@ import { instanceStatusCache } from "../../commands/instance/instanceStatusCache
 import { invariant } from "../../kernel/assert.ts";
 import { counted } from "../../kernel/text/readableNumbers.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
+import { unlessUnavailable } from "../../ports/readDatabase.ts";
 import type { SubmissionServer } from "../../ports/submission/submissionServer.ts";
 import type { MailDeliveryWorker } from "../../reactors/email/mailDeliveryWorker.ts";
 import { behindSince } from "../../readModels/lag.ts";
@@ -144,8 +145,14 @@ function workersCheck({ config, readers, deps, delivery, inFlight }: StatusOptio
   if (!config.deliveryEnabled) {
     return warning(name, "off: mail is accepted and not delivered here", "set DELIVERY=on where it is to be");
   }
-  const waiting = countReady(readers.reader("emails"), deps.clock.now(), WAITING_MAX);
-  const detail = `${counted(inFlight().deliveries, "delivery", "deliveries")} under way, ${counted(waiting, "message", "messages")} due`;
+  const waiting = unlessUnavailable(() =>
+    countReady(readers.reader("emails"), deps.clock.now(), WAITING_MAX),
+  );
+  const due =
+    waiting === null
+      ? "messages due unknown, without a read model"
+      : `${counted(waiting, "message", "messages")} due`;
+  const detail = `${counted(inFlight().deliveries, "delivery", "deliveries")} under way, ${due}`;
   const fault = delivery.relayFault;
   const refusal = delivery.recentRefusal;
   if (fault === null && refusal !== null) {

@@ -92,7 +92,7 @@ export const WEBHOOK_PLANTS = {
   "hasty-skip": {
     file: "src/reactors/webhookDelivery/deliverWebhook.ts",
     from: "const endpoint = await endpointOf(deps, row);",
-    to: "const endpoint = Math.random() < 0.1 ? undefined : await endpointOf(services, row);",
+    to: "const endpoint = Math.random() < 0.1 ? undefined : await endpointOf(deps, row);",
   },
 } as const satisfies Record<string, Plant>;
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { HOUR_MS } from "../../../src/kernel/time.ts";
 import { type Sink, type SinkAnswer, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
 import { message, newKey, type Tenant } from "../../support/tenants.ts";
@@ -135,6 +136,30 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
     expect((await tenant.call("DELETE", `/api/v1/suppressions/${to}`)).status).toBe(204);
     expect((await tell({ email_id: id, type: "complained" })).json.outcome).toBe("superseded");
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).status).toBe(404);
+  });
+
+  test("a complaint about a canceled message suppresses if the relay may have delivered it", async () => {
+    const to = "unknown@example.net";
+    said = "drop";
+    const { json } = await tenant.send(newKey(), message({ to }));
+    await until(async () => (await emailOf(json.id)).status === "deferred", "the relay to break off");
+    expect((await tenant.call("POST", `/api/v1/emails/${json.id}/cancel`)).status).toBe(200);
+    said = undefined;
+    expect((await tell({ email_id: json.id, type: "complained" })).json.outcome).toBe("superseded");
+    expect(await emailOf(json.id)).toMatchObject({ status: "canceled" });
+    expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({
+      reason: "complaint",
+      email_id: json.id,
+    });
+    const held = (
+      await tenant.send(
+        newKey(),
+        message({ to: "never@example.net", scheduled_at: new Date(Date.now() + HOUR_MS).toISOString() }),
+      )
+    ).json;
+    await tenant.call("POST", `/api/v1/emails/${held.id}/cancel`);
+    expect((await tell({ email_id: held.id, type: "complained" })).json.outcome).toBe("superseded");
+    expect((await tenant.call("GET", "/api/v1/suppressions/never@example.net")).status).toBe(404);
   });
 
   test("of an erased message nothing personal is kept, and its recipient is suppressed all the same", async () => {
