@@ -11,6 +11,7 @@ import { load } from "../transact.ts";
 import type { Principal } from "./authenticate.ts";
 import { type IssueOutcome, issueFurtherKey, issueKey } from "./issueApiKey.ts";
 import { readApiKey } from "./readApiKey.ts";
+import { revokeKey } from "./revokeApiKey.ts";
 
 /** How often callers may rotate one key in a day: each rotation stays in its stream, which its requests read. */
 const ROTATIONS_PER_DAY_MAX = 100;
@@ -40,8 +41,8 @@ export async function rotateKey(
   resourceChangeLimit(deps.store, apiKeyStream(id), context, ROTATIONS_PER_DAY_MAX).check();
   const issued = await issueFurtherKey(deps, issuer, sameAs(id, key), context);
   if (issued.kind !== "issued") return issued;
-  await endRotated(deps, { id, newKeyId: issued.id, overlapMs }, context);
-  return { ...issued, kind: "rotated" };
+  const hasEnded = await endRotated(deps, { id, newKeyId: issued.id, overlapMs }, context);
+  return hasEnded ? { ...issued, kind: "rotated" } : { kind: "notActive" };
 }
 
 /** Like {@link rotateKey}, but by the operator: for a key of any workspace, without an issuing key. */
@@ -56,8 +57,9 @@ export async function rotateKeyForOperator(
   const { workspaceId } = state;
   const issued = await issueKey(deps, { ...sameAs(id, state), workspaceId }, context);
   invariant(issued, "a key belongs to a workspace that exists");
-  await endRotated(deps, { id, newKeyId: issued.id, overlapMs }, { ...context, workspaceId });
-  return { ...issued, kind: "rotated" };
+  const rotation = { id, newKeyId: issued.id, overlapMs };
+  const hasEnded = await endRotated(deps, rotation, { ...context, workspaceId });
+  return hasEnded ? { ...issued, kind: "rotated" } : { kind: "notActive" };
 }
 
 /** The facts of a key with the same rights. */
@@ -72,11 +74,15 @@ interface Rotation {
   readonly overlapMs: number;
 }
 
+/** Ends the old key. If it was revoked or has expired meanwhile, the new one must not take its place: revokes that one. */
 async function endRotated(
   deps: Dependencies,
   { id, newKeyId, overlapMs }: Rotation,
   context: CommandContext,
-): Promise<void> {
+): Promise<boolean> {
   const decide = (state: ApiKeyState) => rotateApiKey(state, newKeyId, { now: context.at, overlapMs });
-  await deps.apiKeys.transact(id, decide, context, ROTATIONS_PER_DAY_MAX);
+  const outcome = await deps.apiKeys.transact(id, decide, context, ROTATIONS_PER_DAY_MAX);
+  if (outcome === "rotated") return true;
+  await revokeKey(deps, newKeyId, context);
+  return false;
 }
