@@ -152,13 +152,13 @@ describe("content in a directory", () => {
     expect((await stat(join(root, folderPath(folder)))).mode & 0o777).toBe(0o700);
   });
 
-  test("that cannot be reached is unavailable, whatever is asked of it", async () => {
+  test("that cannot be reached is unavailable for every call", async () => {
     await writeFile(join(root, "a-file"), "not a directory");
     const calls = callsOf(directoryContentStore(join(root, "a-file", "content")));
     for (const call of Object.values(calls)) await expectUnavailable(call());
   });
 
-  test("is as young as the newest thing in it: a file that grows, and a linked one that is old", async () => {
+  test("is as young as its newest file, whether that is growing or is a link to an old one", async () => {
     const folder = newFolder();
     const long = new Date(Date.now() - 60 * MINUTE_MS);
     const writer = await store.writer(folder);
@@ -178,7 +178,7 @@ describe("content in a directory", () => {
     expect((await findFolder(store, to))?.modifiedAt).toBeGreaterThan(Date.now() - MINUTE_MS);
   });
 
-  test("loses what an interrupted write left behind, and nothing else", async () => {
+  test("loses leftovers of interrupted writes, and nothing else", async () => {
     const folder = newFolder();
     const sha256 = await store.put(folder, bytesOf("kept"));
     const path = join(root, folderPath(folder));
@@ -199,7 +199,7 @@ describe("content in a directory", () => {
     expect(await readdir(root)).not.toContain(folder.workspaceId);
   });
 
-  test("goes into folders that are taken away as empty at that very moment", async () => {
+  test("can be written into a folder that is being removed as empty", async () => {
     const { workspaceId, ownerId } = newFolder();
     let isOver = false;
     const pruners = Array.from({ length: 3 }, async () => {
@@ -222,7 +222,7 @@ describe("content in a directory", () => {
     expect(await readdir(root)).not.toContain(workspaceId);
   }, 60_000);
 
-  test("a file with as many names as the file system allows is copied", async () => {
+  test("a file at the file system's limit of hard links is copied instead", async () => {
     const folder = newFolder();
     const sha256 = await store.put(folder, bytesOf("popular"));
     const path = join(root, filePath(folder, sha256));
@@ -244,7 +244,7 @@ describe("content in a directory", () => {
     await rm(names, { recursive: true });
   }, 60_000);
 
-  test("a writer whose folder is taken away fails, and its end leaves nothing", async () => {
+  test("a writer whose folder is removed fails and leaves nothing", async () => {
     const folder = newFolder();
     const writer = await store.writer(folder);
     await writer.write(bytesOf("x"));
@@ -275,14 +275,14 @@ describe("content on S3", () => {
   });
   afterAll(() => server.stop());
 
-  test("whose server is away is unavailable in time, whatever is asked of it", async () => {
+  test("whose server is away is unavailable in time for every call", async () => {
     const nobody = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
     const store = storeAt(`http://127.0.0.1:${nobody.port}`);
     await nobody.stop(true);
     for (const call of Object.values(callsOf(store))) await within(call);
   }, 60_000);
 
-  test("whose server hangs is unavailable in time, whatever is asked of it", async () => {
+  test("whose server hangs is unavailable in time for every call", async () => {
     const hung = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
@@ -298,14 +298,14 @@ describe("content on S3", () => {
     await hung.stop(true);
   }, 60_000);
 
-  test("whose server fails is unavailable, with what it said", async () => {
+  test("whose server fails is unavailable, with the server's message", async () => {
     server.intercept = () => ({ status: 500, code: "InternalError" });
     for (const call of Object.values(callsOf(storeAt(server.endpoint)))) await within(call);
     await within(() => storeAt(server.endpoint).put(newFolder(), bytesOf("x")), "500 InternalError");
     server.intercept = () => null;
   }, 60_000);
 
-  test("whose server fails, and then hangs, is unavailable with what it said, and one that said nothing is late", async () => {
+  test("whose server fails and then hangs is unavailable with its message; one that stays silent times out", async () => {
     let hasFailed = false;
     const hanging = Bun.serve({
       port: 0,
@@ -323,7 +323,7 @@ describe("content on S3", () => {
     await hanging.stop(true);
   }, 60_000);
 
-  test("whose server fails now and then is served all the same", async () => {
+  test("whose server fails now and then is still served", async () => {
     let requests = 0;
     server.intercept = (method) => {
       requests += 1;
@@ -345,7 +345,7 @@ describe("content on S3", () => {
     expect((await server.keys()).filter((key) => key.includes(folder.folderId))).toEqual([]);
   }, 60_000);
 
-  test("an upload that fails midway is a failure at its end, and leaves nothing under a name", async () => {
+  test("an upload that fails midway fails at its end, and leaves no named file", async () => {
     const folder = newFolder();
     const writer = await storeAt(server.endpoint).writer(folder);
     let parts = 0;
@@ -378,7 +378,7 @@ describe("content on S3", () => {
     await within(() => stranger.identity(), "403 InvalidAccessKeyId");
   }, 60_000);
 
-  test("in a bucket that is not there is unavailable, never missing", async () => {
+  test("in a bucket that does not exist is unavailable, never missing", async () => {
     const store = storeAt(server.endpoint, { bucket: "no-such-bucket" });
     // The server tells its time all the same.
     const { now: _now, ...calls } = callsOf(store);
@@ -386,7 +386,7 @@ describe("content on S3", () => {
     await within(() => store.get(newFolder(), sha256Of(bytesOf("x"))), "404 NoSuchBucket");
   }, 60_000);
 
-  test("of which something else than S3 speaks is unavailable: neither missing nor kept", async () => {
+  test("behind a server that is not S3 is unavailable: neither missing nor kept", async () => {
     let status = 404;
     const lost = Bun.serve({
       port: 0,
@@ -404,7 +404,7 @@ describe("content on S3", () => {
     await lost.stop(true);
   }, 60_000);
 
-  test("without an end is not read to where it fills the memory", async () => {
+  test("without an end is not read until it fills the memory", async () => {
     const PIECE = new Uint8Array(1_024 * 1_024);
     const [PIECES_MAX, READ_MAX] = [1_000, 100];
     let [given, hasEnded] = [0, false];
@@ -439,7 +439,7 @@ describe("content on S3", () => {
     await endless.stop(true);
   }, 60_000);
 
-  test("whose list names what was not asked for, or begins again, removes nothing and comes to an end", async () => {
+  test("whose list names other objects or starts over fails, and removes nothing else", async () => {
     const folder = newFolder();
     const stranger = `p/${filePath(newFolder(), sha256Of(bytesOf("x")))}`;
     const own = `p/${filePath(folder, sha256Of(bytesOf("x")))}`;
@@ -468,7 +468,7 @@ describe("content on S3", () => {
     await lying.stop(true);
   }, 60_000);
 
-  test("has one identity for all who begin at once, on a server without conditional writes too", async () => {
+  test("has one identity for all who start at once, even on a server without conditional writes", async () => {
     for (const isConditional of [true, false]) {
       server.isConditional = isConditional;
       const place = { ...server, region: "us-east-1", timeoutMs: 5_000, settleMs: 200 };
@@ -485,7 +485,7 @@ describe("content on S3", () => {
     expect(drift).toBeLessThan(5_000);
   });
 
-  test("leaves out of its list what is not its own", async () => {
+  test("lists only its own folders", async () => {
     const store = storeAt(server.endpoint);
     const folder = newFolder();
     await store.put(folder, bytesOf("x"));

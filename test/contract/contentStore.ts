@@ -63,13 +63,13 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
   };
 
   describe("identity", () => {
-    test("stays the same, whoever asks", async () => {
+    test("is the same for every caller", async () => {
       const first = await store.identity();
       expect(first).toMatch(/^[0-9a-f-]{36}$/);
       expect(await (await harness.open()).identity()).toBe(first);
     });
 
-    test("is one for all who begin at once", async () => {
+    test("is the same for all who start at once", async () => {
       const fresh = await harness.openNew();
       const ids = await Promise.all([fresh.identity(), fresh.identity(), fresh.identity()]);
       expect(new Set(ids).size).toBe(1);
@@ -79,7 +79,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
   });
 
   describe("the log that it belongs to", () => {
-    test("is none at first, then the first that was named, for good", async () => {
+    test("is null at first, then the first one named, for good", async () => {
       const fresh = await harness.openNew();
       expect(await fresh.claimedBy()).toBeNull();
       const [log, other] = [newUuid(), newUuid()];
@@ -88,7 +88,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect(await fresh.claimedBy()).toBe(log);
     }, 20_000);
 
-    test("is one for all who name theirs at once", async () => {
+    test("is the same for all who name theirs at once", async () => {
       const fresh = await harness.openNew();
       const answers = await Promise.all([fresh.claim(newUuid()), fresh.claim(newUuid())]);
       expect(new Set(answers).size).toBe(1);
@@ -96,7 +96,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
   });
 
   describe("put and get", () => {
-    test("give back the bytes under their digest", async () => {
+    test("return the bytes under their digest", async () => {
       const folder = newFolder();
       const sha256 = await store.put(folder, bytesOf("hello"));
       expect(sha256).toBe(sha256Of(bytesOf("hello")));
@@ -105,7 +105,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect(await filesOf(folder)).toEqual([filePath(folder, sha256)]);
     });
 
-    test("take every byte value, nothing at all, and five megabytes", async () => {
+    test("take every byte value, no bytes, and five megabytes", async () => {
       const folder = newFolder();
       const all = [Uint8Array.from({ length: 256 }, (_, byte) => byte), new Uint8Array(0)];
       all.push(crypto.getRandomValues(new Uint8Array(65_536)), new Uint8Array(5_000_000).fill(7));
@@ -115,14 +115,14 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       }
     });
 
-    test("the same again is the same", async () => {
+    test("are idempotent", async () => {
       const folder = newFolder();
       const [first, second] = [await store.put(folder, bytesOf("a")), await store.put(folder, bytesOf("a"))];
       expect(second).toBe(first);
       expect(await filesOf(folder)).toHaveLength(1);
     });
 
-    test("what was never put is null: another folder's, owner's and workspace's bytes, too", async () => {
+    test("what was never put is null, and so are bytes of another folder, owner or workspace", async () => {
       const folder = newFolder();
       const sha256 = await store.put(folder, bytesOf("mine"));
       for (const key of ["workspaceId", "ownerId", "folderId"]) {
@@ -155,7 +155,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
   });
 
   describe("a writer", () => {
-    test("makes one file of many chunks, and tells its digest and length", async () => {
+    test("makes one file of many chunks, and returns its digest and length", async () => {
       const folder = newFolder();
       const writer = await store.writer(folder);
       // One piece of memory for all, as a parser of uploads may use it.
@@ -177,7 +177,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect(await store.get(folder, done.sha256)).toEqual(new Uint8Array(0));
     });
 
-    test("shows nothing under a name before it has finished", async () => {
+    test("shows no named file before it has finished", async () => {
       const folder = newFolder();
       const writer = await store.writer(folder);
       await writer.write(bytesOf("half"));
@@ -202,7 +202,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect(await filesOf(folder)).toEqual([filePath(folder, done.sha256)]);
     }, 60_000);
 
-    test("that gives up leaves nothing, however much it had", async () => {
+    test("that is aborted leaves nothing, however much it wrote", async () => {
       for (const chunks of [0, 1, 200]) {
         const folder = newFolder();
         const writer = await store.writer(folder);
@@ -212,7 +212,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       }
     }, 30_000);
 
-    test("works beside others, in one folder too", async () => {
+    test("works beside others, even in the same folder", async () => {
       const folder = newFolder();
       const finished = await Promise.all(
         Array.from({ length: 8 }, async (_, which) => {
@@ -234,7 +234,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       return { from, to, sha256 };
     };
 
-    test("gives the bytes a second life, whoever is removed first and however", async () => {
+    test("keeps the bytes when its source is removed, and the other way round", async () => {
       type Lives = Awaited<ReturnType<typeof linked>>;
       const removals: readonly ((of: ContentFolder, lives: Lives) => Promise<void>)[] = [
         (of) => store.removeOwner(of),
@@ -252,7 +252,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       }
     });
 
-    test("of what is not there says so and leaves nothing", async () => {
+    test("to a missing file reports that and leaves nothing", async () => {
       const [from, to] = [newFolder(), newFolder()];
       expect(await store.link(from, NONE, to)).toBeFalse();
       await store.put(from, bytesOf("something else"));
@@ -260,13 +260,13 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect(await filesOf(to)).toEqual([]);
     });
 
-    test("made twice is made once", async () => {
+    test("is idempotent", async () => {
       const { from, to, sha256 } = await linked();
       expect(await store.link(from, sha256, to)).toBeTrue();
       expect(await filesOf(to)).toHaveLength(1);
     });
 
-    test("within one owner goes from folder to folder", async () => {
+    test("can lead from folder to folder of one owner", async () => {
       const from = newFolder();
       const to = { ...from, folderId: newUuid() };
       const sha256 = await store.put(from, bytesOf("x"));
@@ -275,7 +275,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect(await store.get(to, sha256)).toEqual(bytesOf("x"));
     });
 
-    test("that races the end of its source has the whole, or says no", async () => {
+    test("that races the removal of its source gets all bytes or is refused", async () => {
       for (let round = 0; round < 20; round += 1) {
         const [from, to] = [newFolder(), newFolder()];
         const sha256 = await store.put(from, bytesOf(`round ${round}`));
@@ -286,7 +286,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
   });
 
   describe("removal", () => {
-    test("of an owner takes all of its folders and nobody else's", async () => {
+    test("of an owner removes all of its folders and no others", async () => {
       const owner = newFolder();
       const second = { ...owner, folderId: newUuid() };
       const neighbour = { ...owner, ownerId: newUuid() };
@@ -296,7 +296,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect(await store.get(neighbour, sha256Of(bytesOf("x")))).not.toBeNull();
     });
 
-    test("of a folder leaves the owner's others", async () => {
+    test("of a folder leaves the owner's other folders", async () => {
       const owner = newFolder();
       const second = { ...owner, folderId: newUuid() };
       for (const folder of [owner, second]) await store.put(folder, bytesOf("x"));
@@ -305,7 +305,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect(await store.get(second, sha256Of(bytesOf("x")))).not.toBeNull();
     });
 
-    test("of a file leaves the folder's others", async () => {
+    test("of a file leaves the folder's other files", async () => {
       const folder = newFolder();
       const [a, b] = [await store.put(folder, bytesOf("a")), await store.put(folder, bytesOf("b"))];
       await store.removeFile(folder, a);
@@ -313,7 +313,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect(await store.get(folder, b)).toEqual(bytesOf("b"));
     });
 
-    test("can be repeated, and of what never was is nothing", async () => {
+    test("can be repeated, and does nothing for what never existed", async () => {
       const folder = newFolder();
       await store.put(folder, bytesOf("x"));
       for (let turn = 0; turn < 2; turn += 1) {
@@ -326,7 +326,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect(await foldersOf(store, folder.workspaceId)).toEqual([]);
     });
 
-    test(`takes ${MANY_FILES} files of one folder`, async () => {
+    test(`removes ${MANY_FILES} files of one folder`, async () => {
       const folder = newFolder();
       const names = Array.from({ length: MANY_FILES }, (_, index) => bytesOf(`many ${index}`));
       for (let at = 0; at < names.length; at += 50) {
@@ -340,7 +340,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect(await filesOf(neighbour)).toHaveLength(1);
     }, 60_000);
 
-    test("of what stands beside a write never spoils it", async () => {
+    test("never spoils a write beside it", async () => {
       const owner = newFolder();
       const rounds = Array.from({ length: 40 }, async (_, index) => {
         const folder = { ...owner, folderId: newUuid() };
@@ -355,7 +355,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
   });
 
   describe("the list of folders", () => {
-    test("names each once, with the time of the newest thing in it by the store's own clock", async () => {
+    test("names each once, with the time of its newest file by the store's own clock", async () => {
       const workspaceId = newUuid();
       const before = await store.now();
       const made = Array.from({ length: MANY_FOLDERS }, () => newFolder({ workspaceId }));
@@ -381,7 +381,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect(await foldersOf(store, workspaceId)).toMatchObject([kept]);
     });
 
-    test("goes on while folders come and go", async () => {
+    test("continues while folders come and go", async () => {
       const workspaceId = newUuid();
       const stays = newFolder({ workspaceId });
       await store.put(stays, bytesOf("x"));
@@ -415,7 +415,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       }
     };
 
-    test("that are no uuids are a mistake of the caller, and touch nothing", async () => {
+    test("that are not UUIDs are a caller's mistake, and touch nothing", async () => {
       const before = (await harness.files()).toSorted();
       const wrongs = hostile.flatMap((id) => [
         newFolder({ workspaceId: id }),
@@ -438,7 +438,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       expect((await harness.files()).toSorted()).toEqual(before);
     });
 
-    test("that are no digests are one, too", async () => {
+    test("that are not digests are one too", async () => {
       const folder = newFolder();
       for (const sha256 of ["", "..", "../x", NONE.slice(1), `${NONE}0`, "A".repeat(64)]) {
         await expectRefused([

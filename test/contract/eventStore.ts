@@ -227,7 +227,7 @@ function appends({ store, it }: Suite): void {
     }
   });
 
-  it("of 50 racing appends at a revision exactly one wins, and every loser reads what beat it", async () => {
+  it("of 50 racing appends at a revision exactly one wins, and every loser reads the winner", async () => {
     const stream = fresh("race");
     await mustAppend(store(), stream, [newEvent()], "noStream");
     const outcomes = await Promise.all(
@@ -263,7 +263,7 @@ function appends({ store, it }: Suite): void {
 }
 
 function repeats({ store, it }: Suite): void {
-  it("the same append again answers as the first did and writes nothing", async () => {
+  it("a repeated append gets the first one's answer and writes nothing", async () => {
     const stream = fresh("repeat");
     const events = [newEvent(), newEvent()];
     const first = await mustAppend(store(), stream, events, "noStream");
@@ -274,7 +274,7 @@ function repeats({ store, it }: Suite): void {
     expect(await store().read(stream, 0, 10)).toHaveLength(3);
   });
 
-  it("the same append is recognised after later ones", async () => {
+  it("a repeated append is recognised after later ones", async () => {
     const stream = fresh("repeat");
     const events = [newEvent(), newEvent()];
     const first = await mustAppend(store(), stream, events, "noStream");
@@ -410,7 +410,7 @@ function wholeLog({ store, it }: Suite): void {
     expect((all.batches.at(-1)?.position as string) >= head).toBe(true);
   });
 
-  it("a read of the log ends though others go on writing", async () => {
+  it("a read of the log ends while others keep writing", async () => {
     const type = fresh("Endless");
     await mustAppend(store(), fresh("endless"), [newEvent(type), newEvent(type)], "noStream");
     let isOver = false;
@@ -427,7 +427,7 @@ function wholeLog({ store, it }: Suite): void {
     }
   });
 
-  it("a read of the log goes on from the position of any batch, with no gap and no repeat", async () => {
+  it("a read of the log resumes from the position of any batch, with no gap and no repeat", async () => {
     const from = await store().head();
     const type = fresh("Resumed");
     const events = Array.from({ length: 1_200 }, (_, n) => newEvent(type, { n }));
@@ -466,7 +466,7 @@ function wholeLog({ store, it }: Suite): void {
     expect(rest.events).toHaveLength(20);
   });
 
-  it("the head is never before a position that a reader or an append was given", async () => {
+  it("the head never precedes a position that a reader or an append was given", async () => {
     const { position } = await mustAppend(store(), fresh("head"), [newEvent()], "noStream");
     expect((await store().head()) >= position).toBe(true);
     await store().truncateBefore(fresh("head"), 1);
@@ -491,7 +491,7 @@ function subscriptions({ open, store, it }: Suite): void {
     }
   };
 
-  it("a subscription catches up, says so, and then sees what is new", async () => {
+  it("a subscription catches up, reports that, and then sees new events", async () => {
     const from = await store().head();
     const type = fresh("Followed");
     const stream = fresh("followed");
@@ -507,7 +507,7 @@ function subscriptions({ open, store, it }: Suite): void {
     });
   });
 
-  it("a subscription for which there is nothing says that it has caught up", async () => {
+  it("a subscription that matches no event reports that it has caught up", async () => {
     const head = await store().head();
     await following(head, { types: [fresh("Nothing")] }, (seen) => until(() => seen.isCaughtUp, "the news"));
     await following(LOG_START, { types: [fresh("Nothing")] }, async (seen) => {
@@ -543,7 +543,7 @@ function subscriptions({ open, store, it }: Suite): void {
     });
   });
 
-  it("a store that is opened again goes on from its checkpoint, with no gap and no repeat", async () => {
+  it("a reader of a reopened store resumes from its checkpoint, with no gap and no repeat", async () => {
     const type = fresh("Reopened");
     let position = await store().head();
     const seen: RecordedEvent[] = [];
@@ -564,7 +564,7 @@ function subscriptions({ open, store, it }: Suite): void {
     expect(idsOf([...seen, ...rest.events])).toEqual(idsOf(written));
   });
 
-  it("a slow reader holds up nobody and misses nothing", async () => {
+  it("a slow reader delays nobody and misses nothing", async () => {
     const type = fresh("Slow");
     const from = await store().head();
     const reader = new AbortController();
@@ -587,7 +587,7 @@ function subscriptions({ open, store, it }: Suite): void {
     expect((await soon(batches.next(), "the end")).done).toBe(true);
   });
 
-  it("a subscription ends when its reader leaves, also while it waits", async () => {
+  it("a subscription ends when its reader leaves, even while it waits", async () => {
     const reader = new AbortController();
     const { seen, ended } = follow(store(), await store().head(), { types: [fresh("None")] }, reader.signal);
     await until(() => seen.isCaughtUp, "the subscription to catch up");
@@ -613,7 +613,7 @@ function truncation({ store, it }: Suite): void {
     expect((await mustAppend(store(), stream, [newEvent()], 4)).revision).toBe(5);
   });
 
-  it("a stream of which everything is truncated keeps its revision and stays closed to first appends", async () => {
+  it("a fully truncated stream keeps its revision and refuses first appends", async () => {
     const stream = fresh("emptied");
     await mustAppend(store(), stream, [newEvent(), newEvent(), newEvent()], "noStream");
     await store().truncateBefore(stream, 3);
@@ -636,7 +636,7 @@ function truncation({ store, it }: Suite): void {
     expect((await store().read(stream, 0, 10)).map(({ revision }) => revision)).toEqual([2]);
   });
 
-  it("tells which streams are truncated, at last as they are", async () => {
+  it("lists truncated streams; the last entry of each is current", async () => {
     const [once, twice, never] = [fresh("once"), fresh("twice"), fresh("never")];
     for (const stream of [once, twice, never]) {
       await mustAppend(store(), stream, [newEvent(), newEvent(), newEvent()], "noStream");
@@ -650,7 +650,7 @@ function truncation({ store, it }: Suite): void {
     }
     expect([once, twice, never].map((stream) => told.get(stream))).toEqual([2, 3, undefined]);
   });
-  it("truncation past the end hides nothing that comes later, and an unwritten stream stays open", async () => {
+  it("truncation past the end hides no later event, and an unwritten stream stays open", async () => {
     const stream = fresh("past");
     await mustAppend(store(), stream, [newEvent(), newEvent()], "noStream");
     await store().truncateBefore(stream, 50);
@@ -666,7 +666,7 @@ function truncation({ store, it }: Suite): void {
 }
 
 function purging({ store, it }: Suite): void {
-  it("purging leaves nothing of what was truncated, and everything else as it was", async () => {
+  it("purging removes all truncated content and leaves everything else unchanged", async () => {
     const from = await store().head();
     const prefix = fresh("purged");
     const small = await mustAppend(store(), `${prefix}-small`, [newEvent(), newEvent()], "noStream");
@@ -699,7 +699,7 @@ function purging({ store, it }: Suite): void {
     }
   });
 
-  it("several may purge at once, while others append", async () => {
+  it("several callers can purge at once while others append", async () => {
     const stream = fresh("purged");
     await mustAppend(store(), stream, [newEvent()], "noStream");
     const purges = [store().purge(), store().purge()];
@@ -724,7 +724,7 @@ function payloads({ store, it }: Suite): void {
     }
   };
 
-  it("JSON comes back as it was", async () => {
+  it("JSON comes back unchanged", async () => {
     await roundTrip([
       newEvent("Json", {}),
       newEvent("Json", {
@@ -770,7 +770,7 @@ function payloads({ store, it }: Suite): void {
     await mustAppend(store(), stream, [exact], "noStream");
   });
 
-  it("data that cannot be serialised is refused, and the store goes on", async () => {
+  it("data that cannot be serialised is refused, and the store keeps working", async () => {
     const stream = fresh("unserialisable");
     const cycle: Record<string, unknown> = {};
     cycle.self = cycle;
@@ -784,7 +784,7 @@ function payloads({ store, it }: Suite): void {
 
 function bounds({ subject, open, it }: Suite): void {
   it(
-    "every call on a store that does not answer settles within its time and a second",
+    "every call on a store that does not answer settles within a second of its time-out",
     async () => {
       const timeoutMs = 600;
       const store = await open();

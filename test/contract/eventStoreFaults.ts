@@ -100,7 +100,7 @@ export function eventStoreDbFaults(name: string, server: EventStoreDbServer): vo
     proxy.close();
   });
 
-  it("an append that lost is told so though the connection dropped meanwhile", async () => {
+  it("an append that lost is told so even if the connection dropped meanwhile", async () => {
     const proxy = await startProxy(server);
     const [direct, store] = [await open(), await open(proxy.url)];
     await closing([direct, store], async () => {
@@ -116,7 +116,7 @@ export function eventStoreDbFaults(name: string, server: EventStoreDbServer): vo
     proxy.close();
   });
 
-  it("an append whose answers never come is unknown by its deadline, and may well be written", async () => {
+  it("an append without an answer ends as unknown by its deadline, and may have been written", async () => {
     const proxy = await startProxy(server);
     const [direct, store] = [await open(), await open(proxy.url)];
     await closing([direct, store], async () => {
@@ -139,7 +139,7 @@ export function eventStoreDbFaults(name: string, server: EventStoreDbServer): vo
     proxy.close();
   });
 
-  it("the time-out of one append is not that of another on the same connection", async () => {
+  it("one append's time-out does not end another on the same connection", async () => {
     const proxy = await startProxy(server);
     const store = await open(proxy.url);
     await closing([store], async () => {
@@ -154,7 +154,7 @@ export function eventStoreDbFaults(name: string, server: EventStoreDbServer): vo
     proxy.close();
   });
 
-  it("a connection that has gone dead is given up for a new one, and what it carried is written once", async () => {
+  it("a dead connection is replaced, and the appends it carried are written once", async () => {
     const proxy = await startProxy(server);
     const [direct, store] = [await open(), await open(proxy.url, 8_000)];
     await closing([direct, store], async () => {
@@ -170,7 +170,7 @@ export function eventStoreDbFaults(name: string, server: EventStoreDbServer): vo
     proxy.close();
   });
 
-  it("many large appends at once wait for each other, and small ones come through", async () => {
+  it("many large appends at once wait for each other, and small ones get through", async () => {
     const store = await open(server.url, 20_000);
     await closing([store], async () => {
       const large = () => newEvent("Large", { filler: "x".repeat(700_000) });
@@ -203,7 +203,7 @@ export function eventStoreDbFaults(name: string, server: EventStoreDbServer): vo
     });
   });
 
-  it("a connection string that is none is refused when the store is opened", async () => {
+  it("an invalid connection string is refused when the store is opened", async () => {
     await expect(open("postgres://127.0.0.1/x")).rejects.toThrow();
   });
 

@@ -283,13 +283,13 @@ describe.each([
     expect(sink.record.connections).toBe(1);
   });
 
-  test("that vanishes after the final dot leaves the outcome unknown", async () => {
+  test("that drops the connection after the final dot leaves the outcome unknown", async () => {
     const sink = await sinkWith({ final: () => "drop" }, { hidePIPELINING });
     expect(await deliver(transportTo(sink))).toMatchObject({ kind: "unknown" });
     expect(sink.record.messages).toHaveLength(1);
   });
 
-  test("that vanishes in the middle of the content is broken at data", async () => {
+  test("that drops the connection in the middle of the content is broken at data", async () => {
     const sink = await sinkWith({ chunk: () => "drop" }, { hidePIPELINING });
     expect(await deliver(transportTo(sink), mail({ text: BIG_TEXT }))).toMatchObject({
       kind: "broken",
@@ -334,7 +334,7 @@ describe("the reply", () => {
     return /^(EHLO|MAIL|RCPT)/.test(line) ? "250 ok" : undefined;
   }
 
-  test("that is none leaves the outcome unknown after the final dot", async () => {
+  test("that is not a final one leaves the outcome unknown after the final dot", async () => {
     const relay = await scriptedRelay((line) => (line === "." ? "354 what?" : untilContent(line)));
     expect(await deliver(transportTo(relay))).toMatchObject({ kind: "unknown" });
   });
@@ -382,7 +382,7 @@ describe("the deadline", () => {
     expect(sink.record).toMatchObject({ contents: 0, messages: [] });
   });
 
-  test("that passes while the relay thinks about the final dot leaves the outcome unknown", async () => {
+  test("that passes before the relay answers the final dot leaves the outcome unknown", async () => {
     const sink = await sinkWith({ final: hanging });
     expect(await deliver(transportTo(sink), mail(), Date.now() + 1_000)).toMatchObject({ kind: "unknown" });
     expect(sink.record.messages).toHaveLength(1);
@@ -464,7 +464,7 @@ describe("an idle connection", () => {
     expect(sink.record.connections).toBe(1);
   });
 
-  test("says QUIT when its time is over", async () => {
+  test("says QUIT when its idle time is over", async () => {
     const sink = await sinkWith();
     const transport = transportTo(sink, { idleMs: 20 });
     await deliver(transport);
@@ -486,7 +486,7 @@ describe("bounds", () => {
     expect(Math.max(...[...counts.values()].map((messages) => messages.length))).toBe(7);
   });
 
-  test("places are given in the order of asking", async () => {
+  test("slots are granted in the order of the requests", async () => {
     const sink = await sinkWith();
     const transport = transportTo(sink, { connectionsMax: 1 });
     const first = await sessionOf(transport);
@@ -502,7 +502,7 @@ describe("bounds", () => {
     expect(sink.record.connections).toBe(1);
   });
 
-  test("a session that is given up while it waits leaves the place to the next", async () => {
+  test("a session abandoned while it waits leaves its slot to the next", async () => {
     const sink = await sinkWith();
     const transport = transportTo(sink, { connectionsMax: 1 });
     const first = await sessionOf(transport);
@@ -517,7 +517,7 @@ describe("bounds", () => {
     expect(sink.record.connectionsOpenMax).toBe(1);
   });
 
-  test("a session that is given up while it connects leaves nothing behind", async () => {
+  test("a session abandoned while it connects leaves nothing behind", async () => {
     const relay = await scriptedRelay(() => undefined);
     const transport = transportTo(relay, { connectionsMax: 1 });
     const controller = new AbortController();
@@ -587,7 +587,7 @@ describe("close", () => {
     expect(sink.record).toMatchObject({ connections: 2, quits: 2 });
   });
 
-  test("turns away those who wait", async () => {
+  test("rejects waiting sessions", async () => {
     const sink = await sinkWith();
     const transport = transportTo(sink, { connectionsMax: 1 });
     const busy = await sessionOf(transport);
@@ -619,7 +619,7 @@ describe("TLS and AUTH", () => {
     },
   );
 
-  test("STARTTLS that is not wanted is not taken", async () => {
+  test("STARTTLS that is offered but not wanted is not used", async () => {
     const sink = await sinkWith({}, withTls);
     expect(await deliver(transportTo(sink, { starttls: "none" }))).toMatchObject({ kind: "accepted" });
     expect(sink.record.messages[0]?.secure).toBe(false);
@@ -674,7 +674,7 @@ describe("TLS and AUTH", () => {
   });
 });
 
-describe("a relay that cannot be had", () => {
+describe("an unavailable relay", () => {
   test("is broken when nothing listens there", async () => {
     const sink = await startSmtpSink();
     await sink.close();
@@ -703,7 +703,7 @@ describe("a relay that cannot be had", () => {
     expect(await brokenSession(transportTo({ port }, { greetingTimeoutMs: 100 }))).toContain("Greeting");
   });
 
-  test("gives its place back", async () => {
+  test("releases its slot", async () => {
     const sink = await startSmtpSink();
     await sink.close();
     const transport = transportTo(sink, { connectionsMax: 1 });
@@ -848,7 +848,7 @@ describe("the outbox", () => {
     expect(sink.record.messages[0]?.raw.equals(await readFile(path))).toBe(true);
   });
 
-  test("has one whole file for a message, however often it is written", async () => {
+  test("has one complete file for a message, however often it is written", async () => {
     const { directory, transport } = await outbox();
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => deliver(transport)));
     expect(outcomes.every(({ kind }) => kind === "accepted")).toBe(true);
@@ -867,7 +867,7 @@ describe("the outbox", () => {
     expect(await deliver(transport)).toMatchObject({ kind: "broken" });
   });
 
-  test("is made again when it was removed", async () => {
+  test("is recreated after it was removed", async () => {
     const { directory, transport } = await outbox();
     await deliver(transport);
     await rm(directory, { recursive: true });
@@ -881,7 +881,7 @@ describe("the outbox", () => {
     expect(await stat(directory).catch(() => "missing")).toBe("missing");
   });
 
-  test("has as many sessions as it says, and none once it is closed", async () => {
+  test("opens sessions up to its bound, and none once closed", async () => {
     const { transport } = await outbox();
     const sessions = [await sessionOf(transport), await sessionOf(transport)];
     const controller = new AbortController();

@@ -37,7 +37,7 @@ function asOf(store: EventStore, ms: number, projection: Projection = tally) {
 }
 
 describe("a read model as of a moment", () => {
-  test("is made of the events up to then, that moment included", async () => {
+  test("consists of the events up to and including that moment", async () => {
     const store = memoryEventStore();
     await append(store, "s-1", at(0, added(1)), at(1_000, added(2)), at(2_000, erased()));
     const sums = [];
@@ -49,7 +49,7 @@ describe("a read model as of a moment", () => {
     expect(readdirSync(place.directory)).toEqual([]);
   });
 
-  test("tells no stream past its first event that is later, whatever the clocks say", async () => {
+  test("includes no stream past its first later event, whatever the clocks say", async () => {
     const store = memoryEventStore();
     await append(store, "fast", at(0, added(1)), at(5_000, added(10)), at(100, added(100)));
     await append(store, "slow", at(50, added(1)));
@@ -61,7 +61,7 @@ describe("a read model as of a moment", () => {
     expect((await asOf(store, 5_000))[0]).toMatchObject([{ sum: 111 }, { sum: 1 }]);
   });
 
-  test("is without what was erased since", async () => {
+  test("leaves out what was erased since", async () => {
     const store = memoryEventStore();
     await append(store, "s-1", at(0, added(1)), at(9_000, erased()), at(9_000, added(7)));
     await append(store, "s-2", at(0, added(2)));
@@ -73,7 +73,7 @@ describe("a read model as of a moment", () => {
     ]);
   });
 
-  test("says at which event it could not be built, and nothing of the event", async () => {
+  test("reports at which event it failed, and nothing of the event's content", async () => {
     const store = memoryEventStore();
     await append(store, "s-1", at(0, added(1)), at(5_000, added(1, "break")));
     expect(await asOf(store, 0, brittle)).toHaveLength(1);
@@ -85,7 +85,7 @@ describe("a read model as of a moment", () => {
     expect(readdirSync(place.directory)).toEqual([]);
   });
 
-  test("that is interrupted leaves nothing behind", async () => {
+  test("leaves nothing behind when interrupted", async () => {
     const store = memoryEventStore();
     await append(store, "s-1", ...Array.from({ length: 5_000 }, (_, index) => at(0, added(index))));
     const stopping = new AbortController();
@@ -123,7 +123,7 @@ describe("a read model as of a moment", () => {
 });
 
 describe("the difference between two moments", () => {
-  test("is every row that came, went or changed, with its columns", async () => {
+  test("lists every row that was added, removed or changed, with its columns", async () => {
     const store = memoryEventStore();
     await append(store, "goes", at(0, added(1)), at(2_000, erased()));
     await append(store, "stays", at(0, added(1)));

@@ -61,7 +61,7 @@ describe("following", () => {
     expect(events).toContainEqual({ type: "progress", position: LOG_START, caughtUp: true });
   });
 
-  test("goes on from the checkpoint without a gap or a repeat", async () => {
+  test("resumes from the checkpoint without a gap or a repeat", async () => {
     const store = memoryEventStore();
     await appendMany(store, 30);
     await followOnce(place, store, [tally]);
@@ -106,7 +106,7 @@ describe("following", () => {
     },
   );
 
-  test("events that were truncated are simply not there", async () => {
+  test("truncated events are skipped", async () => {
     const store = memoryEventStore();
     await append(store, "s-1", added(1), added(2), erased(), added(3));
     await store.truncateBefore("s-1", 2);
@@ -134,7 +134,7 @@ describe("following", () => {
     await following.stop();
   });
 
-  test("the store's absence in the midst of the log is outlived", async () => {
+  test("following survives the store going away in the middle of the log", async () => {
     let isAway = false;
     let asked = 0;
     const store = memoryEventStore({
@@ -163,7 +163,7 @@ describe("following", () => {
   });
 });
 
-describe("a file that can't be gone on with is replaced and removed", () => {
+describe("a file that following cannot continue from is replaced and removed", () => {
   test("made from another log", async () => {
     const first = memoryEventStore();
     await appendMany(first, 12);
@@ -211,7 +211,7 @@ describe("a file that can't be gone on with is replaced and removed", () => {
     expect(databaseFiles(place)).toEqual(["tally.1.1.db"]);
   });
 
-  test("nor one that was made before files said which event was the last", async () => {
+  test("nor one made before files recorded their last event", async () => {
     const store = memoryEventStore();
     await appendMany(store, 9);
     await followOnce(place, store, [tally]);
@@ -248,7 +248,7 @@ describe("a file that can't be gone on with is replaced and removed", () => {
     expect(databaseFiles(place)).toEqual(["counter.2.3.db", "tally.1.2.db"]);
   });
 
-  test("that is no database at all", async () => {
+  test("that is not a database", async () => {
     const store = memoryEventStore();
     await appendMany(store, 12);
     await followOnce(place, store, [counter]);
@@ -260,14 +260,14 @@ describe("a file that can't be gone on with is replaced and removed", () => {
     expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
   });
 
-  test("of a projection that this program doesn't have", async () => {
+  test("of a projection that this program does not have", async () => {
     const store = memoryEventStore();
     await followOnce(place, store, [counter, tally]);
     await followOnce(place, store, [tally]);
     expect(databaseFiles(place)).toEqual(["tally.1.2.db"]);
   });
 
-  test("after the catalog was lost, without taking over what is there", async () => {
+  test("after the catalog was lost, without adopting the files found there", async () => {
     const store = memoryEventStore();
     await appendMany(store, 12);
     await followOnce(place, store, [counter]);
@@ -277,21 +277,24 @@ describe("a file that can't be gone on with is replaced and removed", () => {
     expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
   });
 
-  test.each([0, 4_096])("after the catalog was damaged from byte %i on, and says so", async (offset) => {
-    const store = memoryEventStore();
-    await appendMany(store, 12);
-    await followOnce(place, store, [counter]);
-    overwriteDatabase(join(place.directory, "catalog.db"), offset);
-    const events = await followOnce(place, store, [counter]);
-    expect(events[0]).toMatchObject({ type: "renewed" });
-    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 12 }] });
-    expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
-    expect((await followOnce(place, store, [counter]))[0]).toMatchObject({ type: "opened" });
-  });
+  test.each([0, 4_096])(
+    "after the catalog was damaged from byte %i on, which is reported",
+    async (offset) => {
+      const store = memoryEventStore();
+      await appendMany(store, 12);
+      await followOnce(place, store, [counter]);
+      overwriteDatabase(join(place.directory, "catalog.db"), offset);
+      const events = await followOnce(place, store, [counter]);
+      expect(events[0]).toMatchObject({ type: "renewed" });
+      expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 12 }] });
+      expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
+      expect((await followOnce(place, store, [counter]))[0]).toMatchObject({ type: "opened" });
+    },
+  );
 });
 
 describe("a projection that fails", () => {
-  test("stops alone, says where, and says nothing of the data", async () => {
+  test("stops alone, and reports where but none of the data", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5);
     await append(store, "bad-1", added(1), added(2, "break"));
@@ -310,7 +313,7 @@ describe("a projection that fails", () => {
     expect(rowsOf(place, brittle)).toEqual({ counter: [] });
   });
 
-  test("goes on from where it stopped once it is mended", async () => {
+  test("continues where it stopped once it is fixed", async () => {
     const store = memoryEventStore({ batchEventsMax: 3 });
     await appendMany(store, 9);
     await followOnce(place, store, [brittle, counter]);
@@ -371,7 +374,7 @@ describe("a database that fails", () => {
     expect(databaseFiles(place)).toHaveLength(2);
   });
 
-  test("as damaged for its readers alone is built anew as soon as one of them meets it", async () => {
+  test("as damaged only for readers is rebuilt as soon as one of them reads it", async () => {
     const store = memoryEventStore();
     await appendMany(store, 12);
     const open: ReadDatabases["open"] = (path, mode) => {
@@ -399,7 +402,7 @@ describe("a database that fails", () => {
     await following.stop();
   });
 
-  test("as damaged while a rebuilt one is brought up leaves that one opened once", async () => {
+  test("as damaged while its rebuilt successor catches up leaves the successor opened once", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
     let opened = 0;
@@ -443,7 +446,7 @@ describe("a database that fails", () => {
     await following.stop();
   });
 
-  test("as damaged, the catalog itself, ends the following: whoever begins it again finds it renewed", async () => {
+  test("as damaged when it is the catalog ends the following", async () => {
     const store = memoryEventStore();
     let isDamaged = false;
     const open: ReadDatabases["open"] = (path, mode) => {
@@ -466,7 +469,7 @@ describe("a database that fails", () => {
   });
 });
 
-test("a listener that throws is not passed over", async () => {
+test("an error that a listener throws is not swallowed", async () => {
   const store = memoryEventStore();
   const following = follow(place, store, [tally]);
   following.readers.receive = () => {
@@ -495,7 +498,7 @@ test("events cross a message channel, and only a switch waits for its answer", a
 });
 
 describe("waiting for rows", () => {
-  test("ends when they are there, when time is up, and when the readers close", async () => {
+  test("ends when the rows are there, when time is up, and when the readers close", async () => {
     const store = memoryEventStore();
     const following = follow(place, store, [counter]);
     const hasThree = following.readers.waitFor(

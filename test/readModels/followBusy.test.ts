@@ -37,8 +37,8 @@ const sums: Projection = {
   },
 };
 
-describe("while events come in numbers", () => {
-  test("those that come within a moment share a transaction", async () => {
+describe("while many events arrive", () => {
+  test("events that arrive close together share a transaction", async () => {
     const store = memoryEventStore();
     const following = follow(place, store, [counter]);
     await following.caughtUp();
@@ -86,7 +86,7 @@ describe("sums", () => {
     });
   });
 
-  test("of a transaction that failed are not written", async () => {
+  test("of a failed transaction are not written", async () => {
     const store = memoryEventStore();
     const following = follow(place, store, [sums]);
     await following.caughtUp();

@@ -13,7 +13,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const WAIT_MS = 60_000;
 const at = (number: number) => String(number).padStart(16, "0") as Position;
 
-test("rows that are built anew after damage hold nothing of what the old ones held", async () => {
+test("rows rebuilt after damage hold nothing of the old ones", async () => {
   for (const file of ["a.db", "b.db"]) sqliteReadDatabases.open(join(directory, file), "write").close();
   const readers = openReaders({ databases: sqliteReadDatabases, directory, projections: [{ name: "a" }] });
   readers.receive({ type: "opened", name: "a", file: "a.db", position: at(5) });

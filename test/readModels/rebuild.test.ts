@@ -40,7 +40,7 @@ function rebuild(store: EventStore, projections: Projection[], options: Partial<
 }
 
 describe("as the owner of the directory", () => {
-  test("new generations take the place of the old, with the same rows", async () => {
+  test("new generations replace the old ones, with the same rows", async () => {
     const store = memoryEventStore();
     await appendMany(store, 60);
     await followOnce(place, store, [tally, counter]);
@@ -55,7 +55,7 @@ describe("as the owner of the directory", () => {
     expect(databaseFiles(place)).toEqual(["counter.1.4.db", "tally.1.3.db"]);
   });
 
-  test("the first ones can be built before anything ever followed", async () => {
+  test("the first generations can be built before anything follows the log", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
     await rebuild(store, [counter]);
@@ -80,7 +80,7 @@ describe("as the owner of the directory", () => {
     expect(databaseFiles(place)).toEqual(["brittle.1.1.db", "counter.1.4.db"]);
   });
 
-  test("what a builder that died left is cleared away, what a live one builds is not", async () => {
+  test("leftovers of a dead builder are removed, the file of a live one is not", async () => {
     const store = memoryEventStore();
     const catalog = openCatalog(place.databases, place.directory);
     const dead = catalog.create("counter", 1, ({ file }) =>
@@ -103,7 +103,7 @@ describe("as the owner of the directory", () => {
 });
 
 describe("beside a running service", () => {
-  test("readers go over without a step back while events keep coming, and the old file goes", async () => {
+  test("readers switch without going back while events keep coming, and the old file is removed", async () => {
     const store = memoryEventStore({ batchEventsMax: 50 });
     await appendMany(store, 3_000);
     const following = follow(place, store, [tally, counter]);
@@ -140,7 +140,7 @@ describe("beside a running service", () => {
     expect(rowsOf(place, tally)).toEqual(await foldTally(store));
   });
 
-  test("a catalog that is locked at a switch leaves no file open", async () => {
+  test("a switch that finds the catalog locked leaves no file open", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
     let isLocked = false;
@@ -169,7 +169,7 @@ describe("beside a running service", () => {
     expect(opened.filter((file) => file === "counter.1.3.db" || file === "tally.1.4.db")).toHaveLength(3);
   });
 
-  test("an old file that someone still reads stays until it is closed", async () => {
+  test("an old file stays until its last reader closes it", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
     const following = follow(place, store, [counter]);
@@ -184,7 +184,7 @@ describe("beside a running service", () => {
     await following.stop();
   });
 
-  test("without a service it stays ready, and the next one takes it over", async () => {
+  test("without a service a generation stays ready, and the next service takes it over", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
     await followOnce(place, store, [counter]);
@@ -197,7 +197,7 @@ describe("beside a running service", () => {
     expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 10 }] });
   });
 
-  test("one that becomes ready while the service asks for the head is taken over", async () => {
+  test("a generation that becomes ready while the service asks for the head is taken over", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
     const duringHead: { next?: () => Promise<unknown> } = {};
@@ -230,7 +230,7 @@ describe("beside a running service", () => {
     expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 13 }] });
   });
 
-  test("one that is published while the service clears dead builds away stays and is taken over", async () => {
+  test("a generation published while the service removes dead builds stays and is taken over", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
     await followOnce(place, store, [counter]);
@@ -275,7 +275,7 @@ describe("beside a running service", () => {
     expect(databaseFiles(place)).toEqual(["counter.2.2.db"]);
   });
 
-  test("a stopped projection comes back with a generation that could be built", async () => {
+  test("a stopped projection recovers with a generation that could be built", async () => {
     const store = memoryEventStore();
     await append(store, "bad-1", added(1, "break"));
     const following = follow(place, store, [brittle]);
@@ -286,7 +286,7 @@ describe("beside a running service", () => {
     await following.stop();
   });
 
-  test("one that was made from another log is given up", async () => {
+  test("a generation built from another log is discarded", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
     const following = follow(place, store, [counter]);
@@ -300,7 +300,7 @@ describe("beside a running service", () => {
   });
 });
 
-test("the current one is found also where a rebuild switches between the look and the opening", async () => {
+test("the current generation is found even when a rebuild switches between lookup and open", async () => {
   const store = memoryEventStore();
   await appendMany(store, 10);
   await followOnce(place, store, [counter]);
@@ -325,7 +325,7 @@ test("the current one is found also where a rebuild switches between the look an
 });
 
 describe("the list", () => {
-  test("says of each read model how it stands", async () => {
+  test("gives the state of each read model", async () => {
     const store = memoryEventStore();
     const options = { ...place, store, projections: [tally, counter, brittle] };
     expect((await listReadModels(options)).map(({ status }) => status)).toEqual([

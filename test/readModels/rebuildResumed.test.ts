@@ -62,8 +62,8 @@ function makeOld(file: string, ageMs: number): void {
   utimesSync(join(place.directory, file), then, then);
 }
 
-describe("a rebuild that was interrupted", () => {
-  test("changes nothing for readers, and the next one goes on from there", async () => {
+describe("an interrupted rebuild", () => {
+  test("changes nothing for readers, and the next one resumes it", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
     await followOnce(place, store, [counter]);
@@ -87,7 +87,7 @@ describe("a rebuild that was interrupted", () => {
     expect(savedFiles()).toEqual([]);
   });
 
-  test("goes on from what was saved, whatever a kill has left of the file that was being written", async () => {
+  test("resumes from its saved file, whatever a kill left of the file being written", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
     for (const torn of ["", "SQLite format 3\0 and then nothing of the kind"]) {
@@ -101,7 +101,7 @@ describe("a rebuild that was interrupted", () => {
     }
   });
 
-  test("goes on by the store's absence too, and beside a service", async () => {
+  test("resumes after the store was away, and beside a service", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
     await followOnce(place, store, [counter]);
@@ -125,7 +125,7 @@ describe("a rebuild that was interrupted", () => {
     expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 5_000 }] });
   });
 
-  test("is begun anew when that is asked for", async () => {
+  test("starts from scratch on request", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
     await interrupted(store, [counter, tally]);
@@ -135,7 +135,7 @@ describe("a rebuild that was interrupted", () => {
     expect(savedFiles()).toEqual(["tally.1.2.db.saved"]);
   });
 
-  test("is begun anew on another log, on a log that lost its end, and for another version", async () => {
+  test("starts from scratch on another log, on a log that lost its end, and for another version", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
     const shorter = memoryEventStore();
@@ -153,7 +153,7 @@ describe("a rebuild that was interrupted", () => {
     expect(savedFiles()).toHaveLength(1);
   });
 
-  test("leaves nothing to a projection that failed", async () => {
+  test("leaves no files when its projection failed", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
     await append(store, "bad-1", added(1, "break"));
@@ -162,7 +162,7 @@ describe("a rebuild that was interrupted", () => {
     expect([...savedFiles(), ...databaseFiles(place)]).toEqual([]);
   });
 
-  test("leaves nothing where nothing could be saved; without an interruption that stops nobody", async () => {
+  test("leaves no files when saving fails, which does not stop an uninterrupted rebuild", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
     const databases: ReadDatabases = {
@@ -179,7 +179,7 @@ describe("a rebuild that was interrupted", () => {
     expect(rowsOf(place, tally)).toEqual(await foldTally(store));
   });
 
-  test("is not taken from a builder that lives", async () => {
+  test("is not taken from a live builder", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
     const catalog = openCatalog(place.databases, place.directory);
@@ -193,7 +193,7 @@ describe("a rebuild that was interrupted", () => {
   });
 });
 
-describe("what an interrupted rebuild has saved is kept", () => {
+describe("the saved file of an interrupted rebuild is kept", () => {
   test("for a day, by services that start meanwhile", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
@@ -207,7 +207,7 @@ describe("what an interrupted rebuild has saved is kept", () => {
     expect(databaseFiles(place)).toEqual([currentFile(place, "counter")]);
   });
 
-  test("once for each read model: the newest", async () => {
+  test("only in its newest version for each read model", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
     const catalog = openCatalog(place.databases, place.directory);
@@ -253,7 +253,7 @@ function killedAt(projection: Projection, count: number, kill: () => void): Proj
   };
 }
 
-test("wherever it is killed, again and again, the rows are the fold of the log", async () => {
+test("however often a rebuild is killed, and wherever, its rows are the fold of the log", async () => {
   const store = memoryEventStore({ batchEventsMax: 700 });
   for (let index = 0; index < 7_000; index += 1) {
     await append(store, `s-${index % 40}`, index % 97 === 0 ? erased() : added(index));

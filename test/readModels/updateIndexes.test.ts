@@ -52,7 +52,7 @@ test.each([
   expect(rowsOf(place, tally)).toEqual(await foldTally(store));
 });
 
-test("indexes that are as declared are left alone", async () => {
+test("indexes that match their declaration are left alone", async () => {
   const store = memoryEventStore();
   await appendMany(store, 5);
   const spread = withIndexes(tally, ["CREATE INDEX tally_by_sum\n   ON tally (sum)"]);

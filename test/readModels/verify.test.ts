@@ -54,7 +54,7 @@ function tamper(name: string, ...statements: string[]): void {
 }
 
 describe("verify", () => {
-  test("finds nothing where there is nothing, and says how much it looked at", async () => {
+  test("finds no difference in sound rows, and reports how much it compared", async () => {
     const store = memoryEventStore();
     await appendMany(store, 40);
     await followOnce(place, store, [tally, counter]);
@@ -97,7 +97,7 @@ describe("verify", () => {
     ]);
   });
 
-  test("compares at the live checkpoint, however much further the log is", async () => {
+  test("compares at the live checkpoint, however far ahead the log is", async () => {
     const store = memoryEventStore();
     await appendMany(store, 20);
     await followOnce(place, store, [tally]);
@@ -107,7 +107,7 @@ describe("verify", () => {
     expect(results[0]).toMatchObject({ position: checkpoint, differences: 0, failure: null });
   });
 
-  test("holds beside a running service while events keep coming", async () => {
+  test("finds no false difference beside a running service while events keep coming", async () => {
     const store = memoryEventStore({ batchEventsMax: 50 });
     await appendMany(store, 2_500);
     const following = follow(place, store, [tally, counter]);
@@ -128,7 +128,7 @@ describe("verify", () => {
     expect(results.map(({ failure }) => failure)).toEqual([null, null]);
   });
 
-  test("names the event that should have taken a row away, or have changed what differs", async () => {
+  test("names the event that should have removed the row or changed the differing cell", async () => {
     const store = memoryEventStore();
     await append(store, "s-1", added(1), added(2), erased());
     await append(store, "s-2", added(1), added(0), added(5));
@@ -154,7 +154,7 @@ describe("verify", () => {
     ]);
   });
 
-  test("tells a hundred of very many one by one, and counts all", async () => {
+  test("lists a hundred differences and counts all of them", async () => {
     const store = memoryEventStore();
     await appendMany(store, 1_500);
     await followOnce(place, store, [tally, counter]);
@@ -165,7 +165,7 @@ describe("verify", () => {
     expect(found.every(({ event }) => event !== null)).toBe(true);
   });
 
-  test("its result is kept until it is verified again, or built anew", async () => {
+  test("its result is kept until the next verification or rebuild", async () => {
     const store = memoryEventStore();
     await appendMany(store, 20);
     await followOnce(place, store, [tally, counter]);
@@ -192,7 +192,7 @@ describe("verify", () => {
     ]);
   });
 
-  test("what it finds of rows that a rebuild replaces meanwhile is not kept for the new ones", async () => {
+  test("its findings about rows that a rebuild replaces meanwhile are not kept for the new rows", async () => {
     const store = memoryEventStore();
     await appendMany(store, 20);
     await followOnce(place, store, [tally]);
@@ -210,7 +210,7 @@ describe("verify", () => {
     expect(lastVerifications(place.databases, place.directory)).toEqual([]);
   });
 
-  test("a row that is in the way of later events is found all the same", async () => {
+  test("a row that makes later events fail is still found", async () => {
     const store = memoryEventStore();
     await appendMany(store, 20);
     await followOnce(place, store, [tally]);
@@ -221,7 +221,7 @@ describe("verify", () => {
     expect(found).toMatchObject([{ table: "notes", key: ["s-1", 2] }]);
   });
 
-  test("what was erased and truncated is no difference", async () => {
+  test("erased and truncated data is no difference", async () => {
     const store = memoryEventStore();
     await append(store, "s-1", added(1), added(2));
     await followOnce(place, store, [tally]);
@@ -232,7 +232,7 @@ describe("verify", () => {
     expect(results[0]).toMatchObject({ rows: 2, differences: 0, failure: null });
   });
 
-  test("says why it could not compare", async () => {
+  test("reports why it could not compare", async () => {
     const store = memoryEventStore();
     const never = "it has never been built";
     expect((await verify(store, [tally])).results[0]?.failure).toBe(never);
@@ -254,7 +254,7 @@ describe("verify", () => {
     expect(shorter.results[0]?.failure).toBe("its rows go further than the log");
   });
 
-  test("one that is interrupted leaves nothing behind", async () => {
+  test("an interrupted verification leaves nothing behind", async () => {
     const store = memoryEventStore();
     await appendMany(store, 5_000);
     await followOnce(place, store, [counter]);
@@ -270,7 +270,7 @@ function fail(): void {
   throw new RangeError("on purpose");
 }
 
-test("two tables with any keys are walked in one order, whatever the types and letters", () => {
+test("two tables are walked in the same order, whatever the types and letters of their keys", () => {
   const value = fc.oneof(
     fc.constant(null),
     fc.integer({ min: -3, max: 3 }),

@@ -46,7 +46,7 @@ async function writeStories(
 }
 
 describe("verify", () => {
-  test(`finds nothing in ${RUNS} logs that were followed`, async () => {
+  test(`finds no difference after following ${RUNS} logs`, async () => {
     let rows = 0;
     await fc.assert(
       fc.asyncProperty(stories, async (messages) => {

@@ -146,7 +146,7 @@ function allPlants(): readonly Plant[] {
   return plants;
 }
 
-test("whatever is changed in any table, verify finds that row, names an event, and nothing else", async () => {
+test("verify finds any changed row of any table, names an event, and reports nothing else", async () => {
   const plants = allPlants();
   const missed: string[] = [];
   for (const plant of plants) {
@@ -169,7 +169,7 @@ test("whatever is changed in any table, verify finds that row, names an event, a
   }
 }, 240_000);
 
-test("each event that is named is in the log, in the stream and at the revision that are named", async () => {
+test("each event that verify names is in the log, in that stream and at that revision", async () => {
   change("emails", [["UPDATE emails SET reason = 'planted', updated_at = 'planted'"]]);
   const { result, found } = await verify(projections.find(({ name }) => name === "emails") as Projection);
   expect(found.length).toBe(result?.differences ?? 0);

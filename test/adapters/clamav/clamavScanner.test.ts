@@ -81,13 +81,13 @@ describe("the protocol of clamd", () => {
     expect(await outcome(clamavScanner(clamd).scan(Buffer.from("text")))).toBe(expected);
   });
 
-  test("reads no reply without end", async () => {
+  test("stops reading a reply that never ends", async () => {
     const clamd = await fakeClamd((socket) => socket.write("x".repeat(10_000)));
     const said = await outcome(clamavScanner(clamd).scan(Buffer.from("text")));
     expect(said).toBe("unavailable: the malware scanner answers something else");
   });
 
-  test("reads a reply that comes in pieces", async () => {
+  test("reads a reply that arrives in pieces", async () => {
     const clamd = await fakeClamd((socket) => {
       socket.write("stre");
       setImmediate(() => {
@@ -98,7 +98,7 @@ describe("the protocol of clamd", () => {
     expect(await outcome(clamavScanner(clamd).scan(Buffer.from("text")))).toBe('{"found":"A.B"}');
   });
 
-  test.each([0, 1, 65_535, 65_536, 65_537, 5_000_000])("sends %d bytes as they are", async (length) => {
+  test.each([0, 1, 65_535, 65_536, 65_537, 5_000_000])("sends %d bytes unchanged", async (length) => {
     const clamd = await fakeClamd((socket) => socket.end("stream: OK\0"));
     const bytes = randomBytes(length);
     expect(await clamavScanner(clamd).scan(bytes)).toBe("clean");
@@ -106,7 +106,7 @@ describe("the protocol of clamd", () => {
     expect(clamd.files[0]?.equals(bytes)).toBe(true);
   });
 
-  test("has a connection for each file, so verdicts cannot be mixed up", async () => {
+  test("opens a connection for each file, so verdicts cannot be mixed up", async () => {
     const clamd = await fakeClamd((socket, file) => socket.end(`stream: ${file} FOUND\0`));
     const scanner = clamavScanner(clamd);
     const names = Array.from({ length: 20 }, (_, index) => `Name-${index}`);
@@ -154,7 +154,7 @@ describe("a clamd that gives no verdict is unavailable:", () => {
     expect(await outcome(clamavScanner(clamd).scan(Buffer.alloc(5_000_000)))).toStartWith(away);
   });
 
-  test("nobody listens, on a port or a path", async () => {
+  test("nothing listens on its port or path", async () => {
     for (const url of ["tcp://127.0.0.1:1", "tcp://[::1]:1", "unix:/nowhere/clamd.sock"])
       expect(await outcome(clamavScanner({ url }).scan(Buffer.from("text")))).toBe(`${away} cannot be asked`);
   });
@@ -190,7 +190,7 @@ describe.skipIf(!hasClamd())("the real clamd", () => {
     }
   });
 
-  test("takes an empty file and many at once", async () => {
+  test("scans an empty file, and many files at once", async () => {
     const scanner = clamavScanner({ url: clamd.tcpUrl });
     expect(await scanner.scan(Buffer.alloc(0))).toBe("clean");
     const texts = Array.from({ length: 30 }, (_, index) =>
@@ -201,7 +201,7 @@ describe.skipIf(!hasClamd())("the real clamd", () => {
     expect(results).toEqual(expected as typeof results);
   });
 
-  test("that takes no file of this size gives no verdict", async () => {
+  test("gives no verdict on a file larger than it accepts", async () => {
     const bytes = Buffer.alloc(clamd.streamBytesMax + 1_000_000);
     expect(await outcome(clamavScanner({ url: clamd.tcpUrl }).scan(bytes))).toStartWith("unavailable");
   });

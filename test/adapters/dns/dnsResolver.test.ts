@@ -39,13 +39,13 @@ test("REFUSED is no answer", async () => {
   await expect(resolve("refused")).rejects.toBeInstanceOf(DnsUnavailableError);
 });
 
-test("a server that says nothing is given up in time, and the next answer is a new one", async () => {
+test("a silent server times out, and every later call gets its own answer", async () => {
   await expect(resolve("silent", 100)).rejects.toThrow("took too long");
   expect(await resolve([["later"]])).toEqual(["later"]);
   expect(await resolve([["newer"]])).toEqual(["newer"]);
 });
 
-test("a port where nobody listens is no answer", async () => {
+test("a port where nothing listens is no answer", async () => {
   const gone = await startNameServer(() => "silent");
   gone.stop();
   const resolver = createDnsResolver([gone.address]);

@@ -21,8 +21,8 @@ const anyEvent = fc.record({
   metadata: fc.dictionary(fc.string(), fc.string()) as fc.Arbitrary<JsonObject>,
 });
 
-describe("batch appends as they are sent", () => {
-  test("the vendor's own code reads every request as it was meant (property)", () => {
+describe("the wire format of batch appends", () => {
+  test("the vendor's own code decodes every request correctly (property)", () => {
     fc.assert(
       fc.property(
         fc.string({ minLength: 1, unit: "grapheme" }),
@@ -80,7 +80,7 @@ describe("batch appends as they are sent", () => {
     );
   });
 
-  test("bytes that are no message are refused or read as something, in no time (property)", () => {
+  test("arbitrary bytes are refused or decoded, and never hang the decoder (property)", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         try {
@@ -93,7 +93,7 @@ describe("batch appends as they are sent", () => {
     );
   });
 
-  test("an answer that is cut off is refused", () => {
+  test("a truncated answer is refused", () => {
     for (const bytes of [[0x0a, 5, 1], [0x08], [0x08, ...Array(11).fill(0xff)], [0x0b]]) {
       expect(() => fieldsOf(new Uint8Array(bytes))).toThrow(RangeError);
     }

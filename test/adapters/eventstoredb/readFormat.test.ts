@@ -49,8 +49,8 @@ function answerWith(record: Stored, dataBytes: Uint8Array, metadataBytes: Uint8A
   return answer.serializeBinary();
 }
 
-describe("reads of a stream as they are asked for and answered", () => {
-  test("the vendor's own code reads every request as it was meant (property)", () => {
+describe("requests and answers of stream reads", () => {
+  test("the vendor's own code decodes every request correctly (property)", () => {
     fc.assert(
       fc.property(
         fc.string({ minLength: 1, unit: "grapheme" }),
@@ -93,13 +93,13 @@ describe("reads of a stream as they are asked for and answered", () => {
     );
   });
 
-  test("what others wrote is read too: JSON that is none as a text, metadata that is none as empty", () => {
+  test("events of other writers are read too: invalid JSON as text, invalid metadata as empty", () => {
     const [record] = fc.sample(anyRecord, 1) as [Stored];
     const answer = answerWith({ ...record, isJson: true }, utf8("{none"), utf8("none"));
     expect(decodeReadAnswer(answer)).toMatchObject({ data: "{none", metadata: {} });
   });
 
-  test("a missing stream is told, and what says nothing about events is passed over", () => {
+  test("a missing stream is reported, and messages that are not about events are skipped", () => {
     const missing = new ReadResp();
     missing.setStreamNotFound(new ReadResp.StreamNotFound());
     expect(decodeReadAnswer(missing.serializeBinary())).toBe("noStream");
@@ -108,7 +108,7 @@ describe("reads of a stream as they are asked for and answered", () => {
     expect(decodeReadAnswer(last.serializeBinary())).toBeNull();
   });
 
-  test("an event without a position is refused, and a message that is cut off", () => {
+  test("an event without a position and a truncated message are refused", () => {
     const [record] = fc.sample(anyRecord, 1) as [Stored];
     const none = { ...record, commit: 0n, prepare: 0n };
     expect(() => decodeReadAnswer(answerWith(none, utf8("{}"), utf8("{}")))).toThrow(TypeError);

@@ -64,14 +64,14 @@ describe("scavenging a server", () => {
     }
   });
 
-  test("waits for a scavenge that is under way, and says so when that does not end", async () => {
+  test("waits for a scavenge already in progress, and reports one that does not end", async () => {
     const { port, asked } = node(() => [], 400, "Scavenge is already running");
     const { remains } = await purge(`esdb://127.0.0.1:${port}?tls=false`, 1_500);
     expect(remains).toEqual([expect.stringContaining("another scavenge has not ended in time")]);
     expect(asked.length).toBeGreaterThan(2);
   });
 
-  test("of which no node answers is unavailable, and asks the next one named", async () => {
+  test("asks the next node when one does not answer, and is unavailable when none does", async () => {
     const away = await freePort();
     const failure = await refusal(purge(`esdb://127.0.0.1:${away}?tls=false`));
     expect(failure.failure).toBe("unavailable");

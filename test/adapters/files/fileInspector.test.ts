@@ -40,7 +40,7 @@ function reasonOf(result: InspectionResult): string {
   return result.kind === "clean" ? "clean" : `${result.kind}: ${result.reason}`;
 }
 
-describe("a small honest file", () => {
+describe("a small well-formed file", () => {
   test.each(SAMPLE_FILES)(
     "with the extension %s and the type %s is sound",
     async (extension, type, bytes) => {
@@ -547,7 +547,7 @@ describe("a document", () => {
     expect(reasonOf(await inspect("docx", bytes))).toContain("macros");
   });
 
-  test("whose files lie over each other is invalid", async () => {
+  test("whose files overlap is invalid", async () => {
     const type = "application/vnd.oasis.opendocument.text";
     const content = writeZip([{ name: "b.xml", content: "text", stored: true }]).subarray(0, 30 + 5 + 4);
     const bytes = writeZip([
@@ -565,7 +565,7 @@ describe("a document", () => {
     expect(reasonOf(await inspect("odt", bytes))).toContain("not what its directory says");
   });
 
-  test("that unpacks to gigabytes, and says otherwise, is found out before it has", async () => {
+  test("that unpacks to gigabytes but declares less is caught before it has unpacked", async () => {
     const block = deflateRawSync(Buffer.alloc(10_000_000), { finishFlush: constants.Z_FULL_FLUSH });
     const content = Buffer.concat(Array.from({ length: 480 }, () => block));
     const lie: ZipPart = { name: "a.xml", content, stored: true, method: 8, declaredBytes: 5_000_000 };
@@ -672,7 +672,7 @@ describe("a malware scanner", () => {
     expect(seen).toEqual([pdf.bytes, pdf.bytes]);
   });
 
-  test("is not asked about a file that cannot be sent, and one that is away is no verdict", async () => {
+  test("is not asked about a file that cannot be sent, and gives no verdict while it is away", async () => {
     const away = new StoreError("unavailable", "the malware scanner does not answer");
     const scanned = fileInspector({ scanner: { scan: () => Promise.reject(away) } });
     expect((await scanned.inspect({ ...pdf, bytes: sample("png") }, EVERYBODY, "owner")).kind).toBe(
@@ -685,11 +685,11 @@ describe("a malware scanner", () => {
   });
 });
 
-describe("whatever the bytes are", () => {
+describe("for any bytes", () => {
   const formats = [...types.keys(), "zip"];
   const heads = SAMPLE_FILES.map(([, , bytes]) => bytes);
 
-  test("there is an answer to bytes without any form", async () => {
+  test("random bytes get an answer", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...formats),
@@ -703,7 +703,7 @@ describe("whatever the bytes are", () => {
     );
   });
 
-  test("there is an answer to a sound file that was cut, changed or continued", async () => {
+  test("a sound file that was cut, changed or extended gets an answer", async () => {
     const change = fc.record({ at: fc.nat(), value: fc.nat(255) });
     await fc.assert(
       fc.asyncProperty(
@@ -725,7 +725,7 @@ describe("whatever the bytes are", () => {
     );
   });
 
-  test("there is an answer to every name and type, and a name that is sound has no way out", () => {
+  test("every name and type gets an answer, and no accepted name is dangerous", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "binary" }),
@@ -781,7 +781,7 @@ describe("whatever the bytes are", () => {
 describe("archives", () => {
   const file = { filename: "a.docx", contentType: types.get("docx") ?? "", bytes: sample("docx") };
 
-  test("are looked into one at a time, and nobody's wait for all of another one's", async () => {
+  test("are inspected one at a time, and no owner waits for all of another's", async () => {
     const { inspect } = fileInspector({ scanner: null });
     const ended: string[] = [];
     const look = async (owner: string) => {
@@ -792,7 +792,7 @@ describe("archives", () => {
     expect(ended).toEqual(["a", "a", "b", "c", "a", "b", "a"]);
   });
 
-  test("that are at fault hold up nobody", async () => {
+  test("that are broken do not stop others", async () => {
     const { inspect } = fileInspector({ scanner: null });
     const broken = { ...file, bytes: file.bytes.subarray(0, -30) };
     const kinds = await Promise.all(

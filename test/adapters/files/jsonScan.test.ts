@@ -19,7 +19,7 @@ async function agreesWithParser(text: string): Promise<void> {
   expect([text, await jsonFault(text)]).toEqual([text, isJson(text) ? null : NOT_JSON]);
 }
 
-test("what it takes for JSON is what the parser takes for it", async () => {
+test("it accepts the same JSON as the parser", async () => {
   const piece = fc.constantFrom(
     ...'[]{}:,"\\/ \t\n\r\f\u0000\u001f\u00a0\ufeffé0123456789.eE+-uabntrfx',
     ...'true false null -0 01 1e5 1.5 \\u00e9 \\uD800 \\x "a" "a":1 [] {} NaN Infinity \''.split(" "),
@@ -35,7 +35,7 @@ test("what it takes for JSON is what the parser takes for it", async () => {
   await fc.assert(fc.asyncProperty(text, agreesWithParser), { numRuns: 3_000 });
 });
 
-test("texts that go on over many turns are looked at as a whole", async () => {
+test("a text scanned over many turns is judged as a whole", async () => {
   const texts = ["1,", "[],", '{"a":"\\u00e9\\n"},', '"é\\"",'].map(
     (item) => `[${item.repeat(FILE_BYTES / 10 / item.length).slice(0, -1)}]`,
   );
@@ -47,14 +47,14 @@ test("texts that go on over many turns are looked at as a whole", async () => {
   }
 }, 60_000);
 
-test("nesting has a bound, however the text ends", async () => {
+test("nesting is bounded, however the text ends", async () => {
   const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
   expect(await jsonFault(deep(1_000))).toBeNull();
   for (const text of [deep(1_001), "[".repeat(FILE_BYTES), '{"a":'.repeat(1_001)])
     expect(await jsonFault(text)).toContain("nested");
 });
 
-test("others have their turns while a large file is looked at", async () => {
+test("scanning a large file lets other work run in between", async () => {
   const inspector = fileInspector({ scanner: null });
   // Its fault comes last; what it is like is then not asked any more, which would give turns too.
   const bytes = new TextEncoder().encode(`[${"[],".repeat(FILE_BYTES / 3 - 1)}`);

@@ -33,7 +33,7 @@ const HOSTILE: readonly (readonly [string, string])[] = [
   ["links", filledWith('<a href="https://example.com">a</a>')],
 ];
 
-test.each(HOSTILE)("html of %s is read, or given up, while the loop stays free", async (_, html) => {
+test.each(HOSTILE)("html of %s is converted or given up without blocking the event loop", async (_, html) => {
   const reader = converter();
   // The thread itself takes a while to begin.
   expect(await reader.read("<p>a</p>")).toEqual({ kind: "text", text: "a" });
@@ -48,14 +48,14 @@ test.each(HOSTILE)("html of %s is read, or given up, while the loop stays free",
   expect(await reader.read("<p>b</p>")).toEqual({ kind: "text", text: "b" });
 });
 
-test("html that takes too long is given up, and what waits behind it is read by another thread", async () => {
+test("html that takes too long is given up, and another thread takes the html queued behind it", async () => {
   const reader = converter(1);
   const [first, second] = [reader.read(filledWith("<p>a</p>")), reader.read(filledWith("<p>b</p>"))];
   expect(await first).toEqual({ kind: "unreadable" });
   expect(await second).toEqual({ kind: "unreadable" });
 });
 
-test("what waits is answered when it is closed", async () => {
+test("queued calls are answered when the converter closes", async () => {
   const reader = threadedHtmlToText();
   const waiting = Array.from({ length: 300 }, () => reader.read("<p>a</p>"));
   reader.close();

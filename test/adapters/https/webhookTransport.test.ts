@@ -92,7 +92,7 @@ describe("a webhook call", () => {
     expect(receiver.calls.length).toBe(calls + 1);
   });
 
-  test("tells what Retry-After says, in seconds", async () => {
+  test("returns Retry-After in seconds", async () => {
     expect(await callTo(transport, url("/later"))).toMatchObject({ retryAfterSeconds: 17 });
     const dated = await callTo(transport, url("/date"));
     expect(dated.kind === "answered" && dated.retryAfterSeconds).toBeWithin(50, 62);
@@ -106,11 +106,11 @@ describe("a webhook call", () => {
     await until(() => drips.size === 0, "the receiver to notice");
   });
 
-  test("that is answered in part has failed", async () => {
+  test("fails when its answer is incomplete", async () => {
     expect(await callTo(transport, url("/cut"))).toMatchObject({ kind: "failed", reason: "broken_answer" });
   });
 
-  test("that nobody answers in time has failed", async () => {
+  test("fails when no answer comes in time", async () => {
     const hasty = webhookTransport({
       dnsServers: [dns.address],
       allowedPrivateHosts: new Set([`receiver.example.org:${receiver.port}`]),
@@ -120,7 +120,7 @@ describe("a webhook call", () => {
     expect(await callTo(hasty, url("/hang"))).toMatchObject({ kind: "failed", reason: "timeout" });
   });
 
-  test("that nobody answers has failed when the service ends", async () => {
+  test("fails when the service stops before an answer comes", async () => {
     const ending = new AbortController();
     const calls = receiver.calls.length;
     const answered = callTo(transport, url("/hang"), ending.signal);
@@ -144,13 +144,13 @@ describe("a webhook call", () => {
     expect(receiver.calls.length).toBe(calls);
   });
 
-  test("to a closed port has failed to connect", async () => {
+  test("fails to connect to a closed port", async () => {
     const closed = await callTo(transport, "https://receiver.example.org:1/");
     expect(closed).toMatchObject({ kind: "failed", reason: "connect" });
   });
 
   test.each(["nxdomain", "servfail", "silent"] as const)(
-    "to a name whose servers say %s has failed",
+    "fails for a name whose servers answer %s",
     async (said) => {
       const server = await startNameServer(() => said);
       const outcome = await callTo(transportTo(server), "https://receiver.example.org/");
@@ -160,7 +160,7 @@ describe("a webhook call", () => {
     60_000,
   );
 
-  test("ends in its time where several name servers say nothing", async () => {
+  test("ends in time when several name servers are silent", async () => {
     const servers = await Promise.all(Array.from({ length: 3 }, () => startNameServer(() => "silent")));
     const hasty = webhookTransport({
       dnsServers: servers.map(({ address }) => address),
@@ -380,7 +380,7 @@ describe("hostile destinations", () => {
     });
   });
 
-  test("are known as such when they are named, and names that nobody knows are not", async () => {
+  test("are recognised when they are named; names that do not resolve are not", async () => {
     const { isPrivate } = ssrfCheck({
       dnsServers: [dns.address],
       allowedPrivateHosts: new Set(["localhost:443"]),
@@ -398,7 +398,7 @@ describe("hostile destinations", () => {
     silent.stop();
   });
 
-  test("on this machine are called over HTTP where exactly they are listed, and never else", async () => {
+  test("on this machine are called over HTTP only where exactly that host and port is listed", async () => {
     const calls: string[] = [];
     const receiver = Bun.serve({
       hostname: "127.0.0.1",

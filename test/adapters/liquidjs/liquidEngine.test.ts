@@ -65,7 +65,7 @@ describe("output", () => {
     expect(outputOf("{{ x | raw | strip }}", { x: "<b>" }, "html")).toBe("&lt;b&gt;");
   });
 
-  test("is escaped once, also where the author escapes by habit", () => {
+  test("is escaped only once, even where the author escapes too", () => {
     expect(outputOf("{{ x | escape }}", { x: "a&b" }, "html")).toBe("a&amp;b");
     expect(outputOf("{{ x | escape_once }}", { x: "a&amp;b" }, "html")).toBe("a&amp;b");
   });
@@ -79,11 +79,11 @@ describe("output", () => {
     );
   });
 
-  test("holds no half of a character", () => {
+  test("never cuts a character in half", () => {
     expect(outputOf("{{ x | split: '' | first }}", { x: "😀" })).toBe("\ufffd");
   });
 
-  test("is the same for the same variables, which stay as they are", () => {
+  test("is the same for the same variables, and leaves them unchanged", () => {
     const variables = { n: 5, list: [2, 1], object: { a: 1 } };
     const before = structuredClone(variables);
     const source =
@@ -286,12 +286,12 @@ describe("a hostile template", () => {
     }
   });
 
-  test("leaves the engine as it was", () => {
+  test("leaves the engine unharmed", () => {
     for (const [, source] of hostile) render(source, variables);
     expect(outputOf("{{ a }}", { a: 1 })).toBe("1");
   });
 
-  test("sees nothing but own properties", () => {
+  test("sees only own properties", () => {
     const seen = [
       "constructor",
       "__proto__",
@@ -316,7 +316,7 @@ describe("a hostile template", () => {
     expect(outputOf(inLoop, given)).toBe("");
   });
 
-  test("changes nobody's prototype", () => {
+  test("changes no prototype", () => {
     outputOf(
       "{% assign __proto__ = 'x' %}{% capture constructor %}y{% endcapture %}{% increment toString %}",
     );
@@ -325,7 +325,7 @@ describe("a hostile template", () => {
   });
 });
 
-test("an honest template gives what liquidjs itself gives (property)", () => {
+test("an honest template renders as with plain liquidjs (property)", () => {
   const plain = new Liquid();
   const paths = fc.constantFrom(
     "a",
@@ -442,14 +442,14 @@ describe("the variables of a template", () => {
     }
   });
 
-  test("have the line where each is read first", () => {
+  test("carry the line where each is first read", () => {
     expect(used("a\n{{ b }}\n{% if c %}{{ b }}{% endif %}")).toEqual([
       { name: "b", line: 2 },
       { name: "c", line: 3 },
     ]);
   });
 
-  test("are found in whatever compiles (property)", () => {
+  test("are found in any template that compiles (property)", () => {
     const pieces = fc.constantFrom(
       ..."{{ }} {% %} if endif for in endfor a b.c [ ] ( ) .. | : , 'x' = assign capture endcapture cycle case when endcase echo liquid 1".split(
         " ",
@@ -483,12 +483,12 @@ describe("the time of a render", () => {
     });
   }
 
-  test("is not over because the machine was busy with something else", () => {
+  test("does not run out because the machine is busy with something else", () => {
     hurry();
     expect(outputOf(source)).toStartWith("12345");
   });
 
-  test("is over once its processor time is", () => {
+  test("runs out with its processor time", () => {
     hurry();
     let spent = 0;
     spyOn(process, "threadCpuUsage").mockImplementation(() => {

@@ -308,7 +308,7 @@ describe("a generated message", () => {
   }, 60_000);
 
   test(
-    "has the bytes that nodemailer builds, and the same ones always",
+    "has the bytes that nodemailer builds, every time",
     async () => {
       // Its stream encodes white space at the end of a body apart, and may so break the last line elsewhere.
       const trimmed = message.map((sent) => ({
@@ -327,7 +327,7 @@ describe("a generated message", () => {
   );
 
   test(
-    "has no more headers and parts when its fields hold line breaks",
+    "gains no headers or parts when its fields hold line breaks",
     async () => {
       const field = fc
         .tuple(
@@ -386,7 +386,7 @@ describe("a boundary", () => {
     return boundary;
   };
 
-  test("is another one when anything in the message is, so no content can hold its own", async () => {
+  test("changes with anything in the message, so no content can contain its own boundary", async () => {
     const [file] = sent.attachments ?? [];
     if (!file) throw new Error("there is no file");
     const boundary = boundaryOf(sent);

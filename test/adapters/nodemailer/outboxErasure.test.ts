@@ -10,7 +10,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const [ana, ben] = [crypto.randomUUID(), crypto.randomUUID()];
 
-test("removes the file of a message and what a crash has left half-written of it, in every outbox, and nothing else", async () => {
+test("removes a message's file and its half-written leftovers from a crash, in every outbox, and nothing else", async () => {
   const outboxes = ["a", "b"].map((name) => join(folder, name));
   for (const outbox of outboxes) mkdirSync(outbox);
   const [first = "", second = ""] = outboxes;
@@ -25,7 +25,7 @@ test("removes the file of a message and what a crash has left half-written of it
   expect(await files.remove(ana)).toBe(false);
 });
 
-test("says that the outbox cannot be used, and takes no id for a path", async () => {
+test("reports an outbox that cannot be used, and never treats an id as a path", async () => {
   const file = join(folder, "file");
   writeFileSync(file, "");
   expect((await refusal(outboxErasure([file]).remove(ana))).failure).toBe("unavailable");

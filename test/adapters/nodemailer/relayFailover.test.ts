@@ -76,7 +76,7 @@ async function send(transport: MailTransport): Promise<readonly [kind: string, r
 }
 
 describe("several relays", () => {
-  test("the first takes all mail as long as it takes any", async () => {
+  test("the first gets all mail while it accepts mail", async () => {
     const [first, second] = [await sinkWith(), await sinkWith()];
     const transport = failoverOver([
       { port: second.port, order: 2 },
@@ -87,7 +87,7 @@ describe("several relays", () => {
     expect(second.record.connections).toBe(0);
   });
 
-  test("of one order share it by their weights", async () => {
+  test("with the same order share mail by their weights", async () => {
     const [light, heavy] = [await sinkWith(), await sinkWith()];
     let draw = 0;
     const random = () => {
@@ -104,7 +104,7 @@ describe("several relays", () => {
     expect(light.record.messages.length).toBeGreaterThan(0);
   });
 
-  test("one that cannot be reached hands over to the next, rests, and is tried again by one message", async () => {
+  test("one that cannot be reached hands over to the next, rests, and is then retried with one message", async () => {
     const port = await freePort();
     const second = await sinkWith();
     const { clock, pass } = clockAt();
@@ -124,7 +124,7 @@ describe("several relays", () => {
     ]);
   });
 
-  test("one that breaks off while several messages are under way rests as after one fault", async () => {
+  test("one that drops several messages in flight rests as after a single fault", async () => {
     let isDown = true;
     const first = await sinkWith({ rcpt: () => (isDown ? "drop" : undefined) });
     const second = await sinkWith();
@@ -162,14 +162,14 @@ describe("several relays", () => {
     ["refuses the recipient", { rcpt: () => ({ code: 550, text: "5.1.1 nobody" }) }, "refused"],
     ["has it come again", { rcpt: () => ({ code: 451, text: "4.7.1 greylisted" }) }, "refused"],
     ["may have the message", { final: () => "drop" as const }, "unknown"],
-  ] satisfies [string, SinkHooks, string][])("one that %s does not", async (_, hooks, kind) => {
+  ] satisfies [string, SinkHooks, string][])("one that %s does not hand over", async (_, hooks, kind) => {
     const [first, second] = [await sinkWith(hooks), await sinkWith()];
     const transport = failoverOver([{ port: first.port }, { port: second.port, order: 2 }]);
     expect(await send(transport)).toEqual([kind, `127.0.0.1:${first.port}`]);
     expect(second.record.connections).toBe(0);
   });
 
-  test("all of which are gone are tried again by the next message, and say so without a password", async () => {
+  test("that are all down are tried again with the next message", async () => {
     const ports = [await freePort(), await freePort()];
     const transport = failoverOver(ports.map((port) => ({ port })));
     expect(await send(transport)).toEqual(["broken"]);

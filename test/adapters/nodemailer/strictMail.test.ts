@@ -127,7 +127,7 @@ for (const { name, pass } of PASSAGES) {
       expect(faults).toEqual([]);
     });
 
-    test("names a sender without a display name by the address alone", async () => {
+    test("shows only the address of a sender without a display name", async () => {
       const [nameless] = MAIL_CORPUS;
       if (!nameless) throw new Error("the corpus is empty");
       for (const parts of [{}, { fromName: "" }]) {

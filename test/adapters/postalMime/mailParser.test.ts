@@ -25,7 +25,7 @@ function lines(...all: readonly string[]): string {
 const LARGE = "x".repeat(76).concat("\r\n").repeat(1_000);
 
 describe("a mail", () => {
-  test("is read with its names, encoded in words or as UTF-8", async () => {
+  test("is read with its names, as encoded words or as UTF-8", async () => {
     const mail = await read(
       lines(
         "From: =?utf-8?Q?J=C3=BCrgen?= <a@example.com>",
@@ -67,7 +67,7 @@ describe("a mail", () => {
     expect((await read(Buffer.concat([Buffer.from(head), bytes]))).text.trimEnd()).toBe(text);
   });
 
-  test("keeps a message within it as a file", async () => {
+  test("keeps an embedded message as a file", async () => {
     const mail = await read(
       lines(
         "From: a@example.com",
@@ -90,18 +90,18 @@ describe("a mail", () => {
     expect(mail.files).toMatchObject([{ filename: null, contentType: "message/rfc822", contentId: null }]);
   });
 
-  test("of any size is read alike", async () => {
+  test("is read the same at any size", async () => {
     const mail = await read(`From: a@example.com\r\nSubject: Large\r\n\r\n${LARGE}`);
     expect(mail).toMatchObject({ subject: "Large", from: [{ address: "a@example.com" }] });
     expect(mail.text.length).toBeGreaterThan(76_000);
   });
 
-  test("is refused when it has more parts than any program writes", async () => {
+  test("is refused when it has too many parts", async () => {
     const head = lines("From: a@example.com", "Content-Type: multipart/mixed; boundary=b", "");
     expect(await refusal(head + "--b\r\n\r\n".repeat(5_001))).toBe("has too many parts");
   });
 
-  test("is refused when its parts are within one another too deep", async () => {
+  test("is refused when its parts nest too deep", async () => {
     const level = (depth: number) =>
       `Content-Type: multipart/mixed; boundary=b${depth}\r\n\r\n--b${depth}\r\n`;
     const nested = Array.from({ length: 50 }, (_, depth) => level(depth)).join("");
@@ -112,7 +112,7 @@ describe("a mail", () => {
     expect(await refusal(`${"X-Long: x\r\n".repeat(40_000)}\r\nHello`)).toStartWith("cannot be read");
   });
 
-  test("of 16 MB of empty lines holds up nobody", async () => {
+  test("of 16 MB of empty lines blocks nobody else", async () => {
     let turns = 0;
     const timer = setInterval(() => {
       turns += 1;
@@ -123,7 +123,7 @@ describe("a mail", () => {
     expect((await read(`From: a@example.com\r\nSubject: Next\r\n\r\n${LARGE}`)).subject).toBe("Next");
   });
 
-  test("of one owner waits for one of another's at a time", async () => {
+  test("waits for at most one mail of another owner at a time", async () => {
     const large = Buffer.from(`From: a@example.com\r\nSubject: Hello\r\n\r\n${"\r\n".repeat(100_000)}`);
     const order: string[] = [];
     const parse = async (owner: string, nth: number) => {

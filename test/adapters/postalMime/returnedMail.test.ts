@@ -26,14 +26,14 @@ function plain(reading: ReturnedMail) {
   return { kind: reading.kind, bounce: reading.bounce };
 }
 
-describe("mail that came back", () => {
+describe("returned mail", () => {
   for (const { name, mail, expected } of SPECIMENS) {
     test(name, async () => {
       expect(plain(await read(mail))).toEqual(expected as ReturnedMail);
     });
   }
 
-  test("there are sixty shapes at least, each with a name of its own", () => {
+  test("comes in at least sixty shapes, each with its own name", () => {
     expect(SPECIMENS.length).toBeGreaterThanOrEqual(60);
     expect(new Set(SPECIMENS.map(({ name }) => name)).size).toBe(SPECIMENS.length);
   });
@@ -48,7 +48,7 @@ describe("mail that came back", () => {
     }
   });
 
-  test("a report as large as can be, of hostile lines, is read in bounded time", async () => {
+  test("a report of maximum size with hostile lines is read in bounded time", async () => {
     const head = "From: MAILER-DAEMON@relay.example\r\nSubject: failure notice\r\n\r\n";
     for (const line of [
       "a".repeat(300_000),
@@ -66,7 +66,7 @@ describe("mail that came back", () => {
   });
 });
 
-test("mail that is made to take long to read holds up nobody", async () => {
+test("mail crafted to be slow to read blocks nobody else", async () => {
   const parser = threadedReturnedMailParser();
   const mail = Buffer.from(`From: postmaster@example.com\r\n\r\n${"\r\n".repeat(130_000)}`);
   let turns = 0;

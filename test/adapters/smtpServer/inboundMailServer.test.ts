@@ -59,7 +59,7 @@ class RawClient {
   }
 }
 
-describe("the server for mail that comes back", () => {
+describe("the server for returned mail", () => {
   let server: InboundMailServer;
   const taken: Taken[] = [];
   let answer: InboundReply;
@@ -94,7 +94,7 @@ describe("the server for mail that comes back", () => {
     return client;
   }
 
-  test("takes a report with a null sender, and answers what became of it", async () => {
+  test("accepts a report with a null sender, and answers with its outcome", async () => {
     const client = await enveloped();
     expect(await client.say("DATA")).toMatch(/^354/);
     expect(await client.say("Subject: x\r\n\r\nbody\r\n.")).toBe("250 2.0.0 taken");
@@ -107,7 +107,7 @@ describe("the server for mail that comes back", () => {
     client.end();
   });
 
-  test("tells whoever verifies a sender which addresses there are, and refuses all others", async () => {
+  test("tells a client that verifies a sender which addresses exist, and refuses all others", async () => {
     const client = await enveloped();
     expect(await client.say("RCPT TO:<other@bounce.example>")).toBe("550 5.1.1 no such address");
     expect(await client.say(`RCPT TO:<${ADDRESS}.elsewhere.example>`)).toMatch(/^550/);
@@ -115,7 +115,7 @@ describe("the server for mail that comes back", () => {
     expect(taken).toEqual([]);
   });
 
-  test("offers neither a log-in nor TLS, nor anything that is not of mail", async () => {
+  test("offers no log-in, no TLS and nothing beyond mail", async () => {
     const client = await RawClient.open(server.port);
     const offers = await client.say("EHLO mx.example");
     expect(offers).not.toMatch(/AUTH|STARTTLS|XCLIENT|XFORWARD/);
@@ -124,7 +124,7 @@ describe("the server for mail that comes back", () => {
     client.end();
   });
 
-  test("says its own name, and no more than that", async () => {
+  test("gives only its own name", async () => {
     const client = new RawClient(connect(server.port, "127.0.0.1"));
     expect(await client.reply()).toBe("220 mail.example ESMTP returned mail only");
     expect((await client.say("EHLO mx.example")).split("\r\n")[0]).toBe("250-mail.example");
@@ -132,7 +132,7 @@ describe("the server for mail that comes back", () => {
     client.end();
   });
 
-  test("ends content at a dot between CRLF alone", async () => {
+  test("ends content only at a dot between CRLFs", async () => {
     const client = await enveloped();
     await client.say("DATA");
     client.send("Subject: x\r\n\r\n\n.\nMAIL FROM:<a@b.example>\r\n\r.\rRCPT TO:<c@d.example>\r\n");
@@ -142,7 +142,7 @@ describe("the server for mail that comes back", () => {
     client.end();
   });
 
-  test("hands over the beginning of a large mail, and takes no more than its bound", async () => {
+  test("hands over a large mail up to its bound, and refuses a larger SIZE", async () => {
     const client = await enveloped();
     await client.say("DATA");
     const line = `${"x".repeat(998)}\r\n`;
@@ -192,7 +192,7 @@ describe("the server for mail that comes back", () => {
   });
 });
 
-test("with a certificate the server offers STARTTLS, and takes nothing that was said before it", async () => {
+test("with a certificate the server offers STARTTLS, and discards commands sent with it in clear text", async () => {
   const authority = certificateAuthority("test");
   const { certificate, key } = authority.issue("mail.example", ["mail.example"]);
   const taken: Taken[] = [];

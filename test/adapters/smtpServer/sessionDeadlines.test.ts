@@ -4,7 +4,7 @@ import { SESSION_MS_MAX, SessionDeadlines } from "../../../src/adapters/smtpServ
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-test("a session ends when its client takes too long for one part of it, however often it writes", () => {
+test("a session ends when its client takes too long for one phase, however often it writes", () => {
   const ended: string[] = [];
   const deadlines = new SessionDeadlines((id) => ended.push(id));
   deadlines.enter("slow", "logIn");

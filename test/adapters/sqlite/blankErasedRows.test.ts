@@ -44,7 +44,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-describe("what is truncated in a log file", () => {
+describe("truncated content in a log file", () => {
   /** Lets go of 70% of all content in random order; how many of the markers can be read in the file afterwards. */
   const readable = (seed: number, letGo: (db: DatabaseSync, id: number) => void): number => {
     const random = seeded(seed);
@@ -67,12 +67,12 @@ describe("what is truncated in a log file", () => {
   };
   const SEEDS = [1, 2, 3, 4, 5, 6];
 
-  test("is not to be read in any page, wherever its neighbours went", () => {
+  test("cannot be read in any page, wherever its neighbours moved", () => {
     const emptied = SEEDS.map((seed) => readable(seed, (db, id) => blankErasedRows(db, `email-${id}`, 1)));
     expect(emptied).toEqual(SEEDS.map(() => 0));
   }, 60_000);
 
-  test("could be read if its row were deleted instead: the reader of pages finds it", () => {
+  test("could be read if its row were deleted instead", () => {
     let found = 0;
     for (let seed = 1; seed <= 60 && found === 0; seed += 1) {
       const remove = "DELETE FROM events WHERE stream = ? AND revision < 1";
@@ -82,7 +82,7 @@ describe("what is truncated in a log file", () => {
   }, 60_000);
 });
 
-test("a reader who keeps older pages is named, and no longer once he has left", async () => {
+test("a purge reports the write-ahead log until the last reader of old pages has left", async () => {
   const path = join(folder, "held.db");
   const store = openSqliteEventStore({ path });
   await store.append("email-1", [newEvent(), newEvent()], "noStream");

@@ -31,7 +31,7 @@ async function another(statements: string) {
   return child;
 }
 
-test("a lock is one process's until it gives it back", async () => {
+test("one process holds a lock until it releases it or dies", async () => {
   expect(isDirectoryLocked(directory)).toBe(false);
   const child = await another(
     'globalThis.lock = lockDirectory(directory); console.log("begun"); setInterval(() => {}, 1_000);',
@@ -47,7 +47,7 @@ test("a lock is one process's until it gives it back", async () => {
   lock?.release();
 });
 
-test("nobody who looks is taken for a service", () => {
+test("a process that only reads the lock file does not count as holding the lock", () => {
   lockDirectory(directory)?.release();
   const looking = new DatabaseSync(lockPathOf(directory), { readOnly: true });
   looking.exec("BEGIN; SELECT 1 FROM sqlite_schema");
@@ -55,7 +55,7 @@ test("nobody who looks is taken for a service", () => {
   looking.close();
 });
 
-test("who gives it back in a moment is waited for", async () => {
+test("taking a lock waits for a holder that releases it soon", async () => {
   await another(
     'const lock = lockDirectory(directory); console.log("begun"); setTimeout(() => lock.release(), 200);',
   );

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { flushOpenFile } from "../../../src/adapters/sqlite/append/flushOpenFile.ts";
 
 test.skipIf(process.platform !== "linux")(
-  "a file is flushed by the descriptor of whoever has it open",
+  "a file is flushed through a descriptor that the process already has open",
   () => {
     const folder = mkdtempSync(join(tmpdir(), "flush-open-"));
     const path = join(folder, "log.db");

@@ -5,7 +5,7 @@ import type { AppendResult } from "../../../src/ports/eventStore.ts";
 
 const APPENDED = { outcome: "appended", revision: 0 } as AppendResult;
 
-test("a writer that throws holds up nobody: the transaction counts as one that may be in the log, and is tried again", async () => {
+test("a transaction whose writer throws is retried as one that may already be in the log", async () => {
   let commits = 0;
   const writer = {
     commit: async (): Promise<TransactionOutcome> => {
@@ -25,7 +25,7 @@ test("a writer that throws holds up nobody: the transaction counts as one that m
   await group.close();
 });
 
-test("an append that could not be written by its deadline says why: what SQLite said last", async () => {
+test("an append that misses its deadline reports SQLite's last error", async () => {
   const full: TransactionOutcome = {
     kind: "failed",
     isUncertain: false,

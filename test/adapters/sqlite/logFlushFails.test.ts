@@ -50,7 +50,7 @@ async function openLog() {
   return store;
 }
 
-test("an append whose flush has failed is acknowledged once all of the write-ahead log is written anew and flushed", async () => {
+test("an append whose flush failed is acknowledged once the whole write-ahead log is rewritten and flushed", async () => {
   const store = await openLog();
   isFlushed = () => flushes.length !== 2;
   await store.append("one", [newEvent()], "noStream");
@@ -62,7 +62,7 @@ test("an append whose flush has failed is acknowledged once all of the write-ahe
   await store.close();
 });
 
-test("while flushes fail nothing is acknowledged, and what was written is said to be unknown", async () => {
+test("while flushes fail, an append that was written ends as outcomeUnknown", async () => {
   const store = await openLog();
   isFlushed = () => false;
   const append = store.append("one", [newEvent()], "noStream", { timeoutMs: 300 });
@@ -75,7 +75,7 @@ test("while flushes fail nothing is acknowledged, and what was written is said t
   await store.close();
 });
 
-test("what was written is not said to be on disk while flushes fail, though it is read", async () => {
+test("while flushes fail, an event can be read but flush() does not confirm it", async () => {
   const store = await openLog();
   isFlushed = () => false;
   await store.append("one", [newEvent()], "noStream", { timeoutMs: 300 }).catch(() => {});
@@ -88,7 +88,7 @@ test("what was written is not said to be on disk while flushes fail, though it i
   await store.close();
 });
 
-test("an append that loses to another handle's is answered once what it lost to is on disk", async () => {
+test("an append that loses to another handle is answered only once the winner's event is on disk", async () => {
   const store = openSqliteEventStore({ path: join(folder, "log.db") });
   await store.append("one", [newEvent()], "noStream");
   const flush = spyOn(WriteAheadLog.prototype, "flush").mockReturnValue(false);
@@ -99,7 +99,7 @@ test("an append that loses to another handle's is answered once what it lost to 
   await store.close();
 });
 
-test("who follows the log looks again when its own flush has failed, though nobody commits any more", async () => {
+test("a subscription looks again after its own flush failed, even without another commit", async () => {
   const store = openSqliteEventStore({ path: join(folder, "log.db") });
   const event = newEvent();
   await store.append("one", [event], "noStream");
@@ -119,7 +119,7 @@ test("who follows the log looks again when its own flush has failed, though nobo
 });
 
 test.each(["caller", "flushedAside"] as const)(
-  "the log is not read to its head while that is not on disk (written by: %s)",
+  "the log is not read to its head until the head is on disk (written by: %s)",
   async (writingThreads) => {
     const path = join(folder, "log.db");
     const store = openSqliteEventStore({ path, writingThreads, timeoutMs: 300 });
@@ -141,7 +141,7 @@ test.each(["caller", "flushedAside"] as const)(
   },
 );
 
-test("who has read the log to its end flushes nothing by looking for more", async () => {
+test("reading on from the end of the log flushes nothing", async () => {
   const store = await openLog();
   await store.append("one", [newEvent()], "noStream");
   flushes.length = 0;
@@ -154,7 +154,7 @@ test("who has read the log to its end flushes nothing by looking for more", asyn
   await store.close();
 });
 
-test("nothing is written anew while another process writes", async () => {
+test("nothing is rewritten while another process writes", async () => {
   const store = await openLog();
   const other = new DatabaseSync(join(folder, "log.db"));
   isFlushed = () => {
@@ -170,7 +170,7 @@ test("nothing is written anew while another process writes", async () => {
   await store.close();
 });
 
-test("what is written anew while another process writes is the log as it was", async () => {
+test("rewriting while another process writes leaves the log intact", async () => {
   const store = await openLog();
   const other = openSqliteEventStore({ path: join(folder, "log.db") });
   isFlushed = () => flushes.length % 3 !== 0;
@@ -187,7 +187,7 @@ test("what is written anew while another process writes is the log as it was", a
   await Promise.all([store.close(), other.close()]);
 });
 
-test("nothing is acknowledged behind what a killed service may have left unflushed", async () => {
+test("nothing is acknowledged until what a killed service left unflushed is on disk", async () => {
   const killed = await openLog();
   await killed.append("one", [newEvent()], "noStream");
   const path = join(folder, "left.db");
@@ -203,7 +203,7 @@ test("nothing is acknowledged behind what a killed service may have left unflush
   await store.close();
 });
 
-test("a service waits at its start until all is written anew, however short the time of a call is", async () => {
+test("a starting service waits until the whole log is rewritten, however short the call time-out", async () => {
   const killed = await openLog();
   await killed.append("one", [newEvent()], "noStream");
   const left = join(folder, "left");
@@ -219,7 +219,7 @@ test("a service waits at its start until all is written anew, however short the 
   await store.close();
 });
 
-test("a writer on a thread of its own writes all anew before the first append, and after a flush that has failed", async () => {
+test("a writer on its own thread rewrites the log before its first append and after a failed flush", async () => {
   const path = join(folder, "log.db");
   const log = openSqliteEventStore({ path });
   const db = openLogDatabase(path, { cacheKib: 1_024 });

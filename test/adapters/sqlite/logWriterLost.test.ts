@@ -34,7 +34,7 @@ const openLog = (writingThreads: WritingThreads) =>
   openSqliteEventStore({ path: join(folder, "log.db"), writingThreads });
 
 test.each(THREADS)(
-  "appends go on when a thread that writes is lost (%s), and each is in the log once",
+  "appends survive the loss of a writer thread (%s), and each is in the log once",
   async (threadsOf) => {
     const store = openLog(threadsOf);
     for (let loss = 0; loss < LOSSES; loss += 1) {
@@ -53,7 +53,7 @@ test.each(THREADS)(
 );
 
 test.each(THREADS)(
-  "what cannot be written while threads are lost again and again (%s) is refused in its time",
+  "an append fails by its deadline while writer threads keep dying (%s)",
   async (threadsOf) => {
     const store = openLog(threadsOf);
     const stop = setInterval(() => threads.at(-1)?.terminate(), 1);

@@ -30,7 +30,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("a subscription that looks rarely, because nothing happens, is woken by the first commit of another handle", async () => {
+test("an idle subscription, which polls rarely, is woken by the first commit of another handle", async () => {
   const [follower, writer] = [open(), open()];
   const seen: string[] = [];
   const stopping = new AbortController();

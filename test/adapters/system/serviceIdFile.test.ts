@@ -32,8 +32,8 @@ afterAll(() => {
   rmSync(parent, { recursive: true });
 });
 
-describe("the service that was on a data directory before is known to have ended", () => {
-  test("by whoever gets its lock there", () => {
+describe("the id of a data directory's previous service", () => {
+  test("is known to the next service that takes the directory's lock", () => {
     endAll();
     const next = startOn(dataDir);
     expect(next.previous()).toBe("first");
@@ -43,34 +43,40 @@ describe("the service that was on a data directory before is known to have ended
     expect(next.previous()).toBeNull();
   });
 
-  test("and not on a copy of the directory, made while it runs", () => {
+  test("is unknown on a copy of the directory made while the service runs", () => {
     const copy = join(parent, "copy");
     cpSync(dataDir, copy, { recursive: true, preserveTimestamps: true });
     expect(startOn(copy).previous()).toBeNull();
   });
 
-  test("and not on another machine, which has a snapshot of the volume: there the files are the same", () => {
+  test("is unknown on another machine with a snapshot of the volume, though the files are the same", () => {
     endAll();
     expect(startOn(dataDir, "another boot").previous()).toBeNull();
   });
 
-  test("and not where nobody can tell the machine", () => {
+  test("is unknown where the boot id cannot be read", () => {
     endAll();
     const next = startOn(dataDir, null);
     next.remember("second");
     expect(next.previous()).toBeNull();
   });
 
-  test.each(["", ".old"])("and not while it runs and its lock was taken away (lock.db%s)", (suffix) => {
-    // It still holds the lock of the file that has no name any more.
-    if (suffix === "") rmSync(lockPathOf(dataDir));
-    else renameSync(lockPathOf(dataDir), lockPathOf(dataDir) + suffix);
-    expect(startOn(dataDir).previous()).toBeNull();
-  });
+  test.each(["", ".old"])(
+    "is unknown while the service runs and its lock file was removed or renamed (lock.db%s)",
+    (suffix) => {
+      // It still holds the lock of the file that has no name any more.
+      if (suffix === "") rmSync(lockPathOf(dataDir));
+      else renameSync(lockPathOf(dataDir), lockPathOf(dataDir) + suffix);
+      expect(startOn(dataDir).previous()).toBeNull();
+    },
+  );
 
-  test.each(["", "null", "7", "{", '{"serviceId":"first"}'])("and not by a file that says %p", (text) => {
-    endAll();
-    writeFileSync(join(dataDir, "service.id"), text);
-    expect(startOn(dataDir).previous()).toBeNull();
-  });
+  test.each(["", "null", "7", "{", '{"serviceId":"first"}'])(
+    "is unknown when the file contains %p",
+    (text) => {
+      endAll();
+      writeFileSync(join(dataDir, "service.id"), text);
+      expect(startOn(dataDir).previous()).toBeNull();
+    },
+  );
 });
