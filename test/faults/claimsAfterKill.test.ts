@@ -34,7 +34,7 @@ async function start(): Promise<TestProcess> {
   return service;
 }
 
-test("what was claimed at kill -9 does not wait for its lease: ambiguous at the next start, and repeated", async () => {
+test("mail claimed at kill -9 does not wait for its lease: it is ambiguous at the next start, and repeated", async () => {
   sink.onStage = (stage) => (stage === "final" ? Promise.withResolvers<string>().promise : undefined);
   const first = await start();
   const mail = { from: "hello@example.com", to: "ana@example.net", subject: "Held", text: "Hello." };

@@ -64,7 +64,7 @@ async function underLoad(work: () => Promise<void>): Promise<void> {
 }
 
 test(
-  "a workspace, a sender and keys that the command line makes work at once in a service under load",
+  "a workspace, a sender and keys created on the command line work at once in a service under load",
   () =>
     underLoad(async () => {
       const workspace = await run("workspace", "create", "second");
@@ -85,7 +85,7 @@ test(
 );
 
 test(
-  "read models are listed, rebuilt and verified under load, and replays answer the same afterwards",
+  "read models can be listed, rebuilt and verified under load, and replays answer the same afterwards",
   async () => {
     await underLoad(async () => {
       const listed = await run("projection", "list");
@@ -109,7 +109,7 @@ test(
 );
 
 test(
-  "a difference in a read model's file is found beside the running service, and a rebuild mends it",
+  "a difference in a read model's file is found beside the running service, and a rebuild repairs it",
   async () => {
     const emails = currentOf((await run("projection", "list")).json).get("emails");
     const db = sqliteReadDatabases.open(join(service.dataDir, "projections", emails?.file ?? ""), "write");

@@ -98,7 +98,7 @@ describe.skipIf(!canStartEventStoreDb)("a daily limit of 1,000 on two instances 
   );
 
   test(
-    "with one killed midway never more, and what is missing was in its hand",
+    "at most 1,000 are when one is killed midway, and no fewer than its reserved block explains",
     async () => {
       const clients = Promise.all(allClients());
       await until(() => accepted.length >= KILL_AT, "the moment to kill", TEST_MS_MAX);

@@ -8,7 +8,7 @@ const TEST_MS_MAX = 60_000;
 const MAIL = { from: "hello@example.com", to: "ana@example.com", subject: "Hello", text: "Hello" };
 
 test(
-  "a data directory that is away for a while is told of, and mail is accepted and delivered when it is back",
+  "a missing data directory is reported, and mail is accepted and delivered once it is back",
   async () => {
     const service = await startTestApp({ env: { DISK_FREE_BYTES_MIN: "1" } });
     const { dataDir } = service;

@@ -63,7 +63,7 @@ async function readAllAs(from: TestProcess, ids: readonly string[], status: stri
   return emails;
 }
 
-test("greylisted mail is delivered at its time after kill -9, with its history as it was", async () => {
+test("greylisted mail is delivered on time after kill -9, with its history intact", async () => {
   sink.onStage = (stage) => (stage === "rcpt" ? "451 4.7.1 greylisted, come again" : undefined);
   const first = await start();
   service = first;

@@ -130,7 +130,7 @@ describe.each([
   ["an export that is imported into EventStoreDB, two instances on it", canStartEventStoreDb, imported],
 ])("%s", (_name, isPossible, bring) => {
   test.skipIf(!isPossible)(
-    "sends nothing of before until it is told to, and everything that is new",
+    "sends no mail from before until told to, but all new mail",
     async () => {
       const env = await bring();
       const before = left();

@@ -89,7 +89,7 @@ async function bouncesOf(process: TestProcess, { id }: Returned): Promise<number
   return timeline.filter(({ type }: { type: string }) => type === "bounced").length;
 }
 
-test("kill -9 leaves no report that was taken without its bounce, and a repeat makes none twice", async () => {
+test("after kill -9 every accepted report has its bounce, and a repeated report adds none", async () => {
   const all: Returned[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     const { process, port } = await start();

@@ -95,7 +95,7 @@ describe.each(logs())("two instances on one $name log", (log) => {
   };
 
   test(
-    "a key that one revokes opens nothing at the other within a second",
+    "a key revoked on one is refused by the other within a second",
     async () => {
       for (const [here, there] of [[first, second] as const, [second, first] as const])
         await expectRevokedAt(here, there);

@@ -47,7 +47,7 @@ async function delivered(process: TestProcess, key: string): Promise<readonly st
   return json.data.map(({ to }: { to: string }) => to);
 }
 
-test("test mail reaches no relay, whenever the service is killed and whatever is rebuilt, and is all delivered", async () => {
+test("test mail is all delivered and reaches no relay, whenever the service is killed and whatever is rebuilt", async () => {
   const killed = await start();
   const key = await newTestKey(killed);
   const recipients: string[] = [];

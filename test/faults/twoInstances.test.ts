@@ -73,7 +73,7 @@ describe.skipIf(!canStartEventStoreDb)("two instances on one EventStoreDB", () =
   }
 
   test(
-    "both begin one log, and each one's key opens the other",
+    "both start on one log, and each accepts the other's key",
     async () => {
       for (const service of [first, second]) {
         for (const { apiKey } of [first, second]) {
@@ -159,7 +159,7 @@ describe.skipIf(!canStartEventStoreDb)("two instances on one EventStoreDB", () =
   );
 
   test(
-    "another MASTER_KEY or another content store does not start, and says what to do",
+    "an instance with another MASTER_KEY or content store does not start, and says what to do",
     async () => {
       const otherKey = await start("three", { MASTER_KEY: newMasterKey() }).catch(String);
       expect(otherKey).toContain("MASTER_KEY is not the one that this log was begun with");

@@ -5,7 +5,7 @@ import { apiKeyId, newApiKey } from "../../src/kernel/crypto/apiKeyFormat.ts";
 describe("API keys", () => {
   const BASE62 = [..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"];
 
-  test("have their form, name their id, and are all different", () => {
+  test("have the key format, contain their id, and all differ", () => {
     const keys = Array.from({ length: 200 }, newApiKey);
     for (const { id, key } of keys) {
       expect(key).toMatch(/^pl_[0-9A-Za-z]{50}$/);
@@ -15,7 +15,7 @@ describe("API keys", () => {
     expect(new Set(keys.map(({ key }) => key.slice(15, 47))).size).toBe(keys.length);
   });
 
-  test("are no longer keys after any single change", () => {
+  test("are invalid after any change of one character", () => {
     const { key } = newApiKey();
     let changes = 0;
     for (let index = 3; index < key.length; index += 1) {
@@ -27,7 +27,7 @@ describe("API keys", () => {
     expect(changes).toBe(50 * 61);
   });
 
-  test("are no longer keys with two neighbours swapped, cut, or longer (property)", () => {
+  test("are invalid when two neighbours are swapped, when cut or when longer (property)", () => {
     fc.assert(
       fc.property(fc.integer({ min: 3, max: 51 }), (index) => {
         const { key } = newApiKey();

@@ -20,7 +20,7 @@ describe("the codec", () => {
     variables: fc.dictionary(fc.string(), fc.jsonValue(), { noNullPrototype: true }),
   }) as fc.Arbitrary<EmailContent>;
 
-  test("gives back what it was given, compressed or not (property)", () => {
+  test("returns what it was given, compressed or not (property)", () => {
     fc.assert(
       fc.property(content, (given) => {
         const data = { salt: "salt", content: given };
@@ -34,7 +34,7 @@ describe("the codec", () => {
   const long = { salt: "s", content: { from: "a", to: "b", subject: "c", text: "long ".repeat(2_000) } };
   const packed = encodeData(long, JSON.stringify(long).length) as Uint8Array;
 
-  test("compresses what is long, and nothing else", () => {
+  test("compresses only long data", () => {
     expect(packed).toBeInstanceOf(Uint8Array);
     expect(packed.length).toBeLessThan(1_000);
     expect(encodeData({ a: 1 }, COMPRESS_ABOVE_BYTES)).toEqual({ a: 1 });
@@ -63,7 +63,7 @@ describe("the codec", () => {
     expect(emailCodec.decode({ type: "EmailSent", data }).data).toEqual(data);
   });
 
-  test("says what is wrong without saying what was written", () => {
+  test("reports what is wrong without quoting the data", () => {
     const secret = { salt: "s", content: { from: "ana@example.com", to: 1, subject: "c" } };
     expect(() => emailCodec.decode({ type: "EmailContentStored", data: secret })).toThrow(/^(?!.*ana@)/s);
   });

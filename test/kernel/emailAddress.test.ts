@@ -8,7 +8,7 @@ describe("domains", () => {
   const labels = fc.string({ unit: fc.constantFrom("a", "b", "x", "n", "0", "1", "-", "é"), maxLength: 6 });
   const domains = fc.array(labels, { minLength: 1, maxLength: 4 }).map((parts) => parts.join("."));
 
-  test("that are in ASCII already are what the whole conversion makes of them", () => {
+  test("already in ASCII are the same as after full conversion", () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -85,7 +85,7 @@ describe("addresses", () => {
     expect("invalid" in parsed && parsed.invalid.length > 10).toBe(true);
   });
 
-  test("what passes is header-safe ASCII, and passes again as itself (property)", () => {
+  test("what passes is header-safe ASCII, and passes again unchanged (property)", () => {
     const shaped = fc.tuple(anyText, anyText).map((parts) => `a${parts[0]}@${parts[1]}example.com`);
     fc.assert(
       fc.property(fc.oneof(anyText, fc.emailAddress(), shaped), (text) => {

@@ -55,7 +55,7 @@ async function sent(text: string): Promise<readonly [stored: HashedEvent, queued
 }
 
 describe("the leaf of an event", () => {
-  test("is what it was in every release", () => {
+  test("is the same as in every release", () => {
     expect(eventHash(event)).toBe("cc70a942edc4c3564c37c2f0f70077fdad6ac82d57fc10a61c2fdeb1ae6d9fd1");
   });
 
@@ -73,7 +73,7 @@ describe("the leaf of an event", () => {
     ["metadata", { ...event, metadata: { ...metadata, actor: "api-key:2" } }],
     ["metadata added", { ...event, metadata: { ...metadata, more: null } }],
   ];
-  test("is another one for every part that differs", () => {
+  test("differs with every part of the event", () => {
     const leaves = [event, ...others.map(([, other]) => other)].map(eventHash);
     expect(new Set(leaves).size).toBe(leaves.length);
   });
@@ -126,7 +126,7 @@ describe("the leaf of a message's content", () => {
     ["a salt that takes in the name of a member", { salt: `${salt}reference`, content }],
     ["no object", { salt, content: "content" }],
   ];
-  test("is another one for everything else that the event may hold", () => {
+  test("differs with everything else that the event may hold", () => {
     const leaves = [held, ...lies.map(([, data]) => ({ ...held, data }))].map(eventHash);
     expect(new Set(leaves).size).toBe(leaves.length);
     const texts = [null, "content", [salt, content]].map((data) => ({ ...held, data }) as HashedEvent);
@@ -167,7 +167,7 @@ describe("what an event has erased", () => {
     expect(carriedBy(erased)).toEqual([]);
   });
 
-  test("is nothing in bytes that are no JSON", () => {
+  test("is empty for bytes that are not JSON", () => {
     expect(erasedEventHashes({ ...event, data: new Uint8Array([1, 2, 3]) })).toEqual([]);
   });
 });

@@ -28,7 +28,7 @@ function keptAfterwards({ begin }: Passage): number {
   return before - (heapStats().objectTypeCounts.Object ?? 0);
 }
 
-describe("what has passed is gone with the next small collection:", () => {
+describe("removed members are freed by the next minor garbage collection:", () => {
   test("of a set", () => {
     const members = new InFlightSet<object>();
     const begin = (number: number) => {
@@ -47,7 +47,7 @@ describe("what has passed is gone with the next small collection:", () => {
     expect(keptAfterwards({ begin })).toBeLessThan(KEPT_MAX);
   });
 
-  test("which a Set of the language does not do: else these two would have no purpose", () => {
+  test("but not those of a plain Set, else InFlightSet and InFlightMap would have no purpose", () => {
     const members = new Set<object>();
     const begin = (number: number) => {
       const member = { number };

@@ -20,7 +20,7 @@ describe("encrypted secrets", () => {
     );
   });
 
-  test("do not open when any byte was changed, cut off or added (property)", () => {
+  test("do not open when any byte was changed, removed or added (property)", () => {
     const key = newDataKey();
     fc.assert(
       fc.property(bytes, fc.nat(), fc.integer({ min: 1, max: 255 }), (plain, at, change) => {
@@ -36,7 +36,7 @@ describe("encrypted secrets", () => {
     );
   });
 
-  test("what is no encrypted secret is not decrypted", () => {
+  test("bytes that are not an encrypted secret are not decrypted", () => {
     for (const text of ["", "AAAA", "not base64 at all!"]) expect(decrypt(newDataKey(), text)).toBeNull();
   });
 });
@@ -45,7 +45,7 @@ describe("an instance's keys", () => {
   const dataKey = newDataKey();
   const keys = instanceKeys(dataKey);
 
-  test("say the same after a restart, and something else on another instance", () => {
+  test("are the same after a restart, and differ on another instance", () => {
     const again = instanceKeys(dataKey);
     const other = instanceKeys(newDataKey());
     for (const hash of [keys.hashAddress("w", "a@b.co"), keys.fingerprint("w", "{}"), keys.hashApiKey("k")])
@@ -70,13 +70,13 @@ describe("an instance's keys", () => {
     expect(keys.decryptSecret(`v2.${unbound}`, shop)).toBeNull();
   });
 
-  test("tell workspaces and purposes apart", () => {
+  test("differ between workspaces and purposes", () => {
     expect(keys.hashAddress("w", "a@b.co")).not.toBe(keys.hashAddress("x", "a@b.co"));
     expect(keys.hashAddress("w", "a")).not.toBe(keys.fingerprint("w", "a"));
     expect(deriveKey(dataKey, "one")).not.toEqual(deriveKey(dataKey, "other"));
   });
 
-  test("texts are compared by what they are", () => {
+  test("texts are compared by content", () => {
     expect(equalInConstantTime("abc", "abc")).toBe(true);
     for (const other of ["abd", "ab", "abcd", ""]) expect(equalInConstantTime("abc", other)).toBe(false);
   });

@@ -44,7 +44,7 @@ describe("canonical JSON", () => {
     expect(canonicalJson(value)).toBe(expected);
   });
 
-  test("leaves out what is undefined, and is blind to a prototype's name", () => {
+  test("leaves out undefined fields, and treats __proto__ as any other name", () => {
     expect(canonicalJson({ b: 1, a: undefined } as never)).toBe('{"b":1}');
     expect(canonicalJson(JSON.parse('{"__proto__":{"a":1}}'))).toBe('{"__proto__":{"a":1}}');
   });
@@ -62,7 +62,7 @@ describe("canonical JSON", () => {
     );
   }
 
-  test("is the same for the same value, whatever the order of its keys, and says it again (property)", () => {
+  test("is the same for the same value in any key order, and parses back to it (property)", () => {
     fc.assert(
       fc.property(values, (value) => {
         const canonical = canonicalJson(value);

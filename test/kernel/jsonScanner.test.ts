@@ -36,7 +36,7 @@ const mutated = fc.tuple(json, fc.array(mutation, { minLength: 1, maxLength: 3 }
 const pieces = fc.array(piece, { maxLength: 12 }).map((parts) => parts.join(""));
 const text = fc.oneof(json, mutated, mutated, pieces, fc.string({ unit: "binary" }));
 
-test("what a scanner takes for JSON is what the engine's parser takes for it, in steps of any length", () => {
+test("a scanner accepts the same JSON as the engine's parser, in steps of any length", () => {
   const stepChars = fc.integer({ min: 1, max: 40 });
   fc.assert(
     fc.property(text, stepChars, (given, chars) => {
@@ -48,7 +48,7 @@ test("what a scanner takes for JSON is what the engine's parser takes for it, in
   );
 });
 
-test("what is read of a text is the beginning of a JSON text that goes on as expected", () => {
+test("the part of a text before a syntax error can be completed to JSON", () => {
   const goesOn: Readonly<Record<string, (ends: string) => readonly string[]>> = {
     "a value": (ends) => [`0${ends}`],
     "a member's name in double quotes": (ends) => [`"":0${ends}`],
@@ -83,7 +83,7 @@ function endsOf(read: string): string {
   return open.join("");
 }
 
-test("nesting is read without recursion, and counted", () => {
+test("nesting is counted, without recursion", () => {
   const levels = 1_000_000;
   expect(scanned("[".repeat(levels) + "]".repeat(levels), 1_000)).toMatchObject({
     isWhole: true,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { lazy } from "../../src/kernel/lazy.ts";
 
-describe("what is made when it is first asked for", () => {
-  test("is made once", () => {
+describe("a lazy value", () => {
+  test("is created once", () => {
     let made = 0;
     const value = lazy(() => {
       made += 1;
@@ -13,7 +13,7 @@ describe("what is made when it is first asked for", () => {
     expect(made).toBe(1);
   });
 
-  test("is tried again after a failure", () => {
+  test("is retried after a failure", () => {
     const outcomes = [new Error("not yet"), "there"];
     const value = lazy(() => {
       const outcome = outcomes.shift();

@@ -48,14 +48,14 @@ describe("the envelope sender of an attempt (properties):", () => {
       expect(readReturnPath(keys, text, NOW)).toBeNull();
   });
 
-  test("is good for its time, and not a day longer", () => {
+  test("is valid for its time, and not a day longer", () => {
     const path = { emailId: crypto.randomUUID(), attempt: 3 };
     const local = returnPathLocalPart(keys, path, NOW);
     expect(readReturnPath(keys, local, NOW + RETURN_PATH_DAYS * DAY_MS)).toEqual(path);
     expect(readReturnPath(keys, local, NOW + (RETURN_PATH_DAYS + 1) * DAY_MS)).toBeNull();
   });
 
-  test("stays itself at attempts beyond those that it can name", () => {
+  test("stays unchanged for attempts beyond the highest that it can name", () => {
     const emailId = crypto.randomUUID();
     const local = returnPathLocalPart(keys, { emailId, attempt: 5_000 }, NOW);
     expect(readReturnPath(keys, local, NOW)).toEqual({ emailId, attempt: 1_023 });

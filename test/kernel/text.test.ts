@@ -40,7 +40,7 @@ describe("texts", () => {
     expect(isHeaderSafe(text)).toBe(expected);
   });
 
-  test("times are RFC 3339 in UTC, and come back", () => {
+  test("times are RFC 3339 in UTC, and parse back", () => {
     expect(rfc3339(0)).toBe("1970-01-01T00:00:00.000Z");
     expect(epochMs(rfc3339(1_900_000_000_123))).toBe(1_900_000_000_123);
   });
@@ -65,7 +65,7 @@ describe("a whole number from outside", () => {
     expect(wholeNumber(text)).toBeNull();
   });
 
-  test("is what its digits say, within its bounds", () => {
+  test("has the value of its digits, within its bounds", () => {
     fc.assert(
       fc.property(fc.maxSafeNat(), (value) => {
         expect(wholeNumber(String(value))).toBe(value);

@@ -12,7 +12,7 @@ const tokens = fc.record({ senderId: hex32, requestId: fc.uuid(), secret: hex32 
 
 const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-test("a token comes back from its text as it was, and the text fits into a path", () => {
+test("a token survives conversion to text and back, and the text fits into a path", () => {
   fc.assert(
     fc.property(tokens, (token) => {
       const text = encodeVerificationToken(token);
@@ -34,7 +34,7 @@ test("a text that differs in one character is another token or none", () => {
   );
 });
 
-test("the last character has bits to spare, and one spelling all the same", () => {
+test("the last character has spare bits, but only one spelling is valid", () => {
   fc.assert(
     fc.property(tokens, (token) => {
       const start = encodeVerificationToken(token).slice(0, -1);

@@ -48,7 +48,7 @@ const uploaded = (expiresAt = UNTIL): AttachmentEvent => ({
 describe("attachments", () => {
   beforeEach(openFor(attachments));
 
-  test("say of any upload what its stream says, and what is left to do", () => {
+  test("match the stream of every upload, and list the work left to do", () => {
     const later = fc.constantFrom<AttachmentEvent>(
       { type: "AttachmentValidated", data: {} },
       { type: "AttachmentRejected", data: { code: "ATTACHMENT_INVALID", reason: "is no PDF" } },
@@ -78,7 +78,7 @@ describe("attachments", () => {
     );
   });
 
-  test("leave out what they are told to, and stop at the limit", () => {
+  test("leave out excluded uploads, and stop at the limit", () => {
     for (let index = 0; index < 5; index += 1) project(attachments, `attachment-u${index}`, [uploaded()]);
     expect(pendingUploads(db, ["u1", "u3"], 10).map(({ id }) => id)).toEqual(["u0", "u2", "u4"]);
     expect(pendingUploads(db, [], 2)).toHaveLength(2);
@@ -100,7 +100,7 @@ function withFiles(events: readonly EmailEvent[]): readonly EmailEvent[] {
 describe("attachment-use", () => {
   beforeEach(openFor(attachmentUse));
 
-  test("has a message exactly as long as its files are to go, whatever happens to it", () => {
+  test("lists a message exactly while its files must still be removed, whatever happens to it", () => {
     let number = 0;
     const as = fc.constantFrom("queued" as const, "suppressed" as const);
     fc.assert(
@@ -126,7 +126,7 @@ describe("attachment-use", () => {
     );
   });
 
-  test("has a message that ended at its delivery because its recipient was suppressed", () => {
+  test("lists a message that ended at delivery because its recipient was suppressed", () => {
     const claim = { attempt: 1, worker: "w1", leaseMs: 1, transport: "smtp" };
     const events: readonly EmailEvent[] = [
       ...withFiles(acceptance()),

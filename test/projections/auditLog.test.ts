@@ -36,7 +36,7 @@ const suppressed = (reason: string) => ({ workspaceId: "w", recipientHash: "h", 
 const unsuppressed = { workspaceId: "w", recipientHash: "h" };
 const issued = { workspaceId: "w", name: "shop", hash: "x", scopes: ["email:send"] };
 
-test("whatever was ever written is told, without an address", () => {
+test("entries of audited events, in every version ever written, hold no address", () => {
   withRows([], (db) => {
     for (const golden of readCorpus().goldens.values()) {
       if (!auditLog.events.includes(golden.type)) continue;
@@ -80,8 +80,8 @@ describe("who did it", () => {
   });
 });
 
-describe("what is told of a target", () => {
-  test("is its workspace and its name, also by events that say neither", () => {
+describe("an entry's target", () => {
+  test("has its workspace and its name, even for events that hold neither", () => {
     const events: readonly Told[] = [
       { type: "ApiKeyIssued", stream: "apikey-k", data: issued },
       { type: "ApiKeyRevoked", stream: "apikey-k", data: {} },
@@ -98,7 +98,7 @@ describe("what is told of a target", () => {
     });
   });
 
-  test("is of an endpoint the host alone, and which fields changed", () => {
+  test("shows only the host of an endpoint, and which fields changed", () => {
     const url = "https://hooks.example.com/services/secret";
     const facts = { description: null, eventTypes: null, sealedSecret: "s" };
     const events: readonly Told[] = [
@@ -117,7 +117,7 @@ describe("what is told of a target", () => {
     });
   });
 
-  test("is the same id when a suppression is added and removed; bounces are not in it", () => {
+  test("has the same id when a suppression is added and removed; bounces have no entry", () => {
     const stream = "suppression-h";
     const events: readonly Told[] = [
       { type: "RecipientSuppressed", stream, id: "first", revision: 1, data: suppressed("manual") },
@@ -135,7 +135,7 @@ describe("what is told of a target", () => {
   });
 });
 
-describe("what a log that was cut off still says", () => {
+describe("what a truncated log still shows", () => {
   const suppression = "suppression-h";
   const erased = (...revisions: readonly number[]) => revisions.map((revision) => ({ revision, leaf: "l" }));
   const cases: Readonly<Record<string, { readonly events: readonly Told[]; readonly cut: number }>> = {
@@ -185,7 +185,7 @@ describe("what a log that was cut off still says", () => {
     },
   };
 
-  test.each(Object.entries(cases))("%s is what was told of the whole", (_, { events, cut }) => {
+  test.each(Object.entries(cases))("%s equals what the whole log shows", (_, { events, cut }) => {
     const rows = (told: readonly Told[], from: number) => {
       let found: unknown;
       const numbered = told.map((event, index) => ({ id: `event-${index}`, ...event }));

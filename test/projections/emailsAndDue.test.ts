@@ -444,7 +444,7 @@ describe("the queries (properties):", () => {
       .map(({ id }) => id);
   }
 
-  test("due messages, leases and times are those of the folds", () => {
+  test("due messages, leases and times match those folded from the streams", () => {
     const moments = fc.record({
       now: fc.nat(80 * HOUR_MS).map((ms) => ACCEPTED_AT + ms),
       without: fc.subarray(["w1", "s1", "d1", "w9"]),

@@ -168,7 +168,7 @@ class World {
 }
 
 describe("read models of a log from which people were erased", () => {
-  test("have the rows that a rebuild gives, whatever had been told to whom before (property)", async () => {
+  test("have the same rows as after a rebuild, whatever came before (property)", async () => {
     let cuts = 0;
     await fc.assert(
       fc.asyncProperty(acts, async (all) => {
@@ -228,7 +228,7 @@ describe("erasures", () => {
     db.close();
   });
 
-  test("are open until they are completed, those first that nothing was done for", () => {
+  test("are open until they are completed, untouched ones first", () => {
     const db = built(erasures, [
       requested("a", 1),
       requested("b", 2),
@@ -291,7 +291,7 @@ describe("messages", () => {
     db.close();
   });
 
-  test("have content to be let go of once they have ended, and until it is erased", () => {
+  test("have content to erase once they have ended, until it is erased", () => {
     const sent = (id: string) => later(id, "EmailSent", { attempt: 1, transport: "smtp", reply: "250" });
     const erased = (id: string) => later(id, "EmailContentErased", { reason: "retention" });
     const db = built(emails, [
@@ -320,7 +320,7 @@ describe("messages", () => {
     empty.close();
   });
 
-  test("tell which uploads went to whom, and to nobody else", () => {
+  test("show which uploads went to a recipient, and no others", () => {
     const files = { attachmentBytes: 1, directBytes: 0, attachmentsUntil: "2030-01-02T00:00:00.000Z" };
     const db = built(attachmentUse, [
       accepted("a", 1, { ...files, uploadIds: ["u1", "u2"] }),

@@ -51,7 +51,7 @@ class Model {
 let model: Model;
 afterEach(() => model.db.close());
 
-describe("messages that were not done when the log was restored", () => {
+describe("messages that were unfinished when the log was restored", () => {
   const accepted = {
     ...{ workspaceId: "w", senderId: "s", recipientHash: "h", fingerprint: "f", acceptedAt: AT },
     ...{ contentEventId: "c", contentDigest: "d", contentBytes: 1 },
@@ -74,7 +74,7 @@ describe("messages that were not done when the log was restored", () => {
     model.restore();
   });
 
-  test("are not due, those that are accepted later are", () => {
+  test("are not due, while those accepted later are", () => {
     expect(ready()).toEqual([]);
     expect(nextReadyAt(model.db, "relay", 0)).toBeNull();
     expect(heldEmails(model.db)).toEqual({ held: 2, claimed: 1 });
@@ -82,7 +82,7 @@ describe("messages that were not done when the log was restored", () => {
     expect(ready()).toEqual(["4"]);
   });
 
-  test("are still held when a lease runs out, and when they are put off", () => {
+  test("are still held when a lease expires and when they are rescheduled", () => {
     expect(leasedEmails(model.db, 10).map(({ id }) => id)).toEqual(["2"]);
     model.tell("email-2", "EmailDeferred", deferred);
     model.tell("email-1", "EmailDeferred", { ...deferred, reason: "resumed" });
@@ -90,7 +90,7 @@ describe("messages that were not done when the log was restored", () => {
     expect(heldEmails(model.db)).toEqual({ held: 2, claimed: 0 });
   });
 
-  test("go on when they are resumed, and can be canceled before", () => {
+  test("continue when resumed, and can be canceled before that", () => {
     model.tell("email-1", "EmailCanceled");
     expect(heldEmails(model.db)).toEqual({ held: 1, claimed: 1 });
     model.tell("email-2", "EmailDeferred", deferred);
@@ -103,7 +103,7 @@ describe("messages that were not done when the log was restored", () => {
   });
 });
 
-describe("webhook deliveries that were not done when the log was restored", () => {
+describe("webhook deliveries that were unfinished when the log was restored", () => {
   let ids: string[];
   const endpoint = { endpointId: "e", workspaceId: "w", url: "https://x.example", description: null };
   const owed = () =>
@@ -154,14 +154,14 @@ describe("webhook deliveries that were not done when the log was restored", () =
     expect(ready()).toEqual([later]);
   });
 
-  test("are still held when a lease runs out, and when they are asked for again", () => {
+  test("are still held when a lease expires and when a redelivery is requested", () => {
     fail(ids[1] ?? "");
     model.tell(`webhookdelivery-${ids[0]}`, "WebhookRedeliveryRequested", { origin: origin("1"), at: AT });
     expect(ready()).toEqual([]);
     expect(heldWebhooks(model.db)).toBe(2);
   });
 
-  test("go on when they are resumed; what was delivered can be asked for again at any time", () => {
+  test("continue when resumed; a delivered one can be redelivered at any time", () => {
     model.tell(`webhookdelivery-${ids[2]}`, "WebhookRedeliveryRequested", { origin: origin("1"), at: AT });
     expect(ready()).toEqual([ids[2] ?? ""]);
     fail(ids[1] ?? "");
@@ -172,7 +172,7 @@ describe("webhook deliveries that were not done when the log was restored", () =
   });
 });
 
-test("verification mails that were not sent when the log was restored wait, later ones do not", () => {
+test("verification mails unsent when the log was restored wait, later ones do not", () => {
   model = new Model(senders);
   const request = (requestId: string) =>
     model.tell("sender-s", "SenderVerificationRequested", {

@@ -222,7 +222,7 @@ describe.each(cases)("a list of $name", (list) => {
     );
   });
 
-  test("leaves nothing out when the last item of a page goes before the next is asked for", () => {
+  test("skips nothing when the last item of a page is removed before the next page is requested", () => {
     const { gone } = list;
     if (gone === undefined) return;
     const made = Array.from({ length: 5 }, () => ({ id: crypto.randomUUID(), at: rfc3339(START) }));
@@ -258,7 +258,7 @@ describe.each(cases)("a list of $name", (list) => {
   });
 });
 
-test("a walk through messages goes by the same order, the oldest first", () => {
+test("a walk through messages uses the same order, oldest first", () => {
   const list = cases.find(({ projection }) => projection === emails);
   if (list === undefined) throw new Error("messages have a list");
   fc.assert(

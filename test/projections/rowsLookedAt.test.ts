@@ -135,7 +135,7 @@ function plansOf(db: ReadDatabaseFile, ask: (db: ReadDatabase) => unknown): read
 }
 
 describe.each(cases)("a list of $name", ({ projection, fill: fillTable, list }) => {
-  test("looks at a bounded number of rows a query, and says where to go on", () => {
+  test("examines a bounded number of rows per query, and returns where to continue", () => {
     withTables(projection, (db) => {
       fillTable(db);
       const found: KeysetCursor[] = [];
@@ -155,7 +155,7 @@ describe.each(cases)("a list of $name", ({ projection, fill: fillTable, list }) 
     });
   });
 
-  test("goes along an index, without sorting", () => {
+  test("walks an index, without sorting", () => {
     withTables(projection, (db) => {
       const after = { createdAt: rfc3339(START), id: "x" };
       const plans = plansOf(db, (seen) => list(seen, { limit: LIMIT, after }));
@@ -175,7 +175,7 @@ test("suppressions of a reason are found by an index", () => {
   });
 });
 
-test("messages of a recipient are found by an index, also the oldest first", () => {
+test("messages of a recipient are found by an index, also oldest first", () => {
   withTables(emails, (db) => {
     const recipient = { workspaceId: "w", recipientHash: "r" };
     const plans = plansOf(db, (seen) => {
@@ -201,7 +201,7 @@ test("two recipients whose hashes begin alike are told apart", () => {
   });
 });
 
-test("deliveries that failed are gone through in parts, each once", () => {
+test("failed deliveries are walked in parts, each once", () => {
   withTables(webhookDeliveries, (db) => {
     fillDeliveries(db, (n) => [n % 2 === 0 ? "skipped" : "delivered", "email.sent"]);
     const endpoint = { endpointId: "p", since: rfc3339(START) };

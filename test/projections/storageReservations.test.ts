@@ -34,7 +34,7 @@ const row = (owner: string, bytes: number, until: number | null, revision: numbe
 });
 
 describe("the read model of storage", () => {
-  test("holds what is reserved, by its last word", () => {
+  test("holds the latest reservation of each holder", () => {
     const { rows } = project([
       reserved("a", 1),
       reserved("b", 2),
@@ -44,7 +44,7 @@ describe("the read model of storage", () => {
     expect(rows).toEqual([row("a", 3, NOW + 1, 2)]);
   });
 
-  test("knows who is overdue: whose time is over and who was not seen", () => {
+  test("lists overdue holders: past their time and not confirmed", () => {
     const { overdue, rows } = project([
       reserved("late", 1, NOW + 1),
       reserved("now", 1),
@@ -56,7 +56,7 @@ describe("the read model of storage", () => {
     expect(rows).toHaveLength(4);
   });
 
-  test("has the same rows where what came before a count can no longer be read", () => {
+  test("has the same rows when events before a count can no longer be read", () => {
     const before: StorageEvent[] = [
       reserved("a", 1),
       reserved("b", 2),
@@ -72,7 +72,7 @@ describe("the read model of storage", () => {
     expect(project([...unread, ...after]).rows).toEqual(project([...before, ...after]).rows);
   });
 
-  test("has the same rows where the stream was cut off in the midst of the reading", () => {
+  test("has the same rows when the stream is truncated while it is read", () => {
     const counted = (...open: [holder: string, bytes: number][]): StorageEvent => ({
       type: "StorageCounted",
       data: { open: open.map(([holder, bytes]) => ({ holder, bytes, until: rfc3339(NOW) })), before: 3 },

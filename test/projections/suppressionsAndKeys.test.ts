@@ -249,7 +249,7 @@ describe("messages of a day", () => {
     endsSuppressed: fc.boolean(),
   });
 
-  test("are those accepted on it, suppressed ones as well, each once (property)", () => {
+  test("are those accepted on that day, suppressed ones too, each once (property)", () => {
     fc.assert(
       fc.property(fc.array(accepted, { maxLength: 40 }), (messages) => {
         const log = new Log();

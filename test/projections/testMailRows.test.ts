@@ -35,7 +35,7 @@ function built(): ReadDatabaseFile {
 
 const idsOf = (rows: readonly { readonly id: string }[]) => rows.map(({ id }) => id).sort();
 
-test("test mail stands under an owner of its own: in lists, counts and sums", () => {
+test("test mail has its own owner in lists, counts and sums", () => {
   const db = built();
   for (const [ownerId, ids] of [
     ["w", ["live", "simulated"]],
@@ -48,7 +48,7 @@ test("test mail stands under an owner of its own: in lists, counts and sums", ()
   db.close();
 });
 
-test("how a message was accepted is found by its id and the fingerprint of its request, whatever became of it", () => {
+test("a message's acceptance is found by its id and request fingerprint, whatever its status", () => {
   const db = built();
   const acceptedAt = Date.parse(AT);
   const told = {
@@ -68,7 +68,7 @@ test("how a message was accepted is found by its id and the fingerprint of its r
   db.close();
 });
 
-test("what stays inside is in another queue than what waits for the relay, under its workspace", () => {
+test("simulated mail has another queue than mail for the relay, under the same workspace", () => {
   const db = built();
   expect(idsOf(readyEmails(db, "relay", LATER, 10))).toEqual(["live"]);
   const inside = readyEmails(db, "simulator", LATER, 10);
@@ -79,7 +79,7 @@ test("what stays inside is in another queue than what waits for the relay, under
   db.close();
 });
 
-test("a person's messages are all found, page after page, whatever they share a moment with", () => {
+test("all messages of a person are found page by page, even when others share their time", () => {
   const db = built();
   const found: string[] = [];
   let after: KeysetCursor | null = null;
@@ -92,7 +92,7 @@ test("a person's messages are all found, page after page, whatever they share a 
   db.close();
 });
 
-test("test mail is let go of with its own age", () => {
+test("test mail has its own retention age", () => {
   const db = built();
   const sent = { attempt: 1, transport: "simulator", reply: "250" };
   for (const id of ["live", "test"]) {

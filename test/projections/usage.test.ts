@@ -231,7 +231,7 @@ describe("usage of random logs (properties):", () => {
     );
   });
 
-  test("bounces are those that ended a message, by the domain that the event names", () => {
+  test("bounces count when they ended a message, by the domain that the event names", () => {
     fc.assert(
       fc.property(
         told,
@@ -259,7 +259,7 @@ function total(db: ReadDatabase, sql: string): number {
   return Number(db.get(sql)?.total);
 }
 
-test("what was accepted is what has ended and what waits", () => {
+test("accepted messages equal ended plus waiting ones", () => {
   fc.assert(
     fc.property(untold, (messages) => {
       withRows(messages, (db) => {
@@ -275,7 +275,7 @@ test("what was accepted is what has ended and what waits", () => {
   );
 });
 
-test("the content of a workspace is that of its messages which was not erased", () => {
+test("the content of a workspace is the unerased content of its messages", () => {
   /** What every message of these histories has. */
   const CONTENT_BYTES = 2;
   const isErased = ({ events }: Told) => events.some(({ event }) => event.type === "EmailContentErased");
@@ -314,7 +314,7 @@ describe("a workspace with very many senders and templates", () => {
     });
   }
 
-  test("the whole is counted by one query, whatever it is made of", () => {
+  test("the total is counted by one query, however many groups it has", () => {
     withMany((db) => {
       const { result, taken } = run(listUsage(db, { ...range, limit: 25 }));
       expect(taken).toBe(1);
@@ -324,7 +324,7 @@ describe("a workspace with very many senders and templates", () => {
     });
   });
 
-  test("a query looks at a bounded number of rows, and a page ends with the bucket in which it has seen enough", () => {
+  test("a query examines a bounded number of rows, and a page ends with the bucket that reaches the bound", () => {
     withMany((db) => {
       const nothing = { ...range, templateId: "t-none" };
       const { result, taken } = run(listUsage(db, nothing));
@@ -336,7 +336,7 @@ describe("a workspace with very many senders and templates", () => {
     });
   });
 
-  test("a group of a day is told once, on whichever page", () => {
+  test("a group of a day appears once, on whichever page", () => {
     withMany((db) => {
       const rows = inPages((after) =>
         listUsage(db, { ...range, groupBy: "sender", ...(after ? { after } : {}) }),
@@ -352,7 +352,7 @@ describe("a workspace with very many senders and templates", () => {
   }
 });
 
-test("a day with very many groups is told in pages, and no step of one works on all of them", () => {
+test("a day with very many groups is returned in pages, and no step works on all of them", () => {
   const GROUPS = 10_000;
   const name = (number: number) => `t${String(number).padStart(6, "0")}`;
   withRows([], (db) => {
@@ -385,7 +385,7 @@ test("a day with very many groups is told in pages, and no step of one works on 
   });
 });
 
-test("a page that has looked at enough ends with a bucket, and the next one goes on behind it", () => {
+test("a page that has examined enough rows ends with a bucket, and the next page continues after it", () => {
   const HOURS = 15;
   withRows([], (db) => {
     db.begin();

@@ -42,7 +42,7 @@ const NEWS = [
 ] as const;
 const TYPES = NEWS.flatMap(([, , type]) => type ?? []);
 
-test("every type of news is on trial here, but those that endpoints themselves make", () => {
+test("these tests cover every webhook event type except those that endpoints cause themselves", () => {
   const others = WEBHOOK_EVENT_TYPES.filter((type) => !type.startsWith("webhook."));
   expect(TYPES.toSorted() as string[]).toEqual(others.toSorted());
 });
@@ -152,7 +152,7 @@ function deliveriesOf(events: readonly ProjectedEvent[]) {
 }
 
 describe("the read model of webhook deliveries (properties)", () => {
-  test("has one delivery for each event and each endpoint that was subscribed there, and no other", () => {
+  test("has one delivery for each event and each endpoint subscribed at that time, and no other", () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 5, maxLength: 60 }), (steps) => {
         const story = new Story();

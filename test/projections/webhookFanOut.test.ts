@@ -68,7 +68,7 @@ function isTold({ step: { happening } }: History["steps"][number], type: string)
   return happening.kind !== "resumeHeld";
 }
 
-test("everything that becomes of a message is told, but a pause and its end are no delay", () => {
+test("every change of a message's status is reported, but a pause and its end are no delay", () => {
   fc.assert(
     fc.property(stepsArbitrary, (steps) => {
       const history = play(steps, DELIVERY_POLICY, { workspaceId: WORKSPACE });

@@ -12,7 +12,7 @@ const BATCH = 50;
 /** What the process may have grown by after the second half of them, in bytes. */
 const GROWTH_BYTES_MAX = 48_000_000;
 
-describe("a service that is sent what it must refuse", () => {
+describe("a service that gets requests it must refuse", () => {
   let service: TestProcess;
   beforeAll(async () => {
     service = await startTestProcess({
@@ -96,7 +96,7 @@ describe("a service that is sent what it must refuse", () => {
     return (await Promise.all(all)).reduce((sum, refused) => sum + refused, 0);
   };
 
-  test("50,000 times is as large as before, and works", async () => {
+  test("50,000 times uses no more memory than before, and still works", async () => {
     const half = REQUESTS / 2;
     // The first half warms up what is kept for good: compiled code, caches within their bounds.
     expect(await sendAll(0, half)).toBe(half);

@@ -70,7 +70,7 @@ describe.each(sqlite)("bodies on $name", (store) => {
   const large = (of: Tenant) =>
     of.call("POST", "/api/v1/emails", { body: whole(), headers: { "idempotency-key": newKey() } });
 
-  test("that are announced and do not come take nothing from other workspaces", async () => {
+  test("that are announced but never arrive take no room from other workspaces", async () => {
     const other = await service.tenant();
     const held = Array.from({ length: 136 }, () => begin(service.url, tenant.apiKey, announced));
     for (const one of held) one.write(" ".repeat(1_000));
@@ -87,7 +87,7 @@ describe.each(sqlite)("bodies on $name", (store) => {
     expect((await tenant.send(newKey(), message())).status).toBe(202);
   });
 
-  test("that have come in part make way for one that comes faster", async () => {
+  test("that have arrived in part give way to a faster one", async () => {
     const slow = begin(service.url, tenant.apiKey, announced);
     slow.write(" ".repeat(8_000_000));
     // It stands still, so it is the slower one before long.
@@ -95,7 +95,7 @@ describe.each(sqlite)("bodies on $name", (store) => {
     await until(() => slow.answer() !== "" || slow.isClosed(), "the slow one to be cut off");
   });
 
-  test("past the bound are refused with Retry-After, and leave their room when they are answered", async () => {
+  test("past the bound are refused with Retry-After, and room is freed when requests are answered", async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => large(tenant)));
     const refused = answers.filter(({ status }) => status !== 202);
     expect(refused.length).toBeGreaterThan(0);
@@ -110,7 +110,7 @@ describe.each(sqlite)("bodies on $name", (store) => {
     for (const _ of [1, 2, 3]) expect((await large(tenant)).status).toBe(202);
   });
 
-  test("that say no length are counted as they come", async () => {
+  test("without a declared length are counted as they arrive", async () => {
     const chunk = `${(1_000_000).toString(16)}\r\n${" ".repeat(1_000_000)}\r\n`;
     const many = Array.from({ length: 4 }, () =>
       begin(service.url, tenant.apiKey, "Transfer-Encoding: chunked"),
@@ -119,7 +119,7 @@ describe.each(sqlite)("bodies on $name", (store) => {
     await until(() => many.some((one) => statusOf(one) === 503), "one of them to be refused");
   });
 
-  test("leave their room when their clients go away", async () => {
+  test("free their room when their clients disconnect", async () => {
     for (let round = 0; round < 3; round += 1) {
       const gone = begin(service.url, tenant.apiKey, announced);
       gone.write(" ".repeat(15_000_000));
@@ -129,13 +129,13 @@ describe.each(sqlite)("bodies on $name", (store) => {
     await until(async () => (await large(tenant)).status === 202, "the room to be free");
   });
 
-  test("too large by themselves are PAYLOAD_TOO_LARGE, however full it is", async () => {
+  test("larger than the limit get PAYLOAD_TOO_LARGE, however little room is left", async () => {
     begin(service.url, tenant.apiKey, announced).write(" ".repeat(15_000_000));
     const larger = begin(service.url, tenant.apiKey, `Content-Length: ${LARGE_BYTES + 1}`);
     await until(() => statusOf(larger) === 413, "the answer");
   });
 
-  test("that hardly come are ended with Retry-After", async () => {
+  test("that arrive too slowly are ended with Retry-After", async () => {
     const trickling = [announced, "Transfer-Encoding: chunked", "Content-Length: 1000"].map((framing) =>
       begin(service.url, tenant.apiKey, framing),
     );
@@ -206,7 +206,7 @@ describe("room for bodies", () => {
     bodies.stop();
   });
 
-  test("is left to small bodies by the large", () => {
+  test("is reserved in part for small bodies", () => {
     const bodies = new BodyAdmissionControl(BYTES_MAX);
     for (const name of ["a", "b", "c"]) bodies.open(name).admit(LARGE_BYTES);
     bodies.open("d").admit(8_000_000);
@@ -215,7 +215,7 @@ describe("room for bodies", () => {
     bodies.stop();
   });
 
-  test("comes from the slowest that are still on their way, and never from what is worked on", async () => {
+  test("is taken from the slowest bodies still arriving, and never from those being processed", async () => {
     const bodies = new BodyAdmissionControl(BYTES_MAX);
     const worked = bodies.open("one");
     worked.admit(4_000_000);
@@ -236,7 +236,7 @@ describe("room for bodies", () => {
     bodies.stop();
   });
 
-  test("is counted in whole numbers alone", () => {
+  test("is counted only in whole numbers", () => {
     const bodies = new BodyAdmissionControl(BYTES_MAX);
     for (const bytes of [Number.NaN, -1, 0.5, Number.POSITIVE_INFINITY]) {
       expect(() => bodies.open("one").admit(bytes)).toThrow("whole number");

@@ -8,7 +8,7 @@ const NOTIFICATION_BYTES = 900_000;
 const FORMS = Math.ceil((1.2 * ROOM_BYTES) / FORM_BYTES);
 const NOTIFICATIONS = Math.ceil((1.2 * ROOM_BYTES) / NOTIFICATION_BYTES);
 
-describe("the room of bodies that come without a key", () => {
+describe("the room for bodies sent without a key", () => {
   let app: TestApp;
   beforeAll(async () => {
     app = await startTestApp({
@@ -31,14 +31,14 @@ describe("the room of bodies that come without a key", () => {
     return [...found];
   };
 
-  test("is given back after each log-in that fails", async () => {
+  test("is freed after each failed log-in", async () => {
     const form = `secret=${"x".repeat(FORM_BYTES)}`;
     expect(await statuses(FORMS, "/dashboard/log-in", form, "application/x-www-form-urlencoded")).toEqual([
       401, 429,
     ]);
   });
 
-  test("is given back after each notification that is refused", async () => {
+  test("is freed after each refused notification", async () => {
     const notification = "x".repeat(NOTIFICATION_BYTES);
     expect(await statuses(NOTIFICATIONS, "/feedback/ses", notification, "text/plain")).toEqual([400]);
   });

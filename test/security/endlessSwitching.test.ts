@@ -51,7 +51,7 @@ describe.each(await testStores())("what is switched on and off without end, on $
     ],
   ];
 
-  test.each(switches)("%s is refused in time, and others are not", async (_, most, off, on) => {
+  test.each(switches)("%s is refused eventually, and others are not", async (_, most, off, on) => {
     let changes = 0;
     let last = await off(tenant);
     for (; changes <= most && last.status < 400; changes += 1) {
@@ -71,7 +71,7 @@ describe.each(await testStores())("what is switched on and off without end, on $
     expect((await on(other)).status).toBeLessThan(300);
   });
 
-  test("people are erased so many a day, and other workspaces' as before", async () => {
+  test("erasures of people are limited per day, and other workspaces are unaffected", async () => {
     const erase = (of: Tenant, nth: number) =>
       of.call("POST", "/api/v1/erasures", { body: { address: `p${nth}@example.com` } });
     for (let first = 0; first < 1_000; first += 50) {
@@ -81,7 +81,7 @@ describe.each(await testStores())("what is switched on and off without end, on $
     expect((await erase(await service.tenant(), 1)).status).toBe(202);
   });
 
-  test("leaves a recipient suppressed, and can be ended by the operator", async () => {
+  test("leaves a recipient suppressed, and the operator can end it", async () => {
     expect((await tenant.call("GET", `/api/v1/suppressions/${RECIPIENT}`)).status).toBe(200);
     const context = { ...systemCommandContext("cli"), workspaceId: tenant.workspaceId };
     await resumeWorkspace(service.log, tenant.workspaceId, context);
@@ -99,7 +99,7 @@ describe.each([sqliteStore])("what is done again and again, on $name", (store) =
   });
   afterAll(() => service.remove());
 
-  test("a message is moved to other times so often a day, and can still be canceled", async () => {
+  test("rescheduling a message is limited per day, and it can still be canceled", async () => {
     const sent = await tenant.send(newKey(), message({ scheduled_at: rfc3339(Date.now() + DAY_MS) }));
     const path = `/api/v1/emails/${sent.json.id}`;
     let last = 200;
@@ -112,7 +112,7 @@ describe.each([sqliteStore])("what is done again and again, on $name", (store) =
     expect((await tenant.call("POST", `${path}/cancel`)).json.status).toBe("canceled");
   });
 
-  test("a key is rotated so often a day, and none is made in vain", async () => {
+  test("rotating a key is limited per day, and no key is created in vain", async () => {
     const { keyId } = await tenant.withKey({});
     const path = `/api/v1/api-keys/${keyId}/rotate`;
     let last = 201;
@@ -127,7 +127,7 @@ describe.each([sqliteStore])("what is done again and again, on $name", (store) =
     expect((await tenant.call("GET", "/api/v1/api-keys?limit=1")).json.data[0].id).toBe(newest);
   });
 
-  test("a webhook endpoint is tested so often a day, and can still be disabled", async () => {
+  test("testing a webhook endpoint is limited per day, and it can still be disabled", async () => {
     const [owner, other] = [await service.tenant(), await service.tenant()];
     const endpointOf = async (of: Tenant) => {
       await service.addEndpoints(of.workspaceId, ["https://hooks.example.com/a"]);
@@ -141,7 +141,7 @@ describe.each([sqliteStore])("what is done again and again, on $name", (store) =
     expect((await other.call("POST", `/webhooks/${await endpointOf(other)}/test`)).status).toBe(202);
   });
 
-  test("a message is let go on at once so often a day", async () => {
+  test("resuming a message at once is limited per day", async () => {
     const { id } = (await tenant.send(newKey(), message())).json;
     const context = { ...systemCommandContext("test"), workspaceId: tenant.workspaceId };
     const byKey = { ...context, actor: `api-key:${tenant.keyId}` };
@@ -171,7 +171,7 @@ describe.each([sqliteStore])("a delivery that is asked for without end, on $name
   });
   afterAll(() => world.remove());
 
-  test("is refused in time", async () => {
+  test("is refused eventually", async () => {
     const tenant = await world.service.tenant();
     const body = { url: world.urlOf("shop"), description: null };
     const { json: endpoint } = await tenant.call("POST", "/webhooks", { body });

@@ -185,7 +185,7 @@ async function contentErased(desk: Desk, stream: string, data: object, metadata:
 }
 
 describe("a forged erasure", () => {
-  test.each(Object.entries(FORGERIES))("a %s is found, with all that it hides", async (_, forge) => {
+  test.each(Object.entries(FORGERIES))("a %s is detected, with all that it hides", async (_, forge) => {
     await onSealedLog(async (desk) => {
       const planted = await forge(desk);
       const found = await foundIn(desk.store);
@@ -202,7 +202,7 @@ describe("a forged erasure", () => {
     });
   });
 
-  test("is told from a real one: the suppression's address alone, on the person's request", async () => {
+  test("is told apart from a real one, which erases only the suppression's address on the person's request", async () => {
     await onSealedLog(async (desk) => {
       await withRequest(desk, desk.suppression, 1);
       expect(await foundIn(desk.store)).toEqual(new Map());
@@ -210,7 +210,7 @@ describe("a forged erasure", () => {
   });
 });
 
-describe("an event before the beginning of the log", () => {
+describe("an event before the start of the log", () => {
   /** A log with a key of nobody's at position -1, and the name of its stream. */
   async function withForgedKey(): Promise<{ readonly path: string; readonly stream: string }> {
     const path = join(folder, `${crypto.randomUUID()}.db`);
@@ -228,7 +228,7 @@ describe("an event before the beginning of the log", () => {
     db.close();
   }
 
-  test("is read by no decision, and no seal is put over it", async () => {
+  test("is read by no decision and covered by no seal", async () => {
     const { path, stream } = await withForgedKey();
     const store = openSqliteEventStore({ path });
     forge(path, stream);
@@ -237,7 +237,7 @@ describe("an event before the beginning of the log", () => {
     await store.close();
   });
 
-  test("keeps the log from being opened, and says what it is", async () => {
+  test("keeps the log from being opened, and is named in the error", async () => {
     const { path, stream } = await withForgedKey();
     forge(path, stream);
     expect(() => openSqliteEventStore({ path })).toThrow("position -1: the log begins at position 1");

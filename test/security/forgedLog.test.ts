@@ -73,7 +73,7 @@ describe("a forged file", async () => {
   const logs = await Promise.all(Array.from({ length: LOGS }, (_, seed) => generated(seed + 1)));
 
   test.each(Object.entries(FILE_FORGERIES))(
-    "with %s is found, and what of it",
+    "with %s is detected, and the forged part is named",
     async (_, forge: Forgery) => {
       let forged = 0;
       for (const [index, { path, rows }] of logs.entries()) {
@@ -91,11 +91,11 @@ describe("a forged file", async () => {
     TEST_MS_MAX,
   );
 
-  test("is of so many kinds at least", () => {
+  test("comes in at least the minimum number of kinds", () => {
     expect(Object.keys(FILE_FORGERIES).length).toBeGreaterThanOrEqual(KINDS_MIN);
   });
 
-  test("finds nothing where nothing was forged", async () => {
+  test("is not reported where nothing was forged", async () => {
     for (const { path } of logs) expect(await foundIn(path)).toEqual([]);
   });
 });

@@ -23,7 +23,7 @@ const HISTORY: readonly Deed[] = [
 ];
 
 /** On a server of its own: what is forged here is told of every log on it. */
-describe.skipIf(!canStartEventStoreDb)("a client that writes to the server past the service", () => {
+describe.skipIf(!canStartEventStoreDb)("a client that writes to the server behind the service's back", () => {
   const folder = mkdtempSync(join(tmpdir(), "postledger-server-"));
   let server: OwnServer;
   let client: EventStoreDBClient;
@@ -56,7 +56,7 @@ describe.skipIf(!canStartEventStoreDb)("a client that writes to the server past 
   const tell = (stream: string, type: string, data: Record<string, unknown>) =>
     client.appendToStream(stream, [jsonEvent({ type, data })]);
 
-  test("is not found where there was none", async () => {
+  test("is not reported where there was none", async () => {
     const location = { dataDir: folder, host: "here" };
     const context = () => ({ at: Date.now(), correlationId: newId(), actor: "cli" });
     const memory = serviceIdFile({ path: join(folder, "service.id"), lockPath: folder });
@@ -64,7 +64,7 @@ describe.skipIf(!canStartEventStoreDb)("a client that writes to the server past 
     expect(await found()).toEqual([]);
   });
 
-  test("and bounds a stream by metadata of any type is found", async () => {
+  test("and bounds a stream by metadata of any type is detected", async () => {
     const stream = emailStream(newId());
     await client.appendToStream(
       stream,
@@ -91,14 +91,14 @@ describe.skipIf(!canStartEventStoreDb)("a client that writes to the server past 
     expect(await found()).toContain(`changed metadata of ${stream}`);
   });
 
-  test("and lets a stream show again what was cut off is found", async () => {
+  test("and makes truncated events of a stream visible again is detected", async () => {
     await tell(`$$${erased}`, "$metadata", {});
     expect(await store.read(erased, 0, 1)).toMatchObject([{ revision: 0 }]);
     expect(await found()).toContain(`changed ${erased}@0`);
   });
 
   test.each(["$settings", "update-default-acl", "anything"])(
-    "and changes the default access rights by %s is found, and reported once",
+    "and changes the default access rights by %s is detected, and reported once",
     async (type) => {
       await tell("$settings", type, { $userStreamAcl: { $r: "$all", $w: "$all" } });
       const settings = (await found()).filter((finding) => finding === "changed $settings");

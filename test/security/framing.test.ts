@@ -7,7 +7,7 @@ import { message, newKey, startService, type Tenant, type TestService } from "..
 /** For what the store has no part in. */
 const sqlite = [sqliteStore];
 
-describe.each(sqlite)("requests that two readers could understand in two ways, on $name", (store) => {
+describe.each(sqlite)("ambiguously framed requests on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
@@ -62,7 +62,7 @@ describe.each(sqlite)("requests that two readers could understand in two ways, o
     `Content-Length: ${Buffer.byteLength(body)}`;
   const HOST = "Host: localhost";
 
-  test("are accepted when there is one way", async () => {
+  test("are accepted when they are unambiguous after all", async () => {
     expect((await sent([HOST, key(), length()])).status).toBe(202);
   });
 
@@ -74,7 +74,7 @@ describe.each(sqlite)("requests that two readers could understand in two ways, o
     },
   );
 
-  test("say that the Host is what is wrong", async () => {
+  test("name the Host as the fault", async () => {
     const answer = await sent(["Host:", key(), length()]);
     expect(answer).toMatchObject({ code: "INVALID_REQUEST", detail: expect.stringContaining("Host") });
   });
@@ -128,7 +128,7 @@ describe.each(sqlite)("requests that two readers could understand in two ways, o
     expect(raw).not.toContain("HTTP/1.1 200");
   });
 
-  test("with an extension of a chunk are read by the chunk alone", async () => {
+  test("with a chunk extension are read by the chunk size alone", async () => {
     const answer = await sent([HOST, key(), "Transfer-Encoding: chunked"], chunked(`${hex};a="b"`));
     expect([202, 400]).toContain(answer.status);
   });

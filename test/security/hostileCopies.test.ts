@@ -140,8 +140,8 @@ describe("a backup that somebody has changed", () => {
   });
 });
 
-describe("names that are orders to a terminal", () => {
-  test("are shown and not obeyed", async () => {
+describe("names with terminal control sequences", () => {
+  test("are shown and not executed", async () => {
     const dataDir = join(folder, crypto.randomUUID());
     expect((await runCommand(["workspace", "create", "Acme"], dataDir)).exitCode).toBe(0);
     const db = new DatabaseSync(join(dataDir, "events.db"));
@@ -161,7 +161,7 @@ describe("names that are orders to a terminal", () => {
 });
 
 describe("links and pipes in the content directory", () => {
-  test("are not read, and hold nobody up", async () => {
+  test("are not read, and block nothing", async () => {
     const root = join(folder, crypto.randomUUID());
     const [workspaceId, ownerId, folderId] = ids();
     const store = directoryContentStore(root);

@@ -16,21 +16,21 @@ function event(data: object | Uint8Array, type = "EmailQueued"): HashedEvent {
   return { stream: "email-1", revision: 1, type, id: newId(), data, metadata: {} };
 }
 
-describe("what somebody has written to the store past the service", () => {
-  test("is not decompressed without a bound", () => {
+describe("an event written to the store behind the service's back", () => {
+  test("is decompressed only up to a bound", () => {
     const bomb = Bun.zstdCompressSync(Buffer.concat([Buffer.from("{}"), Buffer.alloc(BOMB_BYTES, " ")]));
     expect(bomb.length).toBeLessThan(MB);
     expect(() => plainData({ type: "EmailQueued", data: bomb })).toThrow(UnreadableEventError);
   });
 
-  test("has no leaf when it is nested deeper than the stack goes, and says so", () => {
+  test("has no leaf when it is nested deeper than the stack allows, which is reported", () => {
     const deep = JSON.parse(`{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`);
     const salted = { salt: crypto.randomUUID(), content: deep };
     for (const one of [event(deep), event(salted, "EmailContentStored"), { ...event({}), metadata: deep }])
       expect(() => eventHash(one)).toThrow(UnreadableEventError);
   });
 
-  test("has another leaf when null has become a number that is too large", () => {
+  test("has another leaf when null was changed to a number that is too large", () => {
     const salt = crypto.randomUUID();
     const [id, other] = ["null", "1e999"].map((text) => JSON.parse(`{"a":${text}}`));
     for (const [one, two] of [
@@ -43,7 +43,7 @@ describe("what somebody has written to the store past the service", () => {
       expect(eventHash({ ...two, id: one.id })).not.toBe(eventHash(one));
   });
 
-  test("does not take a reader of the log step by step through positions that there are not", async () => {
+  test("does not make a reader step through positions that do not exist", async () => {
     const folder = mkdtempSync(join(tmpdir(), "postledger-hostile-"));
     const path = join(folder, "events.db");
     const far = Number.MAX_SAFE_INTEGER - 1;

@@ -29,7 +29,7 @@ const cases = Object.keys(METADATA).flatMap((metadata) =>
 );
 
 test.each(cases)(
-  "an answer of %s is looked through for %s at no great cost",
+  "searching an answer of %s for %s is cheap",
   (answer, metadata) => {
     const texts = METADATA[metadata] ?? {};
     const body = ANSWERS_OF[answer]?.(texts) ?? "";
@@ -40,7 +40,7 @@ test.each(cases)(
   5_000,
 );
 
-test("an answer that is cut in the middle of what it repeats shows nothing of it", () => {
+test("an answer cut in the middle of repeated request text shows none of it", () => {
   const name = "Ana Smithson of 12 Long Road";
   const metadata = { name, filler: "x".repeat(100) };
   for (let shift = 0; shift < 130; shift += 7) {

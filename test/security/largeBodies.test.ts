@@ -51,7 +51,7 @@ describe.each(sqlite)("large bodies on $name", (store) => {
     return { status: answer.status, ...(answer.text === "" ? {} : JSON.parse(answer.text)) };
   };
 
-  test.each(reading)("$name takes no more than it can need, and says how much", async (one) => {
+  test.each(reading)("$name reads no more than it can need, and says how much", async (one) => {
     const bytesMax = bytesMaxOf(one);
     expect(one.operation.requestBody?.description).toContain(`${bytesMax.toLocaleString("en")} bytes`);
     const announced = await sent(one, { "Content-Length": String(bytesMax + 1) });
@@ -71,7 +71,7 @@ describe.each(sqlite)("large bodies on $name", (store) => {
     },
   );
 
-  test("with names of megabytes are told without them", async () => {
+  test("with names of megabytes are reported without them", async () => {
     let body: Record<string, unknown> = { integer: 2 ** 60 };
     for (let depth = 0; depth < 25; depth += 1) body = { ["/~".repeat(100_000)]: body };
     const nested = await tenant.send(newKey(), body);
@@ -84,7 +84,7 @@ describe.each(sqlite)("large bodies on $name", (store) => {
     }
   });
 
-  test("that the schema refuses are told the same as small ones", async () => {
+  test("that the schema refuses are reported like small ones", async () => {
     const faulty = { from: 1, to: "ana", subject: "", variables: [], more: true };
     const small = await tenant.send(newKey(), faulty);
     const large = await tenant.send(newKey(), JSON.stringify(faulty).padEnd(2_000_000));

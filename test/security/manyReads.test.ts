@@ -7,10 +7,10 @@ import { visitedDashboard } from "../support/visitedDashboard.ts";
 /** More than may wait for their turn, of all workspaces. */
 const ASKED = 2_500;
 
-describe("lists of one workspace that are asked for faster than they are answered", () => {
+describe("lists of one workspace requested faster than they are answered", () => {
   const here = visitedDashboard(sqliteStore);
 
-  test("are refused in time, and another one's are answered meanwhile", async () => {
+  test("are refused eventually, and another workspace's are answered meanwhile", async () => {
     const other = await here.service.tenant();
     const { hostname, port } = new URL(here.service.url);
     const ask = `GET /api/v1/emails HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${here.tenant.apiKey}\r\n\r\n`;
@@ -35,7 +35,7 @@ describe("lists of one workspace that are asked for faster than they are answere
   });
 });
 
-test("what has been answered makes room, however often its end is told", () => {
+test("an answered request frees its room once, however often its end is reported", () => {
   const reads = new ReadsInFlight();
   const ends = Array.from({ length: READS_OF_WORKSPACE_MAX }, () => reads.begin("a"));
   expect(() => reads.begin("a")).toThrow("too many lists and pages");

@@ -107,7 +107,7 @@ describe.each(await testStores())("keys and workspaces on $name", (store) => {
     };
 
     test.each(withIds)(
-      "is unknown to %s, and nothing tells it from one that there is not",
+      "is unknown to %s, indistinguishable from one that does not exist",
       async (name, route) => {
         const body = bodies[name];
         const answered = async (ids: Ids) => {

@@ -42,8 +42,8 @@ function verify(store: EventStore, kept: string | null = null) {
   });
 }
 
-describe("seals that somebody has taken out of the log", () => {
-  test("are not made again by a service that has seen them", async () => {
+describe("seals that somebody has removed from the log", () => {
+  test("are not recreated by a service that has seen them", async () => {
     const path = fresh();
     const store = openSqliteEventStore({ path });
     const log = new AuditedLog(store, signingKey);
@@ -58,7 +58,7 @@ describe("seals that somebody has taken out of the log", () => {
     await store.close();
   });
 
-  test("and made again by one that has not, are told by their time and by a kept digest", async () => {
+  test("and that another service recreated are recognised by their time and by a kept digest", async () => {
     const path = fresh();
     const store = openSqliteEventStore({ path });
     const log = new AuditedLog(store, signingKey);
@@ -77,8 +77,8 @@ describe("seals that somebody has taken out of the log", () => {
   });
 });
 
-describe("a log's file that was put in the place of the open one", () => {
-  test("is found before anything is sealed", async () => {
+describe("a log file swapped for the open one", () => {
+  test("is detected before anything is sealed", async () => {
     const path = fresh();
     const store = openSqliteEventStore({ path });
     const log = new AuditedLog(store);

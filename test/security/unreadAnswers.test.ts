@@ -84,7 +84,7 @@ describe("answers that nobody reads", () => {
 describe("messages with large files", () => {
   const here = visitedDashboard(sqliteStore, { BODY_BYTES_IN_FLIGHT_MAX: "20000000" });
 
-  test("that are asked for by short requests take the room of bodies, and give it back", async () => {
+  test("that short requests ask for take room for bodies, and free it", async () => {
     const content = Buffer.alloc(FILE_BYTES, "text that is one line\n").toString("base64");
     const attachments = [{ filename: "a.txt", content_type: "text/plain", content }];
     const { json } = await here.tenant.send(newKey(), message({ attachments }));
@@ -103,7 +103,7 @@ describe("messages with large files", () => {
 });
 
 describe("a fair share", () => {
-  test("is taken from whoever holds the most, what they have held the longest first", () => {
+  test("is taken from the largest holder, longest-held first", () => {
     const share = new FairShareBudget(10);
     const given: string[] = [];
     const take = (owner: string, amount: number, name: string) =>

@@ -22,7 +22,7 @@ describe("pages that need no key", () => {
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(app.url + path, { headers, decompress: false });
 
-  test("are compressed for whoever takes that, once, under a tag of their own", async () => {
+  test("are compressed once, with their own ETag, for clients that accept that", async () => {
     for (const path of ["/docs", "/openapi.json"]) {
       const from = { "x-forwarded-for": "192.0.2.1" };
       const plain = await get(path, { ...from, "accept-encoding": "identity" });
@@ -49,7 +49,7 @@ describe("pages that need no key", () => {
     }
   });
 
-  test("do not pile up for a client that reads none of them", async () => {
+  test("do not pile up in memory for a client that reads none of them", async () => {
     const heads = new Map<Socket, string>();
     const { hostname, port } = new URL(app.url);
     for (let index = 0; index < CLIENTS; index += 1) {

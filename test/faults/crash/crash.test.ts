@@ -43,7 +43,7 @@ test.skipIf(!canStartEventStoreDb)(
 );
 
 test.skipIf(noTracer !== null)(
-  `a log that does not wait for the disk is found${noTracer === null ? "" : ` (skipped: ${noTracer})`}`,
+  `a log that does not wait for the disk is detected${noTracer === null ? "" : ` (skipped: ${noTracer})`}`,
   async () => {
     const report = await runCrash({ ...SHORT, plant: unflushed });
     expect(report.problems).toContain(
@@ -54,7 +54,7 @@ test.skipIf(noTracer !== null)(
 );
 
 test(
-  "delivery without a claim is found",
+  "delivery without a claim is detected",
   async () => {
     const windows = ["final dot to outcome"] as const;
     const report = await runCrash({ ...SHORT, kills: 2, windows, plant: "no-claim" });
@@ -65,7 +65,7 @@ test(
 );
 
 test(
-  "claims that never run out are found",
+  "claims that never expire are detected",
   async () => {
     const windows = ["claim to final dot"] as const;
     const report = await runCrash({ ...SHORT, kills: 1, windows, terminalMsMax: 4_000, plant: "no-lease" });
@@ -76,7 +76,7 @@ test(
 );
 
 test(
-  "claims that are taken over before they run out are found",
+  "claims taken over before they expire are detected",
   async () => {
     // Every other process knows that the one before has died, and need not wait.
     const windows = ["claim to final dot"] as const;
@@ -93,7 +93,7 @@ test(
 );
 
 test(
-  "a SIGTERM that does not drain is found",
+  "a SIGTERM that does not drain is detected",
   async () => {
     const report = await runCrash({ ...SHORT, sigterms: 1, plant: "no-drain" });
     expect(report.problems.join("\n")).toContain("on a claim of a process that ended by SIGTERM");

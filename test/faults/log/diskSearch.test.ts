@@ -60,7 +60,7 @@ test("a marker is found in the name of a file", () => {
   expect(search.found.has(markers.all[0] ?? "")).toBe(true);
 });
 
-test("a marker is found in a database where it is compressed and spread over pages, and what was not erased is told", () => {
+test("a marker is found compressed and spread over database pages, and unerased free pages are reported", () => {
   const markers = new Markers();
   const path = join(folder, "pages.db");
   const db = new DatabaseSync(path);

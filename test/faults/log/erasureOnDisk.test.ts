@@ -155,7 +155,7 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  test("hold everything that was sent, in all the places where it can be", async () => {
+  test("hold everything that was sent, in every place it can be in", async () => {
     await start({ SMTP_URL: `smtp://127.0.0.1:${sink.port}` });
     const hook = await service.call("POST", "/webhooks", {
       body: { url: `https://${hostOf("a")}:${receiver.port}/a` },

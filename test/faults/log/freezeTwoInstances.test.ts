@@ -102,7 +102,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
   }
 
   test(
-    "waits for all that run, and not for who has stopped; every 202 is in it",
+    "waits for all running instances, not for stopped ones, and has every 202",
     async () => {
       const first = await start("first");
       const [second, third] = await Promise.all([start("second"), start("third")]);
@@ -172,7 +172,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
   );
 
   test(
-    "waits for a service that was killed as long as anything may take, and names it",
+    "waits for a killed service as long as its work may take, and names it",
     async () => {
       const survivor = await start("first");
       const killed = await start("second");
@@ -190,7 +190,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
   );
 
   test(
-    "does not wait for a service that was killed and has run again since; a copy of its directory speaks for nobody",
+    "does not wait for a killed service that has run again since; one on a copy of its directory counts apart",
     async () => {
       const dataDir = join(root, "third");
       const isOneOfThese = (dir: string) => /third|copied/.test(dir);

@@ -93,7 +93,7 @@ async function timed(work: () => Promise<CommandResult>): Promise<number> {
 
 describe("kill -9", () => {
   test(
-    "during backup create leaves no half backup under its name, and the next one works",
+    "during backup create leaves no partial backup under its name, and the next one works",
     async () => {
       for (let kill = 0; kill < KILLS; kill += 1) {
         const name = `killed-${kill}`;
@@ -109,7 +109,7 @@ describe("kill -9", () => {
   );
 
   test(
-    "during backup restore leaves what nothing starts on, and the same restore again ends it",
+    "during backup restore leaves a directory that nothing starts on, and repeating the restore completes it",
     async () => {
       const backup = join(folder, "whole");
       const into = (name: string): Environment => ({ DATA_DIR: join(folder, name) });
@@ -138,7 +138,7 @@ describe("kill -9", () => {
   );
 
   test(
-    "during log export leaves no half file under its name",
+    "during log export leaves no partial file under its name",
     async () => {
       for (let kill = 0; kill < KILLS; kill += 1) {
         const out = join(folder, `log-${kill}.zst`);
@@ -153,7 +153,7 @@ describe("kill -9", () => {
   );
 
   test(
-    "during log import leaves what nothing starts on, and the same import again ends it",
+    "during log import leaves a log that nothing starts on, and repeating the import completes it",
     async () => {
       const file = join(folder, "log.zst");
       const into = async (name: string): Promise<Environment> => {
@@ -191,7 +191,7 @@ const LONG_BOUNDS = { REQUEST_TIMEOUT_MS: "600000", DRAIN_TIMEOUT_MS: "600000" }
 
 describe("a freeze under load", () => {
   test(
-    "waits for a delivery that is under way, which is in the export with its outcome, and no longer",
+    "waits only for the delivery in flight, which is in the export with its outcome",
     async () => {
       const sink = await startRawSink();
       const dataDir = join(folder, "delivering");

@@ -135,7 +135,7 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
   });
 
   test(
-    "still is what was sealed on the source, but for what was cut off without a word",
+    "still matches the source's seals, except for what was truncated without a record",
     async () => {
       const shown = [{ kind: "removed", stream: emailStream(history.later), revision: 0 }];
       expect(await audited(back.env)).toMatchObject({ exitCode: 1, json: { findings: 1, shown } });
@@ -144,7 +144,7 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
   );
 
   test(
-    "stands on the server, and on a machine again, as it did: ids, order, revisions, what is left of each stream",
+    "keeps ids, order, revisions and the rest of each stream on the server and back on a machine",
     async () => {
       const here = await streamsOf(source.log.store);
       expect(Object.keys(here.views).length).toBeGreaterThan(30);
@@ -166,7 +166,7 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
   );
 
   test(
-    "has the same rows in every read model, once it goes on",
+    "has the same rows in every read model once a service runs on it",
     async () => {
       for (const { log } of [server, back]) await resumeDelivery(log.store, systemCommandContext("test"));
       for (const { log } of [source, server, back]) models.push(await buildReadModels(log.store));
@@ -181,7 +181,7 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
   );
 
   test(
-    "cannot be imported a second time, and is not on the source any more",
+    "cannot be imported a second time, and can no longer be used on the source",
     async () => {
       const refused = await runJsonCommand(server.env, "log", "import", join(folder, "log.zst"));
       expect(refused).toMatchObject({ exitCode: 1, err: expect.stringContaining("not empty") });
@@ -194,7 +194,7 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
     MS_MAX,
   );
 
-  test("finds its content where it was copied to", async () => {
+  test("finds its content at the copy's new place", async () => {
     const { workspaceId, large } = history;
     const here = await readEmail(source.log, { workspaceId, isTest: false }, large);
     expect(here?.content?.attachments).toHaveLength(2);

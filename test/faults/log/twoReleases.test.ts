@@ -178,7 +178,7 @@ describe.each(stores)("releases on one log on %s", (name) => {
   }
 
   test(
-    "the next one reads and writes what the one before does: they share the log",
+    "the next release reads and writes the same events as the previous one: they share the log",
     async () => {
       await delivered([...(await accept(old, "by-old")), ...(await accept(reading, "by-reading"))]);
       await Promise.all([old, reading].map(keepsPromises));
@@ -189,7 +189,7 @@ describe.each(stores)("releases on one log on %s", (name) => {
   );
 
   test(
-    "the one after that writes the next version: who can read it delivers, answers and lists it",
+    "the release after that writes a new version, which releases that read it deliver, answer and list",
     async () => {
       writing = await start("writing", writingRoot, "off");
       await delivered([...(await accept(reading, "read")), ...(await accept(writing, "written"))]);
@@ -208,7 +208,7 @@ describe.each(stores)("releases on one log on %s", (name) => {
   );
 
   test(
-    "one that cannot read it stops its read models, says so, and goes on with what it can read",
+    "a release that cannot read it stops its read models, reports that, and works on with what it can read",
     async () => {
       expect(await readModelTrouble(old)).toContain(
         "stopped at LogFormatRaised, stream instance, revision 1",
@@ -244,7 +244,7 @@ describe.each(stores)("releases on one log on %s", (name) => {
   );
 
   test(
-    "the newest delivers what the others have accepted, and its fields are nobody else's trouble",
+    "the newest release delivers mail that others accepted, and its new fields trouble no other",
     async () => {
       await Promise.all([reading.kill("SIGTERM"), writing.kill("SIGTERM")]);
       // The one that was left behind is upgraded: its read models go on from where they stopped.
@@ -273,7 +273,7 @@ describe.each(stores)("releases on one log on %s", (name) => {
   );
 
   test(
-    "the read models of all are the same, also when each builds them anew",
+    "the read models of all releases are the same, also after each rebuilds them",
     async () => {
       await Promise.all([old, reading, writing].map((service) => service.kill("SIGTERM")));
       const followed = await Promise.all([

@@ -58,7 +58,7 @@ function expectNamed({ exitCode, out, json }: CommandEnd): void {
 }
 
 test(
-  "is named by a command that reads the log up to it, as every error is",
+  "an unreadable event is named by a command that reads the log up to it",
   async () => {
     const { exitCode, out, err } = await runCommand(
       ["projection", "as-of", "0s", "emails", "--json"],
@@ -74,7 +74,7 @@ test(
 );
 
 test(
-  "an event that cannot be read stops the read models that want it, and doctor says which, where and what to do",
+  "an unreadable event stops the read models that need it, and doctor says which, where and what to do",
   async () => {
     const stopped = async () => {
       const { status, json } = await app.call("GET", "/health/ready");

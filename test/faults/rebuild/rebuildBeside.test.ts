@@ -128,7 +128,7 @@ describe.each(await testStores())("rebuilds, on $name", (store) => {
   );
 
   test(
-    "cannot send: nothing arrives of a log of queued mail, until a service delivers it",
+    "cannot send: no mail of a log of queued mail arrives until a service delivers it",
     async () => {
       for (const where of [service.app.dataDir, offline]) {
         expect((await run(where, "projection", "rebuild")).exitCode).toBe(0);

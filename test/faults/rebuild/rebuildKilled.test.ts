@@ -47,7 +47,7 @@ describe.each(await testStores())("a rebuild killed by the system, on $name", ({
   }
 
   test(
-    "goes on from what it saved last, and ends with the rows of the log",
+    "resumes from its last saved file, and ends with the rows of the log",
     async () => {
       let killed = 0;
       for (let attempt = 0; attempt < KILLS; attempt += 1) {

@@ -44,7 +44,7 @@ describe.each(await testStores())("read models are verified on a schedule, on $n
   afterAll(() => service.remove());
 
   test(
-    "as the settings say: the first time at once, and doctor tells what was found",
+    "as configured: the first time at once, and doctor shows what was found",
     async () => {
       await until(() => kept().length === projections.length, "the first verification", RUN_MS_MAX);
       expect(kept().filter(({ differences, failure }) => differences > 0 || failure !== null)).toEqual([]);
@@ -89,7 +89,7 @@ describe.each(await testStores())("read models are verified on a schedule, on $n
 });
 
 test(
-  "a run that fails is told, and tried again later; stopping ends a run",
+  "a failed run is reported and retried later; stopping ends a run",
   async () => {
     const failures: string[] = [];
     const start = { storeUrl: "file:/dev/null/no", storeTimeoutMs: 100, dataDir: "/dev/null/no", logId: "x" };

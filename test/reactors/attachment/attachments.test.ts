@@ -29,8 +29,8 @@ const emailFolder = async (id: string) => {
 const untilFilesExpired = (id: string) =>
   until(async () => (await emailTypes(id)).at(-1) === "EmailAttachmentsExpired", "the files to expire");
 
-describe("taking a file", () => {
-  test("never has more of it in memory than the piece at hand", async () => {
+describe("receiving a file", () => {
+  test("never keeps more of it in memory than the current chunk", async () => {
     let written = 0;
     const writer = world.content.writer;
     world.content.writer = async (folder) => {
@@ -107,7 +107,7 @@ describe("taking a file", () => {
 });
 
 describe("checks", () => {
-  test("make an upload ready, or reject it and let go of its bytes", async () => {
+  test("make an upload ready, or reject it and remove its bytes", async () => {
     const good = await world.uploaded();
     const bad = await world.uploaded({ ...pdf(), bytes: Buffer.from("no PDF") });
     await world.start();
@@ -118,7 +118,7 @@ describe("checks", () => {
     expect([...world.storage.held.keys()]).toEqual([attachmentStream(good)]);
   });
 
-  test("wait while the scanner is away, and are made when it is back", async () => {
+  test("wait while the scanner is away, and are done when it is back", async () => {
     const sound = world.inspect;
     let asked = 0;
     world.inspect = async () => {
@@ -161,7 +161,7 @@ describe("checks", () => {
     expect(most).toBeLessThanOrEqual(4);
   });
 
-  test("go on beside a file that cannot be looked into", async () => {
+  test("continue beside a file that cannot be inspected", async () => {
     const stuck = await world.uploaded(pdf("stuck.pdf"));
     const sound = world.inspect;
     world.inspect = async (file, ...rest) => {
@@ -195,7 +195,7 @@ describe("checks", () => {
     await world.untilUpload(id, "AttachmentExpired", "AttachmentBytesRemoved");
   });
 
-  test("at hand are finished before the service stops, but not waited for without end", async () => {
+  test("in progress are finished before the service stops, but are not waited for indefinitely", async () => {
     const { id, instance, answer } = await inspectionUnderWay();
     const stopped = instance.stop(60_000);
     answer.resolve({ kind: "clean" });
@@ -210,7 +210,7 @@ describe("checks", () => {
 });
 
 describe("retention", () => {
-  test("lets go of an upload at its time and not before", async () => {
+  test("expires an upload at its time and not before", async () => {
     const id = await world.uploaded();
     const instance = await world.start();
     await world.untilUpload(id, "AttachmentValidated");
@@ -226,7 +226,7 @@ describe("retention", () => {
     expect(await world.types(attachmentStream(later))).toHaveLength(2);
   });
 
-  test("goes on until the bytes are gone, whatever fails between", async () => {
+  test("retries until the bytes are gone, whatever fails in between", async () => {
     const id = await world.uploaded();
     const { removeOwner } = world.content;
     let faults = 0;
@@ -254,7 +254,7 @@ describe("retention", () => {
     expect(world.storage.held.size).toBe(0);
   });
 
-  test("removes the files of a message once it has ended and its time is over, and nothing else", async () => {
+  test("removes the files of a message once it has ended and its retention is over, and nothing else", async () => {
     // Longer than an event may be: the content itself is in the same folder.
     const long = { text: "t".repeat(200_000), html: "h".repeat(400_000) };
     const file = pdf();
@@ -282,7 +282,7 @@ describe("retention", () => {
     expect(content?.attachments).toHaveLength(3);
   });
 
-  test("keeps the files of a message that has ended for their time", async () => {
+  test("keeps the files of an ended message for their retention", async () => {
     const id = await world.accept([pdf()]);
     await world.addEmailEvents(id, SENT);
     const instance = await world.start();
@@ -297,7 +297,7 @@ describe("retention", () => {
     expect(await world.folders(id)).toBe(0);
   });
 
-  test("of a message is done again when it was cut short", async () => {
+  test("of a message is repeated when it was interrupted", async () => {
     const id = await world.accept([pdf(), txt(10)]);
     await world.addEmailEvents(id, { type: "EmailCanceled", data: {} });
     world.clock.advance(RETENTION_MS);
@@ -322,7 +322,7 @@ describe("retention", () => {
     expect((await emailTypes(id)).filter((type) => type === "EmailAttachmentsExpired")).toHaveLength(1);
   });
 
-  test("by two instances notes each end once", async () => {
+  test("by two instances records each expiry once", async () => {
     const id = await world.accept([pdf()]);
     await world.addEmailEvents(id, SENT);
     const uploads = await Promise.all(Array.from({ length: 10 }, () => world.uploaded()));

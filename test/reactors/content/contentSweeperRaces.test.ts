@@ -282,7 +282,7 @@ async function unheardOf({ store }: SweptWorld, { uploads }: Learnt): Promise<nu
 }
 
 test(
-  "sweeps that race sends, uploads, retries, deaths, erasures and deletions take nothing that is still wanted, and leave nothing else",
+  "sweeps that race sends, uploads, retries, deaths, erasures and deletions remove all orphaned content, and nothing else",
   async () => {
     const seen = { swept: 0, kept: 0, erased: 0, uploaded: 0 };
     const property = fc.asyncProperty(

@@ -38,7 +38,7 @@ async function uploaded(): Promise<string> {
 }
 
 describe("a sweep", () => {
-  test("takes what nothing names once it is older than an hour, not before", async () => {
+  test("removes unreferenced content once it is older than an hour, not before", async () => {
     await world.content.put(newFolder(), NOTHING);
     world.clock.advance(CONTENT_SWEEP_AGE_MS);
     expect(await world.sweeper().sweep()).toEqual({ checked: 0, removed: 0, isComplete: true });
@@ -48,7 +48,7 @@ describe("a sweep", () => {
     expect(await world.files()).toHaveLength(1);
   });
 
-  test("leaves an accepted message's folder for good, and takes others of the same message", async () => {
+  test("keeps an accepted message's folder, and removes others of the same message", async () => {
     const { workspaceId, deps } = world;
     expect((await world.send("order-1", 0)).kind).toBe("accepted");
     const id = emailId({ workspaceId, isTest: false }, "order-1");
@@ -63,7 +63,7 @@ describe("a sweep", () => {
     expect(view?.content?.html).toBe(world.htmlOf("order-1", 0));
   });
 
-  test("takes what was erased, also where the content's event is gone", async () => {
+  test("removes erased content, even when the content's event is gone", async () => {
     await world.send("order-1", 0);
     const id = emailId({ workspaceId: world.workspaceId, isTest: false }, "order-1");
     await world.erase(id);
@@ -73,7 +73,7 @@ describe("a sweep", () => {
     expect(await world.files()).toEqual([]);
   });
 
-  test("leaves the content of an upload while it is pending or ready, and takes it afterwards", async () => {
+  test("keeps an upload's content while it is pending or ready, and removes it afterwards", async () => {
     const id = await uploaded();
     const sweep = async () => {
       world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
@@ -88,7 +88,7 @@ describe("a sweep", () => {
     expect(await world.files()).toEqual([]);
   });
 
-  test("leaves the files of a message, whatever became of the upload that they are from", async () => {
+  test("keeps the files of a message, even after their upload is deleted", async () => {
     const id = await uploaded();
     await world.check(id);
     const attachments = [{ kind: "upload", id } as const];
@@ -102,7 +102,7 @@ describe("a sweep", () => {
     expect(await world.files()).toHaveLength(2);
   });
 
-  test("takes what an interrupted write has left in a folder that stays", async () => {
+  test("removes leftovers of an interrupted write from a folder that stays", async () => {
     const folder = uploadFolder(world.workspaceId, await uploaded());
     const [kept = "none"] = await world.files();
     const writer = await world.content.writer(folder);
@@ -116,7 +116,7 @@ describe("a sweep", () => {
     await writer.abort();
   });
 
-  test("leaves what it cannot understand, says so, and goes on", async () => {
+  test("leaves content whose events it cannot read, reports that, and continues", async () => {
     const [strange, plain] = [newFolder(), newFolder()];
     for (const folder of [strange, plain]) await world.content.put(folder, NOTHING);
     const event = (type: string) => ({ type, data: {} });
@@ -133,7 +133,7 @@ describe("a sweep", () => {
     expect(await world.files()).toEqual([expect.stringContaining(strange.folderId)]);
   });
 
-  test("takes nothing while the log is away", async () => {
+  test("removes nothing while the log is away", async () => {
     await world.content.put(newFolder(), NOTHING);
     world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
     let isAway = true;
@@ -151,7 +151,7 @@ describe("a sweep", () => {
     expect(await world.sweeper({ store }).sweep()).toMatchObject({ removed: 1 });
   });
 
-  test("goes by the content store's clock, not by ours", async () => {
+  test("uses the content store's clock, not ours", async () => {
     await world.content.put(newFolder(), NOTHING);
     const startedAt = world.clock.now();
     world.clock.advance(10 * CONTENT_SWEEP_AGE_MS);
@@ -159,7 +159,7 @@ describe("a sweep", () => {
     expect(await world.sweeper({ content }).sweep()).toMatchObject({ checked: 0 });
   });
 
-  test("is bounded, and the next one goes on from there", async () => {
+  test("is bounded, and the next one continues from there", async () => {
     const many: FoundFolder[] = Array.from({ length: 12_000 }, () => ({
       ...newFolder(),
       modifiedAt: 0,
@@ -181,8 +181,8 @@ describe("a sweep", () => {
   });
 });
 
-describe("a sweeper that runs", () => {
-  test("sweeps again and again, and goes on after trouble", async () => {
+describe("a running sweeper", () => {
+  test("sweeps repeatedly, and continues after a failure", async () => {
     const troubles: unknown[] = [];
     let isAway = true;
     const content = {
@@ -243,7 +243,7 @@ describe("a send", () => {
     ["the time of day alone", () => world.clock.setBack(-11 * MINUTE_MS)],
   ];
   test.each(clocks)(
-    "that wakes up long after it stored its content is not accepted, by %s",
+    "that resumes long after it stored its content is not accepted, by %s",
     async (_name, pass) => {
       let isSlow = true;
       const put: typeof world.content.put = async (...request) => {

@@ -82,13 +82,13 @@ function looksUntil(id: string, held: readonly string[], rowsMax = ROWS_MAX): nu
   throw new Error(`not shown in ${LOOKS_MAX} looks`);
 }
 
-describe("one message behind the 20,000 of another workspace is shown at the first look", () => {
+describe("one message behind 20,000 of another workspace is found by the first query", () => {
   const shown = (held: readonly string[], waiting: (number: number) => Waiting) => {
     acceptMany(BACKLOG, waiting);
     return looksUntil(accept({ workspace: "b" }), held);
   };
 
-  test("while that is paused", () => {
+  test("while that workspace is paused", () => {
     expect(shown(["a"], () => ({ workspace: "a" }))).toBe(1);
   });
 
@@ -100,11 +100,11 @@ describe("one message behind the 20,000 of another workspace is shown at the fir
     expect(shown(["d"], (n) => ({ workspace: "a", sender: `s${n}`, domain: "d" }))).toBe(1);
   });
 
-  test("while all of it may go", () => {
+  test("while all of them may be sent", () => {
     expect(shown([], () => ({ workspace: "a" }))).toBe(1);
   });
 
-  test("while all of it may go, from as many addresses", () => {
+  test("while all of them may be sent, each from its own address", () => {
     expect(shown([], (n) => ({ workspace: "a", sender: `s${n}` }))).toBe(1);
   });
 });
@@ -124,14 +124,14 @@ describe("nothing starves", () => {
     expect(looksUntil(id, held)).toBeLessThanOrEqual(Math.ceil((BACKLOG + 1) / (LOOK_STEPS_MAX - 1)) + 1);
   });
 
-  test("behind messages of its own sender that are left alone one by one", () => {
+  test("behind messages of its own sender that are excluded one by one", () => {
     const resting = Array.from({ length: 300 }, () => accept({ workspace: "a" }));
     acceptMany(BACKLOG, () => ({ workspace: "a", sender: "other" }));
     const id = accept({ workspace: "a" });
     expect(looksUntil(id, [...resting, "other"], ROWS_MAX + 3 * resting.length)).toBe(1);
   });
 
-  test("every workspace has its share of a look, and one alone the whole of it", () => {
+  test("every workspace gets its share of a page, and a single one the whole page", () => {
     acceptMany(BACKLOG, (n) => ({ workspace: n % 10 === 0 ? "b" : "a" }));
     const look = (held: readonly string[]) =>
       new FairMailQueue("relay").look(db, { now: NOW, held: new Set(held), limit: LIMIT });
@@ -144,7 +144,7 @@ describe("nothing starves", () => {
   });
 });
 
-test("pages of what waits are read without looking at what is before them", () => {
+test("pages of waiting mail are read without examining the rows before them", () => {
   acceptMany(BACKLOG, (n) => ({ workspace: "a", at: START + n }));
   const page = waitingEmails(db, allDueAt(START + BACKLOG / 2), 100);
   expect(page.map(({ dueAt }) => dueAt - START - BACKLOG / 2)).toEqual(
@@ -153,7 +153,7 @@ test("pages of what waits are read without looking at what is before them", () =
   expect(db.rowsLookedAt).toBeLessThanOrEqual(102);
 });
 
-test("when the next message becomes ready is found in one row, whatever is ready", () => {
+test("the time when the next message becomes ready is read from one row, whatever is ready", () => {
   acceptMany(BACKLOG, () => ({ workspace: "a" }));
   accept({ workspace: "b", at: NOW + SECOND_MS });
   expect(nextReadyAt(db, "relay", NOW)).toBe(NOW + SECOND_MS);
@@ -192,7 +192,7 @@ async function acceptAll(world: DeliveryWorld, count: number): Promise<void> {
   }
 }
 
-test("whose mail waits too long is found workspace by workspace, however much each has", () => {
+test("overdue mail is found workspace by workspace, however much each has", () => {
   acceptMany(BACKLOG, (n) => ({ workspace: n % 2 === 0 ? "a" : "b", at: START + n }));
   expect(nextOwnerByAge(db, "a")).toEqual({ ownerId: "b", acceptedAt: START + 1 });
   expect(nextOwnerByAge(db, "b")).toBeNull();
@@ -223,7 +223,7 @@ describe("beside the messages of a paused workspace", () => {
     expect(instance.troubles).toEqual([]);
   }, 60_000);
 
-  test("another's mail ends when its time is over, also without a relay", async () => {
+  test("another's mail expires in time, even without a relay", async () => {
     await acceptAll(world, SENT_BACKLOG);
     await world.pause();
     const id = await (await otherWorkspace(world))("other-1");

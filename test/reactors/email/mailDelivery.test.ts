@@ -78,13 +78,13 @@ describe("a message", () => {
     expect(instance.troubles).toEqual([]);
   });
 
-  test("that is accepted while workers rest is delivered at once", async () => {
+  test("that is accepted while workers are idle is delivered at once", async () => {
     await world.start();
     const id = await world.accept("order-1001");
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
   });
 
-  test("of 200 is delivered once each by two instances with their own read models", async () => {
+  test("is delivered once, one of 200, by two instances with their own read models", async () => {
     const ids: string[] = [];
     for (let index = 0; index < 200; index += 1) ids.push(await world.accept(`order-${index}`));
     await Promise.all([
@@ -99,7 +99,7 @@ describe("a message", () => {
     expect(new Set(world.relay.sent.map(({ worker }) => worker)).size).toBe(2);
   });
 
-  test("on SQLite, with one instance ending in the midst, is delivered once each too", async () => {
+  test("is delivered once on SQLite too, while one instance ends in the middle", async () => {
     const directory = mkdtempSync(join(tmpdir(), "delivery-log-"));
     const onDisk = await deliveryWorld(
       openSqliteEventStore({ path: join(directory, "events.db"), timeoutMs: 5_000 }),
@@ -117,8 +117,8 @@ describe("a message", () => {
   });
 });
 
-describe("what the relay says", () => {
-  test("4xx: deferred, and tried again at its time and not before", async () => {
+describe("the relay's answer", () => {
+  test("4xx: deferred, and retried at its time and not before", async () => {
     world.relay.answer = (_, nth) =>
       nth === 1 ? refused("rcpt", "450 4.2.0 busy, ana@example.org") : ACCEPTED;
     const id = await world.accept("order-1001");
@@ -168,7 +168,7 @@ describe("what the relay says", () => {
     expect(await world.store.lastRevision(suppressionStream(recipientHash))).toBeNull();
   });
 
-  test("a bounce says nothing of the domain where domains are not to be kept", async () => {
+  test("a bounce names no domain where domains are not kept", async () => {
     world.relay.answer = () => refused("rcpt", "552 5.2.2 full");
     const id = await world.accept("order-1001");
     await world.start({ bounceDomains: false });
@@ -176,7 +176,7 @@ describe("what the relay says", () => {
     expect(JSON.stringify((await lastEvent(id)).data)).not.toContain("example.org");
   });
 
-  test("a log-in that is wanted is known as the relay's trouble from the first time on", async () => {
+  test("a required log-in counts as a relay fault from the first time on", async () => {
     world.relay.answer = () => refused("mail", "530 5.7.0 Authentication required");
     const id = await world.accept("order-1001");
     const { delivery } = await world.start();
@@ -195,7 +195,7 @@ describe("what the relay says", () => {
     expect(reports).toMatchObject([{ kind: "began", fault: { trouble: "throttled" } }]);
   });
 
-  test("a relay that does not answer the final dot was reached, and takes no mail", async () => {
+  test("a relay that does not answer the final dot counts as reached but taking no mail", async () => {
     world.relay.answer = () => ({ kind: "unknown", reason: "timeout" });
     const ids = await Promise.all(["order-1001", "order-1002", "order-1003"].map((key) => world.accept(key)));
     const { delivery } = await world.start();
@@ -212,7 +212,7 @@ describe("what the relay says", () => {
     expect(await world.state(id)).toMatchObject({ status: "failed" });
   });
 
-  test("nothing to the final dot: ambiguous, and repeated with the same Message-ID", async () => {
+  test("no answer to the final dot: ambiguous, and repeated with the same Message-ID", async () => {
     world.relay.answer = (_, nth) => (nth === 1 ? { kind: "unknown", reason: "timeout" } : ACCEPTED);
     const id = await world.accept("order-1001");
     await world.start();
@@ -223,7 +223,7 @@ describe("what the relay says", () => {
     expect(new Set(world.relay.sent.map(({ message }) => message.messageId)).size).toBe(1);
   });
 
-  test("nothing to the final dot, with the setting to hold: not repeated until somebody says so", async () => {
+  test("no answer to the final dot, when set to hold: not repeated until released", async () => {
     world.relay.answer = (_, nth) => (nth === 1 ? { kind: "unknown", reason: "timeout" } : ACCEPTED);
     const id = await world.accept("order-1001");
     const instance = await world.start({ policy: { onAmbiguous: "hold" } });
@@ -239,7 +239,7 @@ describe("what the relay says", () => {
     expect(world.relay.sent).toHaveLength(2);
   });
 
-  test("what is held stays held when a pause has put the end of its life off, and then expires", async () => {
+  test("a held message stays held while a pause extends its life, and then expires", async () => {
     world.relay.answer = () => ({ kind: "unknown", reason: "timeout" });
     const id = await world.accept("order-1001");
     const instance = await world.start({ policy: { onAmbiguous: "hold" } });
@@ -284,7 +284,7 @@ describe("after a crash", () => {
     expect(await lastTold(id)).toMatchObject({ attempt: 2, ...facts, reply: "550 5.1.1 unknown" });
   });
 
-  test("a lease runs out: ambiguous, burnt, and retried with the same Message-ID", async () => {
+  test("an expired lease: ambiguous, burnt, and retried with the same Message-ID", async () => {
     const id = await world.accept("order-1001");
     await appendForeign(world, id, {
       type: "EmailDeliveryStarted",
@@ -309,7 +309,7 @@ describe("after a crash", () => {
     expect(world.relay.sent[0]?.message.messageId).toBe(`<${id}@example.com>`);
   });
 
-  test("a worker that is known to have ended: its claims are over at once, and nobody else's", async () => {
+  test("the claims of a worker known to have ended expire at once, and no other's", async () => {
     const [abandoned, held] = [await world.accept("order-1001"), await world.accept("order-1002")];
     for (const [id, worker] of [
       [abandoned, "dead"],
@@ -363,7 +363,7 @@ describe("after a crash", () => {
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
   });
 
-  test("a message that this instance accepted and another has tried since is retried from the newest story", async () => {
+  test("a message that this instance accepted and another has tried since is retried from its latest history", async () => {
     const id = await world.accept("order-1001");
     await appendForeign(world, id, {
       type: "EmailDeliveryStarted",
@@ -396,7 +396,7 @@ describe("after a crash", () => {
     return { id, slow };
   }
 
-  test("an outcome that comes after somebody took over is recorded, and ends the message", async () => {
+  test("an outcome that comes after another worker took over is recorded, and ends the message", async () => {
     const { id, slow } = await attemptWithoutLease();
     await appendForeign(world, id, {
       type: "EmailDeliveryStarted",
@@ -417,7 +417,7 @@ describe("after a crash", () => {
 });
 
 describe("what holds a message back", () => {
-  test("a paused workspace: it waits without claims and nearly without work, and goes on", async () => {
+  test("a paused workspace: mail waits without claims and with almost no work, then continues", async () => {
     const ids = await Promise.all(Array.from({ length: 50 }, (_, index) => world.accept(`order-${index}`)));
     await world.pause();
     const instance = await world.start({ sessionsMax: 4 });
@@ -434,7 +434,7 @@ describe("what holds a message back", () => {
     expect(instance.troubles).toEqual([]);
   });
 
-  test("a pause that comes between the look and the claim: the claim is given back, unburnt", async () => {
+  test("a pause between check and claim: the claim is released, unburnt", async () => {
     const id = await world.accept("order-1001");
     let isPaused = false;
     world.store.afterAppend = async (_, types) => {
@@ -455,7 +455,7 @@ describe("what holds a message back", () => {
     await until(async () => (await world.state(id)).status === "sent", "it to be sent");
   });
 
-  test("a sender that is disabled between the look and the claim: likewise", async () => {
+  test("a sender disabled between check and claim: likewise", async () => {
     const id = await world.accept("order-1001");
     let isDisabled = false;
     world.store.afterAppend = async (_, types) => {
@@ -474,7 +474,7 @@ describe("what holds a message back", () => {
     await until(async () => (await world.state(id)).status === "sent", "it to be sent");
   });
 
-  test("a disabled sender: it waits, and goes on", async () => {
+  test("a disabled sender: mail waits, then continues", async () => {
     const id = await world.accept("order-1001");
     await world.setSender("SenderDisabled");
     await world.start();
@@ -486,7 +486,7 @@ describe("what holds a message back", () => {
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
   });
 
-  test("a disabled domain: mail of its addresses waits, and goes on; others' goes meanwhile", async () => {
+  test("a disabled domain: mail of its addresses waits, then continues; other mail goes out meanwhile", async () => {
     const domainId = await world.addDomain("shop.example");
     const own = await world.addDomain("own.example");
     const ids = [
@@ -506,7 +506,7 @@ describe("what holds a message back", () => {
     for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
   });
 
-  test("a domain that is disabled between the look and the claim: likewise", async () => {
+  test("a domain disabled between check and claim: likewise", async () => {
     const domainId = await world.addDomain("shop.example");
     const id = await world.accept("order-1001", { from: "one@shop.example" });
     let isDisabled = false;
@@ -521,7 +521,7 @@ describe("what holds a message back", () => {
     expect(world.relay.sent).toHaveLength(0);
   });
 
-  test("an address that is disabled has its own mail wait, though its domain may send", async () => {
+  test("a disabled address: its mail waits though its domain may send", async () => {
     await world.addDomain("example.com");
     const held = await world.accept("order-1001");
     const other = await world.accept("order-1002", { from: "never-added@example.com" });
@@ -532,7 +532,7 @@ describe("what holds a message back", () => {
     expect(await world.events(held)).toHaveLength(2);
   });
 
-  test("an address that can send on its own costs no look at its domain", async () => {
+  test("an address that may send by itself needs no read of its domain", async () => {
     const read: string[] = [];
     world.store.beforeRead = (stream) => void read.push(stream);
     await world.accept("order-1001");
@@ -540,7 +540,7 @@ describe("what holds a message back", () => {
     expect(read.filter((stream) => stream.startsWith("sender-"))).toEqual([`sender-${senderId}`]);
   });
 
-  test("more mail of one sender than is looked at in one go does not hold up another's", async () => {
+  test("more mail of one sender than one query returns does not delay another's", async () => {
     for (let index = 0; index < 600; index += 1) await world.accept(`held-${index}`);
     const id = await world.accept("order-1001", { from: "news@example.com" });
     await world.setSender("SenderDisabled");
@@ -551,7 +551,7 @@ describe("what holds a message back", () => {
     expect(instance.troubles).toEqual([]);
   });
 
-  test("a recipient who was suppressed since: it ends suppressed and is not sent", async () => {
+  test("a recipient suppressed since: the message ends suppressed and is not sent", async () => {
     world.relay.answer = () => refused("rcpt", "550 5.1.1 unknown");
     const first = await world.accept("order-1001");
     const instance = await world.start({ sessionsMax: 1 });
@@ -587,7 +587,7 @@ describe("what holds a message back", () => {
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
   });
 
-  test("a clock that was set back: what was to go at once is sent at once", async () => {
+  test("a clock that was set back: mail due at once is sent at once", async () => {
     const id = await world.accept("order-1001");
     world.relay.refuse = () => {
       // Between the look at the read model and the claim.
@@ -599,7 +599,7 @@ describe("what holds a message back", () => {
     expect(instance.troubles).toEqual([]);
   });
 
-  test("a clock that was a day ahead: what was accepted by it is sent, once, and what is scheduled waits", async () => {
+  test("a clock that was a day ahead: mail accepted by it is sent once, and scheduled mail waits", async () => {
     const scheduledAt = world.clock.now() + 2 * DAY_MS;
     const id = await world.accept("order-1001");
     const simulated = await world.accept("order-1002", { to: "delivered@simulator.test" });
@@ -630,7 +630,7 @@ describe("what holds a message back", () => {
 });
 
 describe("the end of a message's life", () => {
-  test("does not come for a clock that goes ahead by a mistake and back again", async () => {
+  test("does not come when a clock jumps ahead by mistake and back again", async () => {
     world.relay.refuse = () => "ECONNREFUSED";
     const id = await world.accept("order-1001");
     await world.start();
@@ -647,7 +647,7 @@ describe("the end of a message's life", () => {
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
   });
 
-  test("is not reached by waiting for a time that a mistaken clock has set", async () => {
+  test("is not reached by waiting for a time set by a wrong clock", async () => {
     world.relay.answer = () => refused("rcpt", "450 4.2.0 busy");
     const id = await world.accept("order-1001");
     await world.start();
@@ -662,7 +662,7 @@ describe("the end of a message's life", () => {
     await world.untilEvents(id, ...tried, ...tried, "EmailDeliveryStarted", "EmailSent");
   });
 
-  test("comes when a clock that went ahead stays there", async () => {
+  test("comes when a clock jumps ahead and stays there", async () => {
     world.relay.refuse = () => "ECONNREFUSED";
     const id = await world.accept("order-1001");
     await world.start();
@@ -674,7 +674,7 @@ describe("the end of a message's life", () => {
     await world.untilEvents(id, "EmailFailed");
   });
 
-  test("leaves time between the attempts of a message whose end is not believed yet", async () => {
+  test("leaves time between attempts while its arrival is not yet believed", async () => {
     world.relay.answer = () => refused("rcpt", "450 4.2.0 busy");
     const id = await world.accept("order-1001");
     await world.start();
@@ -692,7 +692,7 @@ describe("the end of a message's life", () => {
     expect(world.relay.sent).toHaveLength(2);
   });
 
-  test("comes after 72 hours of a relay that is not there", async () => {
+  test("comes after 72 hours without a relay", async () => {
     world.relay.refuse = () => "ECONNREFUSED";
     const id = await world.accept("order-1001");
     const instance = await world.start();
@@ -706,7 +706,7 @@ describe("the end of a message's life", () => {
     expect(instance.troubles).toEqual([]);
   });
 
-  test("is put off by the time of a pause, and does not come while it lasts", async () => {
+  test("is postponed by the length of a pause, and does not come during one", async () => {
     world.relay.refuse = () => "ECONNREFUSED";
     const id = await world.accept("order-1001");
     await world.start();
@@ -722,7 +722,7 @@ describe("the end of a message's life", () => {
     await world.untilEvents(id, "EmailFailed");
   });
 
-  test("leaves alone what another worker has claimed meanwhile: its outcome stands", async () => {
+  test("spares a message that another worker has claimed meanwhile: its outcome stands", async () => {
     const id = await world.accept("order-1001");
     world.relay.refuse = () => "ECONNREFUSED";
     await world.start();
@@ -748,7 +748,7 @@ describe("the end of a message's life", () => {
 });
 
 describe("the breaker", () => {
-  test("opens after relay faults, burns no attempt, and lets one worker at a time try", async () => {
+  test("opens after relay faults, burns no attempt, and lets one worker at a time through", async () => {
     const ids = await Promise.all(Array.from({ length: 30 }, (_, index) => world.accept(`order-${index}`)));
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 4 });
@@ -774,7 +774,7 @@ describe("the breaker", () => {
     expect(instance.delivery.relayFault).toBeNull();
   });
 
-  test("lets only one through while the first has not come back", async () => {
+  test("lets no second worker through until the first has returned", async () => {
     for (let index = 0; index < 30; index += 1) await world.accept(`order-${index}`);
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 4 });
@@ -793,7 +793,7 @@ describe("the breaker", () => {
     await until(() => world.relay.sent.length === 30, "all to be sent");
   });
 
-  test("a fault of the store in the midst of the trial does not keep it shut", async () => {
+  test("a store fault during the trial does not keep mail back", async () => {
     for (let index = 0; index < 6; index += 1) await world.accept(`order-${index}`);
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 2 });
@@ -811,7 +811,7 @@ describe("the breaker", () => {
     await until(() => world.relay.sent.length === 6, "all to be sent");
   });
 
-  test("a trial that finds nothing to deliver leaves the place to the next", async () => {
+  test("a trial that finds nothing to deliver yields to the next", async () => {
     for (let index = 0; index < 6; index += 1) await world.accept(`order-${index}`);
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 2 });
@@ -827,7 +827,7 @@ describe("the breaker", () => {
     expect(instance.delivery.relayFault).toBeNull();
   });
 
-  test("answers that speak of the relay open it too, and burn nothing", async () => {
+  test("answers about the relay itself open it too, and burn nothing", async () => {
     world.relay.answer = () => refused("mail", "421 4.3.2 closing");
     const ids = await Promise.all(Array.from({ length: 8 }, (_, index) => world.accept(`order-${index}`)));
     const instance = await world.start({ sessionsMax: 1 });
@@ -839,7 +839,7 @@ describe("the breaker", () => {
     expect(states.filter(({ status }) => status === "deferred")).toHaveLength(5);
   });
 
-  test("answers about recipients leave it shut", async () => {
+  test("answers about recipients leave it closed", async () => {
     world.relay.answer = () => refused("rcpt", "450 4.7.1 greylisted");
     for (let index = 0; index < 20; index += 1) await world.accept(`order-${index}`);
     const instance = await world.start();
@@ -849,7 +849,7 @@ describe("the breaker", () => {
 });
 
 describe("stopping", () => {
-  test("waits for what is in flight, records it, and claims nothing more", async () => {
+  test("waits for sends in flight, records them, and claims nothing more", async () => {
     const slow = gate<MailOutcome>();
     world.relay.answer = () => slow.promise;
     const ids = await Promise.all(Array.from({ length: 10 }, (_, index) => world.accept(`order-${index}`)));
@@ -868,7 +868,7 @@ describe("stopping", () => {
     expect(states.filter(({ status }) => status === "queued")).toHaveLength(8);
   });
 
-  test("claims nothing with a session that came too late", async () => {
+  test("claims nothing with a session that opened too late", async () => {
     const id = await world.accept("order-1001");
     const held = gate<void>();
     const { transport } = world.relay;
@@ -891,7 +891,7 @@ describe("stopping", () => {
     expect(await world.events(id)).toHaveLength(2);
   });
 
-  test("gives up after its grace, and leaves the claim to its lease", async () => {
+  test("gives up after its grace period, and leaves the claim to its lease", async () => {
     world.relay.answer = () => new Promise(() => {});
     const id = await world.accept("order-1001");
     const instance = await world.start();
@@ -908,7 +908,7 @@ describe("stopping", () => {
 
 describe("a fault of the store", () => {
   test.each(["unavailable", "outcomeUnknown"] as const)(
-    "at the claim (%s) sends nothing, and is tried again",
+    "at the claim (%s) sends nothing, and is retried",
     async (failure) => {
       const id = await world.accept("order-1001");
       let faults = 0;
@@ -926,7 +926,7 @@ describe("a fault of the store", () => {
     },
   );
 
-  test("a claim that was written though the store said otherwise: sent only after its lease", async () => {
+  test("at a claim that was written anyway: sent only after its lease", async () => {
     const id = await world.accept("order-1001");
     loseAnswerOnce(world.store, "EmailDeliveryStarted");
     const instance = await world.start();
@@ -939,7 +939,7 @@ describe("a fault of the store", () => {
     expect(world.relay.sent).toHaveLength(1);
   });
 
-  test("at the outcome: tried until it is in the log, and sent once", async () => {
+  test("at the outcome: retried until it is in the log, and sent once", async () => {
     const id = await world.accept("order-1001");
     let faults = 0;
     world.store.beforeAppend = (_, types) => {
@@ -954,7 +954,7 @@ describe("a fault of the store", () => {
     expect(world.relay.sent).toHaveLength(1);
   });
 
-  test("an outcome that was written though the store said otherwise is there once", async () => {
+  test("at an outcome that was written anyway: it is in the log once", async () => {
     const id = await world.accept("order-1001");
     loseAnswerOnce(world.store, "EmailSent");
     const instance = await world.start();
@@ -964,7 +964,7 @@ describe("a fault of the store", () => {
     expect(world.relay.sent).toHaveLength(1);
   });
 
-  test("between the claim and the send: the claim is given back, nothing is in doubt, nothing is burnt", async () => {
+  test("between claim and send: the claim is released, not ambiguous and not burnt", async () => {
     const id = await world.accept("order-1001");
     let faults = 0;
     world.store.beforeRead = (stream) => {
@@ -981,7 +981,7 @@ describe("a fault of the store", () => {
     expect(world.relay.sent).toHaveLength(1);
   });
 
-  test("an answer that comes late: what became due again meanwhile is not forgotten", async () => {
+  test("with a late answer: a message that became due again meanwhile is not forgotten", async () => {
     const id = await world.accept("order-1001");
     const answer = gate<void>();
     world.relay.answer = (_, nth) => (nth === 1 ? refused("rcpt", "451 4.7.1 later") : ACCEPTED);
@@ -996,7 +996,7 @@ describe("a fault of the store", () => {
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
   });
 
-  test("for as long as it lasts: the message is tried again though no news comes from the log", async () => {
+  test("that lasts: the message is retried without a new event in the log", async () => {
     const id = await world.accept("order-1001");
     let isAway = true;
     let asked = 0;
@@ -1011,7 +1011,7 @@ describe("a fault of the store", () => {
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
   });
 
-  test("one message that cannot be read holds up neither delivery nor the end of leases", async () => {
+  test("that makes one message unreadable delays neither delivery nor the expiry of leases", async () => {
     const damaged = await world.accept("damaged");
     const claim = { attempt: 1, worker: "dead", leaseMs: LEASE_MS, transport: "smtp" };
     await appendForeign(world, damaged, { type: "EmailDeliveryStarted", data: claim });

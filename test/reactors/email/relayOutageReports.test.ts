@@ -20,8 +20,8 @@ function world() {
   };
 }
 
-describe("news of the relay", () => {
-  test("are none while all is well, and none of a hiccup", () => {
+describe("reports of relay outages", () => {
+  test("do not come while all is well, nor for a hiccup", () => {
     const { news, faults, kinds } = world();
     news.success();
     faults(2, 100);
@@ -31,7 +31,7 @@ describe("news of the relay", () => {
     expect(kinds()).toEqual([]);
   });
 
-  test("are one when trouble begins, one a minute while it lasts, and one when it ends", () => {
+  test("come when an outage begins, once a minute while it lasts, and when it ends", () => {
     const { news, faults, reports, kinds } = world();
     faults(180, 1_000);
     news.success();
@@ -42,19 +42,19 @@ describe("news of the relay", () => {
     expect(reports.at(-1)).toEqual({ kind: "ended", forMs: 180_000, attempts: 180 });
   });
 
-  test("come also of failures that are few and far between", () => {
+  test("come even for failures that are few and far between", () => {
     const { faults, kinds } = world();
     faults(2, 30_000);
     expect(kinds()).toEqual(["began"]);
   });
 
-  test("come at once of a log-in that is refused: that does not mend itself", () => {
+  test("come at once for a refused log-in, which does not heal by itself", () => {
     const { news, kinds } = world();
     news.fault({ trouble: "login_refused", reason: "535" });
     expect(kinds()).toEqual(["began"]);
   });
 
-  test("begin anew after an end", () => {
+  test("start over after an end", () => {
     const { news, faults, kinds } = world();
     faults(5, 10);
     news.success();

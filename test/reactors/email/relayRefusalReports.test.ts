@@ -8,8 +8,8 @@ import {
 
 const REFUSAL: Refusal = { emailId: "one", reason: "sender_rejected", code: 554 };
 
-describe("news of refusals", () => {
-  test("come at once, then once a minute with how many there were, and are recent for an hour", () => {
+describe("reports of refusals", () => {
+  test("come at once, then once a minute with their count, and stay recent for an hour", () => {
     let now = 0;
     const reports: RelayRefusalReport[] = [];
     const news = new RelayRefusalReports({ monotonicMs: () => now }, (report) => reports.push(report));

@@ -18,7 +18,7 @@ const statusOf = async (id: string) => (await world.state(id)).status;
 const move = (id: string, at: number) => rescheduleEmail(world.deps, id, at, context());
 
 describe("a scheduled message", () => {
-  test("is delivered at its time and not before, dated then, by whichever instance is there", async () => {
+  test("is delivered at its time and not before, dated then, by whichever instance runs", async () => {
     const at = world.clock.now() + 20 * DAY_MS;
     const id = await world.accept("digest-1", { scheduledAt: at });
     const first = await world.start({ worker: "w1" });
@@ -34,7 +34,7 @@ describe("a scheduled message", () => {
     expect(world.relay.sent[0]).toMatchObject({ worker: "w2", message: { date: at } });
   });
 
-  test("that is moved goes at its new time", async () => {
+  test("that is rescheduled goes out at its new time", async () => {
     const id = await world.accept("digest-1", { scheduledAt: world.clock.now() + DAY_MS });
     const instance = await world.start();
     expect(await move(id, world.clock.now() + 2 * DAY_MS)).toBe("rescheduled");
@@ -47,7 +47,7 @@ describe("a scheduled message", () => {
     expect(await move(id, world.clock.now())).toBe("notScheduled");
   });
 
-  test("has 72 hours from its time on, also when it was moved", async () => {
+  test("lives for 72 hours from its scheduled time, even after it was rescheduled", async () => {
     world.relay.answer = () => refused("rcpt", "450 4.2.0 busy");
     const at = world.clock.now() + 10 * DAY_MS;
     const id = await world.accept("digest-1", { scheduledAt: world.clock.now() + DAY_MS });
@@ -66,7 +66,7 @@ describe("a scheduled message", () => {
     expect(await statusOf(id)).toBe("failed");
   });
 
-  test("that is moved while it is about to be given up for its age is kept", async () => {
+  test("that is rescheduled just before it expires is kept", async () => {
     world.relay.refuse = () => "connect ECONNREFUSED";
     const id = await world.accept("digest-1", { scheduledAt: world.clock.now() + HOUR_MS });
     const instance = await world.start();
@@ -83,7 +83,7 @@ describe("a scheduled message", () => {
     expect([moves, await statusOf(id)]).toEqual([["rescheduled"], "scheduled"]);
   });
 
-  test("looks at sender, pause and suppression at its time", async () => {
+  test("is checked for sender, pause and suppression at its scheduled time", async () => {
     const at = world.clock.now() + DAY_MS;
     const [held, suppressed] = [
       await world.accept("digest-1", { scheduledAt: at }),

@@ -34,12 +34,12 @@ async function newLog(): Promise<EventStore> {
   return store;
 }
 
-test("everything may leave on a log that was begun where it is, also before it has an instance", async () => {
+test("mail may leave on a log that was never restored, even before it has an instance", async () => {
   expect(await asking(await newLog(), LOG_START).ask()).toBe(true);
   expect(await asking(memoryEventStore(), LOG_START).ask()).toBe(true);
 });
 
-test("nothing leaves while the log is frozen, nor for a moment after that was seen", async () => {
+test("nothing leaves while the log is frozen, nor for a second after that was seen", async () => {
   const store = await newLog();
   await freezeLog(store, context);
   const { clock, sendGate } = asking(store, LOG_START);
@@ -53,7 +53,7 @@ test("nothing leaves while the log is frozen, nor for a moment after that was se
   expect(await sendGate().ask()).toBe(true);
 });
 
-test("nothing leaves after a restoration before the read model knows what is held", async () => {
+test("after a restoration nothing leaves until the read model knows which mail is held", async () => {
   const store = await newLog();
   const before = await store.head();
   const restoration = { copyId: newId(), from: "backup", takenAt: 0, sealed: false, at: 0 } as const;

@@ -38,7 +38,7 @@ async function poison(store: EventStore, stream: string): Promise<void> {
 }
 
 describe("a message that cannot be read", () => {
-  test("does not hold up the others, though there are many of it", async () => {
+  test("does not delay others, even when there are many like it", async () => {
     const world = await mailWorld();
     const poisoned = new Set<string>();
     for (let index = 0; index < MANY; index += 1) poisoned.add(await world.accept(`poisoned-${index}`));
@@ -56,7 +56,7 @@ describe("a message that cannot be read", () => {
     expect(world.relay.sent).toHaveLength(healthy.length + 1);
   });
 
-  test("is looked at again after ever longer rests", async () => {
+  test("is retried after ever longer rests", async () => {
     const world = await mailWorld();
     const id = await world.accept("poisoned");
     await poison(world.store, `email-${id}`);
@@ -76,7 +76,7 @@ describe("a message that cannot be read", () => {
     expect(String(instance.troubles[0]?.error)).toContain(`LaunchedToTheMoon (email-${id}, revision 2)`);
   });
 
-  test("and is claimed has its lease looked at after ever longer rests", async () => {
+  test("but is claimed has its lease checked after ever longer rests", async () => {
     const world = await mailWorld();
     const claim = { attempt: 1, worker: "dead", leaseMs: LEASE_MS, transport: "smtp" };
     const id = await world.accept("poisoned");
@@ -98,7 +98,7 @@ describe("a message that cannot be read", () => {
 });
 
 describe("a webhook delivery that cannot be read", () => {
-  test("does not hold up the others of its endpoint, and is looked at after ever longer rests", async () => {
+  test("does not delay others of its endpoint, and is retried after ever longer rests", async () => {
     const world = webhookWorld();
     world.endpoints.answer = (_, nth) => answered(nth === 1 ? 500 : 200);
     const endpoint = await world.register("hooks");

@@ -203,7 +203,7 @@ async function peopled() {
 }
 
 describe("a request to erase a person", () => {
-  test("is finished by whoever comes next, wherever the one before has died", async () => {
+  test("is finished by the next worker, wherever the previous one died", async () => {
     let deaths = 0;
     for (let calls = 0; ; calls += 1) {
       const { world, isCompleted, check } = await peopled();
@@ -228,7 +228,7 @@ describe("a request to erase a person", () => {
     expect(deaths).toBeGreaterThan(40);
   });
 
-  test("holds for an address that a late bounce of the person's mail would bring back", async () => {
+  test("also erases an address that a late bounce of the person's mail brings back", async () => {
     const world = await startWorld();
     const { deps, store, workspaceId } = world;
     const ana = addressOf("ana@example.org");
@@ -271,7 +271,7 @@ describe("a request to erase a person", () => {
     await world.end();
   });
 
-  test("does not wait for the many of another workspace", async () => {
+  test("does not wait for many requests of another workspace", async () => {
     const world = await startWorld();
     const { deps, store } = world;
     const ask = (name: string, workspaceId: string) =>
@@ -303,7 +303,7 @@ describe("a request to erase a person", () => {
     await world.end();
   });
 
-  test("is worked on by several at once", async () => {
+  test("can be worked on by several workers at once", async () => {
     const { world, isCompleted, check } = await peopled();
     const troubles: unknown[] = [];
     const workers = [1, 2, 3].map(() => worker(world, world.deps, troubles));
@@ -315,7 +315,7 @@ describe("a request to erase a person", () => {
     await world.end();
   });
 
-  test("goes over the disks again while something remains there, and says what when that does not end", async () => {
+  test("purges the disks again while something remains there, and reports what if that does not end", async () => {
     const { world, requestId, isCompleted } = await peopled();
     let purges = 0;
     const store: EventStore = {
@@ -363,7 +363,7 @@ describe("what was erased", () => {
   const isCleared = async (world: World, id: string) =>
     (await world.store.read(emailStream(id), 0, 1))[0]?.revision === 1 && (await world.folders(id)) === 0;
 
-  test("is cleared once, by every instance for itself, and not again after a restart", async () => {
+  test("is cleared once by every instance, and not again after a restart", async () => {
     const world = await startWorld();
     const ids: string[] = [];
     for (let count = 0; count < 5; count += 1) ids.push(await world.send("ana@example.org", { files: 1 }));
@@ -388,7 +388,7 @@ describe("what was erased", () => {
     await world.end();
   });
 
-  test("is cleared when the store is back, and what cannot be read keeps nobody waiting", async () => {
+  test("is cleared once the store is back, and a message that cannot be read delays no other", async () => {
     const world = await startWorld();
     const [broken, sound] = [await world.send("ana@example.org"), await world.send("ana@example.org")];
     for (const id of [broken, sound]) await world.addEmailEvents(id, ...sent, erased);
@@ -417,7 +417,7 @@ describe("what was erased", () => {
     await world.end();
   });
 
-  test("is gone over from the start when the checkpoint is another log's, or past its end", async () => {
+  test("is walked from the start when the checkpoint belongs to another log or is past its end", async () => {
     const world = await startWorld();
     const path = join(world.directory, "d.json");
     const file = contentCleanupCheckpointFile(path, "log");
@@ -450,7 +450,7 @@ describe("content retention", () => {
   const isErased = async (world: World, id: string) =>
     (await readEmailState(world.store, id))?.erasedFor?.reason === "retention";
 
-  test("erases what has ended and is past its workspace's days, as they are now, and nothing else", async () => {
+  test("erases only ended messages past their workspace's current retention days", async () => {
     const world = await startWorld();
     const [waiting, old] = [
       await world.send("a@example.org", { files: 1 }),
@@ -481,7 +481,7 @@ describe("content retention", () => {
     await world.end();
   });
 
-  test("goes through more than a page, several instances at once, each message once", async () => {
+  test("works through more than a page, with several instances at once, each message once", async () => {
     const world = await startWorld();
     const ids: string[] = [];
     for (let count = 0; count < 520; count += 1) ids.push(await world.send("a@example.org"));

@@ -160,7 +160,7 @@ describe("a verification mail", () => {
     expect(instance.troubles).toEqual([]);
   });
 
-  test("of 19 is sent once each by two instances", async () => {
+  test("is sent once each by two instances, 19 in all", async () => {
     const ids: string[] = [];
     for (let index = 0; index < 19; index += 1) ids.push(await requested(`box${index}@example.com`));
     await Promise.all([start("w1"), start("w2")]);
@@ -172,7 +172,7 @@ describe("a verification mail", () => {
     ).toEqual(ids.map((_, index) => `box${index}@example.com`).sort());
   });
 
-  test("whose worker died after its claim is sent by another when the lease has run out, not before", async () => {
+  test("whose worker died after its claim is sent by another once the lease has expired, not before", async () => {
     relay.answer = (_, nth) => (nth === 1 ? Promise.withResolvers<MailOutcome>().promise : ACCEPTED);
     const id = await requested();
     const first = await start("w1");
@@ -202,7 +202,7 @@ describe("a verification mail", () => {
     await untilMail(id, "Started", "Started", "Sent");
   });
 
-  test("whose claim may or may not be in the log is left to its lease", async () => {
+  test("whose claim may or may not be in the log waits for its lease to expire", async () => {
     let failures = 1;
     store.afterAppend = (_, [type]) => {
       if (type !== "SenderVerificationMailStarted" || failures === 0) return;
@@ -219,7 +219,7 @@ describe("a verification mail", () => {
     await untilMail(id, "Started", "Started", "Sent");
   });
 
-  test("is not sent again because its outcome could not be recorded at once", async () => {
+  test("is not sent again when its outcome cannot be recorded at once", async () => {
     let failures = 3;
     store.beforeAppend = (_, [type]) => {
       if (type !== "SenderVerificationMailSent" || failures === 0) return;
@@ -233,7 +233,7 @@ describe("a verification mail", () => {
     expect(instance.troubles).toHaveLength(3);
   });
 
-  test("that is refused for now is tried again at its time, the same to the letter", async () => {
+  test("that is refused temporarily is retried on schedule, byte for byte the same", async () => {
     relay.answer = (_, nth) => (nth < 3 ? refused("rcpt", "450 4.2.0 busy, shop@example.com") : ACCEPTED);
     const id = await requested();
     await start("w1");
@@ -248,7 +248,7 @@ describe("a verification mail", () => {
     for (const mail of mails()) expect(mail).toEqual(mails()[0] as MailMessage);
   });
 
-  test("that is refused for good is not tried again; a new link can be asked for later", async () => {
+  test("that is refused permanently is not retried; a new link can be requested later", async () => {
     relay.answer = (_, nth) => (nth === 1 ? refused("rcpt", "550 5.1.1 unknown") : ACCEPTED);
     const id = await requested();
     await start("w1");
@@ -273,7 +273,7 @@ describe("a verification mail", () => {
     await untilMail(id, "Started", "Sent");
   });
 
-  test("whose link ran out before the relay came back is given up", async () => {
+  test("whose link expired before the relay came back is given up", async () => {
     relay.refuse = () => "no route";
     const id = await requested();
     clock.advance(LINK_LIFETIME_MS);
@@ -311,7 +311,7 @@ describe("a verification mail", () => {
   });
 });
 
-describe("two instances that are asked at once", () => {
+describe("two instances that get requests at once", () => {
   const both = () => [newDeps(), newDeps()];
   const outcomes = (asked: readonly { readonly kind: string }[]) =>
     asked.filter(({ kind }) => kind === "requested");
@@ -325,7 +325,7 @@ describe("two instances that are asked at once", () => {
     expect(outcomes(asked)).toHaveLength(1);
   });
 
-  test("allow 20 a UTC day for a workspace, whatever it asks for", async () => {
+  test("allow 20 a UTC day for a workspace, whatever it requests", async () => {
     const ids: string[] = [];
     for (let index = 0; index < 30; index += 1) ids.push(await add(`box${index}@example.com`));
     const [one, other] = both() as [Dependencies, Dependencies];

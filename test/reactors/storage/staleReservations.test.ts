@@ -49,8 +49,8 @@ function reserve(holder: string, bytes: number): Promise<boolean> {
 
 const used = () => world.deps.storage.used(world.workspaceId);
 
-describe("a reservation whose time is over", () => {
-  test("is released when its holder never came to be, and kept when it did", async () => {
+describe("an overdue reservation", () => {
+  test("is released when its holder never came into being, and kept when it did", async () => {
     const id = await world.accept("accepted");
     const { contentEventId } = await world.state(id);
     const upload = `attachment-${newId()}`;
@@ -80,7 +80,7 @@ describe("a reservation whose time is over", () => {
     expect(troubles).toEqual([]);
   });
 
-  test("is not looked at before", async () => {
+  test("is not checked before it is overdue", async () => {
     await reserve("attachment-early", 1);
     world.clock.advance(MINUTE_MS);
     await reserve("attachment-late", 10);

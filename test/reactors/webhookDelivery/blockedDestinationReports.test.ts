@@ -11,7 +11,7 @@ const ANSWERED: WebhookOutcome = {
   retryAfterSeconds: null,
 };
 
-test("a destination is reported when it begins to be blocked, and again only after it was called", () => {
+test("a destination is reported when it becomes blocked, and again only once it was allowed or its URL changed", () => {
   const reported: string[] = [];
   const reports = new BlockedDestinationReports(({ url }) => reported.push(url));
   const note = (endpointId: string, outcome: WebhookOutcome, url = `https://${endpointId}.example/`) =>

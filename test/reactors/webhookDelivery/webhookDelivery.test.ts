@@ -45,7 +45,7 @@ async function happenings(endpointId: string, count: number): Promise<readonly s
 }
 
 describe("an event", () => {
-  test("is told once to each endpoint that asked for it, and to no other", async () => {
+  test("is delivered once to each endpoint subscribed to it, and to no other", async () => {
     const all = await world.register("all");
     const asking = await world.register("asking", ["suppression.created"]);
     await world.register("other", ["email.sent"]);
@@ -63,14 +63,14 @@ describe("an event", () => {
     expect(instance.troubles).toEqual([]);
   });
 
-  test("that comes while workers rest is told at once", async () => {
+  test("that arrives while workers are idle is delivered at once", async () => {
     const id = await world.register("shop");
     await world.start();
     const [delivery = ""] = await happenings(id, 1);
     await world.untilEvents(delivery, ...DELIVERED);
   });
 
-  test("of many is told once each by two instances that share the work", async () => {
+  test("is delivered once, one of many, by two instances that share the work", async () => {
     const ids = [await world.register("one"), await world.register("two")];
     const events: string[] = [];
     for (let index = 0; index < 100; index += 1) events.push(await world.happen());
@@ -82,7 +82,7 @@ describe("an event", () => {
     expect(new Set(world.endpoints.told.map(({ worker }) => worker)).size).toBe(2);
   });
 
-  test("on SQLite, with one instance ending in the midst, is told once each too", async () => {
+  test("is delivered once on SQLite too, while one instance ends in the middle", async () => {
     const directory = mkdtempSync(join(tmpdir(), "webhook-log-"));
     const onDisk = webhookTestWorld(
       openSqliteEventStore({ path: join(directory, "events.db"), timeoutMs: 5_000 }),
@@ -101,7 +101,7 @@ describe("an event", () => {
 });
 
 describe("the schedule", () => {
-  test("is followed to its end, and no call comes before its time", async () => {
+  test("is followed to its end, and no call is made early", async () => {
     world.endpoints.answer = () => answered(500);
     const id = await world.register("shop");
     const waits = [0, 5 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 2 * HOUR_MS, 5 * HOUR_MS, 10 * HOUR_MS];
@@ -144,7 +144,7 @@ describe("the schedule", () => {
     expect((await lastEvent(delivery)).data).toMatchObject({ statusCode: 503, nextAttemptAt });
   });
 
-  test("begins anew when a delivery is asked for again, under the same id", async () => {
+  test("starts over when a redelivery is requested, under the same id", async () => {
     const id = await world.register("shop");
     const instance = await world.start();
     const [delivery = ""] = await happenings(id, 1);
@@ -198,7 +198,7 @@ describe("the schedule", () => {
     await world.untilEvents(delivery, ...FAILED, ...FAILED, ...DELIVERED);
   });
 
-  test("goes on when a clock was set back: told when the time has come again", async () => {
+  test("continues when a clock was set back: delivered when the time has come again", async () => {
     world.endpoints.answer = (_, nth) => answered(nth === 1 ? 500 : 200);
     const id = await world.register("shop");
     const instance = await world.start();
@@ -213,7 +213,7 @@ describe("the schedule", () => {
   });
 });
 
-test("what happened while a clock was ahead is told at once when it is right again, each once", async () => {
+test("events recorded while a clock was ahead are delivered once and at once when it is right again", async () => {
   const id = await world.register("shop");
   const ids = await happenings(id, 50);
   world.clock.setBack(24 * HOUR_MS);
@@ -228,7 +228,7 @@ test("what happened while a clock was ahead is told at once when it is right aga
   expect(world.endpoints.told.length).toBe(ids.length);
 });
 
-test("a clock that is set back while a delivery is looked at does not make it forgotten", async () => {
+test("a delivery is not forgotten when the clock is set back while it is being checked", async () => {
   world.endpoints.answer = (_, nth) => answered(nth === 1 ? 500 : 200);
   const id = await world.register("shop");
   const instance = await world.start();
@@ -269,7 +269,7 @@ describe("an endpoint", () => {
     expect(await world.disabledReason(watching)).toBeNull();
   });
 
-  test("that has moved while its old place answered 410 stays as it is", async () => {
+  test("that moved while its old URL answered 410 stays active", async () => {
     const slow = gate();
     world.endpoints.answer = ({ url }) => (url === urlOf("shop") ? slow.promise : answered(200));
     const id = await world.register("shop");
@@ -283,29 +283,26 @@ describe("an endpoint", () => {
     expect(await world.disabledReason(id)).toBeNull();
   });
 
-  test.each(["deleted", "disabled"] as const)(
-    "that was %s since: what it is owed is skipped",
-    async (how) => {
-      const id = await world.register("shop");
-      world.endpoints.answer = () => answered(500);
-      const instance = await world.start();
-      const [tried = ""] = await happenings(id, 1);
-      await world.untilEvents(tried, ...FAILED);
-      await instance.stop();
-      const [untried = ""] = await happenings(id, 1);
-      await (how === "deleted" ? world.delete(id) : world.disable(id));
-      await world.start({ worker: "w2" });
-      await world.untilEvents(untried, "WebhookDeliverySkipped");
-      world.pass(5 * SECOND_MS);
-      await world.untilEvents(tried, ...FAILED, "WebhookDeliverySkipped");
-      const reason = how === "deleted" ? "endpoint_deleted" : "endpoint_disabled";
-      expect((await lastEvent(untried)).data).toMatchObject({ reason, origin: { endpointId: id } });
-      expect(world.endpoints.told).toHaveLength(1);
-    },
-  );
+  test.each(["deleted", "disabled"] as const)("that was %s since has its deliveries skipped", async (how) => {
+    const id = await world.register("shop");
+    world.endpoints.answer = () => answered(500);
+    const instance = await world.start();
+    const [tried = ""] = await happenings(id, 1);
+    await world.untilEvents(tried, ...FAILED);
+    await instance.stop();
+    const [untried = ""] = await happenings(id, 1);
+    await (how === "deleted" ? world.delete(id) : world.disable(id));
+    await world.start({ worker: "w2" });
+    await world.untilEvents(untried, "WebhookDeliverySkipped");
+    world.pass(5 * SECOND_MS);
+    await world.untilEvents(tried, ...FAILED, "WebhookDeliverySkipped");
+    const reason = how === "deleted" ? "endpoint_deleted" : "endpoint_disabled";
+    expect((await lastEvent(untried)).data).toMatchObject({ reason, origin: { endpointId: id } });
+    expect(world.endpoints.told).toHaveLength(1);
+  });
 
   test.each(["registered", "enabled"] as const)(
-    "that was %s elsewhere a moment ago is not taken for one that is not there",
+    "that was %s elsewhere a moment ago is not treated as missing",
     async (how) => {
       const instance = await world.start({ worker: "w2" });
       const known = how === "enabled" ? await world.register("shop") : null;
@@ -319,7 +316,7 @@ describe("an endpoint", () => {
     },
   );
 
-  test("that is tested hears of it alone, whatever it asked for", async () => {
+  test("that is tested is the only one called, whatever it subscribed to", async () => {
     const id = await world.register("shop", ["email.sent"]);
     await world.register("other");
     await world.start();
@@ -343,14 +340,14 @@ describe("a lease", () => {
     return delivery;
   };
 
-  test("of a worker that is known to have ended is over at once", async () => {
+  test("of a worker that is known to have ended expires at once", async () => {
     const delivery = await claimedByTheDead(await world.register("shop"));
     await world.start({ endedWorker: "dead" });
     await world.untilEvents(delivery, ...FAILED);
     expect((await lastEvent(delivery)).data).toMatchObject({ attempt: 1, reason: LEASE_EXPIRED });
   });
 
-  test("that runs out fails its attempt, which is tried again", async () => {
+  test("that expires fails its attempt, which is retried", async () => {
     const id = await world.register("shop");
     const delivery = await claimedByTheDead(id);
     const instance = await world.start();
@@ -373,7 +370,7 @@ describe("a lease", () => {
     await world.untilEvents(delivery, ...FAILED, ...DELIVERED);
   });
 
-  test("that ran out under a worker which is slow but alive elsewhere: its outcome is recorded, late", async () => {
+  test("that expired under a slow worker elsewhere still gets that worker's late outcome recorded", async () => {
     const slow = gate();
     world.endpoints.answer = ({ worker }) => (worker === "w1" ? slow.promise : answered(500));
     const id = await world.register("shop");
@@ -408,7 +405,7 @@ describe("a lease", () => {
     await world.untilEvents(delivery, ...DELIVERED);
   });
 
-  test("whose delivery cannot be read holds up neither the others' ends nor their delivery", async () => {
+  test("whose delivery cannot be read delays neither the expiry nor the delivery of others", async () => {
     const id = await world.register("shop");
     const damaged = await claimedByTheDead(id);
     const claimed = await claimedByTheDead(id);
@@ -435,7 +432,7 @@ describe("a lease", () => {
 
 describe("a fault of the store", () => {
   test.each(["unavailable", "outcomeUnknown"] as const)(
-    "at the claim (%s) tells nobody, and is tried again",
+    "at the claim (%s) sends nothing, and is retried",
     async (failure) => {
       const id = await world.register("shop");
       let faults = 0;
@@ -453,7 +450,7 @@ describe("a fault of the store", () => {
     },
   );
 
-  test("at a claim that was written all the same: told only after its lease", async () => {
+  test("at a claim that was written anyway: delivered only after its lease", async () => {
     const id = await world.register("shop");
     loseAnswerOnce(world.store, "WebhookAttemptStarted");
     const instance = await world.start();
@@ -473,7 +470,7 @@ describe("a fault of the store", () => {
     expect(world.endpoints.told).toHaveLength(1);
   });
 
-  test("at the outcome: tried until it is in the log, and told once", async () => {
+  test("at the outcome: retried until it is in the log, and delivered once", async () => {
     const id = await world.register("shop");
     let faults = 0;
     world.store.beforeAppend = (_, types) => {
@@ -488,7 +485,7 @@ describe("a fault of the store", () => {
     expect(world.endpoints.told).toHaveLength(1);
   });
 
-  test("at an outcome that was written all the same: it is there once", async () => {
+  test("at an outcome that was written anyway: it is in the log once", async () => {
     const id = await world.register("shop");
     loseAnswerOnce(world.store, "WebhookDelivered");
     const instance = await world.start();
@@ -499,7 +496,7 @@ describe("a fault of the store", () => {
     expect(world.endpoints.told).toHaveLength(1);
   });
 
-  test("at the end of an endpoint that is gone: it is disabled in the end", async () => {
+  test("when an endpoint that is gone is disabled: it is disabled eventually", async () => {
     const id = await world.register("shop");
     world.endpoints.answer = () => answered(410);
     let faults = 0;
@@ -514,7 +511,7 @@ describe("a fault of the store", () => {
     expect(faults).toBe(2);
   });
 
-  test("for as long as it lasts: tried again though no news comes from the log", async () => {
+  test("that lasts: the delivery is retried without a new event in the log", async () => {
     const id = await world.register("shop");
     const instance = await world.start();
     let isAway = false;
@@ -536,7 +533,7 @@ describe("a fault of the store", () => {
 });
 
 describe("stopping", () => {
-  test("waits for the calls under way, records them, and begins no more", async () => {
+  test("waits for the calls in flight, records them, and starts no more", async () => {
     const slow = gate();
     const id = await world.register("shop");
     const instance = await world.start();
@@ -558,7 +555,7 @@ describe("stopping", () => {
     expect(stories.filter((events) => events.length === 0)).toHaveLength(5);
   });
 
-  test("gives up after its grace: hangs up, and burns no attempt with that", async () => {
+  test("hangs up after its grace period, which burns no attempt", async () => {
     world.endpoints.answer = (_told, _nth, signal) => {
       const { promise, resolve } = gate();
       signal.addEventListener("abort", () =>
@@ -579,7 +576,7 @@ describe("stopping", () => {
     await world.untilEvents(delivery, ...FAILED, ...DELIVERED);
   });
 
-  test("gives up after its grace on what does not even end then, and leaves the claim to its lease", async () => {
+  test("abandons calls that do not end after its grace period, and leaves the claim to its lease", async () => {
     world.endpoints.answer = () => new Promise(() => {});
     const id = await world.register("shop");
     const instance = await world.start();
@@ -609,7 +606,7 @@ test("a disk that is nearly full: nothing is claimed until there is room", async
   await world.untilEvents(delivery, ...DELIVERED);
 });
 
-test("a rebuild of the read model gives the same rows and tells nobody", async () => {
+test("a rebuild of the read model gives the same rows and calls nobody", async () => {
   const ids = [await world.register("ok"), await world.register("bad"), await world.register("left")];
   world.endpoints.answer = ({ url }) => answered(url === urlOf("bad") ? 500 : 200);
   const instance = await world.start();

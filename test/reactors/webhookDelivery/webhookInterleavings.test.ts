@@ -96,7 +96,7 @@ const failsAtFirst = ({ id }: Told, told: readonly Told[]) =>
   id.charCodeAt(0) % 3 === 0 && told.filter((other) => other.id === id).length === 1;
 
 test(
-  "whatever happens to endpoints meanwhile, each delivery that is owed is made once, and no other (property)",
+  "each owed delivery is made once, and no other, whatever happens to endpoints meanwhile (property)",
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {

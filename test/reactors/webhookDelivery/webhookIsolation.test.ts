@@ -39,7 +39,7 @@ async function attemptsOf(deliveries: readonly string[]) {
 }
 
 describe("an endpoint that hangs", () => {
-  test("delays itself alone, and is called once at a time before anything got through to it", async () => {
+  test("delays only itself, and gets one call at a time before any got through", async () => {
     world.endpoints.answer = ({ url }) => (url === urlOf("hanging") ? new Promise(() => {}) : answered(200));
     await world.register("hanging");
     const well = await world.register("well");
@@ -52,7 +52,7 @@ describe("an endpoint that hangs", () => {
     expect(toldTo("hanging")).toHaveLength(1);
   });
 
-  test("delays itself alone, and is called five times at once at most after it was well", async () => {
+  test("delays only itself, and gets at most five calls at a time after it was healthy", async () => {
     let isWell = true;
     world.endpoints.answer = ({ url }) =>
       isWell || url !== urlOf("hanging") ? answered(200) : new Promise(() => {});
@@ -83,7 +83,7 @@ describe("an endpoint that hangs", () => {
 });
 
 describe("the breaker", () => {
-  test("opens after ten calls of which 70% fail, burns no attempt, and lets one call at a time try", async () => {
+  test("opens after ten calls of which 70% fail, burns no attempt, and lets one trial call through at a time", async () => {
     const slow = Promise.withResolvers<WebhookOutcome>();
     world.endpoints.answer = () => answered(500);
     const bad = await world.register("bad");
@@ -124,7 +124,7 @@ describe("the breaker", () => {
     });
   });
 
-  test("stays shut for nine failures, and forgets what is five minutes old", () => {
+  test("stays closed for nine failures, and forgets calls after five minutes", () => {
     const clock = testClock();
     const bulkhead = new EndpointBulkhead(clock);
     const fail = (times: number) => {
@@ -148,7 +148,7 @@ describe("the breaker", () => {
     expect(bulkhead.admit("shop")).toEqual({ kind: "open", forMs: BREAKER_OPEN_MS });
   });
 
-  test("stays shut while fewer than 70% fail", async () => {
+  test("stays closed while fewer than 70% fail", async () => {
     world.endpoints.answer = (_, nth) => answered(nth % 5 < 2 ? 200 : 500);
     await world.register("shaky");
     await happen(60);
@@ -157,7 +157,7 @@ describe("the breaker", () => {
   });
 });
 
-describe("an endpoint that nothing gets through to", () => {
+describe("an endpoint that no call gets through to", () => {
   /** Twelve attempts, half a day apart. */
   const HALF_DAYS = { scheduleMs: [0, ...Array<number>(11).fill(12 * HOUR_MS)] };
 
@@ -198,7 +198,7 @@ describe("an endpoint that nothing gets through to", () => {
     expect(disabled).toEqual([{ workspaceId: expect.any(String), endpointId: id, reason: "failing" }]);
   });
 
-  test("with failures of one event alone stays, however many there are", async () => {
+  test("with failures of only one event stays, however many there are", async () => {
     world.endpoints.answer = () => answered(500);
     const id = await world.register("dead");
     await happen(1);
@@ -213,7 +213,7 @@ describe("an endpoint that nothing gets through to", () => {
     expect(await world.disabledReason(id)).toBeNull();
   });
 
-  test("stays when one success came in between", async () => {
+  test("stays after one success in between", async () => {
     world.endpoints.answer = ({ type }) => answered(type === "webhook.test" ? 200 : 500);
     const id = await world.register("shaky");
     await happen(2);
@@ -247,10 +247,10 @@ describe("an endpoint that nothing gets through to", () => {
   });
 });
 
-describe("places for endpoints that nothing is known of", () => {
+describe("slots for endpoints of unknown health", () => {
   const UNKNOWN_MAX = 300;
 
-  test("are few, and one that is not taken goes to the next who waits", () => {
+  test("are bounded, and an unused one goes to the next in line", () => {
     const bulkhead = new EndpointBulkhead(testClock());
     const endCalls = Array.from({ length: UNKNOWN_MAX }, (_, index) =>
       bulkhead.beginCall(`hanging-${index}`),
@@ -262,7 +262,7 @@ describe("places for endpoints that nothing is known of", () => {
     expect(bulkhead.admit("b")).toEqual({ kind: "admitted" });
   });
 
-  test("are not needed by those that are well, nor held up by those that are known to hang", () => {
+  test("are not needed by healthy endpoints, nor taken by those known to hang", () => {
     const clock = testClock();
     const bulkhead = new EndpointBulkhead(clock);
     bulkhead.beginCall("well")(true);
@@ -280,7 +280,7 @@ describe("places for endpoints that nothing is known of", () => {
     expect(bulkhead.admit("new")).toEqual({ kind: "admitted" });
   });
 
-  test("go to all who wait once nobody holds one", () => {
+  test("go to all waiting endpoints once nobody holds one", () => {
     const bulkhead = new EndpointBulkhead(testClock());
     const endCalls = Array.from({ length: UNKNOWN_MAX }, (_, index) =>
       bulkhead.beginCall(`hanging-${index}`),

@@ -13,7 +13,7 @@ function failingOnce<Result>(answer: () => Result): () => Result {
   };
 }
 
-test("a fault of what is asked, not of an item, is told of and ends nothing", async () => {
+test("a failing query or permit is reported and does not stop the scheduler", async () => {
   const stopping = new AbortController();
   const done: string[] = [];
   const troubles: unknown[] = [];

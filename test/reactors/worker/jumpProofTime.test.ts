@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.
 import { jumpProofTime, SETTLING_MS } from "../../../src/reactors/worker/jumpProofTime.ts";
 import { testClock } from "../email/deliveryFixtures.ts";
 
-test("the time of day goes as the clock does, drift and corrections back included", () => {
+test("the time of day follows the clock, including drift and corrections backwards", () => {
   const clock = testClock();
   const now = jumpProofTime(clock);
   for (const step of [0, 30 * SECOND_MS, -HOUR_MS, -1, 50 * SECOND_MS]) {
@@ -13,7 +13,7 @@ test("the time of day goes as the clock does, drift and corrections back include
   }
 });
 
-test("the time that a clock went ahead counts once it has stayed there", () => {
+test("a jump of the clock ahead counts once the clock has stayed there", () => {
   const clock = testClock();
   const now = jumpProofTime(clock);
   const before = clock.now();
@@ -25,7 +25,7 @@ test("the time that a clock went ahead counts once it has stayed there", () => {
   expect(now()).toBe(before + DAY_MS + SETTLING_MS);
 });
 
-test("a mistake that is corrected, and made again, never counts", () => {
+test("a jump that is corrected, and recurs, never counts", () => {
   const clock = testClock();
   const now = jumpProofTime(clock);
   for (let turn = 0; turn < 3; turn += 1) {

@@ -12,7 +12,7 @@ function workerOf(round: PeriodicWork["round"], troubles: unknown[] = []) {
   });
 }
 
-test("after rounds that fail it waits twice as long each time, and no longer once one has come to its end", async () => {
+test("the wait doubles after each failed round, and is reset by one that succeeds", async () => {
   const startedAt: number[] = [];
   const troubles: unknown[] = [];
   const away = new Error("the store is away");
@@ -33,7 +33,7 @@ test("after rounds that fail it waits twice as long each time, and no longer onc
   expect(troubles).toEqual([away, away]);
 });
 
-test("news bring the next round forward, those that come during a round as well, but not without end", async () => {
+test("a wake-up brings the next round forward, even during a round, but no sooner than the minimum interval", async () => {
   const startedAt: number[] = [];
   const worker = periodicWorker({
     async round() {
@@ -53,7 +53,7 @@ test("news bring the next round forward, those that come during a round as well,
   expect(third - second).toBeGreaterThanOrEqual(19);
 });
 
-test("news that come between two rounds are not missed", async () => {
+test("a wake-up between two rounds is not missed", async () => {
   let rounds = 0;
   const worker = periodicWorker({
     async round() {
@@ -73,7 +73,7 @@ test("news that come between two rounds are not missed", async () => {
   await worker.stop();
 });
 
-test("it stops when the round under way has ended, and begins no other", async () => {
+test("it stops once the current round has ended, and starts no other", async () => {
   const gate = Promise.withResolvers<void>();
   let rounds = 0;
   const worker = workerOf(async () => {
@@ -93,7 +93,7 @@ test("it stops when the round under way has ended, and begins no other", async (
   expect(rounds).toBe(1);
 });
 
-test("a stop ends sleeps, and what a round throws for it is no trouble", async () => {
+test("a stop ends sleeps, and what a round throws because of it is not reported", async () => {
   const troubles: unknown[] = [];
   let rounds = 0;
   const worker = workerOf(async ({ stopping, sleep }) => {
@@ -107,7 +107,7 @@ test("a stop ends sleeps, and what a round throws for it is no trouble", async (
   expect(troubles).toEqual([]);
 });
 
-test("a read model that is away is no trouble, one that is damaged is", async () => {
+test("an unavailable read model is not reported, a damaged one is", async () => {
   const troubles: unknown[] = [];
   const damaged = new ReadDatabaseError("damaged", "the file is damaged");
   let rounds = 0;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { rowBackoff } from "../../../src/reactors/worker/rowBackoff.ts";
 import { testClock } from "../email/deliveryFixtures.ts";
 
-test("a row rests after each fault for twice as long as after the one before, up to a minute", () => {
+test("a row's rest doubles after each fault, up to a minute", () => {
   const clock = testClock();
   const rests = rowBackoff(clock);
   for (const restMs of [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]) {
@@ -29,7 +29,7 @@ test("a row rests after each fault for twice as long as after the one before, up
   expect(rests.isFree("a")).toBeTrue();
 });
 
-test("a row at hand and one that was just done are left alone", () => {
+test("a row in progress and one just finished are left alone", () => {
   const clock = testClock();
   const rests = rowBackoff(clock);
   rests.begin("a");
