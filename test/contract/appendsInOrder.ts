@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { type EventStore, LOG_START } from "../../src/ports/eventStore.ts";
 import { contractTest, fresh, idsOf, newEvent, type StoreUnderTest } from "./eventStore.ts";
 
-/** What a handle keeps, beyond the contract, that a log is imported through. */
+/** The order that a handle keeps, beyond the contract, when a log is imported through it. */
 export function appendsInOrder({ name, open }: StoreUnderTest): void {
   const withStore = async (work: (store: EventStore) => Promise<void>) => {
     const store = await open();

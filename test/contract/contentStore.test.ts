@@ -380,7 +380,7 @@ describe("content on S3", () => {
 
   test("in a bucket that does not exist is unavailable, never missing", async () => {
     const store = storeAt(server.endpoint, { bucket: "no-such-bucket" });
-    // The server tells its time all the same.
+    // The server still sends its time.
     const { now: _now, ...calls } = callsOf(store);
     for (const call of Object.values(calls)) await within(call);
     await within(() => store.get(newFolder(), sha256Of(bytesOf("x"))), "404 NoSuchBucket");
@@ -420,7 +420,7 @@ describe("content on S3", () => {
               given += 1;
               if (given === PIECES_MAX) return controller.close();
               controller.enqueue(PIECE.slice());
-              // Gives whoever reads a turn.
+              // Yields to the reader.
               await Bun.sleep(0);
             },
             cancel() {

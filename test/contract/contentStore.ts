@@ -3,20 +3,20 @@ import { filePath, sha256Of } from "../../src/kernel/contentPath.ts";
 import type { ContentFolder, ContentStore, FoundFolder } from "../../src/ports/contentStore.ts";
 import { StoreError } from "../../src/ports/eventStore.ts";
 
-/** What the suite needs of an adapter beside the port. */
+/** What the suite needs from an adapter besides the port. */
 export interface ContentStoreHarness {
   readonly name: string;
-  /** The store, held anew: as another process would hold it. */
+  /** Opens the store again, as another process would. */
   open(): Promise<ContentStore>;
-  /** A store of its own, that nobody has held before. */
+  /** Opens a separate store that was never used. */
   openNew(): Promise<ContentStore>;
   /** Paths of all files that the store keeps, finished or not, without its own marks. */
   files(): Promise<readonly string[]>;
   /** Bytes that have arrived at the store, those of unfinished files included. */
   bytes(): Promise<number>;
-  /** Puts other bytes in the place of a file. */
+  /** Replaces the bytes of a file. */
   damage(path: string, bytes: Uint8Array): Promise<void>;
-  /** What one second is to its clock, ms: how coarse `modifiedAt` is. */
+  /** The resolution of `modifiedAt`, in ms. */
   readonly clockStepMs: number;
   /** Whether bytes reach the store while they are written: not when it is the test's own memory. */
   readonly isStreaming: boolean;
@@ -158,7 +158,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
     test("makes one file of many chunks, and returns its digest and length", async () => {
       const folder = newFolder();
       const writer = await store.writer(folder);
-      // One piece of memory for all, as a parser of uploads may use it.
+      // One reused buffer, as an upload parser may have.
       const memory = new Uint8Array(3);
       for (const text of ["abc", "def", "ghi"]) {
         memory.set(bytesOf(text));

@@ -15,7 +15,7 @@ import {
 } from "../../src/ports/eventStore.ts";
 import { until } from "../support/until.ts";
 
-/** How the suite gets at the store that it holds to the contract. */
+/** How the suite accesses the store under test. */
 export interface StoreUnderTest {
   readonly name: string;
   /** A new handle on the same log. */
@@ -58,7 +58,7 @@ export function newEvent(type = "Happened", data: object | Uint8Array = { n: 1 }
   return { id: crypto.randomUUID(), type, data, metadata: { at: "2026-01-01T00:00:00.000Z" } };
 }
 
-/** Appends and insists that it was the append that won. */
+/** Appends, and fails unless the append won. */
 export async function mustAppend(
   store: EventStore,
   stream: string,
@@ -75,7 +75,7 @@ export function idsOf(events: readonly { readonly id: string }[]): string[] {
   return events.map(({ id }) => id);
 }
 
-/** What `call` was refused with; fails when it was not. */
+/** The error that `call` was refused with; fails when it was not refused. */
 export async function refusal(call: Promise<unknown>): Promise<StoreError> {
   const outcome = await call.then(
     (value) => new Error(`was not refused but answered ${JSON.stringify(value)}`),
@@ -685,7 +685,7 @@ function purging({ store, it }: Suite): void {
       expect(await store().append(stream, [newEvent()], "noStream")).toMatchObject({ actual: 1 });
       expect((await mustAppend(store(), stream, [newEvent()], 1)).revision).toBe(2);
     }
-    // A reader may stand where something was that is gone.
+    // A reader's position may be that of a purged event.
     for (const place of [from, small.position]) {
       const { events } = await collect(store().readAll(place, { streamPrefixes: [prefix] }));
       const seen = events.map(({ stream, revision }) => `${stream.slice(prefix.length)} ${revision}`);
@@ -863,7 +863,7 @@ interface Step {
   readonly repeat: boolean;
 }
 
-/** What a few streams hold, in memory: the ids of their events, and those of all in order. */
+/** A model of a few streams in memory: the event ids of each, and of all in order. */
 class Model {
   readonly streams = new Map<string, string[]>();
   readonly order: string[] = [];

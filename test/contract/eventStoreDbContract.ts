@@ -5,8 +5,8 @@ import { eventStoreContract } from "./eventStore.ts";
 import { eventStoreDbFaults } from "./eventStoreFaults.ts";
 
 /**
- * The contract on a server, and what a network does to its clients. `process` is null for a server that nobody may
- * pause. Call it inside a `describe`.
+ * The contract on a server, and what a network does to its clients. `process` is null for a server that must not be
+ * paused. Call it inside a `describe`.
  */
 export function eventStoreDbContract(
   name: string,

@@ -47,7 +47,7 @@ async function startProxy(behind: EventStoreDbServer) {
     hold: () => {
       state.isHolding = true;
     },
-    /** Gives out what was held back. */
+    /** Releases the answers that were held back. */
     release: () => {
       state.isHolding = false;
       for (const write of held.splice(0)) write();
@@ -58,7 +58,7 @@ async function startProxy(behind: EventStoreDbServer) {
       held = [];
       drop();
     },
-    /** No answer comes through the connections that there are, for good, though they stay open. */
+    /** Existing connections stay open but never deliver another answer. */
     deaden: () => {
       for (const [client] of pairs) dead.add(client);
     },
@@ -130,7 +130,7 @@ export function eventStoreDbFaults(name: string, server: EventStoreDbServer): vo
       expect(performance.now() - started).toBeLessThan(700 + GRACE_MS);
       expect(idsOf(await direct.read(stream, 0, 10))).toEqual([event.id]);
       proxy.dropAndPass();
-      // Whoever keeps the ids can ask again, and is told what became of it.
+      // A caller that keeps the ids can repeat the append and learns the outcome.
       expect(await store.append(stream, [event], "noStream")).toMatchObject({
         outcome: "appended",
         revision: 0,
@@ -184,7 +184,7 @@ export function eventStoreDbFaults(name: string, server: EventStoreDbServer): vo
   });
 
   it("with nobody listening every call is unavailable by its deadline", async () => {
-    // So long that a busy machine hears of the refusal: before that an append may have been written.
+    // Long enough for a busy machine to see the refusal; before that an append may have been written.
     const timeoutMs = 1_500;
     const store = await open(urlThrough(server, await freePort()), timeoutMs);
     await closing([store], async () => {
@@ -222,7 +222,7 @@ export function eventStoreDbFaults(name: string, server: EventStoreDbServer): vo
   });
 }
 
-/** What the end of a server does to its clients. Call it inside a `describe`. */
+/** What a dying server does to its clients. Call it inside a `describe`. */
 export function eventStoreDbRestarts(
   store: string,
   { url }: EventStoreDbServer,

@@ -93,7 +93,7 @@ async function brokenSession(transport: MailTransport, signal = never): Promise<
   return result.reason;
 }
 
-/** A relay that says what it is told to, for what smtp-server never does. */
+/** A scripted relay, for behaviour that smtp-server does not have. */
 async function scriptedRelay(
   answer: (line: string, socket: Socket) => string | undefined,
 ): Promise<{ port: number }> {
@@ -645,7 +645,7 @@ describe("TLS and AUTH", () => {
     authOptional: false,
     onAuth({ username, password }, _session, next) {
       if (username === "post" && password === "lÄ:dger@1") return next(null, { user: username });
-      // A relay that quotes what it got.
+      // A relay that quotes its input.
       const quoted = Buffer.from(`\0${username}\0${password}`).toString("base64");
       return next(Object.assign(new Error(`5.7.8 bad login ${quoted} ${password}`), { responseCode: 535 }));
     },

@@ -6,7 +6,7 @@ import { startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { type RawSink, startRawSink } from "./crash/rawSink.ts";
 
-/** Far longer than this test may take: whoever waits for a lease fails it. */
+/** Far longer than this test may take: waiting for a lease fails it. */
 const LEASE_MS = 3_600_000;
 
 let sink: RawSink;

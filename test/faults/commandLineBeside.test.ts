@@ -47,7 +47,7 @@ function run(...words: string[]) {
   return runCommand([...words, "--json"], service.dataDir);
 }
 
-/** Does the work under load, and proves that no request has suffered from it. */
+/** Does the work under load, and checks that no request failed because of it. */
 async function underLoad(work: () => Promise<void>): Promise<void> {
   const before = load.posts.length;
   load.start();
@@ -133,7 +133,7 @@ function currentOf(listing: readonly Listing[]): ReadonlyMap<string, Listing> {
   return new Map(listing.filter(({ status }) => status === "current").map((one) => [one.name, one]));
 }
 
-/** Sends what was accepted first once more, many times at once: the first answer, again and again. */
+/** Repeats the first accepted send many times at once; every answer must be the first one. */
 async function replayOne(): Promise<void> {
   const post = load.posts[0];
   if (!post) throw new Error("nothing was sent yet");

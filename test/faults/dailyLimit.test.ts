@@ -45,7 +45,7 @@ describe.skipIf(!canStartEventStoreDb)("a daily limit of 1,000 on two instances 
     await rm(root, { recursive: true, force: true });
   });
 
-  /** Sends until the limit is told, or the service is gone. */
+  /** Sends until the limit is reported, or the service is gone. */
   const client = async (service: TestProcess, name: string): Promise<void> => {
     for (let number = 0; ; number += 1) {
       const body = {
@@ -54,7 +54,7 @@ describe.skipIf(!canStartEventStoreDb)("a daily limit of 1,000 on two instances 
         subject: `${name} ${number}`,
         text: "Hello",
       };
-      // The second instance has no key of its own: the log was begun by the first.
+      // The second instance has no key of its own, since the first one began the log.
       const headers = {
         authorization: `Bearer ${services[0].apiKey}`,
         "idempotency-key": `client-${name}-${number}`,
@@ -70,7 +70,7 @@ describe.skipIf(!canStartEventStoreDb)("a daily limit of 1,000 on two instances 
       Array.from({ length: CLIENTS_PER_INSTANCE }, (_, number) => client(service, `${index}-${number}`)),
     );
 
-  /** The messages that the log holds, and what instances have taken in hand of the day. */
+  /** The messages in the log, and the blocks of the day's quota that instances have reserved. */
   const readLog = async () => {
     const log = await openStore({ storeUrl: server.url, storeTimeoutMs: 10_000 });
     const ids: string[] = [];

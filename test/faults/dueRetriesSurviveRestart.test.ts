@@ -9,7 +9,7 @@ import { type RawSink, startRawSink } from "./crash/rawSink.ts";
 const MESSAGES = 5;
 /** Longer than a restart takes, so that the time of the retry comes after it. */
 const RETRY_BASE_MS = 6_000;
-/** How late a retry may be on a busy machine: less than a wait that began anew would be. */
+/** How late a retry may be on a busy machine; less than a wait that starts over. */
 const LATE_MS_MAX = 5_000;
 
 interface TimelineEvent {

@@ -12,7 +12,7 @@ import { askAgain, waitUntilTerminal } from "./crash/settle.ts";
 import { readStories } from "./crash/stories.ts";
 
 const TEST_MS_MAX = 120_000;
-/** What a call of the store may take: short, so that a request finds out soon that the store is away, and shorter than a lease. */
+/** The store's call time-out: short, so that requests soon notice an absent store, and shorter than a lease. */
 const STORE_TIMEOUT_MS = 1_000;
 /** What the first call of a server may take that has only just started. */
 const FIRST_CALL_MS_MAX = 20_000;
@@ -116,7 +116,7 @@ describe.skipIf(!canStartEventStoreDb)("EventStoreDB away", () => {
       for (const { receipt } of load.posts) {
         const id = receipt?.id ?? "";
         expect(stories.get(id)?.state?.status).toBe("sent");
-        // The process lived on and knew what it had sent, so a store that was away repeats nothing.
+        // The process survived and knows what it sent, so the store's absence repeats nothing.
         expect(sink.copiesById.get(id)).toHaveLength(1);
       }
     },

@@ -61,7 +61,7 @@ beforeAll(async () => {
     LOG_LEVEL: "info",
     DELIVERY_LEASE_MS: "1500",
   };
-  // Yesterday: mail, events of webhooks and a link that nothing has been done about yet.
+  // Yesterday: unprocessed mail, webhook events and a verification link.
   const env = { DATA_DIR: join(folder, "yesterday"), CONTENT_URL: `file:${join(folder, "content")}` };
   const service = await start({ ...env, DELIVERY: "off" });
   apiKey = service.apiKey;
@@ -80,7 +80,7 @@ beforeAll(async () => {
   await cp(join(folder, "content"), join(folder, "content-copy"), { recursive: true });
   masterKey = (await readFile(join(env.DATA_DIR, "master.key"), "utf8")).trim();
   await stopAll();
-  // And then it was done.
+  // And then it was processed.
   await start(env);
   await until(
     () => oldCopies().length === MAILS + 1 && oldCalls() >= 2 * MAILS,
@@ -98,12 +98,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What of yesterday has left by now. */
+/** What of yesterday has been sent by now. */
 function left() {
   return { mails: oldCopies().length, calls: oldCalls() };
 }
 
-/** Brings yesterday's log to a place where nothing is, and says what a service there is started with. */
+/** Brings yesterday's log to an empty place, and returns the settings of a service there. */
 async function restored(): Promise<Environment> {
   const env = { DATA_DIR: join(folder, "restored"), CONTENT_URL: `file:${join(folder, "restored-content")}` };
   const result = await runJsonCommand(env, "backup", "restore", join(folder, "backup"));

@@ -108,7 +108,7 @@ test("after kill -9 every accepted report has its bounce, and a repeated report 
   const promised = all.filter(({ isPromised }) => isPromised);
   for (const one of promised) expect(await bouncesOf(process, one)).toBe(1);
 
-  // Servers return a message until somebody has taken it; some do so twice.
+  // Servers return a message until it is accepted; some do so twice.
   const repeated = all.filter(({ isPromised }, nth) => !isPromised || nth % 4 === 0);
   for (const one of repeated) one.isPromised = false;
   const left = [...repeated];

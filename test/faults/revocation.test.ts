@@ -16,7 +16,7 @@ const KEYS = "/api/v1/api-keys";
 /** Answered from the log alone. */
 const OPENED = "/api/v1/emails?idempotency_key=never-used";
 
-/** A log that two instances share, and nobody else. */
+/** A log that only two instances share. */
 interface SharedLog {
   readonly name: string;
   /** Answers the STORE_URL. */
@@ -72,7 +72,7 @@ describe.each(logs())("two instances on one $name log", (log) => {
     const body = { name: "short-lived", scopes: ["email:read"] };
     const { json } = await owner.call("POST", KEYS, { body });
     const askThere = () => callerOf(there.url, json.key).call("GET", OPENED);
-    // Known at both from here on, so that what they remember of it is the fresh key.
+    // Both know the key from here on, so their caches hold it as valid.
     expect((await askThere()).status).toBe(200);
     expect((await callerOf(here.url, json.key).call("GET", OPENED)).status).toBe(200);
     expect((await owner.call("POST", `${KEYS}/${json.id}/revoke`)).status).toBe(200);
@@ -110,7 +110,7 @@ describe.each(logs())("two instances on one $name log", (log) => {
       const isStopped = ({ status, json }: Answer) => status === 503 && json.code === "INTERNAL_ERROR";
       const isStoppedAt = async ({ url }: TestProcess) => {
         const owner = callerOf(url, first.apiKey);
-        // Each list is waited for until it is too late, so all are asked at once.
+        // Each list waits until its time-out, so all are requested at once.
         const lists = [KEYS, "/api/v1/suppressions"].map((path) => owner.call("GET", path));
         return (await Promise.all(lists)).every(isStopped);
       };

@@ -92,7 +92,7 @@ test("after kill -9 every 250 reply has its messages, and a repeated submission 
     return expected.every((one) => stored.has(one));
   }, "every promised message");
 
-  // Whoever got no reply repeats; so does one in four of those who got one.
+  // Clients without a reply repeat; so does one in four of those with one.
   const before = new Map(promised.map(({ name, reply }) => [name, reply]));
   const repeated = mails.filter(({ reply }, index) => reply === null || index % 4 === 0);
   for (const mail of repeated) mail.reply = null;

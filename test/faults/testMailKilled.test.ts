@@ -29,7 +29,7 @@ afterAll(async () => {
 
 async function start(): Promise<TestProcess> {
   const relay = { DELIVERY: "on", SMTP_URL: `smtp://127.0.0.1:${sink.port}` };
-  // A claim that a killed worker has left is to be given up within the test.
+  // A killed worker's claim must expire within the test.
   service = await startTestProcess({ dataDir, env: { ...relay, DELIVERY_LEASE_MS: "500" } });
   return service;
 }
@@ -67,7 +67,7 @@ test("test mail is all delivered and reaches no relay, whenever the service is k
     );
     await process.kill("SIGKILL");
     await Promise.all(sending);
-    // Without its read models the service makes them anew from the log.
+    // Without its read models the service rebuilds them from the log.
     if (round === 1) await rm(join(dataDir, "projections"), { recursive: true });
   }
   const process = await start();

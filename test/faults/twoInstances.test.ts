@@ -10,10 +10,10 @@ import { readStories } from "./crash/stories.ts";
 
 const TEST_MS_MAX = 120_000;
 const TERMINAL_MS_MAX = 30_000;
-/** Keys that both instances are asked for at the same moment. */
+/** Keys sent to both instances at the same moment. */
 const RACED_KEYS = 25;
 const REQUESTS_PER_INSTANCE = 2;
-/** Messages of which every so many is too large for an event, so that its content is in the shared store. */
+/** One message in so many is too large for an event, so its content is in the shared store. */
 const MESSAGES = 120;
 const LARGE_EVERY = 30;
 const LARGE_CHARACTERS = 190_000;
@@ -42,7 +42,7 @@ describe.skipIf(!canStartEventStoreDb)("two instances on one EventStoreDB", () =
       SMTP_CONNECTIONS_MAX: "2",
       BOOTSTRAP: "on",
     };
-    // Both find the log empty: racing first starts must settle who begins it.
+    // Both find the log empty: racing first starts must settle which one begins it.
     const started = await Promise.all([start("one"), start("two")]);
     // On a busy machine one may be done before the other looks: that one makes no key, and takes the first one's.
     const apiKey = started.find((service) => service.apiKey !== "")?.apiKey ?? "";
@@ -124,7 +124,7 @@ describe.skipIf(!canStartEventStoreDb)("two instances on one EventStoreDB", () =
   test(
     "they share delivery: each message goes out once, and both deliver",
     async () => {
-      // A relay that takes a little time, so that one instance alone is not always the first.
+      // A slow relay, so that the same instance is not always first.
       sink.onStage = async () => {
         await Bun.sleep(2);
         return undefined;

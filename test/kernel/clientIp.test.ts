@@ -28,12 +28,12 @@ describe("the address of a client", () => {
   test.each([
     ["203.0.113.9", null, "203.0.113.9"],
     ["::ffff:203.0.113.9", null, "203.0.113.9"],
-    // Nobody that we trust says so.
+    // No trusted proxy says so.
     ["203.0.113.9", "198.51.100.1", "203.0.113.9"],
     ["10.0.0.1", "198.51.100.1", "198.51.100.1"],
     ["::ffff:10.0.0.1", "198.51.100.1", "198.51.100.1"],
     ["fd00::1", "2001:db8::1", "2001:db8::1"],
-    // What stands to the left of the first untrusted hop was written by that one.
+    // The first untrusted hop wrote everything to its left.
     ["10.0.0.1", "192.0.2.66, 198.51.100.1, 10.0.0.2", "198.51.100.1"],
     ["10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"],
     ["10.0.0.1", "unknown", "10.0.0.1"],

@@ -6,14 +6,14 @@ import { InFlightMap, InFlightSet } from "../../src/kernel/inFlightSetAndMap.ts"
 const PASSING = 100_000;
 const AT_ONCE = 32;
 const SMALL_COLLECTION_EVERY = 2_000;
-/** What may have come since the last small collection, several times over. */
+/** Several times what can arrive between two minor collections. */
 const KEPT_MAX = 5 * SMALL_COLLECTION_EVERY;
 
 interface Passage {
   begin(number: number): () => void;
 }
 
-/** How many objects only a full collection takes away after so many have passed, a few at a time. */
+/** How many objects only a full collection frees after so many have passed, a few at a time. */
 function keptAfterwards({ begin }: Passage): number {
   fullGC();
   const ends: (() => void)[] = [];

@@ -57,7 +57,7 @@ describe("an instance's keys", () => {
     const encrypted = keys.encryptSecret(secret, shop);
     expect(again.decryptSecret(encrypted, shop)).toEqual(secret);
     expect(other.decryptSecret(encrypted, shop)).toBeNull();
-    // Moved to another endpoint or workspace, or passed off as one from before secrets were bound.
+    // Moved to another endpoint or workspace, or disguised as one from before secrets were bound.
     for (const moved of [
       { ...shop, endpointId: "e2" },
       { ...shop, workspaceId: "w2" },

@@ -11,7 +11,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** What a scanner says of a text that it has read in steps of so many characters. */
+/** A scanner's result for a text read in steps of so many characters. */
 function scanned(text: string, stepChars: number) {
   const scanner = new JsonScanner(text);
   while (scanner.goOn(stepChars));
@@ -72,7 +72,7 @@ test("the part of a text before a syntax error can be completed to JSON", () => 
   );
 });
 
-/** What closes all that is open after a beginning of a JSON text. */
+/** The brackets that close everything open in the beginning of a JSON text. */
 function endsOf(read: string): string {
   const marks = read.replace(/"(?:[^"\\]|\\.)*(?:"|$)/g, "").match(/[[\]{}]/g) ?? [];
   const open: string[] = [];

@@ -58,7 +58,7 @@ test("a text is removed from any text that it is inserted into (property)", () =
     fc.property(texts, fc.array(fc.tuple(fc.string(), fc.nat(3))), (all, pieces) => {
       const body = pieces.map(([between, which]) => between + (all[which % all.length] ?? "")).join("");
       const kept = withoutTexts(body, all, "");
-      // What was around a text may come together to another one: a name stands between for that.
+      // Text around a removed one could join to form another; the placeholder prevents that.
       const named = withoutTexts(body, all, "\u0000\u0000");
       expect(kept.length).toBeLessThanOrEqual(body.length);
       for (const one of all) expect(named.includes(one) && !one.includes("\u0000")).toBe(false);

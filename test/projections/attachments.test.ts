@@ -115,7 +115,7 @@ describe("attachment-use", () => {
         const isListed = (now: number) =>
           messagesWithOldFiles(db, now, [], 1_000).some((row) => row.id === id);
         project(attachmentUse, `email-${id}`, all);
-        // Where the content was erased they go with it; whoever looks here is too late by then, and finds nothing.
+        // Erased content takes its files with it, so there is nothing left to find here.
         expect(isListed(UNTIL - 1)).toBe(false);
         expect(isListed(UNTIL)).toBe(canLoseAttachments(state, UNTIL));
         const gone = expireAttachments(state, UNTIL).events;

@@ -51,7 +51,7 @@ test("entries of audited events, in every version ever written, hold no address"
   });
 });
 
-/** Somewhere of its own in the log. */
+/** A separate place in the log. */
 function at(type: string) {
   return { id: crypto.randomUUID(), stream: `${type.toLowerCase()}-${crypto.randomUUID()}`, revision: 0 };
 }

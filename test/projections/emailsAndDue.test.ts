@@ -76,7 +76,7 @@ function projected({ stream, revision, at, event }: Logged): ProjectedEvent {
   };
 }
 
-/** Applies a log to every read model there is, each on its own database; `check` looks at them. */
+/** Applies a log to every read model, each on its own database; `check` inspects them. */
 function project(log: readonly Logged[], check: (db: Record<string, ReadDatabaseFile>) => void): void {
   const databases = projections.map((projection) => {
     const db = emptyReadModel(projection);
@@ -97,7 +97,7 @@ function interleaved(streams: readonly (readonly Logged[])[]): readonly Logged[]
   return streams.flat().sort((one, other) => one.at - other.at);
 }
 
-/** A message whose whole story is known. */
+/** A message with its whole history. */
 interface Told {
   readonly id: string;
   readonly accepting: Required<Accepting>;
@@ -115,7 +115,7 @@ const acceptings: fc.Arbitrary<Required<Accepting>> = fc.record({
     { weight: 1, arbitrary: fc.constant("suppressed" as const) },
   ),
   dueInMs: fc.nat(2 * HOUR_MS),
-  // So few times that some messages share one, and the order of the log has to decide.
+  // So few times that some messages share one, which leaves the order to the log.
   at: fc.nat(4).map((hours) => ACCEPTED_AT + hours * HOUR_MS),
   workspaceId: fc.constantFrom("w1", "w1", "w2"),
   senderId: fc.constantFrom("s1", "s2"),
@@ -145,7 +145,7 @@ function forEveryLog(check: (messages: readonly Told[], db: Record<string, ReadD
   );
 }
 
-/** What the two read models must say of a message, told by its fold alone. */
+/** What the two read models must hold for a message, by its fold alone. */
 interface Expected {
   readonly state: Email;
   readonly updatedAt: string;
@@ -185,13 +185,13 @@ function moved({ before, after, event, expected, at, revision }: Movement): Omit
     before?.isDeliveryUnknown !== after?.isDeliveryUnknown || before?.nextAttemptAt !== after?.nextAttemptAt;
   return {
     updatedAt: isMoved ? at : expected.updatedAt,
-    // While an attempt is under way, the reason of the one before stands.
+    // While an attempt is in flight, the previous one's reason stands.
     reason: isMoved && after?.status !== "sending" ? reasonOf(event) : expected.reason,
     revision: isMoved || isResumed ? revision : expected.revision,
   };
 }
 
-/** What a message's row says of the queue of delivery. */
+/** The queue columns of a message's row. */
 function queueOf(state: Email, revision: number): SqlRow {
   const scheduled_at = state.scheduledAt === null ? null : rfc3339(state.scheduledAt);
   const unclaimed = { scheduled_at, lease_ms: 0, claimed_by: null, held: 0, simulated: 0 };
@@ -474,7 +474,7 @@ describe("the queries (properties):", () => {
     expect(foundKeys).toEqual([...keys.values()].sort((a, b) => a - b).slice(0, limit));
   }
 
-  /** Looks that go on until nothing is left, with what was shown held as if it were done. */
+  /** Queries until nothing is left, treating the messages already returned as done. */
   function checkTurns(db: ReadDatabaseFile, isDue: readonly Open[], { now, without, limit }: Look): void {
     const mayGo = isDue.filter(
       ({ workspaceId, senderId, authorityId }) =>

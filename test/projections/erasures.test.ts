@@ -76,7 +76,7 @@ const acts: fc.Arbitrary<readonly Act[]> = fc.array(
   { maxLength: 40, size: "max" },
 );
 
-/** A log as a service would have written it, and every event of it, also those that were cut off since. */
+/** A log as a service writes it, and all of its events, including those truncated since. */
 class World {
   readonly seen = new Map<string, RecordedEvent>();
   private readonly registered = new Set<string>();
@@ -92,7 +92,7 @@ class World {
 
   private async suppression(kind: "suppress" | "unsuppress" | "erase", who: string, seconds: number) {
     if (kind === "erase") {
-      // What a follower has seen by the time that the events go: the erasure itself is not yet among it.
+      // What a follower has seen when the events are truncated: not yet the erasure itself.
       const watched: EventStore = {
         ...this.store,
         truncateBefore: async (stream, revision) => {

@@ -18,7 +18,7 @@ const START = Date.parse("2030-01-01T00:00:00Z");
 const LATER = START + 1_000_000_000;
 const AT = rfc3339(START);
 
-/** A read model that is told one event after another. */
+/** A read model that gets one event after another. */
 class Model {
   readonly db: ReadDatabaseFile;
   private readonly revisions = new Map<string, number>();
@@ -28,7 +28,7 @@ class Model {
   }
 
   tell(stream: string, type: string, data: object = {}): string {
-    // A message's first event is its content, which this read model is not told of.
+    // A message's first event is its content, which this read model does not read.
     const revision = this.revisions.get(stream) ?? (stream.startsWith("email-") ? 1 : 0);
     this.revisions.set(stream, revision + 1);
     const id = crypto.randomUUID();

@@ -37,7 +37,7 @@ interface ListCase {
   readonly given?: readonly Event[];
   made(item: Item): Event;
   list(db: ReadDatabase, page: Page): readonly KeysetCursor[];
-  /** What takes an item away, in lists that lose some. */
+  /** The events that remove an item, for lists that can lose items. */
   gone?(item: Item): Event;
 }
 

@@ -11,7 +11,7 @@ import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, ReadDatabaseFile, SqlValue } from "../../src/ports/readDatabase.ts";
 import { emptyReadModel } from "../support/emptyReadModel.ts";
 
-/** More than one query looks at, and not a multiple of it. */
+/** More rows than one query examines, and not a multiple of that. */
 const ROWS = 2 * ROWS_SCANNED_MAX + 300;
 const START = Date.parse("2030-01-01T12:00:00Z");
 const LIMIT = 25;
@@ -43,7 +43,7 @@ const email = `INSERT INTO emails (id, workspace_id, status, sender_id, recipien
 
 type Page = { readonly after?: KeysetCursor; readonly limit: number };
 
-/** A list that is asked for what hardly any row is. The row with number 0, which is the oldest, is it. */
+/** A list filtered so that only row 0, the oldest, matches. */
 interface Case {
   readonly name: string;
   readonly projection: Projection;
@@ -145,7 +145,7 @@ describe.each(cases)("a list of $name", ({ projection, fill: fillTable, list }) 
         const page: RowPage<KeysetCursor> = list(db, { limit: LIMIT, ...(after ? { after } : {}) });
         queries += 1;
         found.push(...page.rows);
-        // Between two queries lie as many rows as one looks at, none of them twice.
+        // Each query examines its full number of rows, none of them twice.
         const looked = (page.next ? Date.parse(page.next.createdAt) : START) - START;
         if (page.next) expect(looked).toBe((ROWS - queries * ROWS_SCANNED_MAX) * 1_000);
         after = page.next;

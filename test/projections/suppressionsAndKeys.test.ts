@@ -67,7 +67,7 @@ function allPages<Row extends { readonly id: string; readonly createdAt: string 
   }
 }
 
-/** The rows, told in the order of the log, as a list shows them. */
+/** The rows after all events in log order, as a list shows them. */
 function newestFirst<Row extends { readonly createdAt: string }>(rows: readonly Row[]): Row[] {
   return rows.toReversed().sort((one, other) => Date.parse(other.createdAt) - Date.parse(one.createdAt));
 }

@@ -22,7 +22,7 @@ const ACCEPTED = {
   ...{ contentEventId: "c", contentDigest: "d", contentBytes: 7 },
 };
 
-/** A read model that was told of live mail, of mail to the simulator, and of test mail, all of one moment. */
+/** A read model with live mail, mail to the simulator and test mail, all of the same time. */
 function built(): ReadDatabaseFile {
   const db = emptyReadModel(emails);
   const kinds = { live: {}, simulated: { simulated: true }, test: { simulated: true, test: true } };

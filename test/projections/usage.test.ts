@@ -99,14 +99,14 @@ interface Count {
   readonly message: Told;
 }
 
-/** What a message counts for, told by its fold alone. */
+/** What a message counts for, by its fold alone. */
 function countsOf(message: Told): readonly Count[] {
   let state = emailDecider.initialState;
   const counts: Count[] = [{ what: "accepted", at: message.accepting.at, message }];
   for (const { at, event } of message.events) {
     const before = state?.status;
     state = emailDecider.evolve(state, event);
-    // What is told of a message later counts beside how its delivery ended.
+    // Later reports on a message count besides its delivery outcome.
     if (state !== null && isTerminal(state.status) && state.status !== before)
       counts.push({ what: state.status, at, message });
   }
@@ -250,7 +250,7 @@ describe("usage of random logs (properties):", () => {
   });
 });
 
-/** Messages of which nothing is told: each of them ends once. */
+/** Messages without later reports: each ends once. */
 const untold = told.filter((messages) =>
   messages.every(({ events }) => events.every(({ event }) => !("source" in event.data))),
 );

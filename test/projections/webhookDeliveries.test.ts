@@ -23,7 +23,7 @@ const START = Date.parse("2030-01-01T00:00:00Z");
 const WORKSPACES = ["shop", "bank"] as const;
 const ENDPOINTS = 4;
 
-/** What becomes of a message, and what its subscribers know that as; null where they are not told. */
+/** A message's event, and the webhook event that its subscribers get; null for none. */
 const NEWS = [
   ["EmailQueued", {}, "email.queued"],
   ["EmailScheduled", { scheduledAt: rfc3339(START) }, "email.scheduled"],
@@ -61,7 +61,7 @@ const DATA = {
   ...{ reply: "250 ok", attemptBurnt: true, ambiguous: false, nextAttemptAt: rfc3339(START) },
 };
 
-/** A log of what happens in two workspaces, and who is owed what of it, by the rule and not by the read model. */
+/** A log of two workspaces, and the deliveries owed for it, by the rule and not by the read model. */
 class Story {
   readonly events: ProjectedEvent[] = [];
   readonly owed: string[] = [];

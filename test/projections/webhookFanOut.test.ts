@@ -25,7 +25,7 @@ const registered: WebhookEvent = {
   },
 };
 
-/** What an endpoint that wants everything is owed of a message's events: the type, and the event's revision. */
+/** What an endpoint subscribed to everything is owed for a message: types, and the events' revisions. */
 function owed(events: History["events"]): readonly string[] {
   const db = emptyReadModel(webhookDeliveries);
   const log = [
@@ -61,7 +61,7 @@ const NAMES: Readonly<Record<string, string>> = {
   EmailCanceled: "email.canceled",
 };
 
-/** A message that was put back for a pause, or let go by an operator, has not been delayed by its delivery. */
+/** A message put back for a pause, or resumed by an operator, was not delayed by its delivery. */
 function isTold({ step: { happening } }: History["steps"][number], type: string): boolean {
   if (type !== "EmailDeferred") return true;
   if (happening.kind === "giveBack") return ["suppressed", "content_unavailable"].includes(happening.why);

@@ -86,7 +86,7 @@ describe("following", () => {
       await appendMany(store, 40);
       await followOnce(place, store, [tally, counter]);
       await appendMany(store, 80);
-      // A copy of the files in the midst of a transaction is what a crash at this moment leaves behind.
+      // A copy of the files in the middle of a transaction is what a crash at this moment leaves behind.
       const crashed = newPlace();
       let applied = 0;
       const crashing: Projection = {
@@ -366,7 +366,7 @@ describe("a database that fails", () => {
       retrying: true,
     });
     await following.stop();
-    // How many new files have failed as the first did is a matter of time.
+    // How many new files fail like the first one depends on timing.
     expect(currentFile(place, "counter") === "counter.1.1.db").toBe(failure !== "damaged");
     expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 20 }] });
     expect(rowsOf(place, tally)).toEqual(await foldTally(store));
@@ -525,7 +525,7 @@ describe("waiting for rows", () => {
   });
 });
 
-/** For the property below, which opens some sixty files, where the cores are shared. */
+/** Time for the property below, which opens some sixty files, on shared cores. */
 const PROPERTY_MS_MAX = 30_000;
 
 test(

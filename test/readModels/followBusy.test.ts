@@ -8,7 +8,7 @@ import { type Added, added, append, counter, follow, newPlace, rowsOf } from "./
 
 const BATCHES = 20;
 const BATCH_EVENTS = 10;
-/** How long the follower rests between two transactions while events come in numbers. */
+/** How long the follower rests between two transactions while many events arrive. */
 const REST_MS = 25;
 
 let place: ReturnType<typeof newPlace>;

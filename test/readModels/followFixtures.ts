@@ -106,7 +106,7 @@ export const unsynced: ReadDatabases = {
   },
 };
 
-/** A place of its own for one test. */
+/** A separate directory for one test. */
 export function newPlace(): ReadModelStorage & { readonly remove: () => void } {
   const directory = mkdtempSync(join(tmpdir(), "read-models-"));
   const remove = () => rmSync(directory, { recursive: true, force: true });
@@ -145,7 +145,7 @@ export function follow(place: ReadModelStorage, store: EventStore, projections: 
       readers.receive(event);
     },
   });
-  // A follower that breaks down is seen by whoever stops it.
+  // stop() reports a follower that failed.
   running.catch(() => {});
   return {
     readers,
@@ -191,7 +191,7 @@ export function rowsOf(place: ReadModelStorage, projection: Projection): Record<
   return Object.fromEntries(tables);
 }
 
-/** The database files of generations that are there. */
+/** The database files of generations on disk. */
 export function databaseFiles(place: ReadModelStorage): string[] {
   return readdirSync(place.directory)
     .filter((file) => file.endsWith(".db") && file !== "catalog.db")

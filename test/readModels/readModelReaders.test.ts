@@ -9,7 +9,7 @@ import { openReaders } from "../../src/readModels/readModelReaders.ts";
 const directory = mkdtempSync(join(tmpdir(), "readers-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** No wait of these tests is settled by time. */
+/** No wait in these tests may end by timing out. */
 const WAIT_MS = 60_000;
 const at = (number: number) => String(number).padStart(16, "0") as Position;
 

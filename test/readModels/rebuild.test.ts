@@ -165,7 +165,7 @@ describe("beside a running service", () => {
     const results = await rebuild(store, [counter, tally], { owner: false });
     await following.stop();
     expect(results.map(({ outcome }) => outcome)).toEqual(["current", "current"]);
-    // The one that could not be switched to is closed and opened again, the other one is not.
+    // Only the generation that could not be switched to is closed and reopened.
     expect(opened.filter((file) => file === "counter.1.3.db" || file === "tally.1.4.db")).toHaveLength(3);
   });
 

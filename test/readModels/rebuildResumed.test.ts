@@ -149,7 +149,7 @@ describe("an interrupted rebuild", () => {
     await interrupted(store, [brittle]);
     const [later] = await rebuild(store, [{ ...brittle, version: 2 }], { owner: false, switchWaitMsMax: 1 });
     expect(later?.resumedFrom).toBeNull();
-    // The one of the other version waits for the program that can go on with it.
+    // The saved file of the other version waits for the program that can resume it.
     expect(savedFiles()).toHaveLength(1);
   });
 
@@ -232,7 +232,7 @@ describe("the saved file of an interrupted rebuild is kept", () => {
   });
 });
 
-/** What a kill at this moment would leave on disk: the files as they are, in the midst of whatever goes on. */
+/** Copies the files as they are now, which is what a kill at this moment would leave on disk. */
 function killed(from: Place): Place {
   const directory = mkdtempSync(join(tmpdir(), "read-models-killed-"));
   cpSync(from.directory, directory, { recursive: true });

@@ -141,7 +141,7 @@ describe("verify", () => {
       "UPDATE tally SET sum = 7 WHERE stream = 's-2'",
       "UPDATE notes SET note = 'x' WHERE stream = 's-2' AND revision = 1",
       "DELETE FROM tally WHERE stream = 's-3'",
-      // The second event moved the count alone.
+      // The second event changed only the count.
       "UPDATE tally SET sum = 9 WHERE stream = 's-4'",
     );
     const { found } = await verify(store, [tally]);

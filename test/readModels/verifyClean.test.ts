@@ -18,7 +18,7 @@ const moved = projections.filter(({ name }) => MOVED.has(name));
 
 const stories = fc.array(fc.tuple(fc.uuid(), stepsArbitrary), { minLength: 1, maxLength: 6, size: "max" });
 
-/** Appends the stories of some messages, in turns, after two endpoints that are told of them. */
+/** Appends interleaved histories of some messages, after two endpoints that subscribe to them. */
 async function writeStories(
   store: EventStore,
   messages: typeof stories extends fc.Arbitrary<infer Of> ? Of : never,

@@ -22,7 +22,7 @@ interface Plant {
   readonly key: readonly SqlValue[];
   readonly do: readonly Statement[];
   readonly undo: readonly Statement[];
-  /** Whether some event must be named: not for a row that no event ever put there. */
+  /** Whether verify must name an event; not for a row that no event wrote. */
   readonly hasEvent: boolean;
 }
 
@@ -46,7 +46,7 @@ beforeAll(async () => {
   place = { ...place, logId: live("emails", (db) => readMeta(db).logId) };
   await service.app.app.stop();
   store = await openStore({ storeUrl: `file:${dataDir}`, storeTimeoutMs: 5_000 });
-  // What the service has written while it stopped would mend a planted row.
+  // What the service writes while it stops would repair a planted row.
   await followOnce(place, store, [...projections]);
 }, 60_000);
 afterAll(async () => {
@@ -55,7 +55,7 @@ afterAll(async () => {
   rmSync(service.app.dataDir, { recursive: true, force: true });
 });
 
-/** Opens the current rows of a read model for one look, or for one change. */
+/** Opens the current rows of a read model for one read or one change. */
 function live<Result>(name: string, work: (db: ReadDatabaseFile) => Result): Result {
   const db = place.databases.open(join(place.directory, currentFile({ ...place }, name)), "write");
   try {

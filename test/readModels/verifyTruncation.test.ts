@@ -8,7 +8,7 @@ import { testStores } from "../support/stores/stores.ts";
 import { added, append, erased, follow, newPlace, rowsOf } from "./followFixtures.ts";
 
 const EVENTS_BEFORE = 2_000;
-/** Of forty streams the first half is erased all the time, the others at the worst moments. */
+/** Of forty streams the first half is erased continuously, the others at the worst moments. */
 const RACED_FROM = 20;
 const ERASED_AT_ONCE = 3;
 const TEST_MS_MAX = 180_000;
@@ -30,7 +30,7 @@ describe.each(await testStores())("truncation that races a verification, on $nam
     place.remove();
   });
 
-  /** Writes to a stream, lets go of all that it holds, and truncates it the next moment. */
+  /** Writes to a stream, erases all of its content, and truncates it at once. */
   async function eraseOne(index: number): Promise<void> {
     const stream = `${run}-${index}`;
     await append(store, stream, typed(added(index), run), typed(added(1), run));

@@ -7,7 +7,7 @@ import { until } from "../support/until.ts";
 
 const REQUESTS = 50_000;
 const CONNECTIONS = 20;
-/** On one connection at once; each is answered before the next come. */
+/** Requests at once on one connection; all are answered before the next batch. */
 const BATCH = 50;
 /** What the process may have grown by after the second half of them, in bytes. */
 const GROWTH_BYTES_MAX = 48_000_000;
@@ -78,7 +78,7 @@ describe("a service that gets requests it must refuse", () => {
         const starts = [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)];
         answered += starts.length;
         refused += starts.filter(([, status]) => status?.startsWith("4")).length;
-        // The beginning of a status line may be all that has come: a whole one is longer.
+        // Only the beginning of a status line may have arrived; a whole one is longer.
         rest = text.slice(-"HTTP/1.1 40".length);
         if (answered < sent) return;
         if (sent < count) batch();
@@ -98,11 +98,11 @@ describe("a service that gets requests it must refuse", () => {
 
   test("50,000 times uses no more memory than before, and still works", async () => {
     const half = REQUESTS / 2;
-    // The first half warms up what is kept for good: compiled code, caches within their bounds.
+    // The first half warms up what stays in memory: compiled code, bounded caches.
     expect(await sendAll(0, half)).toBe(half);
     const before = await memoryBytes();
     expect(await sendAll(half, half)).toBe(half);
-    // Garbage goes when there is need, so it is looked at until it has.
+    // Garbage is collected on demand, so poll until it is gone.
     await until(
       async () => (await memoryBytes()) - before < GROWTH_BYTES_MAX,
       "the memory to be given back",

@@ -13,7 +13,7 @@ import { until } from "../support/until.ts";
 setDefaultTimeout(60_000);
 
 const LARGE_BYTES = 16_000_000;
-/** For what the store has no part in. */
+/** For what does not depend on the store. */
 const sqlite = [sqliteStore];
 
 const sockets: Socket[] = [];
@@ -37,7 +37,7 @@ function begin(url: string, apiKey: string, ...framing: readonly string[]): Begu
   socket.on("data", (chunk) => {
     answer += chunk;
   });
-  // It is reset when it goes on writing to a request that was refused.
+  // It is reset when it keeps writing to a refused request.
   socket.on("error", () => {});
   socket.on("close", () => {
     isClosed = true;
@@ -74,7 +74,7 @@ describe.each(sqlite)("bodies on $name", (store) => {
     const other = await service.tenant();
     const held = Array.from({ length: 136 }, () => begin(service.url, tenant.apiKey, announced));
     for (const one of held) one.write(" ".repeat(1_000));
-    // Whoever comes next finds all of them begun: those were on their way before it.
+    // All of them have started before the next request comes.
     for (const _ of [1, 2, 3]) await tenant.call("GET", "/webhooks");
     const statuses: number[] = [];
     for (let round = 0; round < 100; round += 1) {
@@ -90,7 +90,7 @@ describe.each(sqlite)("bodies on $name", (store) => {
   test("that have arrived in part give way to a faster one", async () => {
     const slow = begin(service.url, tenant.apiKey, announced);
     slow.write(" ".repeat(8_000_000));
-    // It stands still, so it is the slower one before long.
+    // It stands still, so it soon is the slower one.
     await until(async () => (await large(tenant)).status === 202, "a faster one to get its room");
     await until(() => slow.answer() !== "" || slow.isClosed(), "the slow one to be cut off");
   });
@@ -223,7 +223,7 @@ describe("room for bodies", () => {
     slow.admit(14_000_000);
     slower.admit(12_000_000);
     const [slowEnds, slowerEnds] = [waitFor(slow), waitFor(slower)];
-    // As much as it brings at once, it is the fastest; the slowest of the others is enough.
+    // It brings so much at once that it is the fastest; ending the slowest of the others is enough.
     const fast = bodies.open("one");
     fast.admit(1_500_000);
     expect(refusalOf(() => fast.admit(2_000_000))?.status).toBe(503);

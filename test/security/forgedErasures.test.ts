@@ -18,7 +18,7 @@ import { rowsOf } from "../support/plantedChanges.ts";
 const folder = mkdtempSync(join(tmpdir(), "postledger-forged-erasures-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A sealed log in front of whoever can append to it. */
+/** A sealed log, and ways for an attacker to append to it. */
 interface Desk {
   readonly store: EventStore;
   readonly workspaceId: string;
@@ -85,7 +85,7 @@ function deskOf(path: string, store: EventStore, workspaceId: string): Desk {
   };
 }
 
-/** What a verification finds, each by its place and kind. */
+/** The findings of a verification, by place and kind. */
 async function foundIn(store: EventStore): Promise<ReadonlyMap<string, string>> {
   const temporaryPath = join(folder, `${crypto.randomUUID()}.db`);
   const signal = new AbortController().signal;
@@ -211,7 +211,7 @@ describe("a forged erasure", () => {
 });
 
 describe("an event before the start of the log", () => {
-  /** A log with a key of nobody's at position -1, and the name of its stream. */
+  /** A log with a forged key at position -1, and the name of its stream. */
   async function withForgedKey(): Promise<{ readonly path: string; readonly stream: string }> {
     const path = join(folder, `${crypto.randomUUID()}.db`);
     const stream = apiKeyStream(newId());

@@ -23,7 +23,7 @@ function fresh(): string {
   return join(folder, `${crypto.randomUUID()}.db`);
 }
 
-/** The places of all that a verification finds. */
+/** The places of all findings of a verification. */
 async function foundIn(path: string): Promise<readonly string[]> {
   const result = await withLogAt(path, (store) =>
     verifyLog({

@@ -22,7 +22,7 @@ const HISTORY: readonly Deed[] = [
   { kind: "suppress", at: 0 },
 ];
 
-/** On a server of its own: what is forged here is told of every log on it. */
+/** On a separate server: what is forged here shows up in every log on it. */
 describe.skipIf(!canStartEventStoreDb)("a client that writes to the server behind the service's back", () => {
   const folder = mkdtempSync(join(tmpdir(), "postledger-server-"));
   let server: OwnServer;
@@ -71,7 +71,7 @@ describe.skipIf(!canStartEventStoreDb)("a client that writes to the server behin
       [1, 2, 3].map((n) => jsonEvent({ type: "EmailDeferred", data: { n } })),
     );
     await tell(`$$${stream}`, "a note", { $maxCount: 1 });
-    // The server does what it was told, whatever the event was called.
+    // The server applies the metadata, whatever the event's type.
     expect(await store.read(stream, 0, 10)).toHaveLength(1);
     expect(await found()).toEqual([
       `changed metadata of ${stream}`,

@@ -4,7 +4,7 @@ import { parseAnswer, rawRequest } from "../support/servers/rawRequest.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 
-/** For what the store has no part in. */
+/** For what does not depend on the store. */
 const sqlite = [sqliteStore];
 
 describe.each(sqlite)("ambiguously framed requests on $name", (store) => {
@@ -16,7 +16,7 @@ describe.each(sqlite)("ambiguously framed requests on $name", (store) => {
   });
   afterAll(() => service.remove());
 
-  /** A send with these header lines and this body; what came back. */
+  /** The answer to a send with these header lines and this body. */
   const sent = async (headers: readonly string[], body: string | Uint8Array = JSON.stringify(message())) => {
     const raw = await rawRequest(service.url, [
       "POST /api/v1/emails HTTP/1.1",

@@ -33,7 +33,7 @@ function makePipe(path: string): void {
   expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0);
 }
 
-/** A list of files whose own digest is right: nothing but that is needed to write one. */
+/** A list of files with a correct digest of its own, which is all it takes to write one. */
 function rewriteList(
   backup: string,
   change: (lines: Record<string, unknown>[]) => Record<string, unknown>[],

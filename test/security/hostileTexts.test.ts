@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { redactResponse } from "../../src/domain/webhookDelivery/redactResponse.ts";
 
-/** As much as an endpoint's answer is read of. */
+/** The most that is read of an endpoint's answer. */
 const ANSWER_BYTES = 16_384;
-/** Between one endpoint's answers everybody else is to be served; so many answers fit into the time of a test. */
+/** Everybody else must be served between one endpoint's answers; so many answers fit into a test's time. */
 const ANSWERS = 5;
 
-/** Metadata as large as a message may have it. */
+/** The largest metadata that a message may have. */
 const METADATA: Readonly<Record<string, Readonly<Record<string, string | number>>>> = {
   "many members": Object.fromEntries(Array.from({ length: 1_000 }, (_, nth) => [`k&${nth}`, nth])),
   "members that begin alike": Object.fromEntries(

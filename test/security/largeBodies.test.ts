@@ -7,14 +7,14 @@ import { rawCall } from "../support/servers/rawRequest.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 
-/** For what the store has no part in. */
+/** For what does not depend on the store. */
 const sqlite = [sqliteStore];
 
 const BODY_BYTES_MAX = 16_000_000;
 const TEMPLATE_BODY_BYTES_MAX = 2_000_000;
 const EVENT_BYTES_MAX = 1_000_000;
 const SMALL_BYTES_MAX = 65_536;
-/** What takes more than a small body. */
+/** Endpoints that accept more than a small body. */
 const LARGER: Readonly<Record<string, number>> = {
   "POST /api/v1/emails": BODY_BYTES_MAX,
   "POST /api/v1/attachments": BODY_BYTES_MAX,
@@ -110,7 +110,7 @@ test("quotes and backslashes end a text where JSON says, however many there are 
       expect(await read(JSON.stringify(value))).toEqual(value);
     }),
   );
-  // Brackets in a text are none: a thousand of them would be too deep.
+  // Brackets inside a string do not count; a thousand real ones would be too deep.
   const brackets = ['\\"'.repeat(1_000) + "[".repeat(2_000), `${"[".repeat(2_000)}\\`];
   expect(await read(JSON.stringify(brackets))).toEqual(brackets);
 });

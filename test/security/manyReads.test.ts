@@ -4,7 +4,7 @@ import { READS_OF_WORKSPACE_MAX, ReadsInFlight } from "../../src/http/limits/rea
 import { sqliteStore } from "../support/stores/stores.ts";
 import { visitedDashboard } from "../support/visitedDashboard.ts";
 
-/** More than may wait for their turn, of all workspaces. */
+/** More than may wait for their turn over all workspaces. */
 const ASKED = 2_500;
 
 describe("lists of one workspace requested faster than they are answered", () => {
@@ -14,7 +14,7 @@ describe("lists of one workspace requested faster than they are answered", () =>
     const other = await here.service.tenant();
     const { hostname, port } = new URL(here.service.url);
     const ask = `GET /api/v1/emails HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${here.tenant.apiKey}\r\n\r\n`;
-    // By sockets of their own: `fetch` asks for 256 at once at most.
+    // On separate sockets: `fetch` sends at most 256 requests at once.
     const flood = Array.from({ length: ASKED }, () => {
       const answered = Promise.withResolvers<string>();
       const socket = connect({ host: hostname, port: Number(port) }, () => socket.write(ask));

@@ -42,7 +42,7 @@ describe.each(await testStores())("keys and workspaces on $name", (store) => {
   });
 
   describe("another workspace's id", () => {
-    /** What stands in the place of each parameter, by the noun of the path. */
+    /** The value for each path parameter, by the noun of the path. */
     type Ids = Readonly<Record<string, readonly string[]>>;
     const unknown: Ids = {
       emails: [crypto.randomUUID()],
@@ -54,7 +54,7 @@ describe.each(await testStores())("keys and workspaces on $name", (store) => {
       "api-keys": ["0".repeat(12)],
       webhooks: [crypto.randomUUID(), crypto.randomUUID()],
     };
-    /** A body that is right as far as it goes: what is wrong with it must not hide what is wrong with the id. */
+    /** A body that is valid so far, so that its faults cannot hide the fault of the id. */
     const bodies: Readonly<Record<string, object>> = {
       rescheduleEmail: { scheduled_at: new Date(Date.now() + 86_400_000).toISOString() },
       draftTemplateVersion: { subject: "a", text: "b", variables: [] },

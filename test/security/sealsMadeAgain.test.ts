@@ -25,7 +25,7 @@ function fresh(): string {
   return join(folder, `${newId()}.db`);
 }
 
-/** Takes every seal out of a log's file, and all that would show it. */
+/** Removes every seal from a log's file, and every trace of that. */
 function takeSealsOut(path: string): void {
   const db = new DatabaseSync(path);
   const audit = "(SELECT id FROM streams WHERE name = ?)";

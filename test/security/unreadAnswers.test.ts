@@ -10,10 +10,10 @@ import { visitedDashboard } from "../support/visitedDashboard.ts";
 const MEGABYTE = 1_000_000;
 const FILE_BYTES = 4 * MEGABYTE;
 const READERS = 150;
-/** Beside the 128 MiB that they may take there is garbage; without a bound all of them come to 800 MB. */
+/** Garbage comes on top of the 128 MiB that they may take; without a bound all of them take 800 MB. */
 const GROWTH_BYTES_MAX = 500 * MEGABYTE;
 
-/** Asks for a page, takes the beginning of the answer, and reads no further. */
+/** Requests a page, reads the beginning of the answer, and then stops reading. */
 async function askAndStop(url: string, path: string, cookie: string): Promise<Socket> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });

@@ -55,7 +55,7 @@ describe("pages that need no key", () => {
     for (let index = 0; index < CLIENTS; index += 1) {
       const socket = connect(Number(port), hostname);
       sockets.push(socket);
-      // The beginning alone is read.
+      // Only the beginning is read.
       socket.once("data", (chunk) => {
         heads.set(socket, chunk.toString("latin1"));
         socket.pause();
@@ -70,7 +70,7 @@ describe("pages that need no key", () => {
     const refused = [...heads.values()].filter((head) => head.startsWith("HTTP/1.1 429"));
     expect(pages.length + refused.length).toBe(CLIENTS);
     for (const head of refused) expect(head).toMatch(/\r\nretry-after: [1-9]\d*\r\n/i);
-    // Others are not held up, and what has not changed costs nobody anything.
+    // Other clients are not delayed, and unchanged pages count against nobody.
     const other = await get("/docs", { "x-forwarded-for": "203.0.113.9" });
     expect(other.status).toBe(200);
     const known = { "x-forwarded-for": "198.51.100.7", "if-none-match": "*" };

@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup();
 });
 
-/** What a scanner said or threw, in one line. */
+/** A scanner's verdict or error, in one line. */
 async function outcome(scan: Promise<unknown>): Promise<string> {
   try {
     return JSON.stringify(await scan);
@@ -33,7 +33,7 @@ function fileOf(received: Buffer): Buffer | undefined {
   return undefined;
 }
 
-/** A clamd that speaks as it is told to: `answer` sees each file when it is whole, `greet` each connection. */
+/** A scripted clamd: `answer` gets each complete file, `greet` each connection. */
 async function fakeClamd(
   answer: (socket: Socket, file: Buffer) => void,
   greet: (socket: Socket) => void = () => undefined,

@@ -22,7 +22,7 @@ function sample(extension: string): Buffer {
   return bytes;
 }
 
-/** What is said of a file of this format with this content. */
+/** The verdict on a file of this format with this content. */
 function inspect(extension: string, content: Uint8Array | string, allowances = EVERYBODY) {
   const contentType = types.get(extension) ?? "application/zip";
   return inspector.inspect(
@@ -64,7 +64,7 @@ describe("a small well-formed file", () => {
         EVERYBODY,
         "owner",
       );
-      // JSON is one of the things that a text can be; nothing else is two things at once.
+      // JSON is also valid text; no other two formats overlap.
       if (extension === "json" && text.includes(other)) continue;
       expect([extension, other, result.kind]).toEqual([extension, other, "invalid"]);
     }
@@ -741,7 +741,7 @@ describe("for any bytes", () => {
     );
   });
 
-  /** A document that unpacks to as much of this as may be: a little noise keeps it from being a bomb. */
+  /** A document that unpacks to the most allowed of this markup; some noise keeps it from looking like a bomb. */
   const documentOf = (markup: string): Buffer => {
     const block = () =>
       markup.repeat(Math.ceil(100_000 / markup.length)) + randomBytes(3_000).toString("hex");

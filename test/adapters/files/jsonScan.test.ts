@@ -56,7 +56,7 @@ test("nesting is bounded, however the text ends", async () => {
 
 test("scanning a large file lets other work run in between", async () => {
   const inspector = fileInspector({ scanner: null });
-  // Its fault comes last; what it is like is then not asked any more, which would give turns too.
+  // The fault comes last, so no later check runs that would yield to the event loop too.
   const bytes = new TextEncoder().encode(`[${"[],".repeat(FILE_BYTES / 3 - 1)}`);
   let turns = 0;
   let isDone = false;

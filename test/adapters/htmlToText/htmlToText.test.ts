@@ -15,7 +15,7 @@ afterAll(() => {
   for (const one of made) one.close();
 });
 
-/** html of the greatest length, of one kind all through. */
+/** html of maximum length that repeats one pattern. */
 function filledWith(piece: string): string {
   return piece.repeat(Math.floor(HTML_CHARACTERS_MAX / piece.length));
 }
@@ -35,7 +35,7 @@ const HOSTILE: readonly (readonly [string, string])[] = [
 
 test.each(HOSTILE)("html of %s is converted or given up without blocking the event loop", async (_, html) => {
   const reader = converter();
-  // The thread itself takes a while to begin.
+  // The thread itself takes a while to start.
   expect(await reader.read("<p>a</p>")).toEqual({ kind: "text", text: "a" });
   let turns = 0;
   const timer = setInterval(() => {

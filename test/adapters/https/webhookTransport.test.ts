@@ -202,7 +202,7 @@ const NOT_PUBLIC_V6 = [
 const PUBLIC_V4 = "8.8.8.8";
 const PUBLIC_V6 = "2606:4700::1111";
 
-/** Answers of a name server that must keep a call away, by the name that gets them. */
+/** Name server answers that must prevent a call, by name. */
 function hostileZones(): ReadonlyMap<string, { readonly a: DnsAnswer; readonly aaaa: DnsAnswer }> {
   const zones = new Map<string, { readonly a: DnsAnswer; readonly aaaa: DnsAnswer }>();
   const add = (a: DnsAnswer, aaaa: DnsAnswer) =>
@@ -297,7 +297,7 @@ describe("hostile destinations", () => {
       hits += 1;
       socket.destroy();
     });
-    // On every address of this machine, so that whatever goes astray ends here.
+    // On every address of this machine, so it catches every stray call.
     await new Promise<void>((resolve) => canary.listen(0, "::", resolve));
     port = (canary.address() as { port: number }).port;
     dns = await startNameServer((name, type) => {
@@ -363,7 +363,7 @@ describe("hostile destinations", () => {
     const url = `https://${host}:${receiver.port}/`;
     expect(await callTo(transport, url)).toMatchObject({ kind: "answered", statusCode: 200 });
     expect(asked).toBe(2);
-    // The next attempt looks again: by now the name is at an address where nobody listens, and then at a refused one.
+    // The next attempt resolves again: the name now leads where nothing listens, then to a refused address.
     expect(await callTo(transport, url)).toMatchObject({ kind: "failed", reason: "connect" });
     expect(await callTo(transport, url)).toMatchObject({ kind: "failed", reason: "destination_not_public" });
     expect(receiver.calls.length).toBe(1);

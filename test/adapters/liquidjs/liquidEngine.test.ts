@@ -474,7 +474,7 @@ describe("the time of a render", () => {
   const now = performance.now.bind(performance);
   afterEach(() => mock.restore());
 
-  /** Whenever the time is asked for, ten seconds have passed since it was asked for before. */
+  /** A clock that advances ten seconds at each reading. */
   function hurry(): void {
     let passed = 0;
     spyOn(performance, "now").mockImplementation(() => {

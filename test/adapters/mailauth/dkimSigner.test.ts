@@ -40,7 +40,7 @@ const MESSAGE: MailMessage = {
   },
 };
 
-/** Verifies with the records that the keys say are to be published. */
+/** Verifies against the DNS records that the keys require. */
 async function verified(mail: Uint8Array, keys = KEYS) {
   const records = new Map(keys.map(dkimRecord).map(({ name, value }) => [name, value]));
   const resolver = async (name: string) => {

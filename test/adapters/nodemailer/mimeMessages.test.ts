@@ -22,7 +22,7 @@ const ROOT_HEADERS = [
 ];
 const PART_HEADERS = ["content-type", "content-transfer-encoding", "content-disposition"];
 
-/** What somebody might try, in every field that a tenant writes. */
+/** Hostile text for every field that a tenant writes. */
 const TRICKS = [
   "=?utf-8?q?a?=",
   "=?utf-8?Q?=0D=0ABcc:_eve=40example.org?=",
@@ -151,7 +151,7 @@ const attachment: fc.Arbitrary<MailAttachment> = fc.record({
   ),
   content,
 });
-/** A byte order mark at its beginning is one, and left out by whoever reads. */
+/** Readers drop a byte order mark at its beginning. */
 const body = textOf(BODY_TRICKS, 300).map((text) => text.toWellFormed().replace(/^\ufeff+/, ""));
 const bodies = fc.oneof(
   fc.record({ text: body }),
@@ -228,7 +228,7 @@ function fileNameOf(part: Part): string | undefined {
   return pieces.length === 0 ? undefined : Buffer.concat(pieces).toString();
 }
 
-/** The name that receivers find beside a part's type, if they look there. */
+/** The name beside a part's type, where some receivers look for it. */
 function nameOf(part: Part): string | undefined {
   const given = /; name=("(?:[^"\\]|\\.)*"|[^;]*)$/.exec(part.headers.get("content-type") ?? "")?.[1];
   return given && decodeWords(given.startsWith('"') ? given.slice(1, -1).replace(/\\(.)/g, "$1") : given);
@@ -285,7 +285,7 @@ function expectSameParts(sent: MailMessage, parsed: Email, root: Part): void {
   }
 }
 
-/** No relay needs more than RFC 5321 asks of all, and none can take a line for the end. */
+/** The message needs nothing beyond RFC 5321, and no relay can mistake a line for its end. */
 function expectPlainLines(bytes: Buffer): void {
   const source = bytes.toString("latin1");
   expect(/[\0\u0080-\u00ff]/.test(source)).toBe(false);

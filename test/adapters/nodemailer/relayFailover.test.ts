@@ -111,7 +111,7 @@ describe("several relays", () => {
     const transport = failoverOver([{ port }, { port: second.port, order: 2 }], clock);
     changes.length = 0;
     expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${second.port}`]);
-    // Were it asked again, it would be used: somebody listens there now.
+    // It would accept mail if it were tried: a relay listens there now.
     const back = await startSmtpSinkOn(port);
     expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${second.port}`]);
     pass(1_000);

@@ -63,7 +63,7 @@ const PASSAGES: readonly Passage[] = [
   },
 ];
 
-/** The value of a header as it stands in the bytes, folded as it is. */
+/** The value of a header as in the bytes, still folded. */
 function rawHeader(bytes: Buffer, name: string): string | undefined {
   const header = bytes.toString("latin1").split("\r\n\r\n", 1)[0] ?? "";
   return new RegExp(`^${name}: ((?:.|\r\n[ \t])*)`, "mi").exec(header)?.[1];
@@ -153,7 +153,7 @@ for (const { name, pass } of PASSAGES) {
   });
 }
 
-/** A sound message with one thing changed in it, and what is to be found. */
+/** A sound message with one change, and the fault that must be found. */
 const SOUND = [
   "From: Ana <ana@example.com>",
   "To: bo@example.net",

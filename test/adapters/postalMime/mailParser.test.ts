@@ -21,7 +21,7 @@ function lines(...all: readonly string[]): string {
   return all.map((line) => `${line}\r\n`).join("");
 }
 
-/** Above what is read at once: on the thread. */
+/** Large enough to be parsed on the worker thread. */
 const LARGE = "x".repeat(76).concat("\r\n").repeat(1_000);
 
 describe("a mail", () => {

@@ -20,7 +20,7 @@ async function read(mail: string | Uint8Array): Promise<ReturnedMail> {
   return parsed === null ? { kind: "unknown" } : readReturnedMail(parsed);
 }
 
-/** What was read, without the words that only people look at. */
+/** The result without its free text for people. */
 function plain(reading: ReturnedMail) {
   if (reading.kind !== "bounced") return reading;
   return { kind: reading.kind, bounce: reading.bounce };

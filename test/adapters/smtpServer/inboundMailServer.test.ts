@@ -15,7 +15,7 @@ interface Taken {
   readonly text: string;
 }
 
-/** A client that says what it is told, and waits for each reply. */
+/** A scripted client that waits for each reply. */
 class RawClient {
   private text = "";
   isClosed = false;

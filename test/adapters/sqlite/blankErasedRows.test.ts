@@ -16,7 +16,7 @@ const CACHE_KIB = 4_096;
 /** The lengths of content that make for leaf pages with many rows, few rows, and rows that spill over. */
 const LENGTHS = [300, 1_500, 9_000];
 
-/** A log of messages whose content and later events lie beside each other, and what marks each content. */
+/** A log of messages whose content and later events are interleaved, and the marker of each content. */
 function filled(path: string, lengthMax: number, random: () => number) {
   const db = openLogDatabase(path, { cacheKib: CACHE_KIB });
   const stream = db.prepare("INSERT INTO streams (id, name, revision) VALUES (?, ?, 1)");
@@ -35,7 +35,7 @@ function filled(path: string, lengthMax: number, random: () => number) {
   return { db, markers };
 }
 
-/** Numbers in [0, 1) that are the same in every run. */
+/** Pseudo-random numbers in [0, 1), the same in every run. */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {
@@ -45,7 +45,7 @@ function seeded(seed: number): () => number {
 }
 
 describe("truncated content in a log file", () => {
-  /** Lets go of 70% of all content in random order; how many of the markers can be read in the file afterwards. */
+  /** Erases 70% of all content in random order; returns how many erased markers are still in the file. */
   const readable = (seed: number, letGo: (db: DatabaseSync, id: number) => void): number => {
     const random = seeded(seed);
     const path = join(folder, `${crypto.randomUUID()}.db`);

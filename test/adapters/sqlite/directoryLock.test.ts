@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 afterAll(() => rmSync(parent, { recursive: true }));
 
-/** A process that does this with the directory, after it has said so. */
+/** Starts a process that runs `statements` on the directory; resolves once it has printed "begun". */
 async function another(statements: string) {
   const script = `import { lockDirectory } from "${MODULE}"; const directory = ${JSON.stringify(directory)}; ${statements}`;
   const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe", stderr: "inherit" });

@@ -16,7 +16,7 @@ const RealWorker = globalThis.Worker;
 const TURNS = 100;
 
 let folder: string;
-/** What was to be flushed, in order. */
+/** What the store asked to flush, in order. */
 let flushes: unknown[];
 /** Called at each flush, in place of the disk: whether the thread is asked at all, or it fails. */
 let isFlushed: () => boolean;
@@ -41,7 +41,7 @@ afterEach(() => {
 const openAsItWasLeft = () =>
   openSqliteEventStore({ path: join(folder, "log.db"), writingThreads: "flushedAside" });
 
-/** A log that was opened, and with which nothing was wrong so far. */
+/** Opens a log whose flushes have all succeeded so far. */
 async function openLog() {
   isFlushed = () => true;
   const store = openAsItWasLeft();

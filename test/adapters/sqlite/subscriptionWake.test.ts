@@ -7,7 +7,7 @@ import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
 import { newEvent } from "../../contract/eventStore.ts";
 import { until } from "../../support/until.ts";
 
-/** From how many ms on a timer counts as a look that takes its time. */
+/** A timer of at least this many ms counts as a slow poll. */
 const RARE_LOOK_MS = 50;
 const realSetTimeout = globalThis.setTimeout;
 

@@ -21,7 +21,7 @@ export interface AuditOptions {
   readonly generations: readonly Generation[];
 }
 
-/** Holds what callers were promised and what the sink has against the log. */
+/** Compares what callers were promised and what the sink has with the log. */
 export async function audit({ env, posts, sink, generations }: AuditOptions): Promise<Audit> {
   const stories = await readStories(env);
   const accepted = posts.filter((post) => post.receipt !== null);
@@ -83,7 +83,7 @@ function endProblems(id: string, { events, state }: Story): string[] {
   return ends === 1 ? [] : [`${id} has ended ${ends} times`];
 }
 
-/** What is wrong with the copies of one message: other content, another Message-ID, or one that nobody declared. */
+/** Faults of the copies of one message: other content, another Message-ID, or an undeclared copy. */
 function copyProblems(post: Post, stories: ReadonlyMap<string, Story>, sink: RawSink): string[] {
   const id = post.receipt?.id ?? "";
   const copies: readonly Copy[] = sink.copiesById.get(id) ?? [];
@@ -141,7 +141,7 @@ interface EndedClaim {
   /** The process that made it. */
   readonly claimer: Generation | undefined;
   readonly lastedMs: number;
-  /** How long whoever ended it had to wait for that. */
+  /** How long the process that ended it had to wait for that. */
   readonly waitMs: number;
 }
 

@@ -12,7 +12,7 @@ const RUN_MS_MAX = 60_000;
 const SERVER_RUN_MS_MAX = 120_000;
 
 const SHORT: CrashOptions = { store: "sqlite", kills: 0, startKills: 0, sigterms: 0, terminalMsMax: 30_000 };
-/** A lease that lasts longer than a start does on a machine that has much else to do. */
+/** A lease longer than a start takes on a busy machine. */
 const LONG_LEASE_MS = 6_000;
 /** The service's threads differ by the machine. */
 const unflushed = UNFLUSHED[writingThreadsFor(availableParallelism())];
@@ -78,7 +78,7 @@ test(
 test(
   "claims taken over before they expire are detected",
   async () => {
-    // Every other process knows that the one before has died, and need not wait.
+    // Every other process knows that the previous one has died, and need not wait.
     const windows = ["claim to final dot"] as const;
     const report = await runCrash({
       ...SHORT,

@@ -20,7 +20,7 @@ const KILLS_MAX = 10_000;
 const START_KILLS = 2;
 const SIGTERMS = 3;
 const TERMINAL_MS_MAX = 60_000;
-/** A planted fault is to be found soon. */
+/** A planted fault must be found soon. */
 const TERMINAL_MS_MAX_PLANTED = 8_000;
 /** Problems of one kind that are printed; all are counted. */
 const EXAMPLES_MAX = 2;
@@ -52,7 +52,7 @@ function isOfSqlite(plant: PlantName): boolean {
   return Object.values(UNFLUSHED).includes(plant);
 }
 
-/** What is on trial, with which fault; null when the words are off. */
+/** What is under test, with which fault; null when the arguments are invalid. */
 function readSubject(
   words: readonly string[],
   plant: string | null,
@@ -66,7 +66,7 @@ function readSubject(
   return { name: "webhooks", plant };
 }
 
-/** The call's words; null when they are off. */
+/** The command line's arguments; null when they are invalid. */
 function readCall(words: readonly string[]): Call | null {
   const options = {
     kills: { type: "string", default: String(KILLS) },

@@ -39,7 +39,7 @@ export interface CrashReport extends Audit {
   /** Requests that a kill had left without an answer, and how many of those had been accepted by then. */
   readonly cutOff: number;
   readonly cutOffAccepted: number;
-  /** What was found about waiting for the disk. */
+  /** The result of watching the waits for the disk. */
   readonly syncWatch: string;
 }
 
@@ -118,7 +118,7 @@ class CrashRun {
     return this.finish(syncWatch);
   }
 
-  /** False when the load never came to where the step was to begin: then there is nothing to go on with. */
+  /** False when the load never reached the start of the step, so that the run cannot continue. */
   private async perform(step: Step): Promise<boolean> {
     try {
       if (step === "SIGTERM") await this.terminate();
@@ -167,7 +167,7 @@ class CrashRun {
     return hit;
   }
 
-  /** Some of what was accepted long ago is asked for again: the receipts must be the first ones. */
+  /** Repeats some sends accepted long ago: the receipts must be the first ones. */
   private async repeatSome(): Promise<void> {
     const { load } = this.scene;
     const accepted = load.posts.filter(({ receipt }) => receipt !== null);
@@ -184,7 +184,7 @@ class CrashRun {
     this.kills += 1;
   }
 
-  /** Two kills in a row: the second falls into what the first has left to be put right. */
+  /** Two kills in a row: the second falls into the recovery from the first. */
   private async killStart(): Promise<void> {
     const { service, sink } = this.scene;
     await service.end("SIGKILL");
@@ -194,7 +194,7 @@ class CrashRun {
     this.killsInStart += 1;
   }
 
-  /** SIGTERM under load, while a slow sink has messages in hand: what is claimed must be finished. */
+  /** SIGTERM under load, while a slow sink holds messages: claimed messages must be finished. */
   private async terminate(): Promise<void> {
     const { service, sink, load } = this.scene;
     load.backlogMax = BACKLOG_MAX;

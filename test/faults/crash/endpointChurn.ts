@@ -7,7 +7,7 @@ const ENDPOINTS_MAX = 12;
 /** Subscribed to everything and left alone. */
 const STEADY = 2;
 const PAUSE_MS_MAX = 60;
-/** What happens seldom: endpoints that never answer are asked for no more, so that some of it is tried to the end. */
+/** Events that happen seldom: endpoints that never answer get only these, so some deliveries exhaust their attempts. */
 const RARE_TYPES = ["email.bounced", "email.delivery_delayed", "webhook.disabled", "webhook.test"] as const;
 const SLOW: ReadonlySet<Behaviour> = new Set(["fails", "hangs", "redirects", "busy", "drips"]);
 const HOUR_MS = 3_600_000;
@@ -44,7 +44,7 @@ export class EndpointChurn {
 
   constructor(private readonly receivers: WebhookReceivers) {}
 
-  /** From now on requests go to this service. What it has is what is known: an answer may have been lost. */
+  /** From now on requests go to this service. Its own list of endpoints counts: an answer may have been lost. */
   async aim(service: TestProcess): Promise<void> {
     this.service = service;
     const { json } = await service.call("GET", "/webhooks");

@@ -58,7 +58,7 @@ export async function killIn(window: KillWindow, scene: Scene): Promise<Kill> {
   }
 }
 
-/** Kills and waits until nothing of the dead process is under way any more. */
+/** Kills, and waits until the dead process has nothing in flight any more. */
 async function kill({ service, sink, load }: Scene): Promise<Generation> {
   const ended = service.end("SIGKILL");
   await Promise.all([ended, load.stop()]);
@@ -70,7 +70,7 @@ async function kill({ service, sink, load }: Scene): Promise<Generation> {
   return ended;
 }
 
-/** Evidence: requests that were under way and never got an answer. */
+/** Evidence: requests in flight that never got an answer. */
 async function killWhileAccepting(scene: Scene): Promise<Kill> {
   await Bun.sleep(randomBelow(ACCEPT_DELAY_MS_MAX));
   const open = (): readonly Post[] => scene.load.inFlight().filter((post) => post.receipt === null);

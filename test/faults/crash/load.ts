@@ -7,7 +7,7 @@ export interface Receipt {
   readonly created_at: string;
 }
 
-/** One Idempotency-Key and all that its requests were told. */
+/** One Idempotency-Key and all answers to its requests. */
 export interface Post {
   readonly key: string;
   readonly subject: string;
@@ -16,7 +16,7 @@ export interface Post {
   receipt: Receipt | null;
   /** 202s without `Idempotent-Replayed`: one key is accepted once, so never more than one. */
   freshAnswers: number;
-  /** Requests under way. */
+  /** Requests in flight. */
   inFlight: number;
   /** Whether some request got no answer: the connection broke. */
   wasCutOff: boolean;
@@ -34,7 +34,7 @@ const TWIN_SHARE = 0.1;
 /** A poster rests up to so long between two posts, so that the load leaves room for others on the machine. */
 const THINK_MS_MAX = 15;
 
-/** Posts messages without end and remembers what was promised. What must not be is collected in `problems`. */
+/** Posts messages without end and remembers what was promised. Violations are collected in `problems`. */
 export class Load {
   readonly posts: Post[] = [];
   readonly problems: string[] = [];
@@ -61,13 +61,13 @@ export class Load {
     this.posters = Promise.all(Array.from({ length: this.options.posters }, () => this.post()));
   }
 
-  /** No new posts; settles when those under way have ended, one way or the other. */
+  /** Starts no new posts; settles when those in flight have ended, one way or the other. */
   async stop(): Promise<void> {
     this.running = false;
     await this.posters;
   }
 
-  /** Posts with a request under way now. */
+  /** Posts with a request in flight now. */
   inFlight(): readonly Post[] {
     return this.posts.filter((post) => post.inFlight > 0);
   }

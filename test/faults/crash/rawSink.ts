@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 /** Where a transaction stands when the sink is about to answer: the commands of RFC 5321 that end in a reply. */
 export type SinkStage = "mail" | "rcpt" | "data" | "final";
 
-/** One message as the sink has it: its final dot has come, whatever was answered then. */
+/** One message that the sink got up to its final dot, whatever it answered then. */
 export interface Copy {
   /** X-Postledger-Id. */
   readonly id: string;
@@ -12,7 +12,7 @@ export interface Copy {
   readonly to: string;
   /** The sink's clock when the final dot came, in ms since the epoch. */
   readonly at: number;
-  /** The run of the service that sent it, counted by whoever starts it. */
+  /** The number of the service run that sent it, given by the test. */
   readonly generation: number;
 }
 
@@ -35,7 +35,7 @@ type StageHook = (
 ) => Promise<string | undefined> | string | undefined;
 
 /**
- * An SMTP server that whoever tests has wholly in hand. It is raw because npm's `smtp-server` waits 100 ms for
+ * An SMTP server that the test controls completely. It is raw because npm's `smtp-server` waits 100 ms for
  * each connection and decides by itself when it answers.
  */
 export interface RawSink {
@@ -44,7 +44,7 @@ export interface RawSink {
   readonly copies: readonly Copy[];
   /** Copies by X-Postledger-Id. */
   readonly copiesById: ReadonlyMap<string, readonly Copy[]>;
-  /** Stamped on whatever begins from now on. */
+  /** Stamped on all transactions that begin from now on. */
   generation: number;
   onStage: StageHook | null;
   /** Connections that are open now. */

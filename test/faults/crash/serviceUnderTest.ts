@@ -11,7 +11,7 @@ import {
 } from "../../support/stores/eventstoredb.ts";
 
 type Environment = Readonly<Record<string, string>>;
-/** What starts the server of each store; null where there is none. */
+/** Starts the server of each store; null where there is none. */
 const SERVERS = {
   sqlite: async () => null,
   eventstoredb: startEventStoreDb,
@@ -20,7 +20,7 @@ const SERVERS = {
 export type StoreName = keyof typeof SERVERS;
 export const STORE_NAMES = Object.keys(SERVERS) as readonly StoreName[];
 
-/** Claims of a dead process that nobody knows of are taken up again after this: short, so that a run takes minutes. */
+/** Claims of a process not known to be dead are taken over after this; short, so that a run takes minutes. */
 const LEASE_MS = 1_500;
 export const SMTP_CONNECTIONS_MAX = 4;
 /** How long SIGTERM may take. */
@@ -124,7 +124,7 @@ export class ServiceUnderTest {
   async end(signal: "SIGKILL" | "SIGTERM"): Promise<Generation> {
     const { process, generation } = this;
     const exitCode = await process?.kill(signal);
-    // A next start must not fall into the same millisecond, because claims are told apart by time.
+    // The next start must not fall into the same millisecond, because claims are told apart by time.
     await Bun.sleep(1);
     this.pid = null;
     Object.assign(generation, { ending: signal, endedAt: Date.now(), exitCode: exitCode ?? null });
@@ -162,7 +162,7 @@ export class ServiceUnderTest {
     });
   }
 
-  /** Ends what runs and removes what is left. */
+  /** Ends the running process and removes its files. */
   async remove(): Promise<void> {
     if (this.process) await this.end("SIGKILL");
     await this.server?.process.kill();

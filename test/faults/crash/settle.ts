@@ -46,7 +46,7 @@ export async function waitUntilTerminal(
   for (;;) {
     while (Date.now() < deadline && (await anyOnItsWay(service))) await Bun.sleep(POLL_MS);
     const late = await notEnded(service, posts, timeoutMs);
-    // What goes from one status to another while the lists are asked for is in none of them.
+    // A message that changes status while the lists are read is in none of them.
     if (late.length === 0 || Date.now() >= deadline) return late;
   }
 }

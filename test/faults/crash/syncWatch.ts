@@ -7,7 +7,7 @@ const CALLS = "fdatasync,fsync,pwrite64,pwritev,write,writev,sendto,sendmsg,recv
 const BUFFER_CHARS = 48;
 const LOG_FILE = "/events.db-wal>";
 
-/** What stands before a command so that its system calls are written to `file`; it keeps the process id. */
+/** A command prefix that writes the command's system calls to `file` and keeps its process id. */
 export function tracer(file: string): readonly string[] {
   return ["strace", "-D", "-f", "-y", "-s", String(BUFFER_CHARS), "-e", `trace=${CALLS}`, "-o", file];
 }

@@ -10,7 +10,7 @@ export interface WebhookAudit {
   readonly events: number;
   /** Events times the endpoints that were active and subscribed where they happened, and tests. */
   readonly deliveries: number;
-  /** Of these, what was not told to its endpoint, and the log does not say why not. */
+  /** Those of them that did not reach their endpoint without a reason in the log. */
   readonly missing: number;
   /** Calls that no claim in the log announces. */
   readonly unexplained: number;
@@ -32,7 +32,7 @@ export interface WebhookAuditOptions {
   readonly attemptsMax: number;
 }
 
-/** Holds what endpoints were owed, and what they have seen, against the log. */
+/** Compares what endpoints were owed and what they have seen with the log. */
 export function auditWebhooks(options: WebhookAuditOptions): WebhookAudit {
   const { log, calls } = options;
   const stories = [...log.stories.values()];
@@ -102,7 +102,7 @@ function unexplainedOf(id: string, calls: readonly SeenCall[], story: DeliverySt
     });
 }
 
-/** Deliveries that nobody asked for, and events that went to one endpoint under more than one id. */
+/** Deliveries without a subscription, and events that went to one endpoint under more than one id. */
 function strangers(told: ReadonlyMap<string, readonly DeliveryStory[]>, log: WebhookLog): string[] {
   return [...told].flatMap(([about, stories]) => {
     const ids = stories.map(({ id }) => id).join(", ");

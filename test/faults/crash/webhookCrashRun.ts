@@ -35,7 +35,7 @@ export interface WebhookCrashReport extends WebhookAudit {
   readonly changes: Readonly<Record<string, number>>;
 }
 
-/** Short, so that a hanging receiver does not hold up the run. */
+/** Short, so that a hanging receiver does not delay the run. */
 const CALL_TIMEOUT_MS = 500;
 const SCHEDULE_MS = [0, 150, 300, 600];
 const POSTERS = 2;
@@ -120,7 +120,7 @@ class WebhookCrashRun {
       await this.killUnderLoad();
       const isLast = this.kills >= this.options.kills;
       if (!isLast && this.kills % START_KILL_EVERY === 0) await this.killStart();
-      // From the last start on nothing is in a delivery's way, and no breaker holds it back.
+      // From the last start on nothing blocks a delivery, and no breaker holds it back.
       this.receivers.all = this.kills >= this.options.kills ? "well" : null;
       await this.start();
     }
@@ -148,11 +148,11 @@ class WebhookCrashRun {
     this.kills += 1;
   }
 
-  /** Nobody answers any more, and a call has come. */
+  /** Stops all answers, and waits for a call. */
   private async holdCall(): Promise<void> {
     this.receivers.all = "hangs";
     const isHeld = until(() => this.receivers.underWay() > 0, "a call", HOLD_MS_MAX);
-    // Where nothing is called any more the kill comes all the same.
+    // The kill comes even when nothing is called any more.
     await isHeld.catch(() => {});
     await Bun.sleep(Math.random() * HOLD_MS_MORE_MAX);
   }
@@ -196,7 +196,7 @@ class WebhookCrashRun {
     });
   }
 
-  /** Reads what is new in the log, beside the service, until it is enough. */
+  /** Reads new events of the log, beside the service, until there are enough. */
   private async readLog(isEnough: () => Promise<boolean>): Promise<void> {
     const store = await openStore(readConfig(this.service.env));
     try {

@@ -17,7 +17,7 @@ import {
   type RecordedEvent,
 } from "../../../src/ports/eventStore.ts";
 
-/** What subscribers are to be told of, written down once more: the service's own table is what is on trial. */
+/** The events that subscribers must get, written down independently of the service's own table, which is under test. */
 const TOLD: ReadonlyMap<string, string> = new Map([
   ["EmailQueued", "email.queued"],
   ["EmailSent", "email.sent"],
@@ -76,7 +76,7 @@ export class WebhookLog {
   readonly owed = new Map<string, number>();
   /** `<event> <endpoint>` of what endpoints missed while they were disabled: theirs once they ask for it. */
   readonly missed = new Set<string>();
-  /** Of what is owed, the tests. */
+  /** The owed deliveries that are tests. */
   readonly tests = new Set<string>();
   readonly stories = new Map<string, DeliveryStory>();
   /** When endpoints were disabled or deleted, by endpoint. */
@@ -85,7 +85,7 @@ export class WebhookLog {
   private position: Position = LOG_START;
   private place = 0;
 
-  /** Takes in what is new. */
+  /** Reads new events. */
   async read(store: EventStore): Promise<void> {
     for await (const { events, position } of store.readAll(this.position, { types: TYPES })) {
       for (const event of events) this.take(event);

@@ -39,7 +39,7 @@ export interface WebhookReceivers {
   all: "well" | "hangs" | null;
   /** Calls that are not yet answered. */
   underWay(): number;
-  /** A destination that nobody had before. */
+  /** A new, unused destination. */
   newUrl(behaviour: Behaviour): string;
   stop(): Promise<void>;
 }
@@ -49,17 +49,17 @@ const FLAKY_SHARE = 0.5;
 const DRIP_MS = 25;
 const ENDLESS_BYTES_MAX = 1_000_000_000;
 const CHUNK = Buffer.alloc(65_536, "x");
-/** Nobody may come here: it is where a redirection leads. */
+/** The target of a redirection, which must never be called. */
 const TRAP = "trap";
 
-/** A byte now and then, until the caller has had enough. */
+/** A byte now and then, until the caller gives up. */
 function drip(response: ServerResponse): void {
   response.writeHead(200);
   const timer = setInterval(() => response.write("."), DRIP_MS);
   response.on("close", () => clearInterval(timer));
 }
 
-/** A gigabyte, unless the caller has had enough before. */
+/** A gigabyte, unless the caller gives up before. */
 function pour(response: ServerResponse): void {
   response.writeHead(200);
   let bytes = 0;

@@ -66,7 +66,7 @@ test("a marker is found compressed and spread over database pages, and unerased 
   const db = new DatabaseSync(path);
   db.exec("PRAGMA secure_delete = OFF; CREATE TABLE t (id INTEGER PRIMARY KEY, data)");
   const insert = db.prepare("INSERT INTO t (data) VALUES (?)");
-  // What hardly compresses, so that the frame is longer than a page; the marker stands at its end.
+  // Noise hardly compresses, so the frame is longer than a page; the marker is at its end.
   const noise = Buffer.from(crypto.getRandomValues(new Uint8Array(30_000))).toString("latin1");
   insert.run(Bun.zstdCompressSync(noise + markers.word()));
   insert.run(Buffer.alloc(50_000, 1));

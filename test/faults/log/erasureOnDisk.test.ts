@@ -25,7 +25,7 @@ function plainTo(to: string, markers: Markers) {
 
 /** A message with a word of its own in every part, and content of about this many characters. */
 function messageTo(to: string, markers: Markers, characters: number): Record<string, unknown> {
-  // Text that compresses well, and yet is not all the same.
+  // Text that compresses well, but is not uniform.
   const filling = "Thank you for your order. ".repeat(Math.ceil(characters / 26));
   return {
     from: SENDER,
@@ -87,7 +87,7 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
   let sink: Sink;
   let receiver: WebhookReceiver;
   let names: NameServer;
-  /** What services before this one wrote to their logs and to the terminal. */
+  /** What earlier services wrote to their logs and to the terminal. */
   let said = "";
   /** What the relay says to RCPT. */
   let rcpt: SinkAnswer;
@@ -221,7 +221,7 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
     }
     const before = search();
     expect(missing(before, [...theirs.all, ...others.all])).toEqual([]);
-    // In the log, the content store and the outbox: the searcher can read all of them.
+    // In the log, the content store and the outbox: the search can read all of them.
     const where = [...before.found.values()].flatMap((places) => [...places]).join("\n");
     const log = name === "SQLite" ? /events\.db/ : /chunk-/;
     for (const place of [log, /\/[0-9a-f]{64}$/m, /\.eml$/m]) expect(where).toMatch(place);
@@ -271,7 +271,7 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
     );
     expect(places).toEqual([]);
     expect(after.unreadable).toEqual([]);
-    // What is somebody else's is found as before, so the searcher has looked.
+    // Other people's data is still found, which shows that the search works.
     expect(missing(after, others.all)).toEqual([]);
     expect((await service.call("GET", `/api/v1/suppressions/${person}`)).json).toMatchObject({
       address: null,

@@ -23,9 +23,9 @@ const DELIVERED_MS_MAX = 60_000;
 const REFUSED_MS_MAX = 20_000;
 const ACCEPTED_MS_MAX = 60_000;
 const ACCEPTED_MIN = 5;
-/** Far longer than a test may take: whoever waits for these, and not for what is under way, fails it. */
+/** Far longer than a test may take: an export that waits for these instead of work in flight fails it. */
 const LONG_BOUNDS = { REQUEST_TIMEOUT_MS: "600000", DRAIN_TIMEOUT_MS: "600000" };
-/** Who waits for these has the time to notice the freeze on top. */
+/** So short that waiting for these leaves time to notice the freeze. */
 const SHORT_BOUNDS = { REQUEST_TIMEOUT_MS: "1000", DRAIN_TIMEOUT_MS: "1000" };
 
 type Settings = Readonly<Record<string, string>>;
@@ -94,7 +94,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
     return false;
   }
 
-  /** Ends them, and lets the log go on for the next test. */
+  /** Stops the services, and unfreezes the log for the next test. */
   async function end(services: readonly TestProcess[]): Promise<void> {
     for (const service of services) await service.kill("SIGTERM");
     const command = { ...env, DATA_DIR: join(root, "first") };
@@ -140,7 +140,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
     "waits for a delivery that another instance holds open at the relay, and has its outcome",
     async () => {
       const idle = await start("first");
-      // What the test before has left: the relay is to hold one delivery, and no other.
+      // Mail left by the previous test: the relay must hold one delivery, and no other.
       await until(
         async () => !(await hasMailUnderWay(idle)),
         "earlier mail to be delivered",
@@ -160,7 +160,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
       const exporting = exportTo("held.zst", LONG_BOUNDS);
       for (const service of [idle, other])
         await until(() => isRefused(service), "both to refuse", REFUSED_MS_MAX);
-      // The one that has nothing under way has left; the export waits for the other.
+      // The instance with nothing in flight has left; the export waits for the other.
       await until(async () => (await dirsAtWork()).length === 1, "one to leave", REFUSED_MS_MAX);
       answering.resolve(undefined);
       expect(await exporting).toMatchObject({ exitCode: 0, err: "", json: { frozen: true, silent: [] } });

@@ -15,7 +15,7 @@ import { message, newKey, type Tenant, type TestService } from "../../support/te
 import { until } from "../../support/until.ts";
 
 const IN_AN_HOUR = rfc3339(Date.now() + 3_600_000);
-/** Beyond these the storage stream is counted anew and cut off. */
+/** Beyond these the storage stream gets a new count and is truncated. */
 const RESERVATIONS = 1_600;
 
 const claim: EmailEvent = {
@@ -33,7 +33,7 @@ const deferred: EmailEvent = {
   },
 };
 
-/** What became of a message, as its worker would have written it. */
+/** A message's delivery events, as a worker writes them. */
 const ENDS: Readonly<Record<string, readonly EmailEvent[]>> = {
   queued: [],
   sending: [claim],
@@ -95,7 +95,7 @@ async function files(tenant: Tenant): Promise<string> {
     30_000,
   );
   const attachments = [uploaded[0], direct(pdf("direct.pdf"))];
-  // Nothing that compresses, so that it is too large for the log.
+  // Incompressible, so it is too large for the log.
   const html = Buffer.from(crypto.getRandomValues(new Uint8Array(60_000)))
     .toString("hex")
     .repeat(4);
@@ -147,7 +147,7 @@ async function templates(tenant: Tenant): Promise<void> {
   await tenant.call("POST", `/api/v1/templates/${other.id}/archive`);
 }
 
-/** The stories of webhook deliveries: one that got through, one that waits, one that is given up and asked for again. */
+/** Histories of webhook deliveries: one delivered, one waiting, one exhausted and requested again. */
 async function deliveries({ log }: TestService, tenant: Tenant, endpointId: string): Promise<void> {
   const { workspaceId } = tenant;
   const stories: readonly (readonly WebhookDeliveryEvent[])[] = [
@@ -212,7 +212,7 @@ async function webhooks(service: TestService, tenant: Tenant): Promise<void> {
   await tenant.call("DELETE", `/webhooks/${three}`);
 }
 
-/** One who was written to and suppressed, twice, and of whom nothing is left. */
+/** A recipient of mail who was suppressed twice and then erased. */
 async function forgetSomebody(tenant: Tenant): Promise<void> {
   const address = "forgotten@example.com";
   await sent(tenant, { to: address });
@@ -226,7 +226,7 @@ async function forgetSomebody(tenant: Tenant): Promise<void> {
 }
 
 /**
- * Makes a log that has some of everything. The service needs a VERIFICATION_FROM, and is to deliver nothing.
+ * Makes a log that has some of everything. The service needs a VERIFICATION_FROM, and must deliver nothing.
  */
 export async function makeFullHistory(service: TestService): Promise<FullHistory> {
   const tenant = await service.tenant();

@@ -17,7 +17,7 @@ import { startRawSink } from "../crash/rawSink.ts";
 
 const MS_MAX = 120_000;
 const KILLS = 3;
-/** So many that every command is at work for a while. */
+/** So many that every command runs for a while. */
 const STREAMS = 2_000;
 const FILES = 60;
 const CUT_OFF = 100;
@@ -27,7 +27,7 @@ type Environment = Readonly<Record<string, string>>;
 let folder: string;
 let source: Environment;
 let sourceIds: readonly string[];
-/** How long these take when nobody kills them. */
+/** How long these take without a kill. */
 let backupMs: number;
 let exportMs: number;
 
@@ -76,7 +76,7 @@ beforeAll(async () => {
 }, MS_MAX);
 afterAll(() => rm(folder, { recursive: true, force: true }), MS_MAX);
 
-/** Runs a command that is killed at some moment of what it takes when nobody does, each time a later one. */
+/** Runs a command and kills it, each time at a later moment of its usual duration. */
 async function killed(env: Environment, tookMs: number, kill: number, words: readonly string[]) {
   const command = startJsonCommand(env, ...words);
   const timer = setTimeout(() => command.kill(), (tookMs * (kill + 0.7)) / KILLS);
@@ -127,7 +127,7 @@ describe("kill -9", () => {
           (existsSync(join(dataDir, "events.db")) && !existsSync(join(dataDir, "restoring")));
         if (!isDone)
           expect(await runJsonCommand(env, "backup", "restore", backup)).toMatchObject({ exitCode: 0 });
-        // What was there, and once that it is restored.
+        // The earlier events, and one for the restoration.
         const ids = await idsOf(dataDir);
         expect(ids.slice(0, -1)).toEqual([...sourceIds]);
       }
@@ -146,7 +146,7 @@ describe("kill -9", () => {
         if (existsSync(out)) await checkExport(() => readLines(out));
       }
       const { end } = await checkExport(() => readLines(join(folder, "log.zst")));
-      // It notes itself, and so did the backup before it.
+      // It records itself, and so did the backup before it.
       expect(end).toMatchObject({ events: sourceIds.length + 2, missing: CUT_OFF });
     },
     MS_MAX,
@@ -172,7 +172,7 @@ describe("kill -9", () => {
         if (first.exitCode !== 0) {
           const { json } = await runJsonCommand(env, "doctor");
           const checks = json as readonly { name: string; status: string }[] | null;
-          // It may have been killed when it was done but for saying so, or before there was a log.
+          // It may have been killed when only its report was missing, or before there was a log.
           const isOpen = checks?.some(({ name, status }) => name === "log" && status === "ok");
           if (!isOpen)
             expect(await runJsonCommand(env, "log", "import", file)).toMatchObject({ exitCode: 0 });
@@ -186,7 +186,7 @@ describe("kill -9", () => {
   );
 });
 
-/** Far longer than a test may take: whoever waits for these, and not for what is under way, fails it. */
+/** Far longer than a test may take: an export that waits for these instead of work in flight fails it. */
 const LONG_BOUNDS = { REQUEST_TIMEOUT_MS: "600000", DRAIN_TIMEOUT_MS: "600000" };
 
 describe("a freeze under load", () => {

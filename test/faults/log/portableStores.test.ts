@@ -31,7 +31,7 @@ interface Place {
   readonly log: Dependencies;
 }
 
-/** What a log says of its own copies, which is not the same in all of them. */
+/** The events about a log's own copies, which differ between copies. */
 const ABOUT_COPIES: ReadonlySet<string> = new Set(["InstanceCopied", "InstanceRestored", "InstanceResumed"]);
 
 /** Every stream of ours with what a reader sees of it: its last revision and the events that are left. */
@@ -115,7 +115,7 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
       expect(await audited(env)).toMatchObject({ exitCode: 0, err: "", json: sound });
     }
 
-    // The server shows in the whole log what is cut off in its stream, until it is scavenged.
+    // The server shows truncated events in the whole log until a scavenge.
     for (const { log } of [source, server]) await log.store.truncateBefore(emailStream(history.later), 1);
     const outAgain = join(folder, "again.zst");
     const again = await runJsonCommand(onServer, "log", "export", "--out", outAgain);

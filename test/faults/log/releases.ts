@@ -1,6 +1,6 @@
 import { changedProgram, type Plant } from "../crash/plants.ts";
 
-/** EmailQueued in a version of its own: what its request was known by is in one place. */
+/** EmailQueued in another version: the fields that identify its request are in one object. */
 export const SECOND_VERSION: readonly Plant[] = [
   {
     file: "src/domain/email/events.ts",

@@ -128,7 +128,7 @@ describe.each(stores)("releases on one log on %s", (name) => {
     for (const message of messages) await until(() => isSent(message), "the outcome", WAIT_MS_MAX);
   }
 
-  /** All that was ever accepted gets its first answer again, changed content a conflict, and each went out once. */
+  /** Checks that accepted requests get their first answer again, changed content conflicts, and each mail went out once. */
   async function keepsPromises(service: TestProcess): Promise<void> {
     const keeps = async ({ key, body, answer }: Sent) => {
       const again = await service.send(key, body);
@@ -146,7 +146,7 @@ describe.each(stores)("releases on one log on %s", (name) => {
     return found;
   }
 
-  /** What a service says of its read models once they do not all stand well. */
+  /** What a service reports of its read models once all have stopped. */
   async function readModelTrouble(service: TestProcess): Promise<string> {
     let detail = "";
     await until(
@@ -230,7 +230,7 @@ describe.each(stores)("releases on one log on %s", (name) => {
           findings = new Map(checks.map(({ name, detail, action }) => [name, `${detail}. ${action}`]));
           return findings.get("log format")?.includes("format 2, this one reads 1") ?? false;
         };
-        // What a running service knows of the log's state may be a second old.
+        // A running service's view of the log's state may be a second old.
         await until(look, "doctor to know the log's format");
         expect(findings.get("read model emails")).toContain(told);
         expect(findings.get("read model emails")).toContain("LogFormatRaised, stream instance, revision 1");
@@ -247,7 +247,7 @@ describe.each(stores)("releases on one log on %s", (name) => {
     "the newest release delivers mail that others accepted, and its new fields trouble no other",
     async () => {
       await Promise.all([reading.kill("SIGTERM"), writing.kill("SIGTERM")]);
-      // The one that was left behind is upgraded: its read models go on from where they stopped.
+      // The outdated release is upgraded: its read models continue where they stopped.
       [old, reading, writing] = await Promise.all([
         start("old", readingRoot, "off"),
         start("reading", readingRoot, "off"),

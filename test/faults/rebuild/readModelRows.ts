@@ -8,7 +8,7 @@ import type { ReadDatabaseFile } from "../../../src/ports/readDatabase.ts";
 import { compareTable, type RowDifference } from "../../../src/readModels/compareTables.ts";
 import { currentFile, followOnce } from "../../readModels/followFixtures.ts";
 
-/** All read models of a log, built anew, open for reading. */
+/** All read models of a log, newly built, open for reading. */
 export interface BuiltReadModels {
   readonly databases: ReadonlyMap<string, ReadDatabaseFile>;
   remove(): void;

@@ -144,7 +144,7 @@ describe.each(await testStores())("rebuilds, on $name", (store) => {
         connections: 0,
         calls: 0,
       });
-      // Had anything been able to send, it would have been heard: now it is.
+      // Any mail that could be sent would have arrived, as it does now.
       const delivering = await startTestApp({ dataDir: offline, env });
       const mine = () =>
         sink.record.messages.filter(({ to }) => to[0]?.startsWith(tenant.workspaceId)).length;

@@ -12,7 +12,7 @@ import { foldSums, tallyOf, writeTallyLog } from "./rebuildLog.ts";
 
 const EVENTS = 16_000;
 const KILLS = 3;
-/** Somewhere between one saving and the next ones. */
+/** Somewhere between one save and the next ones. */
 const KILL_AFTER_MS_MAX = 40;
 const START_MS_MAX = 30_000;
 

@@ -67,18 +67,18 @@ export interface AttachmentWorld {
   readonly storage: TestStorageQuota;
   readonly deps: Dependencies;
   readonly workspaceId: string;
-  /** What looks into files; can be replaced. */
+  /** The file inspector; can be replaced. */
   inspect: AttachmentInspector["inspect"];
   start(): Promise<AttachmentInstance>;
   upload(file: SampleFile, chunks?: AsyncIterable<Uint8Array>): Promise<UploadOutcome>;
-  /** Uploads what will be taken, and answers its id. */
+  /** Uploads a file that will be accepted, and returns its id. */
   uploaded(file?: SampleFile): Promise<string>;
   /** Accepts a message with direct files. */
   accept(files: readonly SampleFile[], content?: Readonly<Record<string, string>>): Promise<string>;
   addEmailEvents(id: string, ...events: readonly EmailEvent[]): Promise<void>;
   types(stream: string): Promise<readonly string[]>;
   untilUpload(id: string, ...types: readonly string[]): Promise<void>;
-  /** What the content store has of this owner. */
+  /** How many of this owner's folders the content store has. */
   folders(ownerId: string): Promise<number>;
   /** Moves the clock and wakes all instances. */
   pass(ms: number): void;

@@ -234,13 +234,13 @@ describe("retention", () => {
       faults += 1;
       throw away();
     };
-    // The deletion itself is in the log, and holds.
+    // The deletion itself is in the log and stands.
     expect(await deleteAttachment(world.deps, id, world.context())).toBe("deleted");
     expect(await world.folders(id)).toBe(1);
     const instance = await world.start();
     await until(() => faults === 2 && instance.troubles.length === 1);
     world.content.removeOwner = removeOwner;
-    // Then the crash comes between the removal and its note.
+    // Then a crash falls between the removal and its event.
     world.store.beforeAppend = (_, [type]) => {
       if (type === "AttachmentBytesRemoved") throw away();
     };

@@ -54,10 +54,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   stepOf(4, "pass", { minutes: fc.constantFrom(9, 70) }),
 );
 
-/** Whoever passes waits until the scheduler lets it. */
+/** A gate: each caller waits until the scheduler lets it pass. */
 type Gate = (what: string) => Promise<unknown>;
 
-/** The log as one request has it, which may die beside its append. */
+/** The log as one request sees it; the request may die at its append. */
 function dyingStore(store: EventStore, end: Fate, gate: Gate): EventStore {
   return {
     ...store,
@@ -122,7 +122,7 @@ function hesitant(
   };
 }
 
-/** What a run has learnt: which request was accepted under a key, what was erased or uploaded since. */
+/** What a run has recorded: which request was accepted under a key, what was erased or uploaded since. */
 interface Learnt {
   /** An upload that is ready from the beginning. */
   readonly uploadId: string;
@@ -175,7 +175,7 @@ interface Kept {
   readonly files: number;
 }
 
-/** What was accepted, whether its sender heard of it or not, and is still wanted, is there: all of it. */
+/** Checks that all accepted and still wanted content is there, whether its sender got an answer or not. */
 async function expectKept(world: SweptWorld, learnt: Learnt): Promise<Kept> {
   const ofMessages: number[] = [];
   for (const name of KEYS) ofMessages.push(await filesOfMessage(world, name, learnt));
@@ -200,7 +200,7 @@ async function outcomeOf<Outcome>(request: Promise<Outcome>): Promise<Outcome | 
   }
 }
 
-/** Does all steps at once, in whatever order the scheduler lets them through their gates. */
+/** Runs all steps at once, in the order in which the scheduler lets them pass their gates. */
 async function race(
   world: SweptWorld,
   steps: readonly Step[],
@@ -272,7 +272,7 @@ async function worldWithUpload(): Promise<{ world: SweptWorld; learnt: Learnt }>
   };
 }
 
-/** Uploads that are in the log although nobody heard of them: their bytes stay, too. */
+/** Uploads in the log whose sender got no answer: their bytes stay, too. */
 async function unheardOf({ store }: SweptWorld, { uploads }: Learnt): Promise<number> {
   let unheard = 0;
   for await (const { events } of store.readAll(LOG_START, { types: ["AttachmentUploaded"] })) {
@@ -306,7 +306,7 @@ test(
       },
     );
     await fc.assert(property, { numRuns: RUNS });
-    // The runs have met all: what stays, what goes, what was erased, what was uploaded.
+    // The runs have covered every case: kept, removed, erased and uploaded content.
     for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0);
   },
   RUNS_MS_MAX,

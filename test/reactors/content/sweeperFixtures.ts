@@ -46,7 +46,7 @@ export interface SweptWorld {
   readonly content: ContentStore;
   readonly deps: Dependencies;
   readonly workspaceId: string;
-  /** Services over other parts: a process that dies, or a store that hesitates. */
+  /** Services with replaced parts: a process that dies, or a slow store. */
   depsOver(parts: Partial<Pick<Dependencies, "store" | "content">>): Dependencies;
   sweeper(options?: Partial<OrphanedContentSweeperOptions>): OrphanedContentSweeper;
   /** Sends content that is too large for an event; `variant` makes it another request. */

@@ -61,14 +61,14 @@ export interface Transmission {
 
 type Answer = (message: MailMessage, nth: number) => MailOutcome | Promise<MailOutcome>;
 
-/** A relay that says what a test tells it to. */
+/** A relay with scripted answers. */
 export interface ScriptedRelay {
   /** Everything that was handed over, in order, by all instances. */
   readonly sent: Transmission[];
   /** How often an instance has asked for a session. */
   sessions: number;
   answer: Answer;
-  /** What a request for a session comes to; null for a session. */
+  /** The refusal of a session request; null grants the session. */
   refuse: () => string | null;
   transport(worker: string, sessionsMax: number): MailTransport;
 }
@@ -109,7 +109,7 @@ export function scriptedRelay(): ScriptedRelay {
   return relay;
 }
 
-/** How often each operation of a store was called, and what it is to throw. */
+/** How often each operation of a store was called, and what it must throw. */
 export interface WatchedStore extends EventStore {
   readonly calls: { append: number; read: number };
   /** Called before every append, with the stream and the types; what it throws is what the append throws. */
@@ -152,7 +152,7 @@ export function watchedStore(store: EventStore = memoryEventStore()): WatchedSto
   return watched;
 }
 
-/** The first append of an event of this type is written, and the caller is told that nobody knows. */
+/** The first append of an event of this type is written, but reported as outcomeUnknown. */
 export function loseAnswerOnce(store: WatchedStore, type: string): void {
   let isFirst = true;
   store.afterAppend = (_, types) => {
@@ -166,7 +166,7 @@ export function loseAnswerOnce(store: WatchedStore, type: string): void {
 export interface Instance extends Pick<TestInstance, "place"> {
   readonly delivery: MailDeliveryWorker;
   readonly deps: Dependencies;
-  /** What was told of the relay. */
+  /** The reports about the relay. */
   readonly reports: readonly RelayReport[];
   readonly troubles: { readonly error: unknown; readonly id: string }[];
   /** Waits until its read model holds the log as it is now. */
@@ -205,7 +205,7 @@ export interface DeliveryWorld {
   untilEvents(id: string, ...types: readonly EmailEvent["type"][]): Promise<void>;
   /** Moves the clock and wakes all instances. */
   pass(ms: number): void;
-  /** Wakes all instances until whatever they have to do now has been done several times over. */
+  /** Wakes all instances often enough that all work due now is done. */
   settle(): Promise<void>;
   pause(): Promise<void>;
   unpause(): Promise<void>;

@@ -37,14 +37,14 @@ function gate<Value>() {
   return Promise.withResolvers<Value>();
 }
 
-/** Lets time pass in which nobody wakes the workers: they rest for a quarter of a second at a time. */
+/** Lets time pass without waking the workers, which rest for a quarter of a second at a time. */
 async function quietTime(ms: number): Promise<void> {
   const end = performance.now() + ms;
   await until(() => performance.now() > end);
 }
 
 const lastEvent = async (id: string) => (await world.events(id)).at(-1) as EmailEvent;
-/** The last event as it is told: what the log has sealed can be read while the content is there. */
+/** The last event as `readEmail` returns it: sealed fields can be read while the content is there. */
 const lastTold = async (id: string) =>
   (await readEmail(world.deps, { workspaceId: world.workspaceId, isTest: false }, id))?.events.at(-1)?.event
     .data;
@@ -425,7 +425,7 @@ describe("what holds a message back", () => {
     const before = { ...world.store.calls };
     await quietTime(700);
     expect(world.store.calls.append).toBe(before.append);
-    // The states of one workspace and one sender are looked at once a second.
+    // The states of one workspace and one sender are read once a second.
     expect(world.store.calls.read - before.read).toBeLessThanOrEqual(6);
     expect(world.relay.sessions).toBe(0);
     await world.unpause();
@@ -590,7 +590,7 @@ describe("what holds a message back", () => {
   test("a clock that was set back: mail due at once is sent at once", async () => {
     const id = await world.accept("order-1001");
     world.relay.refuse = () => {
-      // Between the look at the read model and the claim.
+      // Between reading the read model and claiming.
       if (world.relay.sessions === 1) world.clock.setBack(10 * SECOND_MS);
       return null;
     };
@@ -732,7 +732,7 @@ describe("the end of a message's life", () => {
     world.store.beforeAppend = async (_, types) => {
       if (!types.includes("EmailFailed") || !isFirst) return;
       isFirst = false;
-      // The other worker is first: our append of the end loses.
+      // The other worker is first, so our append of the end loses.
       await appendForeign(world, id, { type: "EmailDeliveryStarted", data: claim });
     };
     world.pass(LIFE_MS + 6 * SECOND_MS);

@@ -14,7 +14,7 @@ import { testClock } from "./deliveryFixtures.ts";
 
 const context = systemCommandContext("test");
 
-/** Asks what the log says now: a cache of its own remembers nothing. */
+/** Asks the log directly, through a fresh cache. */
 function asking(store: EventStore, position: Position) {
   const clock = testClock();
   const sendGate = () =>

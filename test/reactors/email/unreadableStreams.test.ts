@@ -6,7 +6,7 @@ import { answered, webhookTestWorld } from "../webhookDelivery/webhookFixtures.t
 import { appendForeign, deliveryWorld } from "./deliveryFixtures.ts";
 
 const LEASE_MS = 120 * SECOND_MS;
-/** More than are looked at in one go. */
+/** More than one query returns. */
 const MANY = 600;
 
 let close: () => Promise<void> = async () => {};
@@ -50,7 +50,7 @@ describe("a message that cannot be read", () => {
     await world.untilEvents(later, "EmailDeliveryStarted", "EmailSent");
     await until(() => instance.troubles.length >= MANY, "each to be looked at");
     await world.settle();
-    // The clock stands still: none of them is due to be looked at again.
+    // The clock stands still, so none of them is due for a retry.
     expect(instance.troubles).toHaveLength(MANY);
     expect(new Set(instance.troubles.map(({ id }) => id))).toEqual(poisoned);
     expect(world.relay.sent).toHaveLength(healthy.length + 1);

@@ -55,7 +55,7 @@ async function startWorld() {
     readers,
     directory,
     areCaughtUp: instance.isCaughtUp,
-    /** How often the retention has looked. */
+    /** How often retention has run its query. */
     get looks() {
       return looks;
     },
@@ -149,7 +149,7 @@ function worker(world: World, deps: Dependencies, troubles: unknown[] = []): Pol
   });
 }
 
-/** A person in every state that there is, and another one; a request to erase the first. */
+/** A person with mail in every state, another person, and a request to erase the first. */
 async function peopled() {
   const world = await startWorld();
   const upload = await world.readyUpload();
@@ -169,7 +169,7 @@ async function peopled() {
     world,
     requestId,
     isCompleted: async () => (await readErasure(world.store, requestId))?.erasure.status === "completed",
-    /** That nothing of the person is left, everything of the other one is, and the report says so. */
+    /** Checks that nothing of the person and everything of the other is left, and that the report says so. */
     async check() {
       for (const id of [waiting, delivered]) {
         expect((await firstOf(emailStream(id)))?.revision).toBe(1);
@@ -237,7 +237,7 @@ describe("a request to erase a person", () => {
     const stream = suppressionStream(deps.keys.hashAddress(workspaceId, ana.canonical));
     const erased = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();
-    // Has read the message, and is held up before it writes: by a store that was away, say.
+    // Has read the message, and is delayed before it writes, for example by an unavailable store.
     const late: EventStore = {
       ...store,
       async append(...args) {
@@ -329,7 +329,7 @@ describe("a request to erase a person", () => {
     const one = worker(world, { ...world.deps, store }, troubles);
     one.start();
     await until(async () => {
-      // Far less than its patience, more than its first rest.
+      // Far less than its time limit, more than its first rest.
       world.pass(purges === 0 ? 0 : 1_000);
       one.wake();
       return purges >= 2;
@@ -406,7 +406,7 @@ describe("what was erased", () => {
     await until(() => isCleared(world, sound), "the sound one to be cleared");
     await until(() => troubles.length > 1, "the broken one to be tried again");
     expect(await isCleared(world, broken)).toBe(false);
-    // After a restart it is begun with what was left.
+    // After a restart it starts with what was left.
     await eraser.stop();
     const [first] = await world.store.read(emailStream(broken), 2, 10);
     expect(contentCleanupCheckpointFile(path, "log").load() < (first?.position ?? LOG_START)).toBe(true);
@@ -470,11 +470,11 @@ describe("content retention", () => {
     expect([...world.storage.held.keys()].some((holder) => holder.startsWith(emailStream(old)))).toBe(false);
     expect((await world.store.read(emailStream(old), 0, 1))[0]?.revision).toBe(1);
     expect(await isErased(world, waiting)).toBe(false);
-    // The operator says one day: from now on that counts for what is there.
+    // The operator sets one day, which from now on applies to existing messages too.
     await setLimits(world.deps, world.workspaceId, { contentRetentionDays: 1 });
     world.deps.workspaces.forget(world.workspaceId);
     await until(() => isErased(world, young), "the young one to be erased");
-    // What ends late goes when it has ended.
+    // A message that ends late is erased once it has ended.
     await world.addEmailEvents(waiting, ...sent);
     await until(() => isErased(world, waiting), "the one that waited to be erased");
     await retention.stop();

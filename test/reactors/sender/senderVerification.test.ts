@@ -51,7 +51,7 @@ let workspaceId: string;
 let running: Instance[];
 const keys = instanceKeys(newDataKey());
 
-/** A service of its own over the one log. */
+/** A separate service over the one log. */
 function newDeps(): Dependencies {
   return testDependencies({
     store,
@@ -259,7 +259,7 @@ describe("a verification mail", () => {
     const [one, other] = mails() as [MailMessage, MailMessage];
     expect(tokenIn(one)).not.toBe(tokenIn(other));
     expect(one.messageId).not.toBe(other.messageId);
-    // Both links are out, as far as anybody knows; the first that is used uses up the other.
+    // Both links may have been sent; using one invalidates the other.
     expect(await confirm(one)).toBe("verified");
     expect(await confirm(other)).toBe("used");
   });

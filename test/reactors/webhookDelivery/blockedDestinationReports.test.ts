@@ -22,7 +22,7 @@ test("a destination is reported when it becomes blocked, and again only once it 
   note("a", refused);
   note("b", refused);
   expect(reported).toEqual(["https://a.example/", "https://b.example/"]);
-  // Neither says where the name leads.
+  // Neither shows where the name resolves to.
   note("a", failed("dns"));
   note("a", failed("interrupted"));
   note("a", refused);

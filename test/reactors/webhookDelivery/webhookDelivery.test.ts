@@ -36,7 +36,7 @@ async function lastEvent(id: string): Promise<WebhookDeliveryEvent> {
   return event;
 }
 
-/** Lets so many things happen; answers the ids of their deliveries to the endpoint. */
+/** Causes so many events; returns the ids of their deliveries to the endpoint. */
 async function happenings(endpointId: string, count: number): Promise<readonly string[]> {
   const ids: string[] = [];
   for (let index = 0; index < count; index += 1)
@@ -352,7 +352,7 @@ describe("a lease", () => {
     const delivery = await claimedByTheDead(id);
     const instance = await world.start();
     await instance.caughtUp();
-    // It counts from when the claim was first seen here: a look is taken every quarter of a second.
+    // The lease counts from when the claim was first seen here; the worker checks every quarter of a second.
     await seenOnce();
     world.pass(LEASE_MS - 1);
     await seenOnce();
@@ -423,7 +423,7 @@ describe("a lease", () => {
     expect(instance.troubles.every((trouble) => trouble.id === damaged)).toBe(true);
   });
 
-  /** Longer than from one look at leases to the next. */
+  /** Longer than the interval between two lease checks. */
   async function seenOnce(): Promise<void> {
     const end = performance.now() + 600;
     await until(() => performance.now() > end);
@@ -537,7 +537,7 @@ describe("stopping", () => {
     const slow = gate();
     const id = await world.register("shop");
     const instance = await world.start();
-    // One that was got through to is called five times at once.
+    // An endpoint that a call got through to gets five calls at a time.
     await world.untilEvents((await world.test(id)) ?? "", ...DELIVERED);
     world.endpoints.answer = () => slow.promise;
     const deliveries = await happenings(id, 10);

@@ -47,11 +47,11 @@ export interface Told {
 
 type Answer = (told: Told, nth: number, signal: AbortSignal) => WebhookOutcome | Promise<WebhookOutcome>;
 
-/** Endpoints that say what a test tells them to. */
+/** Endpoints with scripted answers. */
 export interface ScriptedEndpoints {
   /** Every call, in order, by all instances. */
   readonly told: Told[];
-  /** Calls under way now, and the most that there ever were, by destination. */
+  /** Calls in flight now, and the most there ever were, by destination. */
   readonly inFlight: Map<string, number>;
   readonly inFlightMost: Map<string, number>;
   answer: Answer;
@@ -92,14 +92,14 @@ function scriptedEndpoints(clock: TestClock): ScriptedEndpoints {
 export interface WebhookInstance {
   readonly deps: Dependencies;
   readonly troubles: { readonly error: unknown; readonly id: string }[];
-  /** Endpoints that it has disabled by itself. */
+  /** Endpoints that the instance has disabled by itself. */
   readonly disabled: readonly DisabledEndpoint[];
   wake(): void;
   /** Waits until its read model holds the log as it is now. */
   caughtUp(): Promise<void>;
   /** Its read model's rows, by table. */
   rows(): Readonly<Record<string, readonly SqlRow[]>>;
-  /** Builds its read model anew from the log, and goes over to that. */
+  /** Rebuilds its read model from the log, and switches to it. */
   rebuild(): Promise<void>;
   stop(graceMs?: number): Promise<void>;
 }
@@ -114,7 +114,7 @@ export interface WebhookInstanceOptions {
 
 type EventChange = Parameters<typeof updateWebhookEndpoint>[2];
 
-/** A log, endpoints that answer as told, a clock, one workspace, and instances over them. */
+/** A log, endpoints with scripted answers, a clock, one workspace, and instances over them. */
 export interface WebhookTestWorld {
   readonly store: WatchedStore;
   readonly clock: TestClock;
@@ -131,11 +131,11 @@ export interface WebhookTestWorld {
   delete(endpointId: string): Promise<unknown>;
   /** Why it is disabled; null while it is active. */
   disabledReason(endpointId: string): Promise<string | null>;
-  /** Something that endpoints are told of: `suppression.created`. Answers the event's id. */
+  /** Causes an event that endpoints get, `suppression.created`. Returns the event's id. */
   happen(): Promise<string>;
   /** A test event for one endpoint. Answers the delivery's id; null when it is refused. */
   test(endpointId: string): Promise<string | null>;
-  /** Asks for a delivery that was attempted once more. */
+  /** Requests redelivery of an attempted delivery. */
   redeliver(deliveryId: string): Promise<unknown>;
   events(deliveryId: string): Promise<readonly WebhookDeliveryEvent[]>;
   /** Waits until the delivery's events are these, by type and in order. */
@@ -146,7 +146,7 @@ export interface WebhookTestWorld {
   originOf(eventId: string, endpointId: string): DeliveryOrigin;
   /** Moves the clock and wakes all instances. */
   pass(ms: number): void;
-  /** Wakes all instances until whatever they have to do now has been done several times over. */
+  /** Wakes all instances often enough that all work due now is done. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }

@@ -9,7 +9,7 @@ import { answered, type Told, type WebhookTestWorld, webhookTestWorld } from "./
 const RUNS = { numRuns: 15 };
 const TEST_MS_MAX = 60_000;
 const ENDPOINTS = 4;
-/** To what happens here, and to what does not. */
+/** Subscriptions to events that happen here, and to others that do not. */
 const SUBSCRIPTIONS = [["suppression.created"], ["email.sent"]] as const;
 
 interface Endpoint {

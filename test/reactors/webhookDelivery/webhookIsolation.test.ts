@@ -93,7 +93,7 @@ describe("the breaker", () => {
     await until(() => toldTo("bad").length >= BREAKER_CALLS_MIN, "ten failures");
     await world.settle();
     const whenOpen = toldTo("bad").length;
-    // Those that were under way when it opened still end.
+    // Calls in flight when it opened still end.
     expect(whenOpen).toBeLessThan(BREAKER_CALLS_MIN + ENDPOINT_IN_FLIGHT_MAX);
     expect(await attemptsOf(deliveries)).toEqual({ started: whenOpen, burnt: whenOpen, delivered: 0 });
     world.pass(BREAKER_OPEN_MS - 1);
@@ -103,7 +103,7 @@ describe("the breaker", () => {
     await until(() => toldTo("bad").length > whenOpen, "the first trial");
     await world.settle();
     expect(toldTo("bad")).toHaveLength(whenOpen + 1);
-    // While the second trial has not come back, nobody else tries; others are told meanwhile.
+    // While the second trial is in flight there is no other; other endpoints are called meanwhile.
     world.endpoints.answer = ({ url }) => (url === urlOf("bad") ? slow.promise : answered(200));
     world.pass(BREAKER_OPEN_MS);
     await until(() => toldTo("bad").length > whenOpen + 1, "the second trial");
@@ -172,7 +172,7 @@ describe("an endpoint that no call gets through to", () => {
     }
   }
 
-  /** Longer than from one look of the house-keeping to the next. */
+  /** Longer than the interval between two housekeeping runs. */
   async function housekeeping(): Promise<void> {
     const end = performance.now() + 600;
     await until(() => {

@@ -3,7 +3,7 @@ import { systemClock } from "../../../src/adapters/system/systemClock.ts";
 import { ClaimScheduler } from "../../../src/reactors/worker/claimScheduler.ts";
 import { until } from "../../support/until.ts";
 
-/** Fails the first time, and answers from then on. */
+/** Fails the first time, and succeeds from then on. */
 function failingOnce<Result>(answer: () => Result): () => Result {
   let hasFailed = false;
   return () => {

@@ -12,7 +12,7 @@ function reported(feedbackType: string, isComplaint: boolean, mailFrom: readonly
   return { kind: "reported", feedbackType, isComplaint, mailFrom } as const;
 }
 
-/** Reports of abuse (RFC 5965), and mail that only machines wrote. */
+/** Reports of abuse (RFC 5965), and automatic mail. */
 export const COMPLAINTS_AND_REPLIES: readonly Specimen[] = [
   {
     name: "ARF: abuse",

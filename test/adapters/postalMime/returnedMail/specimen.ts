@@ -1,4 +1,4 @@
-/** A mail that came back, in the shape of one kind of server, and what it has to be read as. */
+/** A returned mail as one kind of server writes it, and its expected reading. */
 export interface Specimen {
   readonly name: string;
   readonly mail: string;
