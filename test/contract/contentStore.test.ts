@@ -363,7 +363,7 @@ describe("content on S3", () => {
     expect((await server.keys()).filter((key) => key.includes(folder.folderId))).toEqual([]);
   }, 60_000);
 
-  test("that may not be reached says why at once", async () => {
+  test("that denies access says why at once", async () => {
     let requests = 0;
     const folder = newFolder();
     server.intercept = (_method, url) => {

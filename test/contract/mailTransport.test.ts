@@ -539,7 +539,7 @@ describe("bounds", () => {
     expect(sink.record).toMatchObject({ connections: 1, resets: 1 });
   });
 
-  test.each([1, 14, 300])("no second has more than %d turns", async (turnsPerSecondMax) => {
+  test.each([1, 14, 300])("at most %d turns fit into any second", async (turnsPerSecondMax) => {
     let now = 1_000_000;
     const pace = createRateLimiter(turnsPerSecondMax, { ...systemClock, monotonicMs: () => now });
     cleanups.push(() => pace.close());
@@ -681,7 +681,7 @@ describe("an unavailable relay", () => {
     expect(await brokenSession(transportTo(sink))).toContain("ECONNREFUSED");
   });
 
-  test("is broken by a greeting that turns us away, which is told once", async () => {
+  test("is broken by a greeting that rejects us, and quotes it once", async () => {
     const server = createServer((socket) => socket.end("554 5.7.1 Your address is blocked\r\n"));
     await new Promise<void>((resolve) => {
       server.listen(0, "127.0.0.1", resolve);

@@ -53,7 +53,7 @@ describe("receiving a file", () => {
     expect(written).toBe(50);
   });
 
-  test("of another 1 byte than the limit is refused as soon as that shows", async () => {
+  test("past the size limit is refused as soon as that shows", async () => {
     let given = 0;
     async function* endless() {
       for (;;) {
