@@ -87,7 +87,7 @@ describe("a backup that somebody has changed", () => {
       ]);
       const { exitCode, err } = await verify();
       expect(exitCode).toBe(1);
-      expect(err).toContain("names another place");
+      expect(err).toContain("names a path that a backup cannot hold");
     },
   );
 

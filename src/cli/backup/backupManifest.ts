@@ -86,7 +86,7 @@ function fileOf({ file }: Line): CopiedFile {
   const { path, bytes, sha256 } = (file ?? {}) as Partial<CopiedFile>;
   const isText = typeof path === "string" && typeof sha256 === "string" && typeof bytes === "number";
   if (!isText || !isPartPath(path))
-    throw new BackupError("the list of the backup's files names a path outside it");
+    throw new BackupError("the backup's list names a path that a backup cannot hold");
   return { path, bytes, sha256 };
 }
 
