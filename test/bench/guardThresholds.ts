@@ -13,8 +13,8 @@ export const GUARD_THRESHOLDS: Readonly<Record<string, Threshold>> = {
   send_vs_append_sqlite: { least: 0.22 },
   send_cpu_vs_append_cpu_sqlite: { most: 5.5 },
   send_cpu_vs_outbox_cpu_sqlite: { most: 1.5 },
-  replay_vs_send_sqlite: { least: 2 },
-  replay_of_another_vs_send_sqlite: { least: 1 },
+  replay_vs_send_sqlite: { least: 1.3 },
+  replay_of_another_vs_send_sqlite: { least: 0.8 },
   project_vs_read_sqlite: { least: 0.1 },
   webhooks_vs_bare_client_sqlite: { least: 0.4 },
 };
