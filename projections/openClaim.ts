@@ -10,7 +10,7 @@ export interface OpenClaim {
 }
 
 /** Reads the claim from a row with `id`, `attempts`, `lease_ms` and `claimed_by`. */
-export function openClaim({ id, attempts, lease_ms: leaseMs, claimed_by: worker }: SqlRow): OpenClaim {
+export function openClaimOf({ id, attempts, lease_ms: leaseMs, claimed_by: worker }: SqlRow): OpenClaim {
   return {
     id: String(id),
     attempt: Number(attempts),

@@ -8,7 +8,7 @@ import {
   newestOfWorkspace,
   type WorkspacePageQuery,
 } from "./keysetPagination.ts";
-import { type OpenClaim, openClaim } from "./openClaim.ts";
+import { type OpenClaim, openClaimOf } from "./openClaim.ts";
 import type { Projection } from "./projection.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
@@ -125,7 +125,7 @@ export interface VerificationMail extends OpenClaim {
 }
 
 function verificationMail(row: SqlRow): VerificationMail {
-  return { ...openClaim(row), senderId: String(row.sender_id) };
+  return { ...openClaimOf(row), senderId: String(row.sender_id) };
 }
 
 /** The unclaimed mails that are due, longest waiting first. */

@@ -2,7 +2,7 @@ import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
 import { addMissed } from "./missedEvents.ts";
-import { atOf, sourceColumns } from "./sourceEvent.ts";
+import { atOf, sourceColumns, webhookTypeOf } from "./sourceEvent.ts";
 
 const DELIVERY = `INSERT INTO deliveries (id, workspace_id, endpoint_id, event_id, event_type, event_stream,
   event_revision, created_at, status, state, due_at, attempts, events, lease_ms, updated_at, held)
@@ -60,7 +60,7 @@ export function forgetSubscribers(db: ReadDatabase): void {
 
 /** Adds a delivery for each active endpoint subscribed at this point of the log. Disabled ones miss the event. */
 export function fanOut(workspaceId: string, event: ProjectedEvent, db: ReadDatabase, itself?: string): void {
-  const [, type] = sourceColumns(event);
+  const type = webhookTypeOf(event);
   for (const { id, isActive, types } of subscribersOf(workspaceId, db)) {
     if (types !== null && !types.includes(type)) continue;
     if (isActive) addDelivery(id, workspaceId, event, db);

@@ -1,14 +1,10 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { parseJson } from "../../src/kernel/text/json.ts";
 import { JsonScanner } from "../../src/kernel/text/jsonScanner.ts";
 
 function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return parseJson(text) !== undefined;
 }
 
 /** A scanner's result for a text read in steps of so many characters. */

@@ -98,18 +98,22 @@ export async function* exportLog(options: ExportOptions): AsyncGenerator<string>
  */
 async function* batchesWithReasons(store: EventStore, lines: Lines): AsyncGenerator<LogBatch> {
   let from = LOG_START;
-  let isFirst = true;
-  for (let missing = -1; lines.missing > missing; isFirst = false) {
-    missing = isFirst ? -1 : lines.missing;
+  for await (const batch of store.readAll(from, {})) {
+    yield batch;
+    from = batch.position;
+  }
+  let missing: number;
+  do {
+    missing = lines.missing;
     for await (const batch of store.readAll(from, {})) {
-      yield isFirst ? batch : { ...batch, events: batch.events.filter((event) => !reportsErasure(event)) };
+      yield { ...batch, events: batch.events.filter((event) => !reportsErasure(event)) };
       from = batch.position;
     }
-  }
+  } while (lines.missing > missing);
 }
 
 /**
- * Whether an event reports the erasure of a person, or seals such a report. The first reading may have exported what was
+ * Whether an event reports the erasure of a person, or seals such a report. The first pass may have exported what was
  * erased after it. Without the report the request stays open, so the service erases it again where the log is imported.
  */
 function reportsErasure({ stream, revision }: RecordedEvent): boolean {

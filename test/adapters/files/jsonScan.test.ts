@@ -2,17 +2,13 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { fileInspector } from "../../../src/adapters/files/fileInspector.ts";
 import { jsonFault } from "../../../src/adapters/files/jsonScan.ts";
+import { parseJson } from "../../../src/kernel/text/json.ts";
 
 const NOT_JSON = "is not valid JSON";
 const FILE_BYTES = 5_000_000;
 
 function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return parseJson(text) !== undefined;
 }
 
 async function agreesWithParser(text: string): Promise<void> {

@@ -1,14 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { jsonSyntaxError } from "../../../src/http/body/jsonSyntaxError.ts";
+import { parseJson } from "../../../src/kernel/text/json.ts";
 
 function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return parseJson(text) !== undefined;
 }
 
 describe("where a text is no JSON any more", () => {
