@@ -81,6 +81,8 @@ export interface Email {
   readonly ambiguous: boolean;
   /** Whether the delivery of the last attempt is unknown, and the operator has not resumed the message since. */
   readonly isDeliveryUnknown: boolean;
+  /** The kinds of feedback in the log. */
+  readonly feedback: readonly FeedbackKind[];
   /** The attempts whose outcome is in the log, so that none is recorded twice. */
   readonly settledAttempts: readonly number[];
   readonly contentErased: boolean;
@@ -142,6 +144,7 @@ function accepted(data: Accepted, acceptedAs: AcceptedAs, scheduledAt: EpochMs |
     nextAttemptAt: scheduledAt ?? acceptedAt,
     ambiguous: false,
     isDeliveryUnknown: false,
+    feedback: [],
     settledAttempts: [],
     contentErased: false,
     erasureRequested: null,
@@ -162,24 +165,41 @@ function end(state: Email, status: EmailStatus, attempt?: number): Email {
   return isTerminal(state.status) ? settled : { ...settled, status, claim: null };
 }
 
+/** What is reported about a message after a relay accepted it. */
+type FeedbackKind = "delivered" | "bounced" | "complained";
+
 /** The statuses that each kind of feedback supersedes, because they say less. */
-const SUPERSEDED_BY: Readonly<Record<"delivered" | "bounced" | "complained", ReadonlySet<EmailStatus>>> = {
+const SUPERSEDED_BY: Readonly<Record<FeedbackKind, ReadonlySet<EmailStatus>>> = {
   delivered: new Set(["sending", "deferred", "sent"]),
   bounced: new Set(["sending", "deferred", "sent", "delivered"]),
   complained: new Set(["sending", "deferred", "sent", "delivered"]),
 };
 
+/** How a message can end although an earlier attempt, whose outcome nobody knows, may have delivered it. */
+const ENDED_OTHERWISE: ReadonlySet<EmailStatus> = new Set(["bounced", "failed", "canceled"]);
+
 /** Whether feedback changes a message's status. Only a message that a relay may have can get feedback. */
-export function changesStatus({ status, ambiguous }: Email, feedback: keyof typeof SUPERSEDED_BY): boolean {
-  return SUPERSEDED_BY[feedback].has(status) && (status !== "deferred" || ambiguous);
+function changesStatus({ status, ambiguous }: Email, kind: FeedbackKind): boolean {
+  return SUPERSEDED_BY[kind].has(status) && (status !== "deferred" || ambiguous);
+}
+
+/** Whether it is the first bounce or complaint about a copy that an attempt with an unknown outcome may have delivered. */
+function isAboutUnknownAttempt({ status, ambiguous, feedback }: Email, kind: FeedbackKind): boolean {
+  return kind !== "delivered" && ambiguous && ENDED_OTHERWISE.has(status) && !feedback.includes(kind);
+}
+
+/** Whether feedback says anything that the message's events do not say yet. */
+export function isNews(email: Email, kind: FeedbackKind): boolean {
+  return changesStatus(email, kind) || isAboutUnknownAttempt(email, kind);
 }
 
 /**
  * Applies feedback. It may arrive before the outcome of the attempt, which is still recorded later, so this settles no
  * attempt.
  */
-function applyFeedback(state: Email, feedback: keyof typeof SUPERSEDED_BY): Email {
-  return changesStatus(state, feedback) ? { ...state, status: feedback, claim: null } : state;
+function applyFeedback(state: Email, kind: FeedbackKind): Email {
+  const told = { ...state, feedback: [...state.feedback, kind] };
+  return changesStatus(state, kind) ? { ...told, status: kind, claim: null } : told;
 }
 
 function settle(state: Email, attempt: number): Email {

@@ -7,7 +7,7 @@ import { DELIVERY_POLICY } from "../../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../../src/domain/email/feedback/recordFeedback.ts";
 import { nextAction } from "../../../src/domain/email/nextAction.ts";
-import { type EmailState, emailDecider, isTerminal } from "../../../src/domain/email/state.ts";
+import { type Email, type EmailState, emailDecider, isTerminal } from "../../../src/domain/email/state.ts";
 import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
 import { ACCEPTED_AT, acceptance, play, stepsArbitrary } from "../../support/emailHistories.ts";
 import { givenWhenThen } from "../../support/givenWhenThen.ts";
@@ -108,6 +108,31 @@ describe("feedback on a message that the relay accepted", () => {
   });
 });
 
+describe("feedback on a message that ended otherwise, although an attempt may have delivered it,", () => {
+  const endings: readonly EmailEvent[] = [
+    { type: "EmailCanceled", data: {} },
+    { type: "EmailFailed", data: { attempt: 1, reason: "expired" } },
+    { ...refused, data: { ...refused.data, attempt: 2 } } as EmailEvent,
+  ];
+
+  test("is recorded once if it is a bounce or a complaint, and changes no status", () => {
+    for (const ending of endings) {
+      const past = [...accepted, claimed, deferred(true), ending] as const;
+      for (const told of [BOUNCED, COMPLAINED])
+        given(...past)
+          .when(tell(told))
+          .then("recorded", ...eventsOf(told))
+          .again("superseded");
+      given(...past)
+        .when(tell(DELIVERED))
+        .then("superseded");
+      const told = [...past, bouncedEvent, complainedEvent].reduce(emailDecider.evolve, null as EmailState);
+      const before = past.reduce(emailDecider.evolve, null as EmailState);
+      expect(told).toEqual({ ...(before as Email), feedback: ["bounced", "complained"] });
+    }
+  });
+});
+
 describe("feedback before the outcome of the attempt is known", () => {
   test("ends a message that the relay may have: it is not sent again", () => {
     for (const told of FEEDBACK) {
@@ -163,7 +188,16 @@ describe("any feedback in any order (properties):", () => {
       expect(after).toBe(before);
       return after;
     }
-    expect(after).toMatchObject({ status: told.kind, claim: null });
+    expect(after?.claim).toBeNull();
+    expect(after?.feedback).toEqual([...(before?.feedback ?? []), told.kind]);
+    if (after?.status === before?.status) {
+      expect({ isAmbiguous: after?.ambiguous, isBad: told.kind !== "delivered" }).toEqual({
+        isAmbiguous: true,
+        isBad: true,
+      });
+      return after;
+    }
+    expect(after?.status).toBe(told.kind);
     const known = before?.status ?? "";
     if (known in RANK) expect(RANK[told.kind]).toBeGreaterThan(RANK[known as keyof typeof RANK]);
     return after;

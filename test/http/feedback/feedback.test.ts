@@ -138,19 +138,25 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).status).toBe(404);
   });
 
-  test("a complaint about a canceled message suppresses if the relay may have delivered it", async () => {
+  test("a complaint about a canceled message is recorded once and suppresses if the relay may have delivered it", async () => {
     const to = "unknown@example.net";
     said = "drop";
     const { json } = await tenant.send(newKey(), message({ to }));
     await until(async () => (await emailOf(json.id)).status === "deferred", "the relay to break off");
     expect((await tenant.call("POST", `/api/v1/emails/${json.id}/cancel`)).status).toBe(200);
     said = undefined;
-    expect((await tell({ email_id: json.id, type: "complained" })).json.outcome).toBe("superseded");
-    expect(await emailOf(json.id)).toMatchObject({ status: "canceled" });
+    expect((await tell({ email_id: json.id, type: "complained" })).json.outcome).toBe("recorded");
+    const canceled = await emailOf(json.id);
+    expect(canceled.status).toBe("canceled");
+    expect(canceled.timeline.at(-1)).toMatchObject({ type: "complained", attempt: 1, source: "api" });
+    expect((await toldOf("email.complained", json.id)).data).toMatchObject({ status: "canceled" });
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({
       reason: "complaint",
       email_id: json.id,
     });
+    expect((await tenant.call("DELETE", `/api/v1/suppressions/${to}`)).status).toBe(204);
+    expect((await tell({ email_id: json.id, type: "complained" })).json.outcome).toBe("superseded");
+    expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).status).toBe(404);
     const held = (
       await tenant.send(
         newKey(),

@@ -5,10 +5,7 @@ import {
   type FeedbackSource,
   recordFeedback,
 } from "../../../domain/email/feedback/recordFeedback.ts";
-import {
-  mayConcernUnknownAttempt,
-  reasonToSuppress,
-} from "../../../domain/email/feedback/suppressionRule.ts";
+import { reasonToSuppress } from "../../../domain/email/feedback/suppressionRule.ts";
 import { redactRelayReply } from "../../../domain/email/redactRelayReply.ts";
 import type { InstanceKeys } from "../../../kernel/crypto/instanceKeys.ts";
 import { definedMembers } from "../../../kernel/definedMembers.ts";
@@ -90,9 +87,7 @@ function bounceOf(feedback: Feedback) {
 
 /**
  * Records feedback on a message, and suppresses the recipient if the feedback calls for it. A repeat changes nothing. The
- * suppression comes first: after a crash in between, the repeat does both. A message that ended as bounced, failed or
- * canceled keeps its status, but its recipient is suppressed if an attempt with an unknown outcome may have delivered it.
- * Throws `StoreError`.
+ * suppression comes first: after a crash in between, the repeat does both. Throws `StoreError`.
  */
 export async function recordEmailFeedback(
   context: FeedbackContext,
@@ -109,7 +104,7 @@ export async function recordEmailFeedback(
   const facts = await known(context, id, history);
   const feedback = feedbackOf(report, facts);
   const first = recordFeedback(email, feedback, source);
-  if (first.outcome !== "recorded" && !mayConcernUnknownAttempt(email)) return first.outcome;
+  if (first.outcome !== "recorded") return first.outcome;
   const reason = reasonToSuppress(report);
   const { workspaceId, recipientHash } = email;
   if (reason !== null) {

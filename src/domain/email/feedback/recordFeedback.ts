@@ -2,7 +2,7 @@ import { type Decision, decided } from "../../../kernel/event/decider.ts";
 import { withErasure } from "../contentRemoval.ts";
 import type { EmailEvent } from "../events.ts";
 import type { RecordedReply } from "../recordedAttemptResult.ts";
-import { changesStatus, type Email, type EmailState } from "../state.ts";
+import { type Email, type EmailState, isNews } from "../state.ts";
 
 /** Who reports what happened to a message. The log stores these names, so they never change. */
 export type FeedbackSource = "return_path" | "complaint_address" | "ses" | "postmark" | "api" | "simulator";
@@ -18,7 +18,7 @@ export type Feedback =
       readonly recipientDomain?: string;
     } & RecordedReply);
 
-/** `superseded`: the message's status already says more, or the message never left. */
+/** `superseded`: the message's events already say as much or more, or the message never left. */
 export type FeedbackOutcome = "recorded" | "superseded" | "notFound";
 
 function feedbackEvent({ attempts: attempt }: Email, feedback: Feedback, source: FeedbackSource): EmailEvent {
@@ -36,7 +36,8 @@ function feedbackEvent({ attempts: attempt }: Email, feedback: Feedback, source:
 
 /**
  * Records feedback on a message. A claimed message, or a deferred one whose delivery is unknown, ends with it: the relay
- * had it after all. A repeat gives no events.
+ * had it after all. One that ended as bounced, failed or canceled although the relay may have it keeps its status. A
+ * repeat gives no events.
  */
 export function recordFeedback(
   state: EmailState,
@@ -44,6 +45,6 @@ export function recordFeedback(
   source: FeedbackSource,
 ): Decision<FeedbackOutcome, EmailEvent> {
   if (state === null) return decided("notFound");
-  if (!changesStatus(state, feedback.kind)) return decided("superseded");
+  if (!isNews(state, feedback.kind)) return decided("superseded");
   return decided("recorded", ...withErasure(state, [feedbackEvent(state, feedback, source)]));
 }
