@@ -11,6 +11,7 @@ import { newApiKey } from "../../kernel/crypto/apiKeyFormat.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { rfc3339 } from "../../kernel/time.ts";
+import { requireStoreError } from "../../ports/eventStore.ts";
 import { apiKeyAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
@@ -90,8 +91,30 @@ export async function issueFurtherKey(
   const issued = await issueKey(deps, { ...wanted, workspaceId, issuerId: keyId }, context);
   invariant(issued, "a key belongs to a workspace that exists");
   // Whoever revoked the issuer in between has not seen the new key.
-  const { state: after } = await load(deps.store, issuing, { state, revision });
-  if (isUsable(after, context.at)) return { kind: "issued", ...issued };
-  await revokeKey(deps, issued.id, { ...context, workspaceId });
-  return { kind: "issuerGone" };
+  const isIssuerLeft = async () => {
+    const { state: after } = await load(deps.store, issuing, { state, revision });
+    return isUsable(after, context.at);
+  };
+  const isKept = await keepKeyIf(deps, issued.id, { ...context, workspaceId }, isIssuerLeft);
+  return isKept ? { kind: "issued", ...issued } : { kind: "issuerGone" };
+}
+
+/**
+ * Revokes a new key unless `confirm` gives true: nobody is told its secret then. If `confirm` throws because the store is
+ * unavailable, so may the revocation; the key then stays in the list of keys, where it can be revoked.
+ */
+export async function keepKeyIf(
+  deps: Dependencies,
+  id: string,
+  context: CommandContext,
+  confirm: () => Promise<boolean>,
+): Promise<boolean> {
+  try {
+    if (await confirm()) return true;
+  } catch (error) {
+    await revokeKey(deps, id, context).catch(requireStoreError);
+    throw error;
+  }
+  await revokeKey(deps, id, context);
+  return false;
 }

@@ -9,9 +9,8 @@ import type { Dependencies } from "../dependencies.ts";
 import { resourceChangeLimit } from "../resourceChangeLimit.ts";
 import { load } from "../transact.ts";
 import type { Principal } from "./authenticate.ts";
-import { type IssueOutcome, issueFurtherKey, issueKey } from "./issueApiKey.ts";
+import { type IssueOutcome, issueFurtherKey, issueKey, keepKeyIf } from "./issueApiKey.ts";
 import { readApiKey } from "./readApiKey.ts";
-import { revokeKey } from "./revokeApiKey.ts";
 
 /** How often callers may rotate one key in a day: each rotation stays in its stream, which its requests read. */
 const ROTATIONS_PER_DAY_MAX = 100;
@@ -74,15 +73,14 @@ interface Rotation {
   readonly overlapMs: number;
 }
 
-/** Ends the old key. If it was revoked or has expired meanwhile, the new one must not take its place: revokes that one. */
-async function endRotated(
+/** Ends the old key. If it was revoked or has expired meanwhile, the new one must not take its place. */
+function endRotated(
   deps: Dependencies,
   { id, newKeyId, overlapMs }: Rotation,
   context: CommandContext,
 ): Promise<boolean> {
   const decide = (state: ApiKeyState) => rotateApiKey(state, newKeyId, { now: context.at, overlapMs });
-  const outcome = await deps.apiKeys.transact(id, decide, context, ROTATIONS_PER_DAY_MAX);
-  if (outcome === "rotated") return true;
-  await revokeKey(deps, newKeyId, context);
-  return false;
+  return keepKeyIf(deps, newKeyId, context, async () => {
+    return (await deps.apiKeys.transact(id, decide, context, ROTATIONS_PER_DAY_MAX)) === "rotated";
+  });
 }

@@ -8,6 +8,7 @@ import { load } from "../../../src/commands/transact.ts";
 import { apiKeyStream } from "../../../src/domain/apiKey/events.ts";
 import { invariant } from "../../../src/kernel/assert.ts";
 import type { CommandContext } from "../../../src/kernel/event/commandContext.ts";
+import { StoreError } from "../../../src/ports/eventStore.ts";
 import { type DeliveryWorld, deliveryWorld } from "../../reactors/email/deliveryFixtures.ts";
 
 const WANTED = { name: "key", scopes: ["email:send"] as const, expiresAt: null };
@@ -59,4 +60,22 @@ test("nor does one that the operator rotates at that moment", async () => {
   const rotation = { id: old.keyId, overlapMs: 1_000 };
   expect(await rotateKeyForOperator(world.deps, rotation, context)).toEqual({ kind: "notActive" });
   expect(await nextKey()).toMatchObject({ revoked: true });
+});
+
+test("a replacement whose rotation the store could not record is revoked: nobody got its secret", async () => {
+  const [issuer, old] = [await newKey(), await newKey()];
+  let issued = "";
+  world.store.beforeAppend = (stream, types) => {
+    if (types.includes("ApiKeyIssued")) issued = stream.slice(apiKeyStream("").length);
+    if (types.includes("ApiKeyRotated")) throw new StoreError("unavailable", "gone");
+  };
+  const rotation = { id: old.keyId, overlapMs: 1_000 };
+  for (const rotate of [
+    () => rotateKey(world.deps, issuer, rotation, context),
+    () => rotateKeyForOperator(world.deps, rotation, context),
+  ]) {
+    await expect(rotate()).rejects.toThrow("gone");
+    expect((await load(world.store, apiKeyAggregate.of(issued))).state).toMatchObject({ revoked: true });
+    expect((await load(world.store, apiKeyAggregate.of(old.keyId))).state).toMatchObject({ revoked: false });
+  }
 });
