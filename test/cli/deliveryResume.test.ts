@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
 import { resumeDeferred } from "../../src/cli/delivery/deliveryResume.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { openCatalog } from "../../src/readModels/generations/generationCatalog.ts";
@@ -18,10 +19,14 @@ test("what a running service defers anew while mail is resumed is not resumed ag
   await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
   await instance.caughtUp();
   let resumed = 0;
+  const idFiles = () =>
+    readdirSync(instance.place.directory).filter((name) => name.startsWith("scratch-resume-"));
   const store: EventStore = {
     ...world.store,
     async append(...call) {
       resumed += 1;
+      // The ids are in a file, not in memory.
+      expect(idFiles()).toHaveLength(1);
       if (resumed > 2) throw new Error("it is resumed again and again");
       const types = (await world.events(id)).slice(2).map(({ type }) => type);
       const result = await world.store.append(...call);
@@ -34,7 +39,9 @@ test("what a running service defers anew while mail is resumed is not resumed ag
   using catalog = openCatalog(instance.place.databases, instance.place.directory);
   const emails = openCurrentToRead(instance.place, catalog, "emails");
   if (emails === undefined) throw new Error("there is such a read model");
-  const done = await resumeDeferred({ deps: { ...world.deps, store } }, emails.db);
+  const storage = { ...instance.place, logId: "log" };
+  const done = await resumeDeferred({ deps: { ...world.deps, store }, storage }, emails.db);
   emails.db.close();
   expect(done).toEqual({ resumed: 1, mayRepeat: 0 });
+  expect(idFiles()).toEqual([]);
 });

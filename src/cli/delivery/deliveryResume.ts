@@ -2,6 +2,7 @@ import { allDueAt, heldEmails, waitingEmails } from "../../../projections/emails
 import { projections } from "../../../projections/index.ts";
 import { heldVerificationMails } from "../../../projections/senders.ts";
 import { heldWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { resumeEmail } from "../../commands/email/emailChanges.ts";
 import { resumeDelivery } from "../../commands/instance/instanceChanges.ts";
 import type { Restoration } from "../../domain/instance/state.ts";
@@ -11,6 +12,7 @@ import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import { readMeta } from "../../readModels/generations/checkpoint.ts";
 import { hasCatalog, openCatalog } from "../../readModels/generations/generationCatalog.ts";
 import { openCurrentToRead } from "../../readModels/generations/openCurrentToRead.ts";
+import { removeTemporaryDatabase, temporaryPath } from "../../readModels/generations/temporaryDatabase.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
@@ -34,24 +36,23 @@ interface Resumed {
   readonly released: Released | null;
 }
 
-interface WaitingEmail {
-  readonly id: string;
-  readonly workspaceId: string;
-}
-
-/** Every message waiting now. A service may move rows meanwhile, and what it defers again no longer waits. */
-function allWaiting(db: ReadDatabaseFile, now: EpochMs): readonly WaitingEmail[] {
-  const found: WaitingEmail[] = [];
+/**
+ * Copies every message waiting now into a table of its own. A service may move rows meanwhile, and what it defers again no
+ * longer waits.
+ */
+function copyWaiting(db: ReadDatabaseFile, copy: ReadDatabaseFile, now: EpochMs): void {
+  copy.run("CREATE TABLE waiting (id TEXT NOT NULL, workspace_id TEXT NOT NULL)");
   db.beginSnapshot();
+  copy.begin();
   for (let after = allDueAt(now); ; ) {
     const page = waitingEmails(db, after, PAGE_EMAILS);
-    for (const { id, workspaceId } of page) found.push({ id, workspaceId });
+    for (const { id, workspaceId } of page) copy.run("INSERT INTO waiting VALUES (?, ?)", id, workspaceId);
     const last = page.at(-1);
     if (last === undefined) break;
     after = last;
   }
+  copy.commit();
   db.rollback();
-  return found;
 }
 
 const NEEDED: ReadonlySet<string> = new Set(["emails", "senders", "webhook-deliveries"]);
@@ -93,16 +94,30 @@ async function release(open: OpenForCommand, models: Models): Promise<Released |
   return { restored, emails: emails.held, webhookDeliveries, verificationMails, mayRepeat };
 }
 
-/** Makes every deferred message due now, once. */
-export async function resumeDeferred({ deps }: Pick<OpenForCommand, "deps">, emails: ReadDatabaseFile) {
+async function resumeCopied({ store }: Dependencies, copy: ReadDatabaseFile) {
   const total = { resumed: 0, mayRepeat: 0 };
-  for (const { id, workspaceId } of allWaiting(emails, deps.clock.now())) {
-    const context = { ...systemCommandContext("cli"), workspaceId };
-    const { outcome, ambiguous } = await resumeEmail(deps.store, id, context);
+  for (const { id, workspace_id } of copy.rows("SELECT id, workspace_id FROM waiting ORDER BY rowid")) {
+    const context = { ...systemCommandContext("cli"), workspaceId: String(workspace_id) };
+    const { outcome, ambiguous } = await resumeEmail(store, String(id), context);
     if (outcome === "resumed") total.resumed += 1;
     if (outcome === "resumed" && ambiguous) total.mayRepeat += 1;
   }
   return total;
+}
+
+/** Makes every deferred message due now, once. Millions may wait, so their ids are kept in a temporary file. */
+export async function resumeDeferred(
+  { deps, storage }: Pick<OpenForCommand, "deps" | "storage">,
+  emails: ReadDatabaseFile,
+) {
+  const path = temporaryPath(storage, "resume");
+  const copy = storage.databases.open(path, "build");
+  try {
+    copyWaiting(emails, copy, deps.clock.now());
+    return await resumeCopied(deps, copy);
+  } finally {
+    removeTemporaryDatabase(storage, { path, db: copy });
+  }
 }
 
 async function resumeAll(open: OpenForCommand): Promise<Resumed | "notYetKnown"> {
