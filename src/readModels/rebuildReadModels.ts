@@ -58,6 +58,8 @@ interface Build {
   readonly entry: GenerationEntry;
   readonly applier: Applier;
   readonly resumedFrom: Position | null;
+  /** The number of the generation that readers saw when this one became ready. */
+  replaces?: number | undefined;
   result: RebuildResult | undefined;
 }
 
@@ -125,6 +127,7 @@ function publish(catalog: Catalog, build: Build): void {
     build.result = resultOf(build, "failed", applier.failure.reason);
     return;
   }
+  build.replaces = catalog.current(entry.name)?.number;
   const isReady = catalog.makeReady(entry, () => applier.db.publish());
   build.result = isReady
     ? resultOf(build, "ready")
@@ -146,8 +149,8 @@ function outcomeOf(catalog: Catalog, build: Build): RebuildResult {
   if (entry?.status === "current") return resultOf(build, "current");
   if (entry?.status === "ready") return resultOf(build, "ready");
   const current = catalog.current(build.entry.name);
-  // The service may already have switched to a later rebuild than ours.
-  if (current && current.number > build.entry.number) return resultOf(build, "current");
+  // The service may already have switched on from ours, to that of another rebuild.
+  if (current && current.number !== build.replaces) return resultOf(build, "current");
   return resultOf(build, "failed", "the service could not bring it up to date: its log lines say why");
 }
 

@@ -197,6 +197,24 @@ describe("beside a running service", () => {
     expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 10 }] });
   });
 
+  test("succeeds where the service switches on to a rebuild that began earlier and ended later", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 10);
+    await followOnce(place, store, [counter]);
+    using catalog = openCatalog(place.databases, place.directory);
+    const earlier = createGeneration(place, catalog, counter, "build");
+    const rebuilt = rebuild(store, [counter], { owner: false });
+    const ready = () => catalog.generations().find(({ status }) => status === "ready");
+    await until(() => ready() !== undefined, "the later rebuild to be ready");
+    const later = ready();
+    if (later === undefined) throw new Error("it is ready");
+    // What the service does, between two looks of the rebuild at the catalog.
+    catalog.makeCurrent(later);
+    catalog.makeReady(earlier.entry, () => earlier.db.publish());
+    catalog.makeCurrent(earlier.entry);
+    expect(await rebuilt).toMatchObject([{ file: later.file, outcome: "current" }]);
+  });
+
   test("a generation that becomes ready while the service asks for the head is taken over", async () => {
     const store = memoryEventStore();
     await appendMany(store, 10);
