@@ -7,6 +7,7 @@ import { readLastSeal } from "../../../src/commands/audit/auditSealer.ts";
 import { AUDIT_STREAM, auditCodec } from "../../../src/domain/audit/events.ts";
 import { parsePublicKeys } from "../../../src/kernel/crypto/auditSigningKey.ts";
 import { newId } from "../../../src/kernel/ids.ts";
+import { endsOfCalls } from "../../support/process/endsOfCalls.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type TestService } from "../../support/tenants.ts";
@@ -71,6 +72,33 @@ describe("on the command line", () => {
       const changed = await runCommand([...withKey], dataDir, env);
       expect(changed.exitCode).toBe(1);
       expect(changed.out).toContain(`changed  workspace-${workspace.id}@0`);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "a frozen log is not sealed",
+    async () => {
+      const env = { DATA_DIR: join(folder, "frozen") };
+      const words = [
+        ["workspace", "create", "Acme"],
+        ["log", "export", "--freeze", "--out", join(folder, "log.zst")],
+        ["audit", "seal"],
+        ["log", "unfreeze"],
+        ["audit", "seal", "--json"],
+      ];
+      const [made, frozen, refused, unfrozen, sealed] = await endsOfCalls(
+        words.map((one) => ({ words: one, env })),
+      );
+      expect([made?.status, frozen?.status, unfrozen?.status]).toEqual([0, 0, 0]);
+      expect([refused?.status, refused?.err]).toEqual([
+        1,
+        expect.stringContaining("postledger: the log was frozen at "),
+      ]);
+      expect([sealed?.status, JSON.parse(sealed?.out ?? "")]).toEqual([
+        0,
+        expect.objectContaining({ seal: 0 }),
+      ]);
     },
     TEST_MS_MAX,
   );
