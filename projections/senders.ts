@@ -8,8 +8,8 @@ import {
   newestOfWorkspace,
   type WorkspacePageQuery,
 } from "./keysetPagination.ts";
-import { type OpenClaim, openClaimOf } from "./openClaim.ts";
 import type { Projection } from "./projection.ts";
+import { type UnfinishedClaim, unfinishedClaimOf } from "./unfinishedClaim.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
 const REQUESTED = `INSERT INTO verification_mails (id, sender_id, state, due_at, attempt, lease_ms, held)
@@ -120,12 +120,12 @@ export function domainsVerifiedByRecord(db: ReadDatabase, after: string, limit: 
 }
 
 /** A verification mail to be sent. `id` is its request's id, `attempt` the number of its last claim. */
-export interface VerificationMail extends OpenClaim {
+export interface VerificationMail extends UnfinishedClaim {
   readonly senderId: string;
 }
 
 function verificationMail(row: SqlRow): VerificationMail {
-  return { ...openClaimOf(row), senderId: String(row.sender_id) };
+  return { ...unfinishedClaimOf(row), senderId: String(row.sender_id) };
 }
 
 /** The unclaimed mails that are due, longest waiting first. */

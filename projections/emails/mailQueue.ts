@@ -1,7 +1,7 @@
-import { mailOwnerOf } from "../../src/kernel/mail/mailOwner.ts";
+import { mailOwnerOf } from "../../src/kernel/mail/liveOrTestMailOwner.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
-import { type OpenClaim, openClaimOf } from "../openClaim.ts";
+import { type UnfinishedClaim, unfinishedClaimOf } from "../unfinishedClaim.ts";
 
 /**
  * The mail delivery queue, as columns of a message's row. `queue` is `ready` or `leased`, and null once the message has
@@ -209,27 +209,27 @@ export function agedEmailsOf(
 }
 
 /** A message for immediate delivery, accepted by a clock that was ahead of ours. */
-export interface MisdatedEmail extends DueEmail {
+export interface ClockSkewedEmail extends DueEmail {
   readonly lane: MailLane;
 }
 
 /** How many messages a search for misdated ones scans. */
-const MISDATED_SCANNED_MAX = 10_000;
+const CLOCK_SKEWED_SCANNED_MAX = 10_000;
 
 /**
  * A mail owner's messages for immediate delivery with a time after `now`, newest first: most messages of a clock that
- * was ahead are sent by now, and those that still wait came last. Scans at most {@link MISDATED_SCANNED_MAX} rows, and
+ * was ahead are sent by now, and those that still wait came last. Scans at most {@link CLOCK_SKEWED_SCANNED_MAX} rows, and
  * none if there are no such times.
  */
-export function misdatedEmailsOf(
+export function clockSkewedEmailsOf(
   db: ReadDatabase,
   ownerId: string,
   now: EpochMs,
   limit: number,
-): readonly MisdatedEmail[] {
+): readonly ClockSkewedEmail[] {
   const sql = `SELECT * FROM (SELECT id, workspace_id, sender_id, authority_id, revision, simulated, queue, status
     FROM emails INDEXED BY emails_by_time WHERE workspace_id = ? AND created_at > ?
-    ORDER BY created_at DESC LIMIT ${MISDATED_SCANNED_MAX}) WHERE queue = 'ready' AND status = 'queued' LIMIT ? + 0`;
+    ORDER BY created_at DESC LIMIT ${CLOCK_SKEWED_SCANNED_MAX}) WHERE queue = 'ready' AND status = 'queued' LIMIT ? + 0`;
   return db
     .all(sql, ownerId, rfc3339(now), limit)
     .map((row) => ({ ...dueEmail(row), lane: row.simulated === 1 ? "simulator" : "relay" }));
@@ -237,7 +237,7 @@ export function misdatedEmailsOf(
 
 /** The deferred messages of a page of waiting ones, and where the next page begins; null after the last. */
 export interface WaitingPage {
-  readonly deferred: readonly MisdatedEmail[];
+  readonly deferred: readonly ClockSkewedEmail[];
   readonly next: QueueCursor | null;
 }
 
@@ -279,9 +279,9 @@ export function isHeld(db: ReadDatabase, id: string): boolean {
 }
 
 /** The open claims of all instances: about as many as there are connections, unless workers have crashed. */
-export function leasedEmails(db: ReadDatabase, limit: number): readonly OpenClaim[] {
+export function leasedEmails(db: ReadDatabase, limit: number): readonly UnfinishedClaim[] {
   const sql = "SELECT id, attempts, lease_ms, claimed_by FROM emails WHERE queue = 'leased' LIMIT ? + 0";
-  return db.all(sql, limit).map(openClaimOf);
+  return db.all(sql, limit).map(unfinishedClaimOf);
 }
 
 /** A waiting message, its workspace, and its place among those that wait. */

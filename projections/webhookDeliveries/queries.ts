@@ -12,7 +12,7 @@ import {
   type PageQuery,
   type RowPage,
 } from "../keysetPagination.ts";
-import { type OpenClaim, openClaimOf } from "../openClaim.ts";
+import { type UnfinishedClaim, unfinishedClaimOf } from "../unfinishedClaim.ts";
 import { FAILED_STATUSES, IS_FAILED } from "./tables.ts";
 
 /** A delivery, and the stream and revision of its event. */
@@ -83,13 +83,13 @@ export function readyWebhooks(
 }
 
 /** How many deliveries of one endpoint a search for misdated ones scans. */
-const MISDATED_SCANNED_MAX = 1_000;
+const CLOCK_SKEWED_SCANNED_MAX = 1_000;
 
 /**
  * Untried deliveries with a time after `now`, some of each endpoint: the clock that dated their event was ahead of
  * ours. If there are none, it reads one row per endpoint with a backlog.
  */
-export function misdatedWebhooks(
+export function clockSkewedWebhooks(
   db: ReadDatabase,
   now: EpochMs,
   limit: number,
@@ -97,7 +97,7 @@ export function misdatedWebhooks(
   const sql = `SELECT deliveries.* FROM backlogs CROSS JOIN deliveries ON deliveries.id IN
       (SELECT id FROM (SELECT id, state, events FROM deliveries INDEXED BY deliveries_by_time
         WHERE endpoint_id = backlogs.endpoint_id AND created_at > ?1
-        ORDER BY created_at DESC LIMIT ${MISDATED_SCANNED_MAX})
+        ORDER BY created_at DESC LIMIT ${CLOCK_SKEWED_SCANNED_MAX})
         WHERE state = 'ready' AND events = 0 LIMIT ${OF_ENDPOINT_MAX})
     WHERE backlogs.due_at IS NOT NULL LIMIT ?2 + 0`;
   return db.all(sql, rfc3339(now), limit).map(deliveryRow);
@@ -110,9 +110,9 @@ export function nextWebhookReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | nu
 }
 
 /** The open claims of all instances. */
-export function leasedWebhooks(db: ReadDatabase, limit: number): readonly OpenClaim[] {
+export function leasedWebhooks(db: ReadDatabase, limit: number): readonly UnfinishedClaim[] {
   const sql = "SELECT id, attempts, lease_ms, claimed_by FROM deliveries WHERE state = 'leased' LIMIT ? + 0";
-  return db.all(sql, limit).map(openClaimOf);
+  return db.all(sql, limit).map(unfinishedClaimOf);
 }
 
 /** An endpoint that has had no successful delivery for a while. */
@@ -121,17 +121,17 @@ export interface FailingEndpoint {
   readonly endpointId: string;
 }
 
-/** Endpoints that have only failed since `before` or earlier: at least `failuresMin` times, for at least two events. */
+/** Endpoints that have only failed since `before` or earlier, at least that many times and for that many events. */
 export function failingEndpoints(
   db: ReadDatabase,
   before: string,
-  failuresMin: number,
+  { failuresMin, eventsMin }: { readonly failuresMin: number; readonly eventsMin: number },
   limit: number,
 ): readonly FailingEndpoint[] {
   const sql = `SELECT endpoints.workspace_id, endpoints.id FROM failing JOIN endpoints ON endpoints.id = endpoint_id
-    WHERE since <= ? AND failures >= ? AND events >= 2 AND active = 1 LIMIT ? + 0`;
+    WHERE since <= ? AND failures >= ? AND events >= ? AND active = 1 LIMIT ? + 0`;
   return db
-    .all(sql, before, failuresMin, limit)
+    .all(sql, before, failuresMin, eventsMin, limit)
     .map((row) => ({ workspaceId: String(row.workspace_id), endpointId: String(row.id) }));
 }
 

@@ -7,7 +7,7 @@ import { metadataOf } from "../kernel/event/eventMetadata.ts";
 import { newId } from "../kernel/ids.ts";
 import type { EventStore, NewEvent, RecordedEvent } from "../ports/eventStore.ts";
 import { ConflictRetry } from "./conflictRetry.ts";
-import { resourceChangeLimit } from "./resourceChangeLimit.ts";
+import { resourceChangeRateLimit } from "./resourceChangeRateLimit.ts";
 import { queueStreamWrite } from "./streamWriteQueue.ts";
 
 /** Events of one stream that are read at once. */
@@ -111,7 +111,7 @@ export async function transact<State, Event extends DomainEvent, Outcome>(
   const { stream } = aggregate;
   return queueStreamWrite(store, stream, async () => {
     const retry = new ConflictRetry(stream);
-    const rate = resourceChangeLimit(store, stream, context, aggregate.changesPerDayMax);
+    const rate = resourceChangeRateLimit(store, stream, context, aggregate.changesPerDayMax);
     for (;;) {
       const { state, revision } = await load(store, aggregate, await aggregate.since?.());
       const { outcome, events } = decide(state);

@@ -1,7 +1,7 @@
 import { version } from "../../package.json";
 import { buildMime } from "../adapters/nodemailer/mimeMessage.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import { findMailRecords } from "../commands/sender/mailRecords.ts";
+import { findMailRecords } from "../commands/sender/mailDnsRecords.ts";
 import type { DashboardOptions, MaintenanceCheck } from "../http/dashboard/frame/dashboardOptions.ts";
 import { type Dashboard, makeDashboard } from "../http/dashboard/frame/makeDashboard.tsx";
 import { notUpToDate } from "../http/lists/caughtUpReads.ts";

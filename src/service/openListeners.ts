@@ -10,7 +10,7 @@ import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
 import type { Config } from "./config/config.ts";
 import { basePathOf } from "./httpControllers.ts";
 import type { ActivityCounts } from "./metrics/activityCounts.ts";
-import { type MetricsPort, openMetricsPort } from "./metrics/metricsPort.ts";
+import { type MetricsListener, openMetricsListener } from "./metrics/metricsListener.ts";
 import { type InboundMail, openInboundMail } from "./openInboundMail.ts";
 import { openSubmission } from "./openSubmission.ts";
 import { listenError } from "./startupErrors.ts";
@@ -28,7 +28,7 @@ export interface Listeners {
   /** Null if no returned mail is taken. */
   readonly inbound: InboundMail | null;
   /** Null if metrics are off. */
-  readonly metrics: MetricsPort | null;
+  readonly metrics: MetricsListener | null;
   /** Starts answering requests; those that came before have waited for it. */
   answer(answering: Answering): void;
   /** Requests and mails without a complete answer yet. */
@@ -51,7 +51,7 @@ export async function openListeners(
   await using undo = new AsyncDisposableStack();
   const port = bindPort(config, log);
   undo.defer(() => port.kill());
-  const metrics = config.metrics && openMetricsPort(config.metrics);
+  const metrics = config.metrics && openMetricsListener(config.metrics);
   undo.defer(() => metrics?.stop());
   const submission = await openSubmission(config, logger);
   undo.defer(() => submission?.kill());

@@ -116,7 +116,7 @@ const FILES_BESIDE: Readonly<Record<string, readonly string[]>> = {
     "aggregateCache.ts",
     "aggregateDefinitions.ts",
     "conflictRetry.ts",
-    "resourceChangeLimit.ts",
+    "resourceChangeRateLimit.ts",
     "dependencies.ts",
     "makeDependencies.ts",
     "streamWriteQueue.ts",

@@ -12,9 +12,9 @@ import {
 } from "../../projections/emails/mailQueue.ts";
 import { type EmailQuery, listEmails } from "../../projections/emails/queries.ts";
 import { projections } from "../../projections/index.ts";
-import type { OpenClaim } from "../../projections/openClaim.ts";
 import { senders } from "../../projections/senders.ts";
 import { isSuppressed, suppressions } from "../../projections/suppressions.ts";
+import type { UnfinishedClaim } from "../../projections/unfinishedClaim.ts";
 import {
   listWebhookEndpoints,
   webhookEndpoints,
@@ -544,7 +544,7 @@ describe("the queries (properties):", () => {
     const waiting = waitingEmails(db, allDueAt(now), limit).map(({ id }) => id);
     expectLeast(waiting, keysOf(later, "nextAttemptAt"), limit);
 
-    const leased = open.flatMap(({ id, claim }): OpenClaim[] => (claim ? [{ id, ...claim }] : []));
+    const leased = open.flatMap(({ id, claim }): UnfinishedClaim[] => (claim ? [{ id, ...claim }] : []));
     expect([...leasedEmails(db, 100)].sort((a, b) => byText(a.id, b.id))).toEqual(
       leased.sort((a, b) => byText(a.id, b.id)),
     );

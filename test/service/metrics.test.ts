@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { readConfig } from "../../src/service/config/config.ts";
 import { activityCounts } from "../../src/service/metrics/activityCounts.ts";
-import { openMetricsPort } from "../../src/service/metrics/metricsPort.ts";
+import { openMetricsListener } from "../../src/service/metrics/metricsListener.ts";
 import { prometheusText } from "../../src/service/metrics/prometheusText.ts";
 import { newEvent } from "../contract/eventStore.ts";
 import { startTestApp, type TestApp } from "../support/service.ts";
@@ -93,7 +93,7 @@ test("the settings are checked, and a port that is taken is named", async () => 
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const { port } = other.address() as { port: number };
-  expect(() => openMetricsPort({ host: "127.0.0.1", port })).toThrow(
+  expect(() => openMetricsListener({ host: "127.0.0.1", port })).toThrow(
     `METRICS_PORT ${port} on 127.0.0.1 is in use`,
   );
   other.close();

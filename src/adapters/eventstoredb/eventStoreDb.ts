@@ -20,8 +20,8 @@ import { PipelinedAppends } from "./append/pipelinedAppends.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
 import { catchUpSubscription } from "./read/catchUpSubscription.ts";
-import { readHead } from "./read/readHead.ts";
 import { readLog } from "./read/readLog.ts";
+import { readLogHead } from "./read/readLogHead.ts";
 import { readForwards, readNewest } from "./read/streamReads.ts";
 import { scavenge } from "./scavenge.ts";
 import { readTruncations, truncate } from "./truncate.ts";
@@ -100,7 +100,7 @@ class EventStoreDb implements EventStore {
   }
 
   head(options?: CallOptions): Promise<Position> {
-    return this.call(options, (deadline) => readHead(this.connection.reads, deadline));
+    return this.call(options, (deadline) => readLogHead(this.connection.reads, deadline));
   }
 
   truncateBefore(stream: string, revision: number, options?: CallOptions): Promise<void> {

@@ -5,8 +5,8 @@ import type { Position, PurgeReport } from "../../ports/eventStore.ts";
 import { type AdminHttpApi, type AdminHttpResponse, adminHttpApi } from "./adminHttpApi.ts";
 import { unavailable } from "./clientErrors.ts";
 import { backoffMs, type Deadline, leftMs } from "./deadline.ts";
-import { readHeadOnce } from "./read/readHead.ts";
 import { readLog } from "./read/readLog.ts";
+import { readLogHeadOnce } from "./read/readLogHead.ts";
 
 /** How long to wait before asking a server again during a scavenge. */
 const POLL_INTERVAL_MS = 250;
@@ -68,7 +68,7 @@ function addressOf({ httpEndPointIp: ip, httpEndPointPort: port }: Member): stri
 async function remainsOf(scavenging: Scavenging, node: string): Promise<string | null> {
   try {
     const { client, deadline } = scavenging;
-    const from = await readHeadOnce(client, Math.min(READ_MS_MAX, leftMs(deadline))).catch(
+    const from = await readLogHeadOnce(client, Math.min(READ_MS_MAX, leftMs(deadline))).catch(
       (error: Error) => error,
     );
     const id = await begin(scavenging, node);

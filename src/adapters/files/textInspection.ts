@@ -1,5 +1,5 @@
 import type { ContentCheck } from "./allowedFormats.ts";
-import { jsonFault } from "./jsonScan.ts";
+import { jsonFault } from "./jsonFileCheck.ts";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: text must not contain these.
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;

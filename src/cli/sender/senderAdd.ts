@@ -1,4 +1,4 @@
-import { type MailRecord, mailRecords } from "../../commands/sender/mailRecords.ts";
+import { type MailRecord, mailRecords } from "../../commands/sender/mailDnsRecords.ts";
 import { newSender } from "../../commands/sender/manageSender.ts";
 import { type DomainRecord, domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
 import { invariant } from "../../kernel/assert.ts";

@@ -1,5 +1,5 @@
 import { createDnsResolver } from "../../adapters/dns/dnsResolver.ts";
-import { findMailRecords, type MailRecordFinding } from "../../commands/sender/mailRecords.ts";
+import { findMailRecords, type MailRecordFinding } from "../../commands/sender/mailDnsRecords.ts";
 import { dkimKeysFor } from "../../kernel/crypto/dkimKeys.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { type Command, UsageError } from "../program/command.ts";

@@ -6,7 +6,7 @@ import { invariant } from "../../kernel/assert.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { apiKeyAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { resourceChangeLimit } from "../resourceChangeLimit.ts";
+import { resourceChangeRateLimit } from "../resourceChangeRateLimit.ts";
 import { load } from "../transact.ts";
 import type { Principal } from "./authenticate.ts";
 import { type IssueOutcome, issueFurtherKey, issueKey, keepKeyIf } from "./issueApiKey.ts";
@@ -37,7 +37,7 @@ export async function rotateKey(
   const { key } = found;
   if (!isUsable(key, context.at)) return { kind: "notActive" };
   // Checked before the new key exists, whose secret would otherwise be lost.
-  resourceChangeLimit(deps.store, apiKeyStream(id), context, ROTATIONS_PER_DAY_MAX).check();
+  resourceChangeRateLimit(deps.store, apiKeyStream(id), context, ROTATIONS_PER_DAY_MAX).check();
   const issued = await issueFurtherKey(deps, issuer, sameAs(id, key), context);
   if (issued.kind !== "issued") return issued;
   const hasEnded = await endRotated(deps, { id, newKeyId: issued.id, overlapMs }, context);

@@ -8,7 +8,7 @@ import { rfc3339 } from "../../kernel/time.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
 import { erasureAggregate, instanceAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { resourceChangeLimit } from "../resourceChangeLimit.ts";
+import { resourceChangeRateLimit } from "../resourceChangeRateLimit.ts";
 import { load, transact } from "../transact.ts";
 
 /** A request has three events at most. */
@@ -33,7 +33,12 @@ export async function requestPersonErasure(
   const id = newId();
   const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
   const person = { workspaceId, recipientHash };
-  const rate = resourceChangeLimit(deps.store, `erasures of ${workspaceId}`, context, ERASURES_PER_DAY_MAX);
+  const rate = resourceChangeRateLimit(
+    deps.store,
+    `erasures of ${workspaceId}`,
+    context,
+    ERASURES_PER_DAY_MAX,
+  );
   rate.check();
   rate.count();
   await transact(deps.store, erasureAggregate.of(id), (state) => requestErasure(state, person), context);

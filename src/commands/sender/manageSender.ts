@@ -4,7 +4,7 @@ import type { SenderState } from "../../domain/sender/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { CHANGES_KEPT_FOR_STOPPING } from "../resourceChangeLimit.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "../resourceChangeRateLimit.ts";
 import { type SenderName, senderIdOf } from "./senderId.ts";
 
 /** How often callers may change one sender in a day. */

@@ -4,7 +4,7 @@ import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import { suppressionAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { CHANGES_KEPT_FOR_STOPPING } from "../resourceChangeLimit.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "../resourceChangeRateLimit.ts";
 import { transact } from "../transact.ts";
 import { readLast, type Suppression } from "./readSuppression.ts";
 

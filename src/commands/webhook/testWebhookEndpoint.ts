@@ -4,7 +4,7 @@ import { invariant } from "../../kernel/assert.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { webhookDeliveryId } from "../../kernel/ids.ts";
 import { ConflictRetry } from "../conflictRetry.ts";
-import { resourceChangeLimit } from "../resourceChangeLimit.ts";
+import { resourceChangeRateLimit } from "../resourceChangeRateLimit.ts";
 import { queueStreamWrite } from "../streamWriteQueue.ts";
 import { toNewEvents } from "../transact.ts";
 import type { EndpointDependencies } from "./transactEndpoints.ts";
@@ -30,7 +30,7 @@ export async function testWebhookEndpoint(
   const { outcome, events } = requestTest({ endpoints }, endpointId);
   if (outcome !== "requested") return { kind: outcome };
   const stream = webhooksStream(workspaceId);
-  const rate = resourceChangeLimit(deps.store, `${stream} tests`, context, TESTS_PER_DAY_MAX);
+  const rate = resourceChangeRateLimit(deps.store, `${stream} tests`, context, TESTS_PER_DAY_MAX);
   return queueStreamWrite(deps.store, stream, async () => {
     rate.check();
     // Each test is a new event, whatever happens to the endpoint meanwhile: only the revision is contended.

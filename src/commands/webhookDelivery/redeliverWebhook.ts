@@ -7,7 +7,7 @@ import type { WebhookDeliveryState } from "../../domain/webhookDelivery/state.ts
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { webhookDeliveryAggregate } from "../aggregateDefinitions.ts";
-import { ChangeRateError } from "../resourceChangeLimit.ts";
+import { ChangeRateError } from "../resourceChangeRateLimit.ts";
 import { transact } from "../transact.ts";
 
 /** How often callers may request one delivery again in a day: each request reads all of its attempts. */

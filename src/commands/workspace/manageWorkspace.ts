@@ -8,7 +8,7 @@ import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import { newId } from "../../kernel/ids.ts";
 import { workspaceAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { CHANGES_KEPT_FOR_STOPPING } from "../resourceChangeLimit.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "../resourceChangeRateLimit.ts";
 import { transact } from "../transact.ts";
 
 /** How often callers may pause and resume a workspace in a day. */

@@ -21,8 +21,8 @@ export function longestWaitMs({ retryMaxMs, relayRetryMs }: DeliveryPolicy): num
  * clock that was ahead set its time, or ours has gone back since.
  */
 export function isDue({ status, nextAttemptAt }: Email, policy: DeliveryPolicy, now: EpochMs): boolean {
-  const isMisdated = status === "deferred" && nextAttemptAt > now + longestWaitMs(policy);
-  return status === "queued" || isMisdated || nextAttemptAt <= now;
+  const isClockSkewed = status === "deferred" && nextAttemptAt > now + longestWaitMs(policy);
+  return status === "queued" || isClockSkewed || nextAttemptAt <= now;
 }
 
 /** Exponential backoff: 1 min, 2 min, 4 min and so on, capped. */

@@ -1,6 +1,6 @@
 import { listEmails } from "../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { findByRelayId } from "../../commands/email/feedback/findByRelayId.ts";
+import { findByRelayId, RELAY_ID_SEARCH_MESSAGES_MAX } from "../../commands/email/feedback/findByRelayId.ts";
 import {
   type FeedbackReport,
   recordEmailFeedback,
@@ -18,9 +18,6 @@ import { operationController } from "../server/operationController.ts";
 import { found } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { feedbackOperations, type TellFeedback, TellFeedbackBody } from "./feedbackOperations.ts";
-
-/** How many messages to one address to search for a relay's id: reports come within days. */
-const MESSAGES_SCANNED_MAX = 50;
 
 interface FeedbackOptions extends Dependencies {
   /** Whether a bounce keeps its recipient's domain for good. */
@@ -82,7 +79,7 @@ async function sentAs(deps: FeedbackOptions, workspaceId: string, recipient: str
   const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
   const emails = deps.readModel("emails");
   await whenCaughtUp(emails);
-  const wanted = { ownerId: workspaceId, recipientHash, limit: MESSAGES_SCANNED_MAX };
+  const wanted = { ownerId: workspaceId, recipientHash, limit: RELAY_ID_SEARCH_MESSAGES_MAX };
   const { rows } = await scheduledRead(emails, (db) => listEmails(db, wanted));
   return findByRelayId(
     deps.store,

@@ -1,4 +1,4 @@
-import { ChangeRateError } from "../../commands/resourceChangeLimit.ts";
+import { ChangeRateError } from "../../commands/resourceChangeRateLimit.ts";
 import { DiskFullError } from "../../commands/storage/diskFullError.ts";
 import { StreamBusyError } from "../../commands/streamWriteQueue.ts";
 import { SECOND_MS } from "../../kernel/time.ts";

@@ -9,7 +9,7 @@ import type { RateLimits } from "../limits/rateLimits.ts";
 import { ReadsInFlight } from "../limits/readsInFlight.ts";
 import type { RequestsInFlight } from "../limits/requestsInFlight.ts";
 import { makeRequestTimeouts } from "../limits/requestTimeouts.ts";
-import { ResponseBuffer } from "../limits/responseBuffer.ts";
+import { UnreadResponses } from "../limits/unreadResponses.ts";
 import { Problem, unavailable } from "./problem.ts";
 import { problemOf } from "./problemOfError.ts";
 import { problemResponse } from "./problemResponse.ts";
@@ -118,7 +118,7 @@ export function requestHandler(
   const { basePath, log } = options;
   const handle = routerOf(options);
   const timeouts = makeRequestTimeouts(options.requestTimeoutMs);
-  const buffer = new ResponseBuffer();
+  const buffer = new UnreadResponses();
   const shared: ServerContext = {
     rateLimits: options.rateLimits,
     bodies: options.bodies,

@@ -7,12 +7,12 @@ import { deliverFrom, type EmailState } from "../../domain/email/state.ts";
 import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { MailSession } from "../../ports/mail/mailTransport.ts";
-import type { ClaimingContext } from "../worker/claimingContext.ts";
+import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.ts";
 
 /** What one delivery works with. */
 export interface DeliveryContext
   extends Pick<Dependencies, "store" | "content" | "clock" | "keys" | "suppressions" | "recent">,
-    ClaimingContext {
+    ClaimWorkerDependencies {
   /** See `jumpProofTime`. */
   readonly jumpProofTime: () => EpochMs;
   /** The domain of envelope senders; null: each message's own. */

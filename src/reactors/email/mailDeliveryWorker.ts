@@ -85,7 +85,7 @@ export class MailDeliveryWorker {
       workspaces: deps.workspaces,
       emails: options.emails,
       isInFlight: (id) => this.scheduler.isInFlight(id) || this.simulator.isInFlight(id),
-      onMisdated: (found) => {
+      onClockSkewed: (found) => {
         this.scheduler.offer(found.filter(({ lane }) => lane === "relay"));
         this.simulator.offer(found.filter(({ lane }) => lane === "simulator"));
       },

@@ -1,14 +1,14 @@
 import {
   agedEmailsOf,
+  type ClockSkewedEmail,
   leasedEmails,
-  type MisdatedEmail,
   nextOwnerByAge,
   type WaitingOwner,
 } from "../../../projections/emails/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { expireEmail, expireEmailLease } from "../../commands/email/mailAttempts.ts";
-import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
+import { mailOwnerOf } from "../../kernel/mail/liveOrTestMailOwner.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";
@@ -16,8 +16,8 @@ import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts
 import { rowBackoff } from "../worker/rowBackoff.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
+import { clockSkewedMail } from "./clockSkewedMail.ts";
 import { type DeliveryContext, decisionInputOf } from "./deliveryContext.ts";
-import { misdatedMail } from "./misdatedMail.ts";
 
 export interface MailHousekeepingOptions {
   readonly context: DeliveryContext;
@@ -27,7 +27,7 @@ export interface MailHousekeepingOptions {
   /** Whether this process is delivering the message. */
   readonly isInFlight: (id: string) => boolean;
   /** Called repeatedly with messages that are due although the queue, which goes by times, does not show them. */
-  readonly onMisdated: (emails: readonly MisdatedEmail[]) => void;
+  readonly onClockSkewed: (emails: readonly ClockSkewedEmail[]) => void;
 }
 
 /** Claims, and aged messages, that one round looks at. */
@@ -56,7 +56,7 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
   let agedAt = Number.NEGATIVE_INFINITY;
   /** The last mail owner whose messages were checked for age; "" when all have been. */
   let agedAfter = "";
-  const misdated = misdatedMail({ clock, policy, read });
+  const clockSkewed = clockSkewedMail({ clock, policy, read });
 
   const endLeases = async (): Promise<void> => {
     const leased = read((db) => leasedEmails(db, ROUND_MESSAGES_MAX)) ?? [];
@@ -98,8 +98,8 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
     for (let looked = 0; looked < AGED_WORKSPACES_MAX && left > 0; looked += 1) {
       const next = read((db) => nextOwnerByAge(db, agedAfter));
       agedAfter = next?.ownerId ?? "";
-      if (next === null) return options.onMisdated(misdated.take());
-      misdated.lookAt(next.ownerId);
+      if (next === null) return options.onClockSkewed(clockSkewed.take());
+      clockSkewed.lookAt(next.ownerId);
       left -= await endAgedOf(next);
     }
   };

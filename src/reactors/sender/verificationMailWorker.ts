@@ -27,7 +27,7 @@ import type { MailMessage, MailSession, MailTransport } from "../../ports/mail/m
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import type { RelayOutageReports } from "../email/relayOutageReports.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
-import type { ClaimingContext } from "../worker/claimingContext.ts";
+import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { hasDiskForClaims } from "../worker/hasDiskForClaims.ts";
 import { leaseDeadline } from "../worker/leaseDeadline.ts";
@@ -38,7 +38,7 @@ import { tryReadRows } from "../worker/tryReadRows.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
 export interface VerificationMailWorkerOptions
-  extends Pick<ClaimingContext, "worker" | "endedWorker" | "onTrouble"> {
+  extends Pick<ClaimWorkerDependencies, "worker" | "endedWorker" | "onTrouble"> {
   readonly deps: Dependencies;
   readonly transport: MailTransport;
   /** The read model `senders`. */

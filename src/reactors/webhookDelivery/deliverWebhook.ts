@@ -28,13 +28,13 @@ import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.
 import type { WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
-import type { ClaimingContext } from "../worker/claimingContext.ts";
+import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import type { BlockedDestinationReports } from "./blockedDestinationReports.ts";
 
 /** What one delivery works with. */
-export interface WebhookContext extends ClaimingContext {
+export interface WebhookContext extends ClaimWorkerDependencies {
   readonly deps: Dependencies;
   readonly transport: WebhookTransport;
   readonly mappedOf: (origin: DeliveryOrigin) => Promise<MappedEvent>;

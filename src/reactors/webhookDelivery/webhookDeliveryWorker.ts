@@ -63,7 +63,7 @@ export class WebhookDeliveryWorker {
       deliveries: options.deliveries,
       waitUntilCaughtUp: options.waitUntilCaughtUp,
       isInFlight: (id) => this.scheduler.isInFlight(id),
-      onMisdated: (rows) => this.scheduler.offer(rows),
+      onClockSkewed: (rows) => this.scheduler.offer(rows),
     });
     this.scheduler = new ClaimScheduler({
       clock,

@@ -1,7 +1,7 @@
 import {
+  clockSkewedWebhooks,
   failingEndpoints,
   leasedWebhooks,
-  misdatedWebhooks,
   type WebhookDeliveryRow,
 } from "../../../projections/webhookDeliveries/queries.ts";
 import { disableFailedEndpoint } from "../../commands/webhook/changeWebhookEndpoint.ts";
@@ -27,7 +27,7 @@ export interface WebhookHousekeepingOptions {
   /** Whether this process has a call in flight for the delivery. */
   readonly isInFlight: (id: string) => boolean;
   /** Called repeatedly with the deliveries that are due although their times say otherwise. */
-  readonly onMisdated: (rows: readonly WebhookDeliveryRow[]) => void;
+  readonly onClockSkewed: (rows: readonly WebhookDeliveryRow[]) => void;
 }
 
 /** Claims to watch: more than all instances together are likely to have. */
@@ -40,9 +40,9 @@ const INTERVAL_MS = 250;
 const FAILING_CHECK_INTERVAL_MS = 60_000;
 
 /** How often to look for deliveries that a clock misdated, how soon again after finding some, and how many at once. */
-const MISDATED_CHECK_INTERVAL_MS = 5_000;
-const MISDATED_AGAIN_MS = 1_000;
-const MISDATED_MAX = 512;
+const CLOCK_SKEWED_CHECK_INTERVAL_MS = 5_000;
+const CLOCK_SKEWED_AGAIN_MS = 1_000;
+const CLOCK_SKEWED_MAX = 512;
 
 /** Ends expired leases, finds deliveries that a clock misdated, and disables endpoints that no call reaches. */
 export function webhookHousekeeping(options: WebhookHousekeepingOptions): PeriodicWorker {
@@ -55,7 +55,7 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
   const read = <Result>(query: (db: ReadDatabase) => Result) =>
     tryReadRows(() => query(deliveries), onTrouble);
   let lookedAt = Number.NEGATIVE_INFINITY;
-  let misdatedDueAt = Number.NEGATIVE_INFINITY;
+  let clockSkewedDueAt = Number.NEGATIVE_INFINITY;
 
   const endLeases = async (): Promise<void> => {
     const leased = read((db) => leasedWebhooks(db, LEASED_MAX)) ?? [];
@@ -76,7 +76,7 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
     // While the log was stopped nobody was called here, and calls made elsewhere meanwhile are unknown.
     if (instance?.downtimes.some(({ to }) => to === null || to > since)) return;
     const before = rfc3339(since);
-    const failing = read((db) => failingEndpoints(db, before, FAILING_RULE.failuresMin, FAILING_MAX)) ?? [];
+    const failing = read((db) => failingEndpoints(db, before, FAILING_RULE, FAILING_MAX)) ?? [];
     for (const { workspaceId, endpointId } of failing) {
       const { context: command } = recordingOf(context, workspaceId);
       const hasChanged = await disableFailedEndpoint(deps, { endpointId }, "failing", command);
@@ -84,17 +84,17 @@ export function webhookHousekeeping(options: WebhookHousekeepingOptions): Period
     }
   };
 
-  const findMisdated = (now: number): void => {
-    const rows = read((db) => misdatedWebhooks(db, clock.now(), MISDATED_MAX)) ?? [];
-    misdatedDueAt = now + (rows.length > 0 ? MISDATED_AGAIN_MS : MISDATED_CHECK_INTERVAL_MS);
-    options.onMisdated(rows);
+  const findClockSkewed = (now: number): void => {
+    const rows = read((db) => clockSkewedWebhooks(db, clock.now(), CLOCK_SKEWED_MAX)) ?? [];
+    clockSkewedDueAt = now + (rows.length > 0 ? CLOCK_SKEWED_AGAIN_MS : CLOCK_SKEWED_CHECK_INTERVAL_MS);
+    options.onClockSkewed(rows);
   };
 
   const round = async (): Promise<void> => {
     if (await sendGate.ask()) await endLeases();
     const now = clock.monotonicMs();
     if (!sendGate.isOpen) return;
-    if (now >= misdatedDueAt) findMisdated(now);
+    if (now >= clockSkewedDueAt) findClockSkewed(now);
     if (now - lookedAt < FAILING_CHECK_INTERVAL_MS) return;
     lookedAt = now;
     await disableFailing();

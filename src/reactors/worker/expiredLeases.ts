@@ -1,4 +1,4 @@
-import type { OpenClaim } from "../../../projections/openClaim.ts";
+import type { UnfinishedClaim } from "../../../projections/unfinishedClaim.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 /**
@@ -15,7 +15,7 @@ export class ExpiredLeases {
   ) {}
 
   /** Of all open claims, those whose lease has run out or whose worker has ended. */
-  expired<Claim extends OpenClaim>(leased: readonly Claim[]): readonly Claim[] {
+  expired<Claim extends UnfinishedClaim>(leased: readonly Claim[]): readonly Claim[] {
     const now = this.clock.monotonicMs();
     const seen = new Map<string, number>();
     const expired = leased.filter((claim) => {

@@ -18,7 +18,7 @@ import { CatchUp } from "./catchUp.ts";
 import { type FollowedGeneration, fileAt, followedGeneration } from "./followedGeneration.ts";
 import type { OnFollowEvent } from "./followMessages.ts";
 import { FollowNotifier } from "./followNotifier.ts";
-import { LiveGenerations } from "./liveGenerations.ts";
+import { SubscribedGenerations } from "./subscribedGenerations.ts";
 
 /** How often the follower removes interrupted builds that are too old to resume. */
 const CLEAR_BUILDS_MS = HOUR_MS;
@@ -78,7 +78,7 @@ class Follower {
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
   readonly #notifier: FollowNotifier;
-  #live = new LiveGenerations(LOG_START);
+  #live = new SubscribedGenerations(LOG_START);
   /** Generations that catch up separately: current ones that lag, and ready ones that will become current. */
   readonly #behind: CatchUp;
   #announced: { position: Position; caughtUp: boolean } | undefined;
@@ -119,7 +119,7 @@ class Follower {
     retireOutdated(this.#catalog, this.#options.projections);
     clearAway(this.#options, this.#catalog);
     const positions = opened.map(({ applier }) => applier.position).sort();
-    this.#live = new LiveGenerations(positions.at(-1) ?? head);
+    this.#live = new SubscribedGenerations(positions.at(-1) ?? head);
     for (const generation of opened) {
       if (generation.applier.position === this.#live.position) this.#join(generation);
       else this.#behind.add(generation);

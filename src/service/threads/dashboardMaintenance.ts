@@ -7,8 +7,8 @@ import type {
   RunningTask,
 } from "../../http/dashboard/maintenance/maintenanceTasks.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { type MaintenanceRun, runMaintenance } from "./maintenanceRun.ts";
 import type { LogCopy, MaintenanceEnd } from "./maintenanceThread.ts";
+import { type RunningMaintenance, startMaintenanceThread } from "./startMaintenanceThread.ts";
 
 /** The maintenance that people start on the dashboard, until the service stops. */
 export interface DashboardMaintenance extends Maintenance {
@@ -21,7 +21,7 @@ export function dashboardMaintenance(
   { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
 ): DashboardMaintenance {
   const last = new Map<MaintenanceKind, EndedTask>();
-  let running: { task: RunningTask; readonly run: MaintenanceRun } | null = null;
+  let running: { task: RunningTask; readonly run: RunningMaintenance } | null = null;
   let isStopping = false;
   let changes = 0;
 
@@ -40,7 +40,7 @@ export function dashboardMaintenance(
   const begin = (task: MaintenanceTask): boolean => {
     if (running !== null || isStopping) return false;
     const begun: RunningTask = { ...task, startedAt: clock.now(), done: 0, events: 0, eventsPerSecond: 0 };
-    const run = runMaintenance({ ...copy, task, isPaced: false }, (progress) => {
+    const run = startMaintenanceThread({ ...copy, task, isPaced: false }, (progress) => {
       if (running?.run !== run) return;
       running.task = { ...running.task, ...progress };
       changes += 1;

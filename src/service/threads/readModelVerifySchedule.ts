@@ -7,8 +7,8 @@ import { epochMs, MINUTE_MS } from "../../kernel/time.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { lastVerifications } from "../../readModels/listReadModels.ts";
 import type { Config } from "../config/config.ts";
-import { type MaintenanceRun, runMaintenance } from "./maintenanceRun.ts";
 import type { LogCopy } from "./maintenanceThread.ts";
+import { type RunningMaintenance, startMaintenanceThread } from "./startMaintenanceThread.ts";
 
 /** How often to check whether a run is due. */
 const POLL_INTERVAL_MS = MINUTE_MS;
@@ -59,13 +59,13 @@ export function verifyOnSchedule(
 export function scheduleVerify(options: ScheduledVerifyOptions): Scheduled {
   const { start, intervalMs, onResults, onFailure } = options;
   let notBefore = 0;
-  let running: MaintenanceRun | undefined;
+  let running: RunningMaintenance | undefined;
   const readModels = projections.map(({ name }) => name);
   const task = { kind: "verifyReadModels", readModels } as const;
   let isStopping = false;
   const look = () => {
     if (running || Date.now() < Math.max(notBefore, dueAt(start.dataDir, intervalMs))) return;
-    running = runMaintenance({ ...start, task, isPaced: true });
+    running = startMaintenanceThread({ ...start, task, isPaced: true });
     void running.ended.then((ended) => {
       running = undefined;
       if ("result" in ended) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { createDnsResolver } from "../../../src/adapters/dns/dnsResolver.ts";
-import { findMailRecords, mailRecords } from "../../../src/commands/sender/mailRecords.ts";
+import { findMailRecords, mailRecords } from "../../../src/commands/sender/mailDnsRecords.ts";
 import { type DkimKey, dkimRecord } from "../../../src/kernel/crypto/dkimKeys.ts";
 import type { DnsResolver } from "../../../src/ports/dnsResolver.ts";
 import { type DnsAnswer, type NameServer, startNameServer } from "../../support/servers/nameServer.ts";

@@ -10,7 +10,7 @@ import { AppendFailedError, failureKindOf, moreInformative, unavailable } from "
 import type { Connection } from "../connection.ts";
 import { backoffMs, type Deadline, leftMs } from "../deadline.ts";
 import { positionText } from "../positions.ts";
-import { readHead } from "../read/readHead.ts";
+import { readLogHead } from "../read/readLogHead.ts";
 import { readMetadata, readNewest, truncatedBefore } from "../read/streamReads.ts";
 import { type AppendAnswer, encodeAppend } from "./batchAppendFormat.ts";
 import type { ConflictRevisions } from "./conflictRevisions.ts";
@@ -61,7 +61,7 @@ export async function appendedOf(
     outcome: "appended",
     revision,
     // The server no longer knows the position of a repeated append whose events have been truncated.
-    position: position ? positionText(position) : await readHead(connection.reads, deadline),
+    position: position ? positionText(position) : await readLogHead(connection.reads, deadline),
   };
 }
 

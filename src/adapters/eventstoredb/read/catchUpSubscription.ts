@@ -4,8 +4,8 @@ import type { LogBatch } from "../../../ports/eventStore.ts";
 import { isTransient, unavailable } from "../clientErrors.ts";
 import { AttemptTimedOutError } from "../deadline.ts";
 import { type LogReading, LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
-import { readHeadOnce } from "./readHead.ts";
 import { batchesOf, catchUpOptions } from "./readLog.ts";
+import { readLogHeadOnce } from "./readLogHead.ts";
 
 /** How many records may pass at the head without a notice: one for each would double what the server sends. */
 const LIVE_WINDOW = 32;
@@ -55,7 +55,7 @@ async function* catchUpThenFollow(
   idleMs: number,
 ): AsyncGenerator<LogBatch> {
   let { from } = reading;
-  const head = await readHeadOnce(client, idleMs);
+  const head = await readLogHeadOnce(client, idleMs);
   for await (const batch of batchesOf(client, catchUpOptions(reading, head), () => idleMs)) {
     from = batch.position;
     yield batch;
@@ -79,7 +79,7 @@ async function* liveBatches(
     for (;;) {
       const batch = await nextOrQuiet(source);
       if (batch === null) {
-        if ((await readHeadOnce(client, idleMs)) > position) return;
+        if ((await readLogHeadOnce(client, idleMs)) > position) return;
       } else {
         position = batch.position;
         yield batch;

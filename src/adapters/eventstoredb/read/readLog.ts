@@ -4,7 +4,7 @@ import type { LogBatch, Position } from "../../../ports/eventStore.ts";
 import { isTransient, unavailable } from "../clientErrors.ts";
 import { backoffMs, deadlineIn, leftMs } from "../deadline.ts";
 import { type LogReading, LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
-import { readHead } from "./readHead.ts";
+import { readLogHead } from "./readLogHead.ts";
 
 /** How many records the server scans at a time while we catch up: few notices, large pages. */
 const CATCH_UP_WINDOW = 512;
@@ -21,7 +21,7 @@ export async function* readLog(
   let from = reading.from;
   let deadline = deadlineIn(timeoutMs);
   const idleMs = () => leftMs(deadline);
-  const head = await readHead(client, deadline);
+  const head = await readLogHead(client, deadline);
   for (let attempt = 0; from < head; attempt += 1) {
     try {
       for await (const batch of batchesOf(client, catchUpOptions({ ...reading, from }, head), idleMs)) {

@@ -1,12 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
 import { openLogDatabase } from "../openLogDatabase.ts";
 import { NOT_WRITTEN, type TransactionOutcome } from "./appendTransaction.ts";
-import { appendsIn, type BatchMessage } from "./batchMessage.ts";
 import { DurableTransaction } from "./durableTransaction.ts";
+import { decodeAppendBatch, type EncodedAppendBatch } from "./encodedAppendBatch.ts";
 import type { ToThread } from "./logThreadSupervisor.ts";
 
 /** First the log to open, then one batch at a time. The thread answers each batch with its outcome. */
-export type WriteTask = { readonly path: string; readonly cacheKib: number } | BatchMessage;
+export type WriteTask = { readonly path: string; readonly cacheKib: number } | EncodedAppendBatch;
 
 declare const self: Worker;
 
@@ -23,7 +23,7 @@ self.onmessage = ({ data }: MessageEvent<ToThread<WriteTask>>) => {
     db?.close();
     process.exit();
   } else {
-    const outcome = transaction?.run(appendsIn(data)) ?? NOT_WRITTEN;
+    const outcome = transaction?.run(decodeAppendBatch(data)) ?? NOT_WRITTEN;
     self.postMessage(JSON.stringify(outcome satisfies TransactionOutcome));
   }
 };

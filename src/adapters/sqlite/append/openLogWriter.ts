@@ -1,11 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
 import { OUTCOME_UNKNOWN, type TransactionOutcome } from "./appendTransaction.ts";
-import { batchMessage } from "./batchMessage.ts";
 import { DurableTransaction } from "./durableTransaction.ts";
-import { FlushThreadWriter } from "./flushThreadWriter.ts";
+import { encodeAppendBatch } from "./encodedAppendBatch.ts";
 import type { LogWriter } from "./groupCommit.ts";
 import { LogThreadSupervisor } from "./logThreadSupervisor.ts";
 import type { WriteTask } from "./logWriterThread.ts";
+import { MainThreadLogWriter } from "./mainThreadLogWriter.ts";
 
 /** Which thread writes the log: the caller's; the caller's while another one waits for the disk; or its own. */
 export type WritingThreads = "caller" | "flushedAside" | "own";
@@ -30,7 +30,7 @@ interface OpenLog {
 /** Opens the writer of an open log. */
 export function openLogWriter(threads: WritingThreads, log: OpenLog): LogWriter {
   if (threads === "caller") return writerOn(log);
-  return threads === "own" ? threadedWriter(log) : new FlushThreadWriter(log);
+  return threads === "own" ? threadedWriter(log) : new MainThreadLogWriter(log);
 }
 
 /** Writes on the reader's connection: everything else on this thread waits for the disk. */
@@ -47,7 +47,7 @@ function threadedWriter({ path, cacheKib }: OpenLog): LogWriter {
     lost: JSON.stringify(OUTCOME_UNKNOWN),
   });
   return {
-    commit: async (batch) => JSON.parse(await thread.ask(batchMessage(batch))) as TransactionOutcome,
+    commit: async (batch) => JSON.parse(await thread.ask(encodeAppendBatch(batch))) as TransactionOutcome,
     close: () => thread.close(),
   };
 }

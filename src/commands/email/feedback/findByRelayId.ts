@@ -2,6 +2,9 @@ import { ACCEPTANCE_REVISION, emailCodec, emailStream } from "../../../domain/em
 import type { EventStore } from "../../../ports/eventStore.ts";
 import { streamPages } from "../../transact.ts";
 
+/** How many messages to one address to search for a relay's id, the newest first: reports come within days. */
+export const RELAY_ID_SEARCH_MESSAGES_MAX = 50;
+
 /** The first of these messages that a relay accepted under this id; null if none was. Throws `StoreError`. */
 export async function findByRelayId(
   store: EventStore,

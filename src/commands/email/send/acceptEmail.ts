@@ -8,7 +8,7 @@ import { simulatedEnd } from "../../../domain/email/simulator.ts";
 import { type AcceptedAs, emailDecider } from "../../../domain/email/state.ts";
 import { invariant, never } from "../../../kernel/assert.ts";
 import type { DomainEvent } from "../../../kernel/event/decider.ts";
-import { mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
+import { mailOwnerId } from "../../../kernel/mail/liveOrTestMailOwner.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";

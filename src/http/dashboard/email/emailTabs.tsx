@@ -3,8 +3,8 @@
 import type { FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
-import { HtmlFrame } from "../components/htmlFrame.tsx";
 import { RowTable } from "../components/list.tsx";
+import { SandboxedHtmlFrame } from "../components/sandboxedHtmlFrame.tsx";
 import { addressOf } from "./emailPage.tsx";
 
 interface FrameProps {
@@ -27,7 +27,7 @@ export const HtmlPart: FC<FrameProps> = ({ at, isPhoneWide }) => (
         Nothing is loaded from elsewhere: images that are not in the mail are not shown.
       </span>
     </p>
-    <HtmlFrame src={`${at}/body.html`} title="The HTML of the message" isPhoneWide={isPhoneWide} />
+    <SandboxedHtmlFrame src={`${at}/body.html`} title="The HTML of the message" isPhoneWide={isPhoneWide} />
   </div>
 );
 

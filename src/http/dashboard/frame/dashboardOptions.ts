@@ -1,6 +1,6 @@
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
-import type { MailRecordFinding } from "../../../commands/sender/mailRecords.ts";
+import type { MailRecordFinding } from "../../../commands/sender/mailDnsRecords.ts";
 import type { Waiting } from "../../../domain/email/waitingReason.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { MailMessage } from "../../../ports/mail/mailTransport.ts";

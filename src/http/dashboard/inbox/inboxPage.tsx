@@ -4,8 +4,8 @@ import type { FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
-import { HtmlFrame } from "../components/htmlFrame.tsx";
 import { Empty, NoRows } from "../components/list.tsx";
+import { SandboxedHtmlFrame } from "../components/sandboxedHtmlFrame.tsx";
 import { Time } from "../components/time.tsx";
 import type { MessageRow } from "../email/loadEmailRows.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
@@ -161,7 +161,7 @@ const Opened: FC<InboxProps> = ({ context, opened, isPhoneWide, cursor }) => {
       {content.html === undefined ? (
         <pre class="paper">{content.text}</pre>
       ) : (
-        <HtmlFrame src={`${at}/body.html`} title="The HTML of the mail" isPhoneWide={isPhoneWide} />
+        <SandboxedHtmlFrame src={`${at}/body.html`} title="The HTML of the mail" isPhoneWide={isPhoneWide} />
       )}
     </section>
   );

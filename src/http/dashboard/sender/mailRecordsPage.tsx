@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
-import type { MailRecordFinding } from "../../../commands/sender/mailRecords.ts";
+import type { MailRecordFinding } from "../../../commands/sender/mailDnsRecords.ts";
 import { Heading } from "../components/heading.tsx";
 import { Status, type Tone } from "../components/status.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";

@@ -8,12 +8,12 @@ import { drain, untilRead } from "./streamReads.ts";
  * The position of the log's last record, including the server's own: readers move past those too, and must never seem
  * to be ahead of the head. A server's log is never completely empty. Throws `unavailable`.
  */
-export function readHead(client: EventStoreDBClient, deadline: Deadline): Promise<Position> {
-  return untilRead("cannot read the head of the log", deadline, (timeMs) => readHeadOnce(client, timeMs));
+export function readLogHead(client: EventStoreDBClient, deadline: Deadline): Promise<Position> {
+  return untilRead("cannot read the head of the log", deadline, (timeMs) => readLogHeadOnce(client, timeMs));
 }
 
-/** The same as {@link readHead} in one attempt. Throws what the vendor throws. */
-export async function readHeadOnce(client: EventStoreDBClient, timeMs: number): Promise<Position> {
+/** The same as {@link readLogHead} in one attempt. Throws what the vendor throws. */
+export async function readLogHeadOnce(client: EventStoreDBClient, timeMs: number): Promise<Position> {
   const options = { fromPosition: END, direction: BACKWARDS, maxCount: 1, requiresLeader: true } as const;
   const [newest] = await drain(client.readAll(options), timeMs);
   return newest?.event ? positionText(newest.event.position) : LOG_START;

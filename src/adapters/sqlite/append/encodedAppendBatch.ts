@@ -5,10 +5,10 @@ import type { PreparedAppend, PreparedEvent } from "./appendTransaction.ts";
  * Appends as one flat list of values, which costs a quarter of what objects cost between threads. Each append is its
  * stream, its expected revision and its number of events, followed by each event's id, type, metadata and data.
  */
-export type BatchMessage = readonly (string | number | Uint8Array)[];
+export type EncodedAppendBatch = readonly (string | number | Uint8Array)[];
 
 /** Encodes `appends`, without any other members they have. */
-export function batchMessage(appends: readonly PreparedAppend[]): BatchMessage {
+export function encodeAppendBatch(appends: readonly PreparedAppend[]): EncodedAppendBatch {
   const values: (string | number | Uint8Array)[] = [];
   for (const { stream, expected, events } of appends) {
     values.push(stream, expected, events.length);
@@ -17,9 +17,9 @@ export function batchMessage(appends: readonly PreparedAppend[]): BatchMessage {
   return values;
 }
 
-/** Decodes a {@link batchMessage}. */
-export function appendsIn(message: BatchMessage): readonly PreparedAppend[] {
-  const values = message.values();
+/** Decodes an {@link EncodedAppendBatch}. */
+export function decodeAppendBatch(batch: EncodedAppendBatch): readonly PreparedAppend[] {
+  const values = batch.values();
   const next = <Value>() => values.next().value as Value;
   const nextEvent = (): PreparedEvent => ({ id: next(), type: next(), metadata: next(), data: next() });
   const appends: PreparedAppend[] = [];

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { FC } from "hono/jsx";
 
-interface HtmlFrameProps {
+interface SandboxedHtmlFrameProps {
   /** The address of the html. */
   readonly src: string;
   readonly title: string;
@@ -9,7 +9,7 @@ interface HtmlFrameProps {
 }
 
 /** A mail's html in a frame of its own, which runs nothing and sends no Referer. */
-export const HtmlFrame: FC<HtmlFrameProps> = ({ src, title, isPhoneWide }) => (
+export const SandboxedHtmlFrame: FC<SandboxedHtmlFrameProps> = ({ src, title, isPhoneWide }) => (
   <iframe
     class={isPhoneWide ? "phone" : ""}
     src={src}

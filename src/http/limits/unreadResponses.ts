@@ -9,7 +9,7 @@ const UNREAD_BYTES_MAX = 128 * 1_024 * 1_024;
 const PIECE_BYTES = 65_536;
 
 /** Holds unread answers to callers with a key: a message with its files takes 14 MB, and nobody has to read it. */
-export class ResponseBuffer {
+export class UnreadResponses {
   private readonly share = new FairShareBudget(UNREAD_BYTES_MAX);
 
   /** The answer, in pieces if it is large; cut off when others need the room more. */

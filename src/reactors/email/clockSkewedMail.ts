@@ -1,9 +1,9 @@
 import {
   allDueAt,
+  type ClockSkewedEmail,
+  clockSkewedEmailsOf,
   deferredAfter,
   type MailLane,
-  type MisdatedEmail,
-  misdatedEmailsOf,
   type QueueCursor,
 } from "../../../projections/emails/mailQueue.ts";
 import type { DeliveryPolicy } from "../../domain/email/deliveryPolicy.ts";
@@ -11,7 +11,7 @@ import { longestWaitMs } from "../../domain/email/retrySchedule.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 
-export interface MisdatedMailOptions {
+export interface ClockSkewedMailOptions {
   readonly clock: Clock;
   readonly policy: DeliveryPolicy;
   /** Returns null while the read model `emails` is unavailable. */
@@ -25,19 +25,19 @@ const FOUND_OF_OWNER_MAX = 500;
 const LATE_LOOKED_AT_MAX = 1_000;
 
 /** Finds due mail that the queue, which goes by times, does not show: a clock was ahead, or has gone back. */
-export interface MisdatedMail {
+export interface ClockSkewedMail {
   /** Looks at one mail owner's messages that were to go at once. */
   lookAt(ownerId: string): void;
   /** What was found since the last call, and some messages deferred for longer than any retry waits. */
-  take(): readonly MisdatedEmail[];
+  take(): readonly ClockSkewedEmail[];
 }
 
-export function misdatedMail({ clock, policy, read }: MisdatedMailOptions): MisdatedMail {
-  let found: MisdatedEmail[] = [];
+export function clockSkewedMail({ clock, policy, read }: ClockSkewedMailOptions): ClockSkewedMail {
+  let found: ClockSkewedEmail[] = [];
   /** Where the next look at such late messages continues. */
   const places = new Map<MailLane, QueueCursor>();
 
-  const late = (lane: MailLane): readonly MisdatedEmail[] => {
+  const late = (lane: MailLane): readonly ClockSkewedEmail[] => {
     const longest = allDueAt(clock.now() + longestWaitMs(policy));
     const place = places.get(lane);
     const after = place !== undefined && place.dueAt > longest.dueAt ? place : longest;
@@ -50,7 +50,8 @@ export function misdatedMail({ clock, policy, read }: MisdatedMailOptions): Misd
   return {
     lookAt(ownerId) {
       const limit = Math.min(FOUND_OF_OWNER_MAX, FOUND_MAX - found.length);
-      if (limit > 0) found.push(...(read((db) => misdatedEmailsOf(db, ownerId, clock.now(), limit)) ?? []));
+      if (limit > 0)
+        found.push(...(read((db) => clockSkewedEmailsOf(db, ownerId, clock.now(), limit)) ?? []));
     },
     take() {
       const all = [...found, ...late("relay"), ...late("simulator")];

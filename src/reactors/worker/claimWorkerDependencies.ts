@@ -1,7 +1,7 @@
 import type { SendGate } from "../instance/sendGate.ts";
 
 /** What every worker needs that claims work, so that only one instance does it. */
-export interface ClaimingContext {
+export interface ClaimWorkerDependencies {
   readonly sendGate: SendGate;
   /** Names this worker process in claims. */
   readonly worker: string;

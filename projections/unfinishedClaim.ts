@@ -1,7 +1,7 @@
 import type { SqlRow } from "../src/ports/readDatabase.ts";
 
 /** A claim without an outcome yet. `id` is what was claimed; `attempt` counts its claims. */
-export interface OpenClaim {
+export interface UnfinishedClaim {
   readonly id: string;
   readonly attempt: number;
   readonly leaseMs: number;
@@ -10,7 +10,12 @@ export interface OpenClaim {
 }
 
 /** Reads the claim from a row with `id`, `attempts`, `lease_ms` and `claimed_by`. */
-export function openClaimOf({ id, attempts, lease_ms: leaseMs, claimed_by: worker }: SqlRow): OpenClaim {
+export function unfinishedClaimOf({
+  id,
+  attempts,
+  lease_ms: leaseMs,
+  claimed_by: worker,
+}: SqlRow): UnfinishedClaim {
   return {
     id: String(id),
     attempt: Number(attempts),

@@ -30,7 +30,7 @@ const windowsByStore = new WeakMap<EventStore, LRUCache<string, Window>>();
  * without a bound one caller who keeps switching something on and off would slow it down for everybody, for good. Each
  * instance counts for itself; changes by the operator and by workers do not count.
  */
-export function resourceChangeLimit(
+export function resourceChangeRateLimit(
   store: EventStore,
   stream: string,
   { actor, at }: Pick<CommandContext, "actor" | "at">,

@@ -10,17 +10,17 @@ import type {
 const STOP_MS_MAX = 5_000;
 
 /** One task, on its own thread. */
-export interface MaintenanceRun {
+export interface RunningMaintenance {
   readonly ended: Promise<MaintenanceEnd>;
   /** Cancels the task, and waits until it has ended. */
   stop(): Promise<void>;
 }
 
 /** Starts a task on its own thread. `ended` never rejects. */
-export function runMaintenance(
+export function startMaintenanceThread(
   start: MaintenanceStart,
   onProgress: (progress: MaintenanceProgress) => void = () => {},
-): MaintenanceRun {
+): RunningMaintenance {
   const thread = new Worker(new URL("./maintenanceThread.ts", import.meta.url).href);
   const { promise, resolve } = Promise.withResolvers<MaintenanceEnd>();
   thread.onmessage = ({ data }: MessageEvent<FromMaintenanceThread>) => {

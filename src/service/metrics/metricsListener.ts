@@ -3,7 +3,7 @@ import { listenError } from "../startupErrors.ts";
 import { PROMETHEUS_TYPE } from "./prometheusText.ts";
 
 /** The port that serves metrics, once it answers. */
-export interface MetricsPort {
+export interface MetricsListener {
   readonly url: URL;
   /** Answers with `text` from now on. Until then callers are told to retry. */
   answer(text: () => Promise<string>): void;
@@ -11,7 +11,7 @@ export interface MetricsPort {
 }
 
 /** Opens METRICS_PORT, a port of its own that no proxy in front of the API leads to. Throws why it cannot be opened. */
-export function openMetricsPort(place: MetricsConfig): MetricsPort {
+export function openMetricsListener(place: MetricsConfig): MetricsListener {
   let answering: (() => Promise<string>) | null = null;
   const serve = async ({ method, url }: Request) => {
     if (new URL(url).pathname !== "/metrics") return new Response("see /metrics\n", { status: 404 });
