@@ -13,6 +13,7 @@ const CONTEXT = {
   path: HOSTILE,
   to: (path: string) => path,
   formToken: HOSTILE,
+  workspaceId: HOSTILE,
   query: new URLSearchParams({ cursor: HOSTILE }),
 };
 

@@ -44,6 +44,9 @@ describe("templates in the dashboard", () => {
     expect(first).not.toContain("Number 0<");
     expect((await theirs.get(next)).html).toContain("Number 0<");
     expect((await theirs.get("/templates?cursor=nonsense")).status).toBe(400);
+    const [, cursor] = next.split("?");
+    for (const list of ["/messages", "/audit", "/suppressions"])
+      expect([list, (await theirs.get(`${list}?${cursor}`)).status]).toEqual([list, 400]);
   });
 
   test("are created with a name of bounded length, by the session's key", async () => {

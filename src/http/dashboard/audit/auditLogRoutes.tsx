@@ -12,6 +12,7 @@ import { type CsvColumns, csvResponse } from "../components/csvStream.ts";
 import { catchUp } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
+import { cursorAsked } from "../frame/listCursor.ts";
 import { AUDIT_FILTERS, type AuditFilter, AuditLog } from "./auditLogPage.tsx";
 
 const PAGE_ITEMS = 50;
@@ -35,7 +36,7 @@ export function auditLogRoutes(options: Options): readonly DashboardRoute[] {
 async function auditLogPage(options: Options, context: PageContext): Promise<Page> {
   const filter = filterOf(context.query);
   const { query, fault } = queryOf(context.workspaceId, filter);
-  const cursor = context.query.get("cursor");
+  const cursor = cursorAsked(context);
   if (cursor === null) await catchUp(options.readModel("audit-log"));
   const { shown, nextCursor } =
     fault === null ? await entries(options, { ...query, limit: PAGE_ITEMS }, cursor) : NOTHING;

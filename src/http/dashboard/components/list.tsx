@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
+import { cursorForLink } from "../frame/listCursor.ts";
 
 interface Column<Row> {
   readonly title: string;
@@ -67,7 +68,7 @@ function cellClass({ isNumber, isMinor }: Pick<Column<never>, "isNumber" | "isMi
 }
 
 interface PagerProps {
-  readonly context: Pick<PageContext, "to" | "query">;
+  readonly context: Pick<PageContext, "to" | "query" | "workspaceId">;
   /** The path of the list, below the dashboard's. */
   readonly path: string;
   /** The cursor of the page after this one; null on the last one. */
@@ -87,6 +88,10 @@ export function withFilter(path: string, filter: Filter): string {
 /** Links to the next page of a list and back to the first. Pages are not counted: there may be a million rows. */
 export const Pager: FC<PagerProps> = ({ context, path, nextCursor, filter = {} }) => {
   const isFirst = !context.query.has("cursor");
+  const linkTo = (place: string) => {
+    const cursor = cursorForLink({ workspaceId: context.workspaceId, path }, place);
+    return context.to(withFilter(path, { ...filter, cursor }));
+  };
   return nextCursor === null && isFirst ? null : (
     <nav class="pager" aria-label="Pages of the list">
       {isFirst ? null : (
@@ -97,7 +102,7 @@ export const Pager: FC<PagerProps> = ({ context, path, nextCursor, filter = {} }
       {nextCursor === null ? (
         <span class="soft">The end of the list</span>
       ) : (
-        <a class="button" href={context.to(withFilter(path, { ...filter, cursor: nextCursor }))} rel="next">
+        <a class="button" href={linkTo(nextCursor)} rel="next">
           Older
         </a>
       )}
@@ -108,7 +113,7 @@ export const Pager: FC<PagerProps> = ({ context, path, nextCursor, filter = {} }
 interface RowListProps<Row extends { readonly id: string }>
   extends PagerProps,
     Pick<RowTableProps<Row>, "label" | "columns" | "rows"> {
-  readonly context: Pick<PageContext, "to" | "query" | "readModelBuild">;
+  readonly context: PagerProps["context"] & Pick<PageContext, "readModelBuild">;
   /** Shown instead of an empty list. */
   readonly empty: Child;
   /** Where rows have their pages; by default below the list's path. Null: they have none. */

@@ -19,6 +19,7 @@ import {
   type PageContext,
   post,
 } from "../frame/dashboardRoute.ts";
+import { cursorAsked } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
 import { EmailList, listAddress, MessageRows, NEW_SHOWN_MAX } from "./emailListPage.tsx";
@@ -65,7 +66,7 @@ async function showList(options: DashboardOptions, context: PageContext): Promis
   if (query.has("words")) return seeOther(listAddress(context, searchText(wordsOfForm(query))));
   const search = parseSearch(query.get("q") ?? "");
   if (search.id !== null) return context.seeOther(`/messages/${search.id}`);
-  const cursor = query.get("cursor");
+  const cursor = cursorAsked(context);
   // Before reading the rows: a change in between is then announced twice rather than never.
   const stream = await messagesStream(options, context);
   const found = await find(options, principal, search, cursor);

@@ -1,19 +1,37 @@
 import type { PageQuery } from "../../../../projections/keysetPagination.ts";
 import { isUuid } from "../../../kernel/ids.ts";
-import { decodeCursor } from "../../lists/cursorPaging.ts";
+import { cursorsOfList, decodeCursor } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "./dashboardRoute.ts";
 
 /** Default rows per page. */
 const ROWS_SHOWN = 50;
 
+/** What tells a list of the dashboard apart: its workspace, and its path below the dashboard's. */
+type ListPlace = Pick<PageContext, "workspaceId" | "path">;
+
+function cursorsAt({ workspaceId, path }: ListPlace) {
+  return cursorsOfList([workspaceId, "dashboard", path]);
+}
+
+/** A cursor as links to a page of its list carry it. */
+export function cursorForLink(place: ListPlace, cursor: string): string {
+  return cursorsAt(place).given(cursor);
+}
+
+/** The cursor of the requested page; null for the first one. Refuses a cursor of another list. */
+export function cursorAsked(context: ListPlace & Pick<PageContext, "query">): string | null {
+  const cursor = context.query.get("cursor");
+  return cursor === null ? null : cursorsAt(context).taken(cursor);
+}
+
 /** The requested page of a list. `isId` recognizes an id of the list's items. */
 export function pageAsked(
-  { query }: Pick<PageContext, "query">,
+  context: Parameters<typeof cursorAsked>[0],
   {
     limit = ROWS_SHOWN,
     isId = isUuid,
   }: Partial<PageQuery> & { readonly isId?: (text: string) => boolean } = {},
 ): PageQuery {
-  const cursor = query.get("cursor");
+  const cursor = cursorAsked(context);
   return { limit, ...(cursor === null ? {} : { after: decodeCursor(cursor, isId) }) };
 }
