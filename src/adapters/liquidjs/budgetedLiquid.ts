@@ -10,8 +10,11 @@ import {
   type Operators,
   toValue,
 } from "liquidjs";
+import { boundRanges } from "./boundedRanges.ts";
 import { BudgetedEmitter, budgetOf } from "./budgetedContext.ts";
 import { budgetedFilter, FILTERS, type FilterHandler } from "./templateFilters.ts";
+
+boundRanges();
 
 type TagImplementation = Parameters<Liquid["registerTag"]>[1];
 

@@ -221,6 +221,19 @@ describe("a hostile template", () => {
     ["a huge range", "{% for i in (1..100000000) %}{% endfor %}"],
     ["a range to infinity", "{{ (1..n) | size }}"],
     ["a range of texts", "{{ ('1'..'999999999') | size }}"],
+    [
+      "a range that adding 1 does not advance",
+      "{% for i in (9007199254740992..9007199254740993) %}{% endfor %}",
+    ],
+    ["a table of such a range", "{% tablerow i in (-9007199254740994..1) limit: 1 %}{% endtablerow %}"],
+    ["such a range of variables", "{% assign r = (beyond..beyond) %}"],
+    ["such a range of texts", "{% if (text..text) contains 1 %}{% endif %}"],
+    [
+      "such a range of results",
+      "{% assign a = beyond | plus: 0 %}{% liquid\nfor i in (a..a)\necho i\nendfor %}",
+    ],
+    ["such a range in an argument", "{{ list | concat: (beyond..beyond) | size }}"],
+    ["ranges of lists", "{% for i in (1..90000) %}{% for j in (list..1) %}{% endfor %}{% endfor %}"],
     ["doubling a text", doubled("append: x", "'x'")],
     ["doubling by replacing", doubled("replace: 'x', 'xx'", "'x'")],
     ["doubling by escaping", doubled("json", "'\\\"'")],
@@ -274,6 +287,8 @@ describe("a hostile template", () => {
     list,
     at: "2030-01-01T00:00:00Z",
     n: Number.POSITIVE_INFINITY,
+    beyond: 2 ** 53,
+    text: "9007199254740992",
     object: { a: { b: 1 } },
     nothing: { toString: 1, valueOf: 1 },
   };
