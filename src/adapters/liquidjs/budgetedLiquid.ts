@@ -13,8 +13,10 @@ import {
 import { boundRanges } from "./boundedRanges.ts";
 import { BudgetedEmitter, budgetOf } from "./budgetedContext.ts";
 import { budgetedFilter, FILTERS, type FilterHandler } from "./templateFilters.ts";
+import { lookUpTokenPositions } from "./tokenPositions.ts";
 
 boundRanges();
+lookUpTokenPositions();
 
 type TagImplementation = Parameters<Liquid["registerTag"]>[1];
 

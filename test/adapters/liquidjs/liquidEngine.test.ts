@@ -464,6 +464,13 @@ describe("the variables of a template", () => {
     ]);
   });
 
+  test("are found in one tag as long as a template may be", () => {
+    expect(used(`{% if a${" and a".repeat(40_000)}\nand b %}{% endif %}`)).toEqual([
+      { name: "a", line: 1 },
+      { name: "b", line: 2 },
+    ]);
+  });
+
   test("are found in any template that compiles (property)", () => {
     const pieces = fc.constantFrom(
       ..."{{ }} {% %} if endif for in endfor a b.c [ ] ( ) .. | : , 'x' = assign capture endcapture cycle case when endcase echo liquid 1".split(
