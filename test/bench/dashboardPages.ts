@@ -4,7 +4,7 @@ import { routeTable } from "../../src/http/dashboard/frame/dashboardRoute.ts";
 import type { LiveStreams } from "../../src/http/dashboard/live/liveStreams.ts";
 import { logIn, type Visitor, visitorOf } from "../support/dashboard.ts";
 import type { TestProcess } from "../support/service.ts";
-import { unused } from "../support/unused.ts";
+import { stub } from "../support/stub.ts";
 import type { BenchOptions } from "./benches.ts";
 import { onFresh } from "./benchService.ts";
 import type { BenchStore } from "./benchStores.ts";
@@ -90,14 +90,14 @@ const OF_TEST_MAIL = ["/", "/messages", "/messages?q=status%3Abounced", "/inbox"
 
 /** A page that came later and is not measured is a mistake here. */
 function requireEveryPage(pages: readonly string[]): void {
-  const table = routeTable(allDashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams));
+  const table = routeTable(allDashboardRoutes(stub() as DashboardOptions, stub() as LiveStreams));
   const measured = new Set(
     pages.map((page) => {
       const found = table.find("GET", page.replace(/\?.*/, ""));
       return "route" in found ? found.route.path : page;
     }),
   );
-  const missing = allDashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams).filter(
+  const missing = allDashboardRoutes(stub() as DashboardOptions, stub() as LiveStreams).filter(
     ({ method, path }) => method === "GET" && !NOT_MEASURED.test(path) && !measured.has(path),
   );
   if (missing.length > 0) throw new Error(`not measured: ${missing.map(({ path }) => path).join(", ")}`);

@@ -5,9 +5,9 @@ import type { LiveStreams } from "../../src/http/dashboard/live/liveStreams.ts";
 import { logIn } from "../support/dashboard.ts";
 import { crawlDashboard, plantHostileContent } from "../support/hostileContent.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
+import { stub } from "../support/stub.ts";
 import { startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
-import { unused } from "../support/unused.ts";
 import {
   describeInBrowser,
   expectAccessible,
@@ -19,7 +19,7 @@ import {
 const TEST_MS_MAX = 240_000;
 const REFUSED_IN_FRAME = /^Blocked script execution in .*sandboxed|violates .* directive: "img-src data:"/;
 /** Of what a browser shows as a page: files and parts of other pages are left out. */
-const routes = allDashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams).filter(
+const routes = allDashboardRoutes(stub() as DashboardOptions, stub() as LiveStreams).filter(
   ({ method, path }) =>
     method === "GET" &&
     !path.startsWith("/live") &&

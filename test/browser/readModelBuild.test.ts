@@ -2,7 +2,7 @@ import { afterEach, expect, setSystemTime, test } from "bun:test";
 import { rm } from "node:fs/promises";
 import { HOUR_MS } from "../../src/kernel/time.ts";
 import { startTestApp } from "../support/service.ts";
-import { unreadLog } from "../support/unreadLog.ts";
+import { unprojectedLog } from "../support/unprojectedLog.ts";
 import { describeInBrowser, keepScreenshot, logInByKey } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 180_000;
@@ -17,7 +17,7 @@ describeInBrowser("read models that are being built", (browser) => {
     async () => {
       const { page, errors } = await browser.open();
       // A session outlives a restart: so the first page is asked for as soon as the service answers.
-      const { dataDir } = await unreadLog(MESSAGES, async ({ url, apiKey }) => {
+      const { dataDir } = await unprojectedLog(MESSAGES, async ({ url, apiKey }) => {
         await logInByKey(page, url, apiKey);
         await page.goto("about:blank");
       });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { vacuumCopy } from "../../src/adapters/sqlite/vacuumCopy.ts";
 import { requireRoom } from "../../src/cli/backup/restoreRoom.ts";
-import { type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
+import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
 
 const TEST_MS_MAX = 30_000;
 /** As people read it: a number of at most two places, and its unit. */
@@ -25,13 +25,13 @@ test(
       words,
       env: { DATA_DIR: join(folder, dataDir), DISK_FREE_BYTES_MIN: "0" },
     });
-    const [, created, verified, exact, restored] = (await endsOfCalls([
+    const [, created, verified, exact, restored] = (await runCalls([
       call("data", "workspace", "create", "Acme"),
       call("data", "backup", "create", "--out", out, "--with-key"),
       call("data", "backup", "verify", out),
       call("data", "backup", "verify", out, "--json"),
       call("restored", "backup", "restore", out),
-    ])) as readonly CommandCallEnd[];
+    ])) as readonly CommandCallResult[];
     const told = new RegExp(`: 4 files, ${SIZE.source}(?:, as of .+)?$`, "m");
     for (const end of [created, verified, restored]) expect(end).toMatchObject({ status: 0, err: "" });
     for (const end of [created, verified, restored]) expect(end?.out).toMatch(told);
@@ -48,7 +48,7 @@ test.if(existsSync("/dev/full"))(
   "a log that is copied to a full disk is said to be no more than that",
   async () => {
     const env = { DATA_DIR: join(folder, "copied"), DISK_FREE_BYTES_MIN: "0" };
-    await endsOfCalls([{ words: ["workspace", "create", "Acme"], env }]);
+    await runCalls([{ words: ["workspace", "create", "Acme"], env }]);
     const log = join(folder, "copied", "events.db");
     expect(() => vacuumCopy(log, "/dev/full")).toThrow(/cannot be copied to \/dev\/full: .*disk is full/);
   },
@@ -60,10 +60,10 @@ test(
   async () => {
     const out = join(folder, "failed");
     const env = { DATA_DIR: join(folder, "strange"), DISK_FREE_BYTES_MIN: "0" };
-    await endsOfCalls([{ words: ["workspace", "create", "Acme"], env }]);
+    await runCalls([{ words: ["workspace", "create", "Acme"], env }]);
     const ids = Array.from({ length: 3 }, () => crypto.randomUUID());
     await mkdir(join(folder, "strange", "content", ...ids, "a".repeat(64)), { recursive: true });
-    const [end] = await endsOfCalls([{ words: ["backup", "create", "--out", out], env }]);
+    const [end] = await runCalls([{ words: ["backup", "create", "--out", out], env }]);
     expect(end?.status).toBe(1);
     expect((await readdir(folder)).filter((name) => name.startsWith("failed"))).toEqual([]);
   },

@@ -10,8 +10,8 @@ import { newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { SECOND_MS } from "../../src/kernel/time.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
-import { type CommandCall, type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
 import { COMMAND_LINE } from "../support/process/program.ts";
+import { type CommandCall, type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
@@ -42,12 +42,12 @@ async function call(words: readonly string[], { cwd = folder, env = {} as Enviro
 const commands = commandGroups.flatMap((group) => group.commands);
 
 /** How calls end that are made one after the other in one process; for use within tests. */
-function madeAtOnce(calls: () => readonly CommandCall[]): (index: number) => CommandCallEnd {
-  let ends: readonly CommandCallEnd[] = [];
+function madeAtOnce(calls: () => readonly CommandCall[]): (index: number) => CommandCallResult {
+  let ends: readonly CommandCallResult[] = [];
   beforeAll(async () => {
-    ends = await endsOfCalls(calls());
+    ends = await runCalls(calls());
   }, TEST_MS_MAX);
-  return (index) => ends[index] as CommandCallEnd;
+  return (index) => ends[index] as CommandCallResult;
 }
 
 describe("a mistake", () => {
@@ -503,14 +503,14 @@ describe("where there is no data directory", () => {
       const dataDirOf = (command: (typeof commands)[number]) => `${folderOf(command)}-server`;
       for (const command of looking) await mkdir(dataDirOf(command));
       const settings = { STORE_URL: url, MASTER_KEY: Buffer.alloc(32).toString("base64") };
-      const ends = await endsOfCalls(
+      const ends = await runCalls(
         looking.map((command) => ({
           words: whole(command),
           env: { DATA_DIR: dataDirOf(command), ...settings },
         })),
       );
       for (const [index, command] of looking.entries()) {
-        const { status, out } = ends[index] as CommandCallEnd;
+        const { status, out } = ends[index] as CommandCallResult;
         expect([command.name, status === 0, out]).toEqual([command.name, false, ""]);
         const made = await readdir(dataDirOf(command));
         expect(made.filter((name) => !name.startsWith("lock.db"))).toEqual([]);

@@ -20,7 +20,7 @@ test("what a running service defers anew while mail is resumed is not resumed ag
   await instance.caughtUp();
   let resumed = 0;
   const idFiles = () =>
-    readdirSync(instance.place.directory).filter((name) => name.startsWith("scratch-resume-"));
+    readdirSync(instance.storage.directory).filter((name) => name.startsWith("scratch-resume-"));
   const store: EventStore = {
     ...world.store,
     async append(...call) {
@@ -36,10 +36,10 @@ test("what a running service defers anew while mail is resumed is not resumed ag
       return result;
     },
   };
-  using catalog = openCatalog(instance.place.databases, instance.place.directory);
-  const emails = openCurrentToRead(instance.place, catalog, "emails");
+  using catalog = openCatalog(instance.storage.databases, instance.storage.directory);
+  const emails = openCurrentToRead(instance.storage, catalog, "emails");
   if (emails === undefined) throw new Error("there is such a read model");
-  const storage = { ...instance.place, logId: "log" };
+  const storage = { ...instance.storage, logId: "log" };
   const done = await resumeDeferred({ deps: { ...world.deps, store }, storage }, emails.db);
   emails.db.close();
   expect(done).toEqual({ resumed: 1, mayRepeat: 0 });

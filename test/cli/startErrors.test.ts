@@ -6,8 +6,8 @@ import { dirname, join } from "node:path";
 import { startupWarnings } from "../../src/cli/service/startupWarnings.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 import { directoryError } from "../../src/service/startupErrors.ts";
-import { type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
 import { COMMAND_LINE } from "../support/process/program.ts";
+import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { startOnTerminal } from "../support/process/terminal.ts";
 import { ROOT } from "../support/root.ts";
@@ -172,17 +172,17 @@ describe("a service that cannot start", () => {
     "PORT that is no number": () => ({ env: { PORT: "http" }, says: [/PORT must be a whole number/] }),
   };
 
-  let ends: readonly CommandCallEnd[];
+  let ends: readonly CommandCallResult[];
   beforeAll(async () => {
     const settings = { HOST: "127.0.0.1", PORT: "0", DATA_DIR: join(directory, "data"), LOG_LEVEL: "silent" };
     const calls = Object.values(cases).map((of) => ({ words: ["serve"], env: { ...settings, ...of().env } }));
-    ends = await endsOfCalls(calls);
+    ends = await runCalls(calls);
   }, START_MS);
   test.each(Object.entries(cases).map(([name, of], index) => [name, of, index] as const))(
     "for its %s says so, and what to do, in a line",
     (_name, of, index) => {
       const { says, status: expected = 2 } = of();
-      const { status, out, err } = ends[index] as CommandCallEnd;
+      const { status, out, err } = ends[index] as CommandCallResult;
       expect({ status, out }).toEqual({ status: expected, out: "" });
       expect(err.trim().split("\n")).toHaveLength(1);
       for (const pattern of says) expect(err).toMatch(pattern);
@@ -208,7 +208,7 @@ describe("a service that cannot start", () => {
         return { words, env };
       };
       const names = ["master.key", "service.json"];
-      for (const [index, end] of (await endsOfCalls(names.map(call))).entries()) {
+      for (const [index, end] of (await runCalls(names.map(call))).entries()) {
         expect(end.err).toContain(`${names[index]} cannot be used: there is a named pipe of that name`);
         expect(end.status).toBe(2);
       }

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { importedAddresses } from "../../src/cli/suppression/importedAddresses.ts";
-import { type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
 import { COMMAND_LINE } from "../support/process/program.ts";
+import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
 import { runProcess } from "../support/process/runProcess.ts";
 
 const TEST_MS_MAX = 60_000;
@@ -89,7 +89,7 @@ describe("a file of addresses is read", () => {
 
 describe("the commands", () => {
   let folder: string;
-  let ends: readonly CommandCallEnd[];
+  let ends: readonly CommandCallResult[];
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "postledger-suppressions-"));
@@ -103,7 +103,7 @@ describe("the commands", () => {
       cwd: folder,
       env: { DATA_DIR: join(folder, "data"), DISK_FREE_BYTES_MIN: "0" },
     });
-    ends = await endsOfCalls([
+    ends = await runCalls([
       call("workspace", "create", "Acme"),
       call("suppression", "add", "ana@example.com", "--note", "asked us"),
       call("suppression", "import", "list.csv"),

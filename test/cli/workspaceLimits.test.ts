@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CommandCallEnd, endsOfCalls } from "../support/process/endsOfCalls.ts";
+import { type CommandCallResult, runCalls } from "../support/process/runCalls.ts";
 
 const TEST_MS_MAX = 60_000;
 
 let dataDir: string;
-let ends: readonly CommandCallEnd[];
+let ends: readonly CommandCallResult[];
 
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), "postledger-limits-"));
@@ -15,7 +15,7 @@ beforeAll(async () => {
     words,
     env: { DATA_DIR: dataDir, DISK_FREE_BYTES_MIN: "0" },
   });
-  ends = await endsOfCalls([
+  ends = await runCalls([
     call("workspace", "create", "Acme", "--json"),
     call("workspace", "limits"),
     call("workspace", "limits", "--messages-per-day", "7", "--json"),
@@ -26,7 +26,7 @@ beforeAll(async () => {
 }, TEST_MS_MAX);
 afterAll(() => rm(dataDir, { recursive: true }));
 
-function idOf(end: CommandCallEnd | undefined): string {
+function idOf(end: CommandCallResult | undefined): string {
   return JSON.parse(end?.out ?? "{}").id;
 }
 

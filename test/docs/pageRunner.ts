@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "../support/root.ts";
-import { noNames } from "../support/servers/nameServer.ts";
+import { emptyNameServer } from "../support/servers/nameServer.ts";
 import { freePort } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 import { isAlive } from "./isAlive.ts";
@@ -81,7 +81,7 @@ class Follower {
       [METRICS, `127.0.0.1:${metricsPort}`],
       ["METRICS_PORT=9464", `METRICS_PORT=${metricsPort}`],
     ];
-    const { address } = await noNames();
+    const { address } = await emptyNameServer();
     const known = settingNames();
     const inherited = Object.entries(process.env).filter(([name]) => !known.has(name));
     this.#env = {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabases.ts";
-import { lastLetInMs } from "../support/lastLetIn.ts";
+import { lastAcceptedMs } from "../support/lastAcceptedMs.ts";
 import { runCommand } from "../support/process/runCommand.ts";
 import { callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
@@ -79,7 +79,7 @@ test(
       expect((await caller.send("second-key-1", body)).status).toBe(202);
       expect((await run("api-key", "revoke", issued.json.id)).exitCode).toBe(0);
       const isLetIn = async () => (await caller.send("second-key-1", body)).status !== 401;
-      expect(await lastLetInMs(isLetIn, "the key to be refused")).toBeLessThan(REVOKED_MS_MAX);
+      expect(await lastAcceptedMs(isLetIn, "the key to be refused")).toBeLessThan(REVOKED_MS_MAX);
     }),
   TEST_MS_MAX,
 );

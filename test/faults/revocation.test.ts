@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore } from "../../src/service/adapters/openStore.ts";
 import { readConfig } from "../../src/service/config/config.ts";
-import { lastLetInMs } from "../support/lastLetIn.ts";
+import { lastAcceptedMs } from "../support/lastAcceptedMs.ts";
 import { type Answer, callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
@@ -78,7 +78,7 @@ describe.each(logs())("two instances on one $name log", (log) => {
     expect((await owner.call("POST", `${KEYS}/${json.id}/revoke`)).status).toBe(200);
     expect((await callerOf(here.url, json.key).call("GET", OPENED)).status).toBe(401);
     const isLetInThere = async () => (await askThere()).status !== 401;
-    const lastMs = await lastLetInMs(isLetInThere, "the other instance to shut the key out");
+    const lastMs = await lastAcceptedMs(isLetInThere, "the other instance to shut the key out");
     expect(lastMs).toBeLessThan(REVOKED_MS_MAX);
   };
 

@@ -23,14 +23,17 @@ export interface TestFileOptions {
   readonly fileMsMax?: number;
 }
 
-interface ProcessEnd {
+interface ProcessResult {
   readonly exitCode: number | null;
   readonly signal: string | number | null;
   readonly hasHung: boolean;
   readonly cpuSeconds: number;
 }
 
-function fileFaultOf({ exitCode, signal, hasHung }: ProcessEnd, cases: readonly TestCase[]): string | null {
+function fileFaultOf(
+  { exitCode, signal, hasHung }: ProcessResult,
+  cases: readonly TestCase[],
+): string | null {
   if (hasHung) return "did not end in time and was killed";
   if (signal !== null) return `crashed: ended by ${signal}`;
   if (cases.length === 0) return `no test has reported (exit status ${exitCode})`;
@@ -70,7 +73,7 @@ async function runToEnd(command: readonly string[], outputFile: string, options:
   clearTimeout(bound);
   process.off("exit", killWithUs);
   const cpuSeconds = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6;
-  const end: ProcessEnd = { exitCode: child.exitCode, signal: child.signalCode, hasHung, cpuSeconds };
+  const end: ProcessResult = { exitCode: child.exitCode, signal: child.signalCode, hasHung, cpuSeconds };
   if (end.signal !== null) {
     await Bun.sleep(HELPERS_END_MS);
     killGroup(child.pid);
@@ -80,7 +83,7 @@ async function runToEnd(command: readonly string[], outputFile: string, options:
 
 /** What a process that ran test files has left. */
 interface ProcessRun {
-  readonly end: ProcessEnd;
+  readonly end: ProcessResult;
   readonly seconds: number;
   readonly junit: string;
   readonly output: string;

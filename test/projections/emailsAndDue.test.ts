@@ -42,13 +42,13 @@ import type { ProjectedEvent, ReadDatabaseFile, SqlRow } from "../../src/ports/r
 import { FairMailQueue } from "../../src/reactors/email/fairMailQueue.ts";
 import {
   ACCEPTED_AT,
-  type Accepting,
+  type AcceptanceOptions,
+  feedbackLists,
   HISTORY_CONTENT_BYTES,
   type History,
   play,
   stepsArbitrary,
-  tellings,
-  withTold,
+  withFeedback,
 } from "../support/emailHistories.ts";
 import { emptyReadModel } from "../support/emptyReadModel.ts";
 
@@ -100,7 +100,7 @@ function interleaved(streams: readonly (readonly Logged[])[]): readonly Logged[]
 /** A message with its whole history. */
 interface Told {
   readonly id: string;
-  readonly accepting: Required<Accepting>;
+  readonly accepting: Required<AcceptanceOptions>;
   readonly history: History;
 }
 
@@ -108,7 +108,7 @@ function logOf({ id, history }: Told): readonly Logged[] {
   return history.events.map(({ at, event }, revision) => ({ stream: `email-${id}`, revision, at, event }));
 }
 
-const acceptings: fc.Arbitrary<Required<Accepting>> = fc.record({
+const acceptings: fc.Arbitrary<Required<AcceptanceOptions>> = fc.record({
   as: fc.oneof(
     { weight: 9, arbitrary: fc.constant("queued" as const) },
     { weight: 2, arbitrary: fc.constant("scheduled" as const) },
@@ -128,11 +128,14 @@ const acceptings: fc.Arbitrary<Required<Accepting>> = fc.record({
 const policies = fc.constantFrom(DELIVERY_POLICY, { ...DELIVERY_POLICY, onAmbiguous: "hold" as const });
 
 const told: fc.Arbitrary<readonly Told[]> = fc
-  .array(fc.tuple(fc.uuid(), acceptings, stepsArbitrary, policies, tellings), { maxLength: 15, size: "max" })
+  .array(fc.tuple(fc.uuid(), acceptings, stepsArbitrary, policies, feedbackLists), {
+    maxLength: 15,
+    size: "max",
+  })
   .map((messages) =>
     messages.map(([id, accepting, steps, policy, later]) => {
       const history = play(accepting.as === "suppressed" ? [] : steps, policy, accepting);
-      return { id, accepting, history: withTold(history, later) };
+      return { id, accepting, history: withFeedback(history, later) };
     }),
   );
 

@@ -22,11 +22,11 @@ import { DAY_MS, type EpochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts
 import type { ReadDatabase, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
 import {
   ACCEPTED_AT,
-  type Accepting,
+  type AcceptanceOptions,
+  feedbackLists,
   play,
   stepsArbitrary,
-  tellings,
-  withTold,
+  withFeedback,
 } from "../support/emailHistories.ts";
 import { emptyReadModel } from "../support/emptyReadModel.ts";
 
@@ -34,7 +34,9 @@ const RUNS = { numRuns: 60 };
 
 interface Told {
   readonly id: string;
-  readonly accepting: Required<Pick<Accepting, "as" | "at" | "workspaceId" | "senderId" | "tagHashes">> & {
+  readonly accepting: Required<
+    Pick<AcceptanceOptions, "as" | "at" | "workspaceId" | "senderId" | "tagHashes">
+  > & {
     readonly templateId: string | undefined;
   };
   readonly domain: string | undefined;
@@ -55,11 +57,11 @@ const told: fc.Arbitrary<readonly Told[]> = fc.array(
       }),
       domain: fc.constantFrom(undefined, "one.example", "two.example"),
       steps: stepsArbitrary,
-      later: tellings,
+      later: feedbackLists,
     })
     .map(({ id, accepting, domain, steps, later }): Told => {
       const played = play(accepting.as === "queued" ? steps : [], DELIVERY_POLICY, accepting);
-      const { events } = withTold(played, later);
+      const { events } = withFeedback(played, later);
       return {
         id,
         accepting,

@@ -62,10 +62,10 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 /** A message put back for a pause, or resumed by an operator, was not delayed by its delivery. */
-function isTold({ step: { happening } }: History["steps"][number], type: string): boolean {
+function isTold({ step: { action } }: History["steps"][number], type: string): boolean {
   if (type !== "EmailDeferred") return true;
-  if (happening.kind === "giveBack") return ["suppressed", "content_unavailable"].includes(happening.why);
-  return happening.kind !== "resumeHeld";
+  if (action.kind === "releaseLease") return ["suppressed", "content_unavailable"].includes(action.reason);
+  return action.kind !== "resumeHeld";
 }
 
 test("every change of a message's status is reported, but a pause and its end are no delay", () => {

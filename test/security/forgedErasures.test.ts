@@ -13,7 +13,7 @@ import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type EventStore, locationOfFault } from "../../src/ports/eventStore.ts";
 import { AuditedLog } from "../support/auditedLog.ts";
-import { rowsOf } from "../support/plantedChanges.ts";
+import { rowsOf } from "../support/logTampering.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "postledger-forged-erasures-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -7,9 +7,9 @@ import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase
 import { verifyLog } from "../../src/commands/audit/verify/verifyLog.ts";
 import { AUDIT_STREAM } from "../../src/domain/audit/events.ts";
 import { locationOfFault } from "../../src/ports/eventStore.ts";
-import { AuditedLog, type Deed, deeds, withLogAt } from "../support/auditedLog.ts";
+import { AuditedLog, type LogAction, logActions, withLogAt } from "../support/auditedLog.ts";
 import { FILE_FORGERIES, type Forgery } from "../support/files/forgedFiles.ts";
-import { pickerOf, type Row, rowsOf } from "../support/plantedChanges.ts";
+import { type Row, rowsOf, seededPick } from "../support/logTampering.ts";
 
 const TEST_MS_MAX = 120_000;
 /** Logs that each kind of forgery is tried on, each grown from histories of its own. */
@@ -39,7 +39,7 @@ async function foundIn(path: string): Promise<readonly string[]> {
 }
 
 /** Everything that a log may hold, so that every kind of forgery finds something to forge. */
-const ALL_OF_IT: readonly Deed[] = [
+const ALL_OF_IT: readonly LogAction[] = [
   { kind: "key", at: 1 },
   { kind: "send", length: 10, suppressed: false },
   { kind: "send", length: 10, suppressed: true },
@@ -61,7 +61,7 @@ async function generated(seed: number): Promise<Log> {
   await withLogAt(path, async (store) => {
     const log = new AuditedLog(store);
     await log.play(ALL_OF_IT);
-    for (const history of fc.sample(deeds, { numRuns: 3, seed })) {
+    for (const history of fc.sample(logActions, { numRuns: 3, seed })) {
       await log.play(history.filter((deed) => deed.kind !== "send" || deed.length < 100_000));
     }
     await log.seal();
@@ -79,7 +79,7 @@ describe("a forged file", async () => {
       for (const [index, { path, rows }] of logs.entries()) {
         const copy = fresh();
         copyFileSync(path, copy);
-        const planted = forge({ path: copy, rows, pick: pickerOf(index + 1) });
+        const planted = forge({ path: copy, rows, pick: seededPick(index + 1) });
         if (planted !== null) {
           forged += 1;
           expect(await foundIn(copy)).toEqual(expect.arrayContaining([...planted]));

@@ -11,11 +11,11 @@ import { registerService } from "../../src/commands/instance/serviceRegistry.ts"
 import { emailStream } from "../../src/domain/email/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type EventStore, locationOfFault } from "../../src/ports/eventStore.ts";
-import { AuditedLog, type Deed } from "../support/auditedLog.ts";
+import { AuditedLog, type LogAction } from "../support/auditedLog.ts";
 import { canStartEventStoreDb, type OwnServer, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 
 const START_MS_MAX = 120_000;
-const HISTORY: readonly Deed[] = [
+const HISTORY: readonly LogAction[] = [
   { kind: "send", length: 10, suppressed: false },
   { kind: "deliver", at: 0 },
   { kind: "erase", at: 0 },

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { READS_OF_WORKSPACE_MAX, ReadsInFlight } from "../../src/http/limits/readsInFlight.ts";
+import { dashboardFixture } from "../support/dashboardFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
-import { visitedDashboard } from "../support/visitedDashboard.ts";
 
 /** More than may wait for their turn over all workspaces. */
 const ASKED = 2_500;
 
 describe("lists of one workspace requested faster than they are answered", () => {
-  const here = visitedDashboard(sqliteStore);
+  const here = dashboardFixture(sqliteStore);
 
   test("are refused eventually, and another workspace's are answered meanwhile", async () => {
     const other = await here.service.tenant();

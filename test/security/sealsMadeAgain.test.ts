@@ -11,15 +11,15 @@ import { AUDIT_STREAM } from "../../src/domain/audit/events.ts";
 import { newSigningKey, parseSigningKey } from "../../src/kernel/crypto/auditSigningKey.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
-import { AuditedLog, type Deed } from "../support/auditedLog.ts";
-import { closeGaps } from "../support/plantedChanges.ts";
+import { AuditedLog, type LogAction } from "../support/auditedLog.ts";
+import { closeGaps } from "../support/logTampering.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "postledger-resealed-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const { pem, publicKey } = newSigningKey();
 const signingKey = parseSigningKey(pem);
-const SEND: Deed = { kind: "send", length: 10, suppressed: false };
+const SEND: LogAction = { kind: "send", length: 10, suppressed: false };
 
 function fresh(): string {
   return join(folder, `${newId()}.db`);

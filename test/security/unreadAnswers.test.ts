@@ -3,9 +3,9 @@ import { connect, type Socket } from "node:net";
 import { STREAMS_MAX } from "../../src/http/dashboard/live/liveStreams.ts";
 import { FairShareBudget } from "../../src/http/limits/fairShareBudget.ts";
 import { logIn } from "../support/dashboard.ts";
+import { dashboardFixture } from "../support/dashboardFixture.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { message, newKey } from "../support/tenants.ts";
-import { visitedDashboard } from "../support/visitedDashboard.ts";
 
 const MEGABYTE = 1_000_000;
 const FILE_BYTES = 4 * MEGABYTE;
@@ -30,7 +30,7 @@ async function askAndStop(url: string, path: string, cookie: string): Promise<So
 }
 
 describe("answers that nobody reads", () => {
-  const here = visitedDashboard(sqliteStore);
+  const here = dashboardFixture(sqliteStore);
 
   const messageWithFile = async () => {
     const content = Buffer.alloc(FILE_BYTES, "text that is one line\n").toString("base64");
@@ -82,7 +82,7 @@ describe("answers that nobody reads", () => {
 });
 
 describe("messages with large files", () => {
-  const here = visitedDashboard(sqliteStore, { BODY_BYTES_IN_FLIGHT_MAX: "20000000" });
+  const here = dashboardFixture(sqliteStore, { BODY_BYTES_IN_FLIGHT_MAX: "20000000" });
 
   test("that short requests ask for take room for bodies, and free it", async () => {
     const content = Buffer.alloc(FILE_BYTES, "text that is one line\n").toString("base64");

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createTransport } from "nodemailer";
 import { SAMPLE_FILES } from "../support/files/sampleFiles.ts";
-import { lastLetInMs } from "../support/lastLetIn.ts";
+import { lastAcceptedMs } from "../support/lastAcceptedMs.ts";
 import { setLimits } from "../support/limits.ts";
 import { smtpClient } from "../support/mail/smtpClient.ts";
 import { testStores } from "../support/stores/stores.ts";
@@ -380,7 +380,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       idIn(await client.send(["ana@example.com"], mail()));
       const { status } = await tenant.call("POST", `/api/v1/api-keys/${other.keyId}/revoke`);
       expect(status).toBeLessThan(300);
-      const lastMs = await lastLetInMs(async () => {
+      const lastMs = await lastAcceptedMs(async () => {
         const reply = await client.command("MAIL FROM:<a@example.com>");
         if (reply.startsWith("250")) await client.command("RSET");
         return !reply.startsWith("530 5.7.0 ");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 
-/** Texts with emoji, lone surrogates and all else that JavaScript lets into a string. */
+/** Texts with emoji, lone surrogates and everything else that a JavaScript string may contain. */
 export const anyText = fc.oneof(fc.string({ unit: "grapheme" }), fc.string({ unit: "binary" }), halves());
 
 function halves() {

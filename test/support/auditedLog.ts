@@ -18,8 +18,8 @@ import { DAY_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
 import { memoryContentStore } from "./stores/memoryContentStore.ts";
 
-/** What happens to a log; `at` picks one of the streams that there are. */
-export type Deed =
+/** Something that happens to a log; `at` picks one of the existing streams. */
+export type LogAction =
   | { readonly kind: "send"; readonly length: number; readonly suppressed: boolean }
   | {
       readonly kind: "attempt" | "deliver" | "erase" | "eraseClaimed" | "expire" | "retry";
@@ -33,7 +33,7 @@ export type Deed =
 const at = fc.nat(1_000);
 
 /** Histories of everything that writes, erases and seals. */
-export const deeds: fc.Arbitrary<readonly Deed[]> = fc.array(
+export const logActions: fc.Arbitrary<readonly LogAction[]> = fc.array(
   fc.oneof(
     {
       weight: 6,
@@ -71,7 +71,7 @@ interface SentMail {
   state: "waits" | "ended" | "erased";
 }
 
-/** A log that things happen to as they do in the service, without the service. */
+/** A log that changes as the service would change it, without the service. */
 export class AuditedLog {
   readonly workspaceId = newId();
   private readonly content = memoryContentStore();
@@ -90,45 +90,45 @@ export class AuditedLog {
     this.sealers = [0, 1].map((id) => new AuditSealer({ store, clock, signingKey, actor: `worker:${id}` }));
   }
 
-  async play(history: readonly Deed[]): Promise<void> {
-    for (const deed of history) {
+  async play(history: readonly LogAction[]): Promise<void> {
+    for (const action of history) {
       this.now += 1_000;
-      await this.do(deed);
+      await this.apply(action);
     }
   }
 
-  /** Seals all that is there. */
+  /** Seals all events so far. */
   async seal(sealer = 0): Promise<void> {
-    const one = this.sealers[sealer] as AuditSealer;
-    do await one.readOn(async () => {});
-    while (!(await one.seal()));
+    const auditSealer = this.sealers[sealer] as AuditSealer;
+    do await auditSealer.readOn(async () => {});
+    while (!(await auditSealer.seal()));
   }
 
-  private async do(deed: Deed): Promise<unknown> {
-    switch (deed.kind) {
+  private async apply(action: LogAction): Promise<unknown> {
+    switch (action.kind) {
       case "send":
-        return this.send(deed.length, { suppressed: deed.suppressed });
+        return this.send(action.length, { suppressed: action.suppressed });
       case "retry":
       case "attempt":
       case "deliver":
       case "erase":
       case "eraseClaimed":
       case "expire":
-        return this.doToMail(deed.kind, this.mails[deed.at % this.mails.length]);
+        return this.applyToMail(action.kind, this.mails[action.at % this.mails.length]);
       case "suppress":
         return this.suppress(`${newId()}${newId()}`.replaceAll("-", ""));
       case "churn":
-        return this.churn(deed.at);
+        return this.churn(action.at);
       case "forget":
-        return this.forget(deed.at);
+        return this.forget(action.at);
       case "upload":
         return this.upload();
       case "discard":
-        return this.discard(deed.at);
+        return this.discard(action.at);
       case "key":
-        return this.add(apiKeyStream(newId()), this.issued(deed.at % 2 === 0 ? ["ApiKeyRevoked"] : []));
+        return this.add(apiKeyStream(newId()), this.keyEvents(action.at % 2 === 0 ? ["ApiKeyRevoked"] : []));
       case "template":
-        return this.template(deed.at * 20);
+        return this.template(action.at * 20);
       case "reserve":
         return this.add("storage-w", [this.event("StorageReserved", { note: "of storage-w" })]);
       case "count":
@@ -136,7 +136,7 @@ export class AuditedLog {
       case "restore":
         return this.add(INSTANCE_STREAM, [this.event("InstanceRestored", { at: rfc3339(this.now) })]);
       case "seal":
-        return this.seal(deed.sealer);
+        return this.seal(action.sealer);
     }
   }
 
@@ -145,16 +145,19 @@ export class AuditedLog {
     return { id: newId(), type, data, metadata: metadataOf(context) };
   }
 
-  private issued(more: readonly string[]): readonly NewEvent[] {
+  private keyEvents(extraTypes: readonly string[]): readonly NewEvent[] {
     const facts = { workspaceId: this.workspaceId, name: "a key", hash: newId(), scopes: ["email:send"] };
-    return [this.event("ApiKeyIssued", facts, "cli"), ...more.map((type) => this.event(type, {}, "cli"))];
+    return [
+      this.event("ApiKeyIssued", facts, "cli"),
+      ...extraTypes.map((type) => this.event(type, {}, "cli")),
+    ];
   }
 
   /** Names the caller of a request: a key of the workspace, issued when it is first needed. */
   private async caller(): Promise<string> {
     if (this.keyId === null) {
       this.keyId = newId();
-      await this.add(apiKeyStream(this.keyId), this.issued([]));
+      await this.add(apiKeyStream(this.keyId), this.keyEvents([]));
     }
     return `api-key:${this.keyId}`;
   }
@@ -198,7 +201,7 @@ export class AuditedLog {
     return mail;
   }
 
-  private async doToMail(kind: string, mail: SentMail | undefined): Promise<unknown> {
+  private async applyToMail(kind: string, mail: SentMail | undefined): Promise<unknown> {
     if (mail === undefined) return;
     const { stream } = mail;
     const started = this.event("EmailDeliveryStarted", { note: `a claim of ${stream}` });
@@ -228,17 +231,21 @@ export class AuditedLog {
     }
   }
 
-  private async erase(mail: SentMail, why: object, actor?: string): Promise<void> {
+  private async erase(mail: SentMail, data: object, actor?: string): Promise<void> {
     const waited = mail.state === "waits";
-    const erased = this.event("EmailContentErased", { ...why, ...(waited ? { canceled: true } : {}) }, actor);
+    const erased = this.event(
+      "EmailContentErased",
+      { ...data, ...(waited ? { canceled: true } : {}) },
+      actor,
+    );
     if (mail.state !== "erased")
       await this.add(mail.stream, [...(waited ? [this.event("EmailCanceled", {}, actor)] : []), erased]);
     mail.state = "erased";
     await this.store.truncateBefore(mail.stream, 1);
   }
 
-  /** Asks that a person be erased; what that takes is done by the caller. */
-  private async request(recipientHash: string): Promise<string> {
+  /** Requests the erasure of a person and erases their mail. The caller does the rest. */
+  private async requestErasure(recipientHash: string): Promise<string> {
     const id = newId();
     const person = { workspaceId: this.workspaceId, recipientHash };
     await this.add(erasureStream(id), [this.event("ErasureRequested", person, await this.caller())]);
@@ -272,7 +279,7 @@ export class AuditedLog {
   private async forget(index: number): Promise<void> {
     const one = this.suppressions[index % this.suppressions.length];
     if (one === undefined) return;
-    const erasureId = await this.request(one.recipientHash);
+    const erasureId = await this.requestErasure(one.recipientHash);
     const context = {
       at: this.now,
       correlationId: newId(),
@@ -298,7 +305,7 @@ export class AuditedLog {
     if (one === undefined || one.isErased) return;
     one.isErased = true;
     const { recipientHash } = await this.send(10, { suppressed: false, uploadId: one.id });
-    const erasureId = await this.request(recipientHash);
+    const erasureId = await this.requestErasure(recipientHash);
     const stream = attachmentStream(one.id);
     await this.add(stream, [
       this.event("AttachmentExpired", { reason: "deleted" }),
@@ -326,7 +333,7 @@ export class AuditedLog {
   }
 }
 
-/** Opens the log at `path` for `work`, whatever is wrong with it. */
+/** Opens the log at `path` for `work`, even if it is faulty. */
 export async function withLogAt<Result>(
   path: string,
   work: (store: EventStore) => Promise<Result>,

@@ -1,23 +1,23 @@
 import { TOKEN_FIELD } from "../../src/http/dashboard/components/form.tsx";
 
-/** What the dashboard answered. */
+/** An answer of the dashboard. */
 export interface PageAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly html: string;
-  /** Where it leads; null where it does not. */
+  /** Where it redirects to, or null. */
   readonly location: string | null;
 }
 
-/** Somebody who has a session. */
+/** A client with a session. */
 export interface Visitor {
   /** The Cookie header of the session. */
   readonly cookie: string;
-  /** What proves that a form was made for this session. */
+  /** The token that proves that a form was made for this session. */
   formToken(): Promise<string>;
-  /** A page, by its path below the dashboard's: `get("/messages")`. */
+  /** A page, by its path below `/dashboard`: `get("/messages")`. */
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<PageAnswer>;
-  /** Sends a form with the session's token; `null` among the fields leaves the token out. */
+  /** Sends a form with the session's token; `fields` of `null` leaves the token out. */
   post(
     path: string,
     fields?: Readonly<Record<string, string>> | null,
@@ -25,7 +25,7 @@ export interface Visitor {
   ): Promise<PageAnswer>;
 }
 
-/** One request to the dashboard of the service at `url`, without a session unless the headers bring one. */
+/** One request to the dashboard of the service at `url`, without a session unless the headers contain one. */
 export async function askDashboard(url: string, path: string, init: RequestInit = {}): Promise<PageAnswer> {
   const response = await fetch(`${url}/dashboard${path === "/" ? "" : path}`, {
     redirect: "manual",
@@ -35,7 +35,7 @@ export async function askDashboard(url: string, path: string, init: RequestInit 
   return { status, headers, html: await response.text(), location: headers.get("location") };
 }
 
-/** Sends the form that logs in. */
+/** Submits the log-in form. */
 export function submitLogIn(
   url: string,
   secret: string,
@@ -44,16 +44,16 @@ export function submitLogIn(
   return askDashboard(url, "/log-in", { method: "POST", body: new URLSearchParams({ secret }), headers });
 }
 
-/** Logs in with an API key or a log-in link. Throws when nobody is let in. */
+/** Logs in with an API key or a log-in link. Throws if that is refused. */
 export async function logIn(url: string, secret: string): Promise<Visitor> {
   const answer = await submitLogIn(url, secret);
   const cookie = answer.headers.get("set-cookie")?.split(";")[0];
   if (answer.status !== 303 || cookie === undefined)
-    throw new Error(`not let in: ${answer.status} ${answer.html}`);
+    throw new Error(`log-in refused: ${answer.status} ${answer.html}`);
   return visitorOf(url, cookie);
 }
 
-/** Somebody with the cookie of a session. */
+/** A client with the cookie of a session. */
 export function visitorOf(url: string, cookie: string): Visitor {
   const get: Visitor["get"] = (path, headers = {}) =>
     askDashboard(url, path, { headers: { cookie, ...headers } });

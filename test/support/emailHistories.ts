@@ -22,32 +22,32 @@ import type { Decision } from "../../src/kernel/event/decider.ts";
 import type { MailOutcome, MailStage } from "../../src/kernel/outcome/mailOutcome.ts";
 import { type EpochMs, rfc3339, SECOND_MS } from "../../src/kernel/time.ts";
 
-/** When the messages of histories are accepted. */
-/** What every message of these histories says of the size of its content. */
+/** The content size recorded for every message of these histories. */
 export const HISTORY_CONTENT_BYTES = 2;
 
+/** When the messages of these histories are accepted. */
 export const ACCEPTED_AT = Date.parse("2030-01-01T00:00:00Z");
 
-/** What happens to a message. `attemptsAgo` 0 is the newest attempt; older ones are late. */
-export type Happening =
+/** Something that happens to a message. `attemptsAgo` 0 is the newest attempt; outcomes of older ones come late. */
+export type EmailAction =
   | { readonly kind: "claim"; readonly worker: string }
   | { readonly kind: "outcome"; readonly attemptsAgo: number; readonly outcome: MailOutcome }
   | { readonly kind: "leaseExpires"; readonly attemptsAgo: number }
-  | { readonly kind: "giveBack"; readonly attemptsAgo: number; readonly why: LeaseReleaseReason }
+  | { readonly kind: "releaseLease"; readonly attemptsAgo: number; readonly reason: LeaseReleaseReason }
   | { readonly kind: "reschedule"; readonly inMs: number }
   | { readonly kind: "expire" | "cancel" | "resumeHeld" | "pause" | "unpause" | "erase" };
 
 export type LeaseReleaseReason = Parameters<typeof releaseLease>[2];
 
-/** A happening, how long after the one before, and with what luck. */
+/** An action, the time since the one before, and the random number for it. */
 export interface Step {
-  readonly happening: Happening;
+  readonly action: EmailAction;
   readonly waitMs: number;
   readonly random: number;
 }
 
-/** What one step came to. */
-export interface StepTaken {
+/** A step, and its result. */
+export interface AppliedStep {
   readonly step: Step;
   readonly now: EpochMs;
   readonly input: DecisionInput;
@@ -55,14 +55,14 @@ export interface StepTaken {
   readonly after: EmailState;
   readonly outcome: unknown;
   readonly events: readonly EmailEvent[];
-  /** The attempt that the step was about; 0 when about none. */
+  /** The attempt that the step concerns; 0 if none. */
   readonly attempt: number;
 }
 
 export interface History {
   /** The whole stream, with the time of each event. */
   readonly events: readonly { readonly at: EpochMs; readonly event: EmailEvent }[];
-  readonly steps: readonly StepTaken[];
+  readonly steps: readonly AppliedStep[];
   readonly state: EmailState;
   readonly workspace: WorkspaceState;
   readonly now: EpochMs;
@@ -82,7 +82,7 @@ const replies = fc.constantFrom(
   "554 no",
 );
 
-/** Everything that a transport can say. */
+/** All outcomes that a transport can return. */
 export const mailOutcomes: fc.Arbitrary<MailOutcome> = fc.oneof(
   fc.constant<MailOutcome>({ kind: "accepted", reply: "250 2.0.0 queued" }),
   fc
@@ -96,7 +96,7 @@ export const mailOutcomes: fc.Arbitrary<MailOutcome> = fc.oneof(
 );
 
 const attemptsAgo = fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(3) });
-const whys = fc.constantFrom<LeaseReleaseReason>(
+const releaseReasons = fc.constantFrom<LeaseReleaseReason>(
   "sending_paused",
   "sender_unavailable",
   "content_unavailable",
@@ -104,20 +104,23 @@ const whys = fc.constantFrom<LeaseReleaseReason>(
   "suppressed",
 );
 
-const happenings: fc.Arbitrary<Happening> = fc.oneof(
+const actions: fc.Arbitrary<EmailAction> = fc.oneof(
   {
     weight: 8,
-    arbitrary: fc.constantFrom("a", "b", "c").map((worker): Happening => ({ kind: "claim", worker })),
+    arbitrary: fc.constantFrom("a", "b", "c").map((worker): EmailAction => ({ kind: "claim", worker })),
   },
   {
     weight: 6,
     arbitrary: fc.record({ kind: fc.constant("outcome" as const), attemptsAgo, outcome: mailOutcomes }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("leaseExpires" as const), attemptsAgo }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("giveBack" as const), attemptsAgo, why: whys }) },
   {
     weight: 2,
-    arbitrary: fc.constantFrom<Happening>(
+    arbitrary: fc.record({ kind: fc.constant("releaseLease" as const), attemptsAgo, reason: releaseReasons }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom<EmailAction>(
       { kind: "expire" },
       { kind: "cancel" },
       { kind: "resumeHeld" },
@@ -125,7 +128,7 @@ const happenings: fc.Arbitrary<Happening> = fc.oneof(
       { kind: "unpause" },
     ),
   },
-  { weight: 1, arbitrary: fc.constant<Happening>({ kind: "erase" }) },
+  { weight: 1, arbitrary: fc.constant<EmailAction>({ kind: "erase" }) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -135,10 +138,10 @@ const happenings: fc.Arbitrary<Happening> = fc.oneof(
   },
 );
 
-/** Steps of every kind, most of them soon after each other and some of them days later. */
+/** Steps of every kind: most follow within minutes, some after days. */
 export const stepsArbitrary: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.record({
-    happening: happenings,
+    action: actions,
     waitMs: fc.oneof(
       { weight: 6, arbitrary: fc.nat(300_000) },
       { weight: 1, arbitrary: fc.nat(40 * 3_600_000) },
@@ -149,9 +152,9 @@ export const stepsArbitrary: fc.Arbitrary<readonly Step[]> = fc.array(
 );
 
 /** How a message is accepted. */
-export interface Accepting {
+export interface AcceptanceOptions {
   readonly as?: "queued" | "scheduled" | "suppressed";
-  /** Of a message that is scheduled: how long after its acceptance it is due. */
+  /** For a scheduled message: how long after its acceptance it is due. */
   readonly dueInMs?: number;
   readonly at?: EpochMs;
   readonly workspaceId?: string;
@@ -163,21 +166,21 @@ export interface Accepting {
 }
 
 /** The events that accept a message. */
-export function acceptance(accepting: Accepting = {}): readonly EmailEvent[] {
-  const { as = "queued", at = ACCEPTED_AT, dueInMs = 0 } = accepting;
-  const { workspaceId = "workspace", senderId = "sender", recipientHash = "recipient" } = accepting;
+export function acceptance(options: AcceptanceOptions = {}): readonly EmailEvent[] {
+  const { as = "queued", at = ACCEPTED_AT, dueInMs = 0 } = options;
+  const { workspaceId = "workspace", senderId = "sender", recipientHash = "recipient" } = options;
   const accepted = {
     workspaceId,
     senderId,
-    ...(accepting.authorityId === undefined ? {} : { authorityId: accepting.authorityId }),
+    ...(options.authorityId === undefined ? {} : { authorityId: options.authorityId }),
     recipientHash,
     fingerprint: "fingerprint",
     acceptedAt: rfc3339(at),
     contentEventId: crypto.randomUUID(),
     contentDigest: "digest",
     contentBytes: HISTORY_CONTENT_BYTES,
-    ...(accepting.tagHashes === undefined ? {} : { tagHashes: [...accepting.tagHashes] }),
-    ...(accepting.templateId === undefined ? {} : { templateId: accepting.templateId }),
+    ...(options.tagHashes === undefined ? {} : { tagHashes: [...options.tagHashes] }),
+    ...(options.templateId === undefined ? {} : { templateId: options.templateId }),
   };
   const content = { from: "shop@example.com", to: "ana@example.org", subject: "Hello", text: "Hello" };
   return [
@@ -188,43 +191,43 @@ export function acceptance(accepting: Accepting = {}): readonly EmailEvent[] {
 
 type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
 
-function acceptanceEvent(as: Accepting["as"], accepted: Accepted, scheduledAt: string): EmailEvent {
+function acceptanceEvent(as: AcceptanceOptions["as"], accepted: Accepted, scheduledAt: string): EmailEvent {
   if (as === "scheduled") return { type: "EmailScheduled", data: { ...accepted, scheduledAt } };
   if (as === "queued") return { type: "EmailQueued", data: accepted };
   return { type: "EmailSuppressed", data: { ...accepted, reason: "recipient_suppressed" } };
 }
 
-interface Decided {
+interface DecidedAction {
   readonly attempt: number;
   readonly decision: Decision<unknown, EmailEvent>;
 }
 
-interface DecideOn {
+interface DecisionContext {
   readonly policy: DeliveryPolicy;
   readonly input: DecisionInput;
 }
 
-/** What the message decides of a happening, always on its newest state: the expected revision sees to that. */
-function decideOn(state: EmailState, happening: Happening, on: DecideOn): Decided {
-  const ago = "attemptsAgo" in happening ? happening.attemptsAgo : 0;
-  const attempt = Math.max(0, (state?.attempts ?? 0) - ago);
-  const nothing: Decision<unknown, EmailEvent> = { outcome: null, events: [] };
-  if ("attemptsAgo" in happening && attempt === 0) return { attempt, decision: nothing };
-  switch (happening.kind) {
+/** The message's decision on an action, always on its newest state, as the expected revision ensures. */
+function decide(state: EmailState, action: EmailAction, context: DecisionContext): DecidedAction {
+  const attemptsBack = "attemptsAgo" in action ? action.attemptsAgo : 0;
+  const attempt = Math.max(0, (state?.attempts ?? 0) - attemptsBack);
+  const noChange: Decision<unknown, EmailEvent> = { outcome: null, events: [] };
+  if ("attemptsAgo" in action && attempt === 0) return { attempt, decision: noChange };
+  switch (action.kind) {
     case "claim": {
-      const request = { worker: happening.worker, transport: "smtp", leaseMs: on.policy.leaseMs };
+      const request = { worker: action.worker, transport: "smtp", leaseMs: context.policy.leaseMs };
       return { attempt: attempt + 1, decision: startDelivery(state, request) };
     }
     case "outcome": {
-      const result = toRecordedAttemptResult(classifyMailOutcome(happening.outcome), () => "sealed", []);
-      return { attempt, decision: recordOutcome(state, attempt, result, { ...on, transport: "smtp" }) };
+      const result = toRecordedAttemptResult(classifyMailOutcome(action.outcome), () => "sealed", []);
+      return { attempt, decision: recordOutcome(state, attempt, result, { ...context, transport: "smtp" }) };
     }
     case "leaseExpires":
-      return { attempt, decision: expireLease(state, attempt, on.policy, on.input) };
-    case "giveBack":
-      return { attempt, decision: releaseLease(state, attempt, happening.why, on) };
+      return { attempt, decision: expireLease(state, attempt, context.policy, context.input) };
+    case "releaseLease":
+      return { attempt, decision: releaseLease(state, attempt, action.reason, context) };
     case "expire":
-      return { attempt: 0, decision: expire(state, on.policy, on.input) };
+      return { attempt: 0, decision: expire(state, context.policy, context.input) };
     case "cancel":
       return { attempt: 0, decision: cancel(state) };
     case "erase":
@@ -232,48 +235,52 @@ function decideOn(state: EmailState, happening: Happening, on: DecideOn): Decide
     case "reschedule":
       return {
         attempt: 0,
-        decision: reschedule(state, on.input.now + happening.inMs, on.input.now),
+        decision: reschedule(state, context.input.now + action.inMs, context.input.now),
       };
     case "resumeHeld":
-      return { attempt: 0, decision: resumeHeld(state, on.input.now) };
+      return { attempt: 0, decision: resumeHeld(state, context.input.now) };
     default:
-      return { attempt: 0, decision: nothing };
+      return { attempt: 0, decision: noChange };
   }
 }
 
-function decideWorkspace(workspace: WorkspaceState, kind: Happening["kind"], now: EpochMs): WorkspaceState {
+function decideWorkspace(workspace: WorkspaceState, kind: EmailAction["kind"], now: EpochMs): WorkspaceState {
   if (kind !== "pause" && kind !== "unpause") return workspace;
   const { events } = kind === "pause" ? pauseSending(workspace, now) : resumeSending(workspace, now);
   return events.reduce(workspaceDecider.evolve, workspace);
 }
 
-/** Takes the steps one after the other, each decided on what the ones before have made of the message. */
-export function play(steps: readonly Step[], policy: DeliveryPolicy, accepting: Accepting = {}): History {
-  const acceptedAt = accepting.at ?? ACCEPTED_AT;
-  const events = acceptance(accepting).map((event) => ({ at: acceptedAt, event }));
+/** Applies the steps one after another, each to the state that the ones before have left. */
+export function play(
+  steps: readonly Step[],
+  policy: DeliveryPolicy,
+  options: AcceptanceOptions = {},
+): History {
+  const acceptedAt = options.at ?? ACCEPTED_AT;
+  const events = acceptance(options).map((event) => ({ at: acceptedAt, event }));
   let state = events.reduce<EmailState>((folded, { event }) => emailDecider.evolve(folded, event), null);
   let workspace: WorkspaceState = { name: "shop", paused: false, pauses: [], limits: {} };
   let now = acceptedAt;
-  const taken: StepTaken[] = [];
+  const applied: AppliedStep[] = [];
   for (const step of steps) {
     now += step.waitMs;
-    workspace = decideWorkspace(workspace, step.happening.kind, now);
+    workspace = decideWorkspace(workspace, step.action.kind, now);
     const input = {
       now,
       random: step.random,
       pausedMs: pausedMs(workspace, state === null ? now : deliverFrom(state), now),
     };
-    const { attempt, decision } = decideOn(state, step.happening, { policy, input });
+    const { attempt, decision } = decide(state, step.action, { policy, input });
     const after = decision.events.reduce(emailDecider.evolve, state);
-    taken.push({ step, now, input, before: state, after, attempt, ...decision });
+    applied.push({ step, now, input, before: state, after, attempt, ...decision });
     for (const event of decision.events) events.push({ at: now, event });
     state = after;
   }
-  return { events, steps: taken, state, workspace, now };
+  return { events, steps: applied, state, workspace, now };
 }
 
-/** What somebody tells of a message when its own story is over; nothing more often than not. */
-export const tellings: fc.Arbitrary<readonly Feedback[]> = fc.oneof(
+/** Feedback that arrives after a message's own history; mostly none. */
+export const feedbackLists: fc.Arbitrary<readonly Feedback[]> = fc.oneof(
   fc.constant([]),
   fc.array(
     fc.constantFrom<Feedback>(
@@ -285,13 +292,13 @@ export const tellings: fc.Arbitrary<readonly Feedback[]> = fc.oneof(
   ),
 );
 
-/** The history with what is told behind it, a second apart. */
-export function withTold(history: History, told: readonly Feedback[]): History {
+/** The history followed by the feedback, one second apart. */
+export function withFeedback(history: History, feedback: readonly Feedback[]): History {
   const events = [...history.events];
   let { state, now } = history;
-  for (const one of told) {
+  for (const item of feedback) {
     now += SECOND_MS;
-    for (const event of recordFeedback(state, one, "api").events) {
+    for (const event of recordFeedback(state, item, "api").events) {
       events.push({ at: now, event });
       state = emailDecider.evolve(state, event);
     }

@@ -3,12 +3,12 @@ import type { Answer } from "./service.ts";
 
 type Refusal = Pick<Answer, "status" | "json">;
 
-/** What an answer was refused with; `code` is undefined where it was not. */
+/** The status and problem code of an answer; `code` is undefined if it is not a problem. */
 export function problemOf({ status, json }: Refusal): { readonly status: number; readonly code: unknown } {
   return { status, code: json?.code };
 }
 
-/** Expects a refusal, and where it is given, exactly these wrong values. */
+/** Expects a refusal with this code, and if `pointers` is given, exactly these invalid fields. */
 export function expectProblem(
   answer: Refusal,
   status: number,

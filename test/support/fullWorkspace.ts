@@ -8,45 +8,45 @@ import { until } from "./until.ts";
 const FILE = { filename: "note.txt", content_type: "text/plain", content: btoa("A note.") };
 const HOUR_MS = 3_600_000;
 
-/** The setting that {@link fillWorkspace} needs on top of a test's own. */
+/** The setting that {@link fillWorkspace} needs in addition to a test's own. */
 export const FULL_WORKSPACE_ENV = { VERIFICATION_FROM: "postmaster@example.com" };
 
-async function made(caller: Tenant, path: string, body: unknown) {
+async function create(caller: Tenant, path: string, body: unknown) {
   const { status, json } = await caller.call("POST", path, { body });
   if (status >= 300) throw new Error(`POST ${path} answered ${status}: ${json?.detail}`);
   return json;
 }
 
-/** Does a little of everything in a workspace, so that every table of every read model has rows. */
+/** Does a bit of everything in a workspace, so that every table of every read model gets rows. */
 export async function fillWorkspace(service: TestService, tenant: Tenant): Promise<void> {
   const { workspaceId } = tenant;
   await service.addEndpoints(workspaceId, ["https://a.example.org/hook", "https://b.example.org/hook"]);
-  const sender = await made(tenant, "/api/v1/senders", { address: `${newKey()}@example.com` });
-  await made(tenant, `/api/v1/senders/${sender.id}/verification`, { method: "email" });
-  await made(tenant, "/api/v1/suppressions", { address: "never@example.com" });
+  const sender = await create(tenant, "/api/v1/senders", { address: `${newKey()}@example.com` });
+  await create(tenant, `/api/v1/senders/${sender.id}/verification`, { method: "email" });
+  await create(tenant, "/api/v1/suppressions", { address: "never@example.com" });
   await service.suppress(workspaceId, "gone@example.com");
-  await made(tenant, "/api/v1/attachments", FILE);
-  const template = await made(tenant, "/api/v1/templates", { name: "Welcome" });
+  await create(tenant, "/api/v1/attachments", FILE);
+  const template = await create(tenant, "/api/v1/templates", { name: "Welcome" });
   const versions = `/api/v1/templates/${template.id}/versions`;
-  const version = await made(tenant, versions, { subject: "Hi", text: "Hi", variables: [] });
-  await made(tenant, `${versions}/${version.id}/publish`, undefined);
-  await made(tenant, "/api/v1/templates", { name: "A draft" });
-  const gone = await made(tenant, "/api/v1/templates", { name: "Deleted" });
-  await made(tenant, `/api/v1/templates/${gone.id}/versions`, { subject: "Gone", text: "Gone" });
-  await tenant.call("DELETE", `/api/v1/templates/${gone.id}`);
-  await made(tenant, "/api/v1/api-keys", { name: "short", scopes: ["email:send"] });
+  const version = await create(tenant, versions, { subject: "Hi", text: "Hi", variables: [] });
+  await create(tenant, `${versions}/${version.id}/publish`, undefined);
+  await create(tenant, "/api/v1/templates", { name: "A draft" });
+  const deleted = await create(tenant, "/api/v1/templates", { name: "Deleted" });
+  await create(tenant, `/api/v1/templates/${deleted.id}/versions`, { subject: "Gone", text: "Gone" });
+  await tenant.call("DELETE", `/api/v1/templates/${deleted.id}`);
+  await create(tenant, "/api/v1/api-keys", { name: "short", scopes: ["email:send"] });
   await sendMail(service, tenant, template.id);
   await sendUpload(tenant);
-  await made(tenant, "/api/v1/erasures", { address: "forgotten@example.com" });
+  await create(tenant, "/api/v1/erasures", { address: "forgotten@example.com" });
   await failDelivery(service, tenant);
 }
 
 async function sendUpload(tenant: Tenant): Promise<void> {
-  const { id } = await made(tenant, "/api/v1/attachments", FILE);
+  const { id } = await create(tenant, "/api/v1/attachments", FILE);
   const status = async () => (await tenant.call("GET", `/api/v1/attachments/${id}`)).json.status;
-  await until(async () => (await status()) === "ready", "an upload to be ready");
+  await until(async () => (await status()) === "ready", "the upload to be ready");
   const { status: answer, json } = await tenant.send(newKey(), { ...message(), attachments: [id] });
-  if (answer !== 202) throw new Error(`a send of an upload was refused with ${answer}: ${json?.detail}`);
+  if (answer !== 202) throw new Error(`sending an upload was refused with ${answer}: ${json?.detail}`);
 }
 
 async function sendMail(service: TestService, tenant: Tenant, templateId: string): Promise<void> {
@@ -56,7 +56,7 @@ async function sendMail(service: TestService, tenant: Tenant, templateId: string
     return json.id;
   };
   const claim = { attempt: 1, worker: "test", leaseMs: 120_000, transport: "smtp" };
-  const [waits, sent, bounced, deferred] = [
+  const [processing, sent, bounced, deferred] = [
     await send(),
     await send({ tags: ["receipt", "shop"] }),
     await send(),
@@ -65,7 +65,7 @@ async function sendMail(service: TestService, tenant: Tenant, templateId: string
   await send({ attachments: [FILE] });
   await send({ to: "never@example.com" });
   await send({ subject: undefined, text: undefined, template_id: templateId });
-  await service.addEmailEvents(waits, { type: "EmailDeliveryStarted", data: claim });
+  await service.addEmailEvents(processing, { type: "EmailDeliveryStarted", data: claim });
   const start = { type: "EmailDeliveryStarted", data: claim } as const;
   await service.addEmailEvents(sent, start, {
     type: "EmailSent",
@@ -89,11 +89,11 @@ async function sendMail(service: TestService, tenant: Tenant, templateId: string
   });
 }
 
-/** One attempt at one delivery, which an endpoint refused. */
+/** Records a failed attempt at one webhook delivery. */
 async function failDelivery(service: TestService, { call, workspaceId }: Tenant): Promise<void> {
   const [endpoint] = (await call("GET", "/webhooks")).json.data;
   const path = `/webhooks/${endpoint.id}/deliveries`;
-  await until(async () => (await call("GET", path)).json.data.length > 0, "a webhook delivery to be owed");
+  await until(async () => (await call("GET", path)).json.data.length > 0, "a webhook delivery to be created");
   const [delivery] = (await call("GET", path)).json.data;
   const context = { ...systemCommandContext("test"), workspaceId };
   const origin = {

@@ -7,34 +7,34 @@ interface Noun<State, Event extends DomainEvent> {
   readonly codec: Codec<Event>;
 }
 
-/** An event as it comes back from a store: as JSON, compressed where that pays. */
+/** An event as a store returns it: as JSON, compressed if it is large. */
 export function throughStore<Event extends DomainEvent>(codec: Codec<Event>, { type, data }: Event): Event {
   const bytes = Buffer.byteLength(JSON.stringify(data));
   const stored = encodeData(data, bytes);
   const isCompressed = stored instanceof Uint8Array;
-  if (isCompressed !== bytes > COMPRESS_ABOVE_BYTES) throw new Error("compressed where it does not pay");
+  if (isCompressed !== bytes > COMPRESS_ABOVE_BYTES) throw new Error("unexpected compression");
   return codec.decode({ type, data: isCompressed ? stored : JSON.parse(JSON.stringify(stored)) });
 }
 
-/** The state after these events, each of them as it comes back from a store. */
+/** The state after these events, each as a store returns it. */
 export function foldOf<State, Event extends DomainEvent>(noun: Noun<State, Event>, events: readonly Event[]) {
   return events
     .map((event) => throughStore(noun.codec, event))
     .reduce(noun.decider.evolve, noun.decider.initialState);
 }
 
-/** Past events, a decision, and what must come of it. */
+/** Given past events, when a decision, then its outcome and events. */
 export function givenWhenThen<State, Event extends DomainEvent>(noun: Noun<State, Event>) {
   return function given(...past: readonly Event[]) {
     return {
       when<Outcome>(decide: (state: State) => Decision<Outcome, Event>) {
         const first = decide(foldOf(noun, past));
         return {
-          // biome-ignore lint/suspicious/noThenProperty: the word belongs to given and when; nobody awaits it.
+          // biome-ignore lint/suspicious/noThenProperty: the word goes with given and when, and nobody awaits it.
           then(outcome: NoInfer<Outcome>, ...events: readonly Event[]) {
             expect(first).toEqual({ outcome, events });
             return {
-              /** The same decision once more, after its own events: it gives none. */
+              /** The same decision again after its own events: it returns no events. */
               again(repeated: NoInfer<Outcome>) {
                 const second = decide(foldOf(noun, [...past, ...first.events]));
                 expect(second).toEqual({ outcome: repeated, events: [] });

@@ -3,16 +3,16 @@ import type { Visitor } from "./dashboard.ts";
 import { message, newKey, type Tenant, type TestService } from "./tenants.ts";
 import { until } from "./until.ts";
 
-/** Text, an attribute, a script and a link: whoever lets one of them through lets something run. */
+/** Text, an attribute, a script and a link: if one of them is not escaped, a script runs. */
 export const HOSTILE = `"'><script>run()</script><img src=x onerror=run()><a href="javascript:run()">`;
-/** More pages than a workspace of this size has. */
+/** More than the pages of such a workspace. */
 export const PAGES_MAX = 400;
 
-/** Writes {@link HOSTILE} wherever somebody may write anything. */
+/** Writes {@link HOSTILE} into every free-text field. */
 export async function plantHostileContent(service: TestService, tenant: Tenant): Promise<void> {
   const post = async (path: string, body: unknown) => {
     const { status, json } = await tenant.call("POST", path, { body });
-    expect({ path, status: status < 300 ? "taken" : json }).toEqual({ path, status: "taken" });
+    expect({ path, status: status < 300 ? "accepted" : json }).toEqual({ path, status: "accepted" });
     return json;
   };
   await post("/api/v1/api-keys", { name: HOSTILE, scopes: ["email:read"] });
@@ -33,7 +33,7 @@ export async function plantHostileContent(service: TestService, tenant: Tenant):
   const { id: upload } = await post("/api/v1/attachments", file);
   const isReady = async () =>
     (await tenant.call("GET", `/api/v1/attachments/${upload}`)).json.status === "ready";
-  await until(isReady, "the upload");
+  await until(isReady, "the upload to be ready");
   const content = { subject: HOSTILE, html: HOSTILE, text: HOSTILE, attachments: [upload, file] };
   const sent = await tenant.send(newKey(), message({ ...content, metadata: { [HOSTILE]: HOSTILE } }));
   expect(sent.status).toBe(202);
@@ -50,7 +50,7 @@ export async function plantHostileContent(service: TestService, tenant: Tenant):
   );
 }
 
-/** Every page that a link of the dashboard leads to, and what it answered. */
+/** Every page that a link of the dashboard leads to, with its HTML. */
 export async function crawlDashboard(visitor: Visitor): Promise<ReadonlyMap<string, string>> {
   const seen = new Map<string, string>();
   const waiting = ["/"];
@@ -58,7 +58,7 @@ export async function crawlDashboard(visitor: Visitor): Promise<ReadonlyMap<stri
     if (seen.has(path)) continue;
     const { html, headers } = await visitor.get(path);
     const isPage = (headers.get("content-type") ?? "").startsWith("text/html");
-    // What shows a mail has a policy of its own, under which nothing runs.
+    // Frames that show a mail have their own policy, which lets nothing run.
     const isFrame = (headers.get("content-security-policy") ?? "").startsWith("sandbox");
     seen.set(path, isPage && !isFrame ? html : "");
     for (const [, link = ""] of html.matchAll(/ href="\/dashboard(\/[^"]*)"/g)) {

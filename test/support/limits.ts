@@ -13,5 +13,5 @@ export async function setLimits(
   const aggregate = workspaceAggregate.of(workspaceId);
   const context = { at: Date.now(), correlationId: "test", actor: "test", workspaceId };
   const outcome = await transact(store, aggregate, (state) => changeLimits(state, changes), context);
-  if (outcome !== "changed") throw new Error(`there is no workspace ${workspaceId}`);
+  if (outcome !== "changed") throw new Error(`no such workspace: ${workspaceId}`);
 }

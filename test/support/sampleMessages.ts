@@ -11,7 +11,7 @@ const SUBJECTS = [
   "You have a new sign-in from Lisbon",
 ];
 
-/** A mail as a shop sends one. */
+/** A mail such as a shop sends. */
 export const SHOP_HTML = `<!doctype html><html><body style="margin:0;background:#f4f4f7;font-family:Georgia,serif">
 <table width="100%" cellpadding="0" cellspacing="0"><tr><td align="center" style="padding:32px 12px">
 <table style="width:100%;max-width:560px;background:#fff;border-radius:8px"><tr><td style="padding:32px">
@@ -20,7 +20,7 @@ your order <b>#10482</b> left our warehouse this morning.</p><p><a href="https:/
 style="background:#1a6b54;color:#fff;padding:10px 18px;border-radius:6px;text-decoration:none">Track the parcel</a></p>
 </td></tr></table></td></tr></table></body></html>`;
 
-/** The ids of messages by what has become of them. */
+/** Ids of messages by their status. */
 export interface Samples {
   readonly sent: string;
   readonly deferred: string;
@@ -31,7 +31,7 @@ export interface Samples {
 
 const attempted = { attempt: 1, worker: "eager-otter", leaseMs: 60_000, transport: "smtp" };
 
-/** Fills a workspace of a service without delivery with messages in every state, as their streams would be. */
+/** Fills a workspace with messages in every state, by appending their events. The service must not deliver mail. */
 export async function sendSamples(service: TestService, tenant: Tenant, count = 40): Promise<Samples> {
   const ids: string[] = [];
   for (let nth = 0; nth < count; nth += 1) {
@@ -85,6 +85,9 @@ export async function sendSamples(service: TestService, tenant: Tenant, count = 
     });
   const statusOf = async (status: string) =>
     (await tenant.call("GET", `/api/v1/emails?status=${status}`)).json.data.length;
-  await until(async () => (await statusOf("failed")) === 1 && (await statusOf("sent")) > 0, "the read model");
+  await until(
+    async () => (await statusOf("failed")) === 1 && (await statusOf("sent")) > 0,
+    "the read model to show the messages",
+  );
   return { sent: rest[0] ?? "", deferred, bounced, failed, queued };
 }

@@ -7,29 +7,29 @@ import { readConfig } from "../../src/service/config/config.ts";
 import { type RunningApp, startApp } from "../../src/service/startApp.ts";
 import { checkAnswer, noteService } from "../gate/answerLog.ts";
 import { COMMAND_LINE } from "./process/program.ts";
-import { noNames } from "./servers/nameServer.ts";
+import { emptyNameServer } from "./servers/nameServer.ts";
 import { until } from "./until.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
-/** What a test's service is started with; `env` goes on top of settings that suit tests. */
+/** Options of a test's service; `env` overrides settings that suit tests. */
 export interface ServiceOptions {
   readonly env?: Environment;
-  /** Kept when it is given; else a temporary one that `remove` takes away. */
+  /** Kept if given; otherwise a temporary one that `remove` deletes. */
   readonly dataDir?: string;
 }
 
-/** A service in a process of its own may also be started in another way than the usual one. */
+/** Further options of a service in its own process. */
 export interface ProcessOptions extends ServiceOptions {
-  /** The words that begin a process of the program: of a copy with a fault in it, say. */
+  /** The command line of the program: of a copy with a fault, say. */
   readonly program?: readonly string[];
-  /** Stands before its command: `strace`, say. It must keep the process id. */
+  /** Prepended to the command: `strace`, say. It must keep the process id. */
   readonly wrapper?: readonly string[];
   /** Called as soon as there is a process, long before it listens. */
   readonly onSpawn?: (pid: number) => void;
 }
 
-/** A caller of one service with one key. */
+/** A client of one service with one key. */
 export interface Caller {
   /** One request; `body` is sent as JSON. Headers given here replace the defaults; `null` leaves one out. */
   call(method: string, path: string, options?: CallerOptions): Promise<Answer>;
@@ -49,7 +49,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** Makes requests to `url` with `apiKey`. An answer that is not as the OpenAPI document says throws. */
+/** Makes requests to `url` with `apiKey`. Throws if an answer does not match the OpenAPI document. */
 export function callerOf(url: string, apiKey: string): Caller {
   const caller: Caller = {
     async call(method, path, { body, headers = {} } = {}) {
@@ -58,11 +58,11 @@ export function callerOf(url: string, apiKey: string): Caller {
         ...(body === undefined ? {} : { "content-type": "application/json" }),
         ...headers,
       };
-      const given = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null);
+      const sentHeaders = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null);
       const payload = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
       const response = await fetch(url + path, {
         method,
-        headers: Object.fromEntries(given),
+        headers: Object.fromEntries(sentHeaders),
         redirect: "manual",
         ...(body === undefined ? {} : { body: payload as string }),
       });
@@ -90,14 +90,14 @@ const TEST_ENVIRONMENT: Environment = {
   LIMIT_WORKSPACE_REQUESTS_PER_SECOND: "0",
   AUTH_FAILURES_PER_MINUTE: "0",
   AUDIT_SEAL_INTERVAL_MS: "0",
-  // Files run side by side: a test that is not about slowness does not fail for it.
+  // Test files run in parallel: a test that is not about slowness must not fail because of it.
   STORE_TIMEOUT_MS: "20000",
   REQUEST_TIMEOUT_MS: "50000",
 };
 
-/** Settings that suit tests. No name that a test makes up is ever asked for outside of this machine. */
+/** Settings that suit tests. No DNS query for an invented name leaves this machine. */
 async function testEnvironment(): Promise<Environment> {
-  const { address } = await noNames();
+  const { address } = await emptyNameServer();
   return { ...TEST_ENVIRONMENT, DNS_SERVERS: address };
 }
 
@@ -111,7 +111,7 @@ export interface TestApp extends Caller {
   readonly url: string;
   readonly apiKey: string;
   readonly dataDir: string;
-  /** Stops it and removes a temporary directory. */
+  /** Stops it, and removes its data directory if that is temporary. */
   remove(): Promise<void>;
 }
 
@@ -139,7 +139,7 @@ export async function startTestApp(options: ServiceOptions = {}): Promise<TestAp
   };
 }
 
-/** A log that all suites share is long by the time that the last of them begins. */
+/** A log that all suites share is long by the time the last one starts. */
 const BUILD_MS_MAX = 60_000;
 
 async function readModelsBuilt(url: string): Promise<void> {
@@ -154,17 +154,17 @@ interface HealthJson {
   readonly checks: { readonly read_models: { readonly detail: string } };
 }
 
-/** A service in a process of its own, which can be killed. */
+/** A service in its own process, which can be killed. */
 export interface TestProcess extends Caller {
   readonly pid: number;
   readonly url: string;
   readonly apiKey: string;
   readonly dataDir: string;
-  /** What it has written to standard error: its log. */
+  /** Its standard error so far: the log lines. */
   log(): string;
-  /** What it has written to standard output, for people. */
+  /** Its standard output so far, for people. */
   out(): string;
-  /** Sends the signal and waits for the end. */
+  /** Sends the signal and waits until it exits. */
   kill(signal: "SIGKILL" | "SIGTERM"): Promise<number>;
   /** Its exit status, once it has ended. */
   readonly exited: Promise<number>;
@@ -179,7 +179,7 @@ export async function startTestProcess(options: ProcessOptions = {}): Promise<Te
   const env = { ...process.env, ...settings, LOG_LEVEL: "info", DATA_DIR: dataDir, ...options.env };
   const { program = COMMAND_LINE, wrapper = [] } = options;
   const child = Bun.spawn([...wrapper, ...program, "serve"], {
-    // It must not matter where it is started: Bun takes no setting of tsconfig.json from another folder than this.
+    // The program must run from any directory: Bun reads tsconfig.json from the current one only.
     cwd: "/",
     env,
     stdin: "ignore",

@@ -32,12 +32,12 @@ import type { TestStore } from "./stores/stores.ts";
 
 export const SENDER = "sender@example.com";
 
-/** A workspace of a test's own, and a caller with one of its keys. */
+/** A test's own workspace, and a client with one of its keys. */
 export interface Tenant extends Caller {
   readonly workspaceId: string;
   readonly keyId: string;
   readonly apiKey: string;
-  /** A caller with another key of the same workspace. */
+  /** A client with another key of the same workspace. */
   withKey(options: KeyOptions): Promise<Tenant>;
 }
 
@@ -47,18 +47,18 @@ interface KeyOptions {
   readonly isTest?: boolean;
 }
 
-/** A service on one of the stores, and a second hold on its log, as another process would have it. */
+/** A service on one of the stores, and a second connection to its log, as another process would have. */
 export interface TestService {
   readonly app: TestApp;
   readonly url: string;
-  /** The log, held apart from the service: what is written here shows there only once it is read. */
+  /** The log, opened apart from the service, which sees what is written here once it reads it. */
   readonly log: Dependencies;
   /** A new workspace with one key and, unless `sender` is null, one verified sending address. */
   tenant(options?: KeyOptions & { readonly sender?: string | null }): Promise<Tenant>;
   pause(workspaceId: string): Promise<void>;
   resume(workspaceId: string): Promise<void>;
   addSenderEvent(workspaceId: string, address: string, event: SenderEvent): Promise<void>;
-  /** Appends to a message's stream what a worker or the operator would. */
+  /** Appends events to a message's stream, as a worker or the operator would. */
   addEmailEvents(id: string, ...events: readonly EmailEvent[]): Promise<void>;
   /** Suppresses a recipient, as a bounce would. */
   suppress(workspaceId: string, address: string): Promise<void>;
@@ -71,7 +71,7 @@ export interface TestService {
 
 type Environment = Readonly<Record<string, string>>;
 
-/** Opens the log that `env` names beside a service, as a command does, and keeps it open. */
+/** Opens the log that `env` names next to a running service, as a command does, and keeps it open. */
 export async function openLog(env: Environment): Promise<Dependencies> {
   const config = readConfig(env);
   const store = await openStore(config);
@@ -88,7 +88,7 @@ export async function openLog(env: Environment): Promise<Dependencies> {
   });
 }
 
-/** Starts a service on `store`. Mail stays where it is unless `env` says DELIVERY=on. */
+/** Starts a service on `store`. It delivers no mail unless `env` says DELIVERY=on. */
 export async function startService(store: TestStore, env: Environment = {}): Promise<TestService> {
   const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
   const settings = { ...store.env, BOOTSTRAP: "off", DELIVERY: "off", ...env };
@@ -103,8 +103,8 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
       { workspaceId, name: "test", scopes, expiresAt, isTest },
       systemCommandContext("test"),
     );
-    if (issued === null) throw new Error(`there is no workspace ${workspaceId}`);
-    // The service may have been restarted since, under another address.
+    if (issued === null) throw new Error(`no such workspace: ${workspaceId}`);
+    // The service may have restarted with another address since.
     const caller = () => callerOf(app.url, issued.key);
     return {
       workspaceId,
@@ -155,7 +155,7 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     async addEmailEvents(id, ...events) {
       const aggregate = emailAggregate.of(id);
       const { state } = await load(log.store, aggregate);
-      // An erasure among them is one that the operator has asked for; all else is a worker's doing.
+      // An erasure is requested by the operator; all other events are a worker's.
       const isErasure = events.some(({ type }) => type === "EmailContentErased");
       const actor = isErasure ? "cli" : "worker:test";
       const context = { ...systemCommandContext(actor), workspaceId: state?.workspaceId ?? "" };
@@ -175,8 +175,8 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     async addEndpoints(workspaceId, urls) {
       const aggregate = webhookAggregate.of(workspaceId);
       const events = urls.map((url) => {
-        const made = { endpointId: newId(), description: null, eventTypes: null, sealedSecret: "none" };
-        return { type: "WebhookEndpointRegistered" as const, data: { ...made, workspaceId, url } };
+        const endpoint = { endpointId: newId(), description: null, eventTypes: null, sealedSecret: "none" };
+        return { type: "WebhookEndpointRegistered" as const, data: { ...endpoint, workspaceId, url } };
       });
       await transact(log.store, aggregate, () => ({ outcome: null, events }), systemCommandContext("test"));
     },
@@ -186,7 +186,7 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     },
     async remove() {
       await app.remove();
-      // Whoever delivers mail on the same log later shall not find ours.
+      // A later service on the same log must not deliver this one's mail.
       if (store.isShared) for (const id of workspaceIds) await changeWorkspace(id, pauseSending);
       await log.store.close();
       await rm(dataDir, { recursive: true, force: true });
@@ -194,14 +194,14 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
   };
 }
 
-/** A message that passes every check; parts of it can be replaced. */
+/** A valid message; `parts` replaces some of it. */
 export function message(parts: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   return { from: SENDER, to: "ana@example.com", subject: "Hello", text: "It works.", ...parts };
 }
 
 let keys = 0;
 
-/** An Idempotency-Key that no other request has. */
+/** A unique Idempotency-Key. */
 export function newKey(): string {
   keys += 1;
   return `key-${process.pid}-${keys}`;

@@ -9,7 +9,7 @@ import { memoryContentStore } from "./stores/memoryContentStore.ts";
 
 type Parts = Parameters<typeof makeDependencies>[0];
 
-/** What commands depend on, over a log and a clock: with content in memory, room on the disk, and nobody suppressed. */
+/** Dependencies for commands on a log and a clock: content in memory, free disk space, and nobody suppressed. */
 export function testDependencies(parts: Pick<Parts, "store" | "clock"> & Partial<Parts>): Dependencies {
   return makeDependencies({
     content: memoryContentStore(),

@@ -9,10 +9,10 @@ import { openReaders, type Readers } from "../../src/readModels/readModelReaders
 
 const CAUGHT_UP_MS_MAX = 20_000;
 
-/** What works on an instance, for as long as that runs. */
-interface Work {
+/** A worker of an instance, from `start` to `stop`. */
+interface Worker {
   start(): void;
-  /** A read model has moved. */
+  /** A read model has advanced. */
   wake?(): void;
   stop(graceMs: number): Promise<unknown>;
 }
@@ -20,14 +20,14 @@ interface Work {
 export interface TestInstanceOptions {
   readonly store: EventStore;
   readonly projections: readonly Projection[];
-  /** Begins once the read models hold the log as it is then. */
-  readonly workOn: (readers: Readers) => readonly Work[];
+  /** Its workers, which start once the read models have caught up. */
+  readonly workersOf: (readers: Readers) => readonly Worker[];
 }
 
-/** An instance over a log: read models of its own in a temporary directory, and what works on them. */
+/** An instance on a log: its own read models in a temporary directory, and its workers. */
 export interface TestInstance {
   readonly readers: Readers;
-  readonly place: {
+  readonly storage: {
     readonly databases: typeof sqliteReadDatabases;
     readonly directory: string;
     readonly projections: readonly Projection[];
@@ -35,26 +35,26 @@ export interface TestInstance {
   /** Aborts when it is stopped. */
   readonly signal: AbortSignal;
   wake(): void;
-  /** Whether its read models came to hold the log as it is now. */
+  /** Whether its read models reach the log's current head in time. */
   isCaughtUp(): Promise<boolean>;
-  /** Waits for that. Throws when they stand still. */
+  /** Waits for that. Throws if they do not. */
   caughtUp(): Promise<void>;
-  /** Twice is once. */
+  /** Repeated calls have no further effect. */
   stop(graceMs?: number): Promise<void>;
 }
 
 export async function startTestInstance(options: TestInstanceOptions): Promise<TestInstance> {
-  const { store, projections, workOn } = options;
+  const { store, projections, workersOf } = options;
   const directory = mkdtempSync(join(tmpdir(), "postledger-test-instance-"));
-  const place = { databases: sqliteReadDatabases, directory, projections };
-  const readers = openReaders(place);
-  const workers = workOn(readers);
+  const storage = { databases: sqliteReadDatabases, directory, projections };
+  const readers = openReaders(storage);
+  const workers = workersOf(readers);
   const stopping = new AbortController();
   const wake = () => {
     for (const worker of workers) worker.wake?.();
   };
   const following = followReadModels({
-    ...place,
+    ...storage,
     store,
     logId: "log",
     retryMs: 1,
@@ -66,11 +66,11 @@ export async function startTestInstance(options: TestInstanceOptions): Promise<T
   });
   const isCaughtUp = async () => {
     const head = await store.head();
-    const all = projections.map(({ name }) => readers.waitForPosition(name, head, CAUGHT_UP_MS_MAX));
-    return (await Promise.all(all)).every((isThere) => isThere);
+    const reached = projections.map(({ name }) => readers.waitForPosition(name, head, CAUGHT_UP_MS_MAX));
+    return (await Promise.all(reached)).every((hasReached) => hasReached);
   };
   const caughtUp = async () => {
-    if (!(await isCaughtUp())) throw new Error("the read models stand still");
+    if (!(await isCaughtUp())) throw new Error("the read models did not catch up");
   };
   await caughtUp();
   for (const worker of workers) worker.start();
@@ -84,7 +84,7 @@ export async function startTestInstance(options: TestInstanceOptions): Promise<T
   };
   return {
     readers,
-    place,
+    storage,
     signal: stopping.signal,
     wake,
     isCaughtUp,

@@ -136,7 +136,7 @@ for (const { name, pass } of PASSAGES) {
       }
     });
 
-    const judged = MAIL_CORPUS.filter(({ beyondPython }) => beyondPython === undefined);
+    const judged = MAIL_CORPUS.filter(({ pythonSkipReason }) => pythonSkipReason === undefined);
     const passedOver = MAIL_CORPUS.length - judged.length;
     if (python === null)
       console.warn(`python3 is not on the PATH: it reads none of ${judged.length} messages`);

@@ -7,7 +7,7 @@ import { readLastSeal } from "../../../src/commands/audit/auditSealer.ts";
 import { AUDIT_STREAM, auditCodec } from "../../../src/domain/audit/events.ts";
 import { parsePublicKeys } from "../../../src/kernel/crypto/auditSigningKey.ts";
 import { newId } from "../../../src/kernel/ids.ts";
-import { endsOfCalls } from "../../support/process/endsOfCalls.ts";
+import { runCalls } from "../../support/process/runCalls.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type TestService } from "../../support/tenants.ts";
@@ -87,7 +87,7 @@ describe("on the command line", () => {
         ["log", "unfreeze"],
         ["audit", "seal", "--json"],
       ];
-      const [made, frozen, refused, unfrozen, sealed] = await endsOfCalls(
+      const [made, frozen, refused, unfrozen, sealed] = await runCalls(
         words.map((one) => ({ words: one, env })),
       );
       expect([made?.status, frozen?.status, unfrozen?.status]).toEqual([0, 0, 0]);

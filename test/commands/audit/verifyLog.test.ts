@@ -9,18 +9,18 @@ import { type VerifyLogOptions, verifyLog } from "../../../src/commands/audit/ve
 import { AUDIT_STREAM } from "../../../src/domain/audit/events.ts";
 import { newSigningKey, parseSigningKey } from "../../../src/kernel/crypto/auditSigningKey.ts";
 import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
-import { AuditedLog, type Deed, deeds, withLogAt } from "../../support/auditedLog.ts";
+import { AuditedLog, type LogAction, logActions, withLogAt } from "../../support/auditedLog.ts";
 import {
   closeGaps,
   flip,
   flipInFile,
-  PLANTS,
-  type Plant,
-  pickerOf,
-  plantIn,
   type Row,
+  seededPick,
   swapTwo,
-} from "../../support/plantedChanges.ts";
+  TAMPERINGS,
+  type Tampering,
+  tamperWith,
+} from "../../support/logTampering.ts";
 
 const TEST_MS_MAX = 120_000;
 const RUNS = 100;
@@ -52,7 +52,7 @@ describe("a log that nobody has touched", () => {
     `has no findings, ${RUNS} of ${RUNS} times`,
     async () => {
       await fc.assert(
-        fc.asyncProperty(deeds, async (history) => {
+        fc.asyncProperty(logActions, async (history) => {
           await withLogAt(fresh(), async (store) => {
             const log = new AuditedLog(store);
             await log.play(history);
@@ -75,7 +75,8 @@ async function writtenLog(
   const path = fresh();
   const sealed = await withLogAt(path, async (store) => {
     const log = new AuditedLog(store, pem === null ? null : parseSigningKey(pem));
-    for (const history of fc.sample(deeds, { numRuns: 6, seed: 6 })) await log.play(history.filter(isShort));
+    for (const history of fc.sample(logActions, { numRuns: 6, seed: 6 }))
+      await log.play(history.filter(isShort));
     await log.seal();
     const head = Number(await store.head());
     await log.play([
@@ -88,14 +89,14 @@ async function writtenLog(
 }
 
 /** Long content makes copies slow and nothing else. */
-function isShort(deed: Deed): boolean {
+function isShort(deed: LogAction): boolean {
   return deed.kind !== "send" || deed.length < 100_000;
 }
 
 /** Plants the same change in `runs` copies of a log, each time elsewhere; what is found in each, beside what was planted. */
 async function plantAndVerify(
   log: { readonly path: string; readonly isPickable: (row: Row) => boolean },
-  plant: Plant,
+  plant: Tampering,
   runs: number,
   options: Partial<VerifyLogOptions> = {},
 ) {
@@ -103,7 +104,7 @@ async function plantAndVerify(
   for (let run = 1; run <= runs; run += 1) {
     const copy = fresh();
     copyFileSync(log.path, copy);
-    const planted = plantIn(copy, plant, pickerOf(run), log.isPickable).map(nameOf);
+    const planted = tamperWith(copy, plant, seededPick(run), log.isPickable).map(nameOf);
     const { shown, findings } = await withLogAt(copy, (store) => verify(store, options));
     rmSync(copy);
     results.push({ planted, findings, found: shown.map(nameOf) });
@@ -125,7 +126,7 @@ describe("among sealed events", async () => {
   const { path, sealed } = await writtenLog();
   const log = { path, isPickable: ({ position, name }: Row) => position < sealed && name !== AUDIT_STREAM };
 
-  test.each(Object.entries(PLANTS))(
+  test.each(Object.entries(TAMPERINGS))(
     "%s is found, and where",
     async (_, plant) => {
       for (const { planted, found } of await plantAndVerify(log, plant, PLANTS_OF_A_KIND)) {
@@ -145,7 +146,7 @@ describe("among sealed events", async () => {
     for (let run = 1; run <= PLANTS_OF_A_KIND; run += 1) {
       const copy = fresh();
       copyFileSync(path, copy);
-      const planted = flipInFile(copy, pickerOf(run), log.isPickable);
+      const planted = flipInFile(copy, seededPick(run), log.isPickable);
       const { shown } = await withLogAt(copy, (store) => verify(store));
       expect(shown.map(nameOf)).toContain(nameOf(planted));
     }
@@ -166,7 +167,7 @@ describe("among sealed events", async () => {
   );
 
   test("a seal removed from among others is found, and where", async () => {
-    const remove = PLANTS["an event removed"] as Plant;
+    const remove = TAMPERINGS["an event removed"] as Tampering;
     for (const { planted, found, findings } of await plantAndVerify(
       { path, isPickable: isSeal },
       remove,
@@ -190,7 +191,7 @@ describe("a chain that is hashed again", async () => {
   async function hashAgain(pem: string | null): Promise<string> {
     const copy = fresh();
     copyFileSync(signedLog.path, copy);
-    plantIn(copy, flip("metadata"), pickerOf(1), isPickable);
+    tamperWith(copy, flip("metadata"), seededPick(1), isPickable);
     const db = new DatabaseSync(copy);
     db.exec(`DELETE FROM events WHERE stream = (SELECT id FROM streams WHERE name = '${AUDIT_STREAM}')`);
     db.exec(`DELETE FROM streams WHERE name = '${AUDIT_STREAM}'`);
@@ -266,7 +267,7 @@ describe("before the seal", async () => {
   test("changed content of a message is found once it is sealed, because the seal has what was accepted", async () => {
     const { path, sealed } = await writtenLog();
     const isContent = ({ position, type }: Row) => position > sealed && type === "EmailContentStored";
-    const planted = plantIn(path, flip("data"), pickerOf(1), isContent).map(nameOf);
+    const planted = tamperWith(path, flip("data"), seededPick(1), isContent).map(nameOf);
     expect(planted).toHaveLength(1);
     const { shown } = await withLogAt(path, async (store) => {
       await new AuditedLog(store).seal();
@@ -279,7 +280,7 @@ describe("before the seal", async () => {
 describe("what seals do not prove", async () => {
   test("an event after the last seal may be changed: it counts as uncovered", async () => {
     const { path, sealed } = await writtenLog();
-    plantIn(path, flip("metadata"), pickerOf(1), ({ position }) => position > sealed);
+    tamperWith(path, flip("metadata"), seededPick(1), ({ position }) => position > sealed);
     const { findings, uncovered } = await withLogAt(path, (store) => verify(store));
     expect([findings, uncovered]).toEqual([0, 4]);
   });
@@ -287,7 +288,7 @@ describe("what seals do not prove", async () => {
   test("a log cut back to an earlier seal is sound, unless somebody kept a later digest", async () => {
     const path = fresh();
     const kept = await withLogAt(path, async (store) => {
-      const keyAndSeal: readonly Deed[] = [
+      const keyAndSeal: readonly LogAction[] = [
         { kind: "key", at: 1 },
         { kind: "seal", sealer: 0 },
       ];
@@ -313,13 +314,16 @@ describe("beside a running service", () => {
   test("an erasure while the log is read is no finding", async () => {
     await withLogAt(fresh(), async (store) => {
       const log = new AuditedLog(store);
-      const sends = Array.from({ length: 30 }, (): Deed => ({ kind: "send", length: 10, suppressed: false }));
-      await log.play([...sends, ...sends.map((): Deed => ({ kind: "suppress", at: 0 }))]);
+      const sends = Array.from(
+        { length: 30 },
+        (): LogAction => ({ kind: "send", length: 10, suppressed: false }),
+      );
+      await log.play([...sends, ...sends.map((): LogAction => ({ kind: "suppress", at: 0 }))]);
       await log.seal();
       const disturbed: EventStore = Object.assign(Object.create(store) as EventStore, {
         async *readAll(...[from, filter]: Parameters<EventStore["readAll"]>) {
           const batches = store.readAll(from, filter);
-          const erasing = sends.flatMap((_, at): Deed[] => [
+          const erasing = sends.flatMap((_, at): LogAction[] => [
             { kind: "erase", at },
             { kind: "forget", at },
           ]);

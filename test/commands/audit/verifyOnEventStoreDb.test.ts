@@ -15,7 +15,7 @@ import {
   locationOfFault,
   type RecordedEvent,
 } from "../../../src/ports/eventStore.ts";
-import { AuditedLog, type Deed, deeds } from "../../support/auditedLog.ts";
+import { AuditedLog, type LogAction, logActions } from "../../support/auditedLog.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
 import { until } from "../../support/until.ts";
 
@@ -70,7 +70,7 @@ describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
     `a log that nobody has touched has no findings, ${CLEAN_RUNS} of ${CLEAN_RUNS} times while it grows`,
     async () => {
       const log = new AuditedLog(store);
-      for (const history of fc.sample(deeds, CLEAN_RUNS)) {
+      for (const history of fc.sample(logActions, CLEAN_RUNS)) {
         await log.play(history.slice(0, DEEDS_OF_A_RUN));
         expect((await verify()).shown).toEqual([]);
       }
@@ -99,7 +99,7 @@ describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
     "events that their stream does not show any more are found, and where",
     async () => {
       const log = new AuditedLog(store);
-      const keys = Array.from({ length: 4 }, (): Deed => ({ kind: "key", at: 0 }));
+      const keys = Array.from({ length: 4 }, (): LogAction => ({ kind: "key", at: 0 }));
       await log.play([...keys, { kind: "send", length: 10, suppressed: false }]);
       await log.seal();
       const events = await eventsOf();
@@ -134,9 +134,9 @@ describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
       const log = new AuditedLog(store);
       await log.play([
         { kind: "send", length: 10, suppressed: false },
-        ...Array.from({ length: 4 }, (): Deed => ({ kind: "attempt", at: 0 })),
+        ...Array.from({ length: 4 }, (): LogAction => ({ kind: "attempt", at: 0 })),
       ]);
-      await log.play(Array.from({ length: 2 * FLIPS }, (): Deed => ({ kind: "key", at: 1 })));
+      await log.play(Array.from({ length: 2 * FLIPS }, (): LogAction => ({ kind: "key", at: 1 })));
       await log.seal();
       const events = (await eventsOf()).filter(
         ({ stream, position }) => stream !== AUDIT_STREAM && position > head,

@@ -13,11 +13,11 @@ import { pausedMs } from "../../../src/domain/workspace/state.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../src/kernel/time.ts";
 import {
   ACCEPTED_AT,
-  type Accepting,
+  type AcceptanceOptions,
+  type AppliedStep,
   type History,
   mailOutcomes,
   play,
-  type StepTaken,
   stepsArbitrary,
 } from "../../support/emailHistories.ts";
 import { foldOf } from "../../support/givenWhenThen.ts";
@@ -26,7 +26,7 @@ const RUNS = { numRuns: 400 };
 const HOLD: DeliveryPolicy = { ...DELIVERY_POLICY, onAmbiguous: "hold" };
 const policies = fc.constantFrom(DELIVERY_POLICY, HOLD, { ...DELIVERY_POLICY, lifetimeMs: HOUR_MS });
 
-const acceptings = fc.constantFrom<Accepting>({}, {}, { as: "scheduled", dueInMs: 10 * HOUR_MS });
+const acceptings = fc.constantFrom<AcceptanceOptions>({}, {}, { as: "scheduled", dueInMs: 10 * HOUR_MS });
 
 /** Checks something of every random history. */
 function forEveryHistory(check: (history: History, policy: DeliveryPolicy) => void): void {
@@ -38,8 +38,8 @@ function forEveryHistory(check: (history: History, policy: DeliveryPolicy) => vo
   );
 }
 
-const isOutcome = ({ step, attempt }: StepTaken) => step.happening.kind === "outcome" && attempt > 0;
-const tellsOfAttempt = (taken: StepTaken) => isOutcome(taken) || taken.step.happening.kind === "giveBack";
+const isOutcome = ({ step, attempt }: AppliedStep) => step.action.kind === "outcome" && attempt > 0;
+const tellsOfAttempt = (taken: AppliedStep) => isOutcome(taken) || taken.step.action.kind === "releaseLease";
 const facts = { reply: "250 ok", transport: "smtp" };
 
 describe("whatever several workers do and however late (properties):", () => {
@@ -79,7 +79,7 @@ describe("whatever several workers do and however late (properties):", () => {
   test("every attempt's own outcome gets into the log once", () => {
     forEveryHistory(({ steps }) => {
       const settled = new Set<number>();
-      const isNew = ({ attempt }: StepTaken) => !settled.has(attempt);
+      const isNew = ({ attempt }: AppliedStep) => !settled.has(attempt);
       for (const taken of steps.filter(tellsOfAttempt)) {
         if (isOutcome(taken)) expect(taken.events.length > 0).toBe(isNew(taken));
         if (taken.events.length > 0) settled.add(taken.attempt);
@@ -126,12 +126,13 @@ describe("whatever several workers do and however late (properties):", () => {
 });
 
 describe("whenever content is erased (properties):", () => {
-  const isErasure = ({ before, after }: StepTaken) => after?.contentErased === true && !before?.contentErased;
-  const asks = ({ step }: StepTaken) => step.happening.kind === "erase";
+  const isErasure = ({ before, after }: AppliedStep) =>
+    after?.contentErased === true && !before?.contentErased;
+  const asks = ({ step }: AppliedStep) => step.action.kind === "erase";
 
   test("it is erased once, as soon as no worker has the message claimed, and never before", () => {
     const seen = { afterClaim: 0, atOnce: 0 };
-    const check = (taken: StepTaken, wasAsked: boolean) => {
+    const check = (taken: AppliedStep, wasAsked: boolean) => {
       const { before, after, events } = taken;
       const isDue = wasAsked && after?.claim === null;
       expect(after?.contentErased).toBe(before?.contentErased === true || isDue);
@@ -164,7 +165,7 @@ describe("whenever content is erased (properties):", () => {
   test("asking again writes nothing", () => {
     forEveryHistory(({ steps }) => {
       for (const { after, step } of steps) {
-        if (step.happening.kind !== "erase") continue;
+        if (step.action.kind !== "erase") continue;
         expect(eraseContent(after, { reason: "person", erasureId: "e" }).events).toEqual([]);
       }
     });
@@ -220,7 +221,7 @@ describe("nextAction (properties)", () => {
   test("ends every message within its lifetime and its pauses, even if the relay never answers", () => {
     fc.assert(
       fc.property(stepsArbitrary, quickPolicies, (steps, policy) => {
-        const history = play([...steps, { happening: { kind: "unpause" }, waitMs: 0, random: 0 }], policy);
+        const history = play([...steps, { action: { kind: "unpause" }, waitMs: 0, random: 0 }], policy);
         const { state, now } = drive(history, policy, () => []);
         const paused = pausedMs(history.workspace, ACCEPTED_AT, now);
         expect(isTerminal(state?.status ?? "queued")).toBe(true);
@@ -235,7 +236,7 @@ describe("nextAction (properties)", () => {
   test("sends a waiting message as soon as the relay accepts it, but none that is held in doubt", () => {
     fc.assert(
       fc.property(stepsArbitrary, quickPolicies, (steps, policy) => {
-        const history = play([...steps, { happening: { kind: "unpause" }, waitMs: 0, random: 0 }], policy);
+        const history = play([...steps, { action: { kind: "unpause" }, waitMs: 0, random: 0 }], policy);
         const wasInDoubt = history.state?.status === "deferred" && history.state.isDeliveryUnknown;
         const { state } = drive(history, policy, (attempt) => [
           { type: "EmailSent", data: { attempt, ...facts } },

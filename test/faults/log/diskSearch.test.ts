@@ -47,7 +47,7 @@ test.each(FORMS)("a marker is found %s", (form, encode) => {
   const path = join(folder, `${form.replace(/\W/g, "")}.bin`);
   writeFileSync(path, encode(markers.word()));
   const search = new DiskSearch();
-  search.directory(folder);
+  search.searchDirectory(folder);
   expect([...(search.found.get(markers.all[0] ?? "") ?? [])]).toEqual([path]);
   rmSync(path);
 });
@@ -56,7 +56,7 @@ test("a marker is found in the name of a file", () => {
   const markers = new Markers();
   writeFileSync(join(folder, `${markers.word()}.txt`), "");
   const search = new DiskSearch();
-  search.directory(folder);
+  search.searchDirectory(folder);
   expect(search.found.has(markers.all[0] ?? "")).toBe(true);
 });
 
@@ -71,15 +71,15 @@ test("a marker is found compressed and spread over database pages, and unerased 
   insert.run(Bun.zstdCompressSync(noise + markers.word()));
   insert.run(Buffer.alloc(50_000, 1));
   const search = new DiskSearch();
-  search.file(path);
+  search.searchFile(path);
   expect(search.found.has(markers.all[0] ?? "")).toBe(true);
   expect(search.unreadable).toEqual([]);
   db.exec("DELETE FROM t WHERE id = 2");
-  search.file(path);
+  search.searchFile(path);
   expect(search.unreadable.length).toBeGreaterThan(5);
   const clean = new DiskSearch();
   db.exec("PRAGMA secure_delete = ON; DELETE FROM t; VACUUM");
-  clean.file(path);
+  clean.searchFile(path);
   expect({ found: clean.found.size, unreadable: clean.unreadable }).toEqual({ found: 0, unreadable: [] });
   db.close();
 });

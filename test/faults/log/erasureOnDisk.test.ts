@@ -125,8 +125,8 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
     service.call("POST", "/api/v1/suppressions", { body: { address, note: markers.word() } });
   const search = (): DiskSearch => {
     const found = new DiskSearch();
-    for (const folder of [dataDir, ...folders]) found.directory(folder);
-    found.look(Buffer.from(said + service.log() + service.out()), "the services' log");
+    for (const folder of [dataDir, ...folders]) found.searchDirectory(folder);
+    found.search(Buffer.from(said + service.log() + service.out()), "the services' log");
     return found;
   };
   const missing = ({ found }: DiskSearch, markers: readonly string[]) =>

@@ -6,7 +6,8 @@ import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts
 import { connectEventStoreDb } from "../../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { registeredServices } from "../../../src/commands/instance/serviceRegistry.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
-import { type CommandResult, runJsonCommand, startJsonCommand } from "../../support/process/jsonCommand.ts";
+import { runJsonCommand, startJsonCommand } from "../../support/process/jsonCommand.ts";
+import type { CommandResult } from "../../support/process/runCommand.ts";
 import { startTestProcess, type TestProcess } from "../../support/service.ts";
 import {
   canStartEventStoreDb,

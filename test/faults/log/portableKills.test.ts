@@ -9,7 +9,8 @@ import { askRunningService } from "../../../src/cli/service/askRunningService.ts
 import { checkExport } from "../../../src/commands/log/importLog.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { LOG_START } from "../../../src/ports/eventStore.ts";
-import { type CommandResult, runJsonCommand, startJsonCommand } from "../../support/process/jsonCommand.ts";
+import { runJsonCommand, startJsonCommand } from "../../support/process/jsonCommand.ts";
+import type { CommandResult } from "../../support/process/runCommand.ts";
 import { startTestProcess, type TestProcess } from "../../support/service.ts";
 import { until } from "../../support/until.ts";
 import { Load } from "../crash/load.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { emailStream } from "../../../src/domain/email/events.ts";
-import { type CommandEnd, runCommand } from "../../support/process/runCommand.ts";
+import { type CommandResult, runCommand } from "../../support/process/runCommand.ts";
 import { startTestApp, type TestApp } from "../../support/service.ts";
 import { message, newKey, openLog } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -36,11 +36,11 @@ beforeAll(async () => {
 
 afterAll(() => rm(dataDir, { recursive: true, force: true }));
 
-function doctor(): Promise<CommandEnd> {
+function doctor(): Promise<CommandResult> {
   return runCommand(["doctor", "--json"], dataDir);
 }
 
-function expectNamed({ exitCode, out, json }: CommandEnd): void {
+function expectNamed({ exitCode, out, json }: CommandResult): void {
   expect(exitCode).toBe(1);
   expect(out).not.toContain(SECRET);
   const findings = json as readonly Finding[];

@@ -4,7 +4,7 @@ import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { type Route, routes } from "../../../src/http/server/routes.ts";
 import { newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
-import { lastLetInMs } from "../../support/lastLetIn.ts";
+import { lastAcceptedMs } from "../../support/lastAcceptedMs.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
 import { type Answer, callerOf } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -157,7 +157,7 @@ describe.each(await testStores())("API keys on $name", (store) => {
     const expectRevoked = async (caller: Tenant, revoke: () => Promise<unknown>) => {
       expect((await caller.call("GET", LIST)).status).toBe(200);
       await revoke();
-      const lastMs = await lastLetInMs(async () => {
+      const lastMs = await lastAcceptedMs(async () => {
         const answer = await caller.call("GET", LIST);
         if (answer.status !== 200) expectUnauthorized(answer);
         return answer.status === 200;

@@ -2,15 +2,15 @@ import { describe, expect, test } from "bun:test";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { HOUR_MS } from "../../../src/kernel/time.ts";
 import { logIn, type PageAnswer, type Visitor } from "../../support/dashboard.ts";
+import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { callerOf } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { visitedDashboard } from "../../support/visitedDashboard.ts";
 
 const SECRET = /data-copy="(pl_[0-9A-Za-z]{50})"/;
 const ID = /href="\/dashboard\/api-keys\/([0-9A-Za-z]{12})">\s*I have copied it/;
 
 describe.each(await testStores())("API keys in the dashboard on $name", (store) => {
-  const here = visitedDashboard(store);
+  const here = dashboardFixture(store);
 
   const shownOn = ({ status, html }: PageAnswer) => {
     expect(status).toBe(200);

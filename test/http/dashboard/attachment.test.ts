@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { askDashboard, logIn } from "../../support/dashboard.ts";
+import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
-import { visitedDashboard } from "../../support/visitedDashboard.ts";
 
 describe.each(await testStores())("attachments in the dashboard on $name", (store) => {
-  const here = visitedDashboard(store);
+  const here = dashboardFixture(store);
 
   const upload = async (filename: string, text: string): Promise<string> => {
     const body = {

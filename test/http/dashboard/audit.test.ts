@@ -2,15 +2,15 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { recordLogCopy } from "../../../src/commands/instance/instanceChanges.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
+import { dashboardFixture, logInAsOperator } from "../../support/dashboardFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
-import { logInAsOperator, visitedDashboard } from "../../support/visitedDashboard.ts";
 
 const TEST_MS_MAX = 120_000;
 
 describe.each(await testStores())("the audit in the dashboard on $name", (store) => {
-  const here = visitedDashboard(store);
+  const here = dashboardFixture(store);
   let operator: Visitor;
   beforeAll(async () => {
     operator = await logInAsOperator(here.service, here.tenant);

@@ -4,15 +4,15 @@ import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatab
 import { newId } from "../../../src/kernel/ids.ts";
 import { currentFile } from "../../readModels/followFixtures.ts";
 import type { Visitor } from "../../support/dashboard.ts";
+import { dashboardFixture, logInAsOperator } from "../../support/dashboardFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
-import { logInAsOperator, visitedDashboard } from "../../support/visitedDashboard.ts";
 
 const TEST_MS_MAX = 120_000;
 
 describe.each(await testStores())("what a verification finds is told on the dashboard, on $name", (store) => {
-  const here = visitedDashboard(store);
+  const here = dashboardFixture(store);
   let operator: Visitor;
   beforeAll(async () => {
     operator = await logInAsOperator(here.service, here.tenant);

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { erasureStream } from "../../../src/domain/erasure/events.ts";
 import { logIn } from "../../support/dashboard.ts";
+import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
-import { visitedDashboard } from "../../support/visitedDashboard.ts";
 
 describe.each(await testStores())("erasures in the dashboard on $name", (store) => {
-  const here = visitedDashboard(store);
+  const here = dashboardFixture(store);
 
   test("an empty list says what it is for", async () => {
     expect((await here.visitor.get("/audit/erasures")).html).toContain("Nobody was erased");

@@ -6,17 +6,17 @@ import { allDashboardRoutes } from "../../../src/http/dashboard/frame/allDashboa
 import type { DashboardOptions } from "../../../src/http/dashboard/frame/dashboardOptions.ts";
 import type { LiveStreams } from "../../../src/http/dashboard/live/liveStreams.ts";
 import { askDashboard, logIn } from "../../support/dashboard.ts";
+import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { ROOT } from "../../support/root.ts";
 import { sqliteStore } from "../../support/stores/stores.ts";
-import { unused } from "../../support/unused.ts";
-import { visitedDashboard } from "../../support/visitedDashboard.ts";
+import { stub } from "../../support/stub.ts";
 
 const COMPRESSED_BYTES_MAX = 60_000;
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /** Every route, for tests that look at their method, path and scope alone: nothing of the service is asked. */
-const routes = allDashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams);
+const routes = allDashboardRoutes(stub() as DashboardOptions, stub() as LiveStreams);
 
 const pathOf = (path: string) => path.replace(/:[a-zA-Z]+/g, crypto.randomUUID());
 /** Streams go on until somebody ends them: they have tests of their own. */
@@ -25,7 +25,7 @@ const actions = routes.filter(({ method }) => method === "POST");
 const guarded = routes.flatMap((route) => (route.scope === null ? [] : [{ ...route, scope: route.scope }]));
 
 describe("every page of the dashboard", () => {
-  const here = visitedDashboard(sqliteStore);
+  const here = dashboardFixture(sqliteStore);
 
   test.each(pages)("$path may load from this service alone, and be kept nowhere", async ({ path }) => {
     const { headers, html } = await here.visitor.get(pathOf(path));

@@ -4,10 +4,10 @@ import { makeLiveStreams, STREAMS_PER_SESSION_MAX } from "../../../src/http/dash
 import { HOUR_MS } from "../../../src/kernel/time.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
+import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
-import { visitedDashboard } from "../../support/visitedDashboard.ts";
 
 /** A stream that is listened to. */
 interface Listening {
@@ -18,7 +18,7 @@ interface Listening {
 }
 
 describe.each(await testStores())("pages that are live on $name", (store) => {
-  const here = visitedDashboard(store);
+  const here = dashboardFixture(store);
 
   const listen = async (
     of: Visitor,

@@ -10,7 +10,7 @@ import {
 import { apiKeyId, newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { askDashboard, logIn, submitLogIn } from "../../support/dashboard.ts";
-import { lastLetInMs } from "../../support/lastLetIn.ts";
+import { lastAcceptedMs } from "../../support/lastAcceptedMs.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
 
@@ -97,7 +97,7 @@ describe.each(await testStores())("logging in on $name", (store) => {
     const ask = () => askDashboard(service.url, "/", { headers: { cookie: visitor.cookie } });
     expect((await ask()).status).toBe(200);
     await revokeKey(service.log, own.keyId, systemCommandContext("test"));
-    const lastMs = await lastLetInMs(async () => (await ask()).status === 200, "the end of the session");
+    const lastMs = await lastAcceptedMs(async () => (await ask()).status === 200, "the end of the session");
     expect(lastMs).toBeLessThan(REVOKED_MS_MAX);
     expect((await ask()).location).toBe("/dashboard/log-in?ended=");
   });

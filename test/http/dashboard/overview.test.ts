@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { dashboardFixture, logInAsOperator } from "../../support/dashboardFixture.ts";
 import { sqliteStore, testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
-import { logInAsOperator, visitedDashboard } from "../../support/visitedDashboard.ts";
 
 /** What a figure of the overview says. */
 function figureOf(html: string, name: string): string | undefined {
@@ -12,7 +12,7 @@ function figureOf(html: string, name: string): string | undefined {
 }
 
 describe.each(await testStores())("the overview in the dashboard on $name", (store) => {
-  const here = visitedDashboard(store, { DELIVERY: "on", SMTP_URL: "outbox:" });
+  const here = dashboardFixture(store, { DELIVERY: "on", SMTP_URL: "outbox:" });
 
   test("a message of which more is told after it was sent still counts as sent", async () => {
     const { tenant, visitor } = here;
@@ -34,7 +34,7 @@ describe.each(await testStores())("the overview in the dashboard on $name", (sto
 });
 
 describe("the overview of what is scheduled", () => {
-  const here = visitedDashboard(sqliteStore);
+  const here = dashboardFixture(sqliteStore);
 
   test("counts what is to begin later beside what waits, and leads to it", async () => {
     const later = new Date(Date.now() + 3_600_000).toISOString();
@@ -55,7 +55,7 @@ describe("the overview of what is scheduled", () => {
 
 describe("the overview with several relays", () => {
   // Nobody listens on ports 1 and 2.
-  const here = visitedDashboard(sqliteStore, {
+  const here = dashboardFixture(sqliteStore, {
     DELIVERY: "on",
     SMTP_URL: "smtp://127.0.0.1:1 smtp://127.0.0.1:2?order=2",
   });

@@ -2,7 +2,7 @@ import { afterEach, expect, setSystemTime, test } from "bun:test";
 import { rm } from "node:fs/promises";
 import { logIn } from "../../support/dashboard.ts";
 import { startTestApp } from "../../support/service.ts";
-import { unreadLog } from "../../support/unreadLog.ts";
+import { unprojectedLog } from "../../support/unprojectedLog.ts";
 import { until } from "../../support/until.ts";
 
 const TEST_MS_MAX = 180_000;
@@ -15,7 +15,7 @@ afterEach(() => void setSystemTime());
 test(
   "while read models are being built after a start, pages say how far that is, and show what there is",
   async () => {
-    const { dataDir, apiKey } = await unreadLog(MESSAGES);
+    const { dataDir, apiKey } = await unprojectedLog(MESSAGES);
     // All of the log is older than what a service that keeps up may lack.
     setSystemTime(new Date(Date.now() + HOUR_MS));
     const app = await startTestApp({ dataDir, env: { DELIVERY: "off" } });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { logIn } from "../../support/dashboard.ts";
+import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message } from "../../support/tenants.ts";
-import { visitedDashboard } from "../../support/visitedDashboard.ts";
 
 describe.each(await testStores())("suppressions in the dashboard on $name", (store) => {
-  const here = visitedDashboard(store);
+  const here = dashboardFixture(store);
 
   const list = async () => (await here.visitor.get("/suppressions")).html;
 

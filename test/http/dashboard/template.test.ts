@@ -2,9 +2,9 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { templateStream } from "../../../src/domain/template/events.ts";
 import { lineDiff, ROWS_SHOWN_MAX } from "../../../src/http/dashboard/template/lineDiff.ts";
 import { logIn } from "../../support/dashboard.ts";
+import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { sqliteStore } from "../../support/stores/stores.ts";
 import { SENDER } from "../../support/tenants.ts";
-import { visitedDashboard } from "../../support/visitedDashboard.ts";
 
 setDefaultTimeout(60_000);
 
@@ -12,7 +12,7 @@ const PATH = "/api/v1/templates";
 const HOSTILE = `<script>alert(1)</script>"><img src=x onerror=alert(1)>`;
 
 describe("templates in the dashboard", () => {
-  const here = visitedDashboard(sqliteStore);
+  const here = dashboardFixture(sqliteStore);
 
   const create = async (name = "Order", caller = here.tenant): Promise<string> =>
     (await caller.call("POST", PATH, { body: { name } })).json.id;

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { workspaceStream } from "../../../src/domain/workspace/events.ts";
 import { logIn } from "../../support/dashboard.ts";
+import { dashboardFixture } from "../../support/dashboardFixture.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
-import { visitedDashboard } from "../../support/visitedDashboard.ts";
 
 describe.each(await testStores())("the workspace in the dashboard on $name", (store) => {
-  const here = visitedDashboard(store, { LIMIT_MESSAGES_PER_DAY: "12345" });
+  const here = dashboardFixture(store, { LIMIT_MESSAGES_PER_DAY: "12345" });
 
   test("its limits stand beside what is used of them, and its usage by day", async () => {
     expect((await here.visitor.get("/workspace")).html).toContain("No message was accepted.");

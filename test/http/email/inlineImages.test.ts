@@ -3,7 +3,7 @@ import { createTransport } from "nodemailer";
 import PostalMime from "postal-mime";
 import { SAMPLE_FILES } from "../../support/files/sampleFiles.ts";
 import { mailFaults } from "../../support/mail/strictMail.ts";
-import { relayedService } from "../../support/relayedService.ts";
+import { serviceWithRelay } from "../../support/serviceWithRelay.ts";
 import { sqliteStore } from "../../support/stores/stores.ts";
 import { message, newKey, SENDER } from "../../support/tenants.ts";
 
@@ -15,7 +15,7 @@ const LOGO = { ...FILE, content_id: "logo@example.com" };
 const NOTE = { filename: "note.txt", content_type: "text/plain", content: "VGhhbmsgeW91Lgo=" };
 
 describe("images that the html shows", () => {
-  const here = relayedService(sqliteStore, { env: { SUBMISSION_PORT: "0" } });
+  const here = serviceWithRelay(sqliteStore, { env: { SUBMISSION_PORT: "0" } });
 
   const delivered = async (subject: string): Promise<Buffer> => {
     const of = () => here.sink.record.messages.find(({ raw }) => raw.includes(`Subject: ${subject}\r\n`));

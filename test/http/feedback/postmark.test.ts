@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { relayedService } from "../../support/relayedService.ts";
+import { serviceWithRelay } from "../../support/serviceWithRelay.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 describe.each(await testStores())("webhook calls of Postmark on $name", (store: TestStore) => {
-  const here = relayedService(store, { query: "?provider=postmark&return_path=off" });
+  const here = serviceWithRelay(store, { query: "?provider=postmark&return_path=off" });
 
   async function emailOf(id: string) {
     return (await here.tenant.call("GET", `/api/v1/emails/${id}`)).json;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { suppressionStream } from "../../../src/domain/suppression/events.ts";
 import { expectProblem } from "../../support/expectProblem.ts";
-import { relayedService } from "../../support/relayedService.ts";
 import type { Caller } from "../../support/service.ts";
+import { serviceWithRelay } from "../../support/serviceWithRelay.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -305,7 +305,7 @@ describe.each(await testStores())("suppressions on $name", (store) => {
 describe.each(await testStores())("delivery and suppressions on $name", (store) => {
   /** What the relay says to RCPT. */
   let reply: { readonly code: number; readonly text: string } | undefined;
-  const here = relayedService(store, {
+  const here = serviceWithRelay(store, {
     relay: { rcpt: () => reply },
     env: { DELIVERY_RETRY_BASE_MS: "50", DELIVERY_RETRY_MAX_MS: "100" },
   });

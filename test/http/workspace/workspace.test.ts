@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { expectProblem } from "../../support/expectProblem.ts";
-import { lastLetInMs } from "../../support/lastLetIn.ts";
+import { lastAcceptedMs } from "../../support/lastAcceptedMs.ts";
 import { runCommand } from "../../support/process/runCommand.ts";
-import { relayedService } from "../../support/relayedService.ts";
 import type { Answer, Caller } from "../../support/service.ts";
+import { serviceWithRelay } from "../../support/serviceWithRelay.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -166,7 +166,7 @@ describe.each(await testStores())("the workspace on $name", (store) => {
       expect((await own.send(newKey(), message())).status).toBe(202);
       await service.pause(own.workspaceId);
       const isAccepted = async () => (await own.send(newKey(), message())).status !== 403;
-      expect(await lastLetInMs(isAccepted, "the pause to show")).toBeLessThan(1_000);
+      expect(await lastAcceptedMs(isAccepted, "the pause to show")).toBeLessThan(1_000);
     });
   });
 
@@ -246,7 +246,7 @@ describe.each(await testStores())("the workspace on $name", (store) => {
 
 describe.each(await testStores())("queued mail of a paused workspace on $name", (store) => {
   let reply: { readonly code: number; readonly text: string } | undefined;
-  const here = relayedService(store, {
+  const here = serviceWithRelay(store, {
     relay: { rcpt: () => reply },
     env: { DELIVERY_RETRY_BASE_MS: "100", DELIVERY_RETRY_MAX_MS: "100" },
   });

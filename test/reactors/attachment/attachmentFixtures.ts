@@ -190,7 +190,7 @@ async function startInstance(deps: Dependencies): Promise<AttachmentInstance & T
   const instance = await startTestInstance({
     store: deps.store,
     projections: [attachments, attachmentUse],
-    workOn(readers) {
+    workersOf(readers) {
       const shared = {
         deps,
         attachments: readers.reader("attachments"),

@@ -163,7 +163,7 @@ export function loseAnswerOnce(store: WatchedStore, type: string): void {
 }
 
 /** One instance that delivers, with its own read model. */
-export interface Instance extends Pick<TestInstance, "place"> {
+export interface Instance extends Pick<TestInstance, "storage"> {
   readonly delivery: MailDeliveryWorker;
   readonly deps: Dependencies;
   /** The reports about the relay. */
@@ -358,7 +358,7 @@ async function startInstance(
   const instance = await startTestInstance({
     store: deps.store,
     projections: [emails],
-    workOn(readers) {
+    workersOf(readers) {
       const delivery = new MailDeliveryWorker({
         relayOutageReports: new RelayOutageReports(deps.clock, (report) => reports.push(report)),
         refusalReports: new RelayRefusalReports(deps.clock, () => {}),

@@ -45,10 +45,10 @@ async function startWorld() {
   const instance = await startTestInstance({
     store: world.store,
     projections: [emails, erasures, attachmentUse],
-    workOn: () => [],
+    workersOf: () => [],
   });
   const { readers } = instance;
-  const { directory } = instance.place;
+  const { directory } = instance.storage;
   let [sends, looks] = [0, 0];
   return {
     ...world,

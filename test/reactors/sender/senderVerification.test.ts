@@ -84,7 +84,7 @@ async function start(worker: string, endedWorker: string | null = null): Promise
   const instance = await startTestInstance({
     store,
     projections: [senders],
-    workOn: (readers) => [
+    workersOf: (readers) => [
       new VerificationMailWorker({
         relayOutageReports: new RelayOutageReports(deps.clock, () => {}),
         isCaughtUp: () => true,

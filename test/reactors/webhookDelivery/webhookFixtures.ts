@@ -284,7 +284,7 @@ async function startInstance(
   const instance = await startTestInstance({
     store,
     projections: [webhookDeliveries],
-    workOn: (readers) => [
+    workersOf: (readers) => [
       new WebhookDeliveryWorker({
         isCaughtUp: () => true,
         deps,
@@ -303,7 +303,7 @@ async function startInstance(
       }),
     ],
   });
-  const { readers, place, signal } = instance;
+  const { readers, storage, signal } = instance;
   return {
     ...instance,
     deps,
@@ -319,7 +319,7 @@ async function startInstance(
       );
     },
     async rebuild() {
-      const [result] = await rebuildReadModels({ ...place, store, logId: "log", owner: false, signal });
+      const [result] = await rebuildReadModels({ ...storage, store, logId: "log", owner: false, signal });
       if (result?.outcome !== "current") throw new Error(`the rebuild ended ${result?.outcome}`);
       await instance.caughtUp();
     },

@@ -3,15 +3,15 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { isSqlite, readSqlitePages } from "./sqlitePages.ts";
 
-/** What every marker begins with, and how it goes on: letters only, so that nothing escapes them. */
+/** Markers are this prefix and random letters. They contain letters only, so no format escapes them. */
 const PREFIX = "qzx";
 const LETTERS = 15;
-/** By looking ahead: one may begin within what only looks like another. */
+/** A lookahead, because a marker may start inside a false match. */
 const MARKER = new RegExp(`(?=(${PREFIX}[a-z]{${LETTERS}}))`, "gi");
 const PREFIX_HEX = Buffer.from(PREFIX).toString("hex");
 const HEX = new RegExp(`${PREFIX_HEX}[0-9a-f]{${2 * LETTERS}}`, "gi");
 
-/** Words that stand nowhere else: for what somebody can have erased. */
+/** Unique words for data that can be erased. */
 export class Markers {
   readonly all: string[] = [];
 
@@ -26,9 +26,9 @@ export class Markers {
 const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 const GZIP = Buffer.from([0x1f, 0x8b, 0x08]);
 const BASE64_LINES = /(?:[A-Za-z0-9+/_-]{4,76}(?:\r?\n)?){2,}={0,2}/g;
-/** Base64 may begin within a word that goes on as if it were some. */
+/** Base64 may be preceded by characters that also look like Base64. */
 const BASE64_OFFSETS = [0, 1, 2, 3];
-/** What is inside of what is inside: an archive in a mail in a file. */
+/** How deep to decode nested content: an archive in a mail in a file, say. */
 const DEPTH_MAX = 4;
 
 /** Where the blocks of a zstd frame begin (RFC 8878 §3.1.1.1). */
@@ -39,7 +39,7 @@ function zstdHeaderEnd(descriptor: number, start: number): number {
   return start + ZSTD.length + 1 + (isSingle ? 0 : 1) + dictionaryBytes + sizeBytes;
 }
 
-/** How long a zstd frame is; null for what is none, or not whole. */
+/** The length of a zstd frame; null if it is not one, or is truncated. */
 function zstdFrameBytes(bytes: Buffer, start: number): number | null {
   const descriptor = bytes[start + ZSTD.length];
   if (descriptor === undefined) return null;
@@ -56,22 +56,22 @@ function zstdFrameBytes(bytes: Buffer, start: number): number | null {
   return end > bytes.length ? null : end - start;
 }
 
-function* sealedEventsOf(bytes: Buffer, magic: Buffer): Iterable<number> {
+function* offsetsOf(bytes: Buffer, magic: Buffer): Iterable<number> {
   for (let at = bytes.indexOf(magic); at >= 0; at = bytes.indexOf(magic, at + 1)) yield at;
 }
 
-/** Everything that some bytes hold in another form: compressed, encoded. */
-function* insides(bytes: Buffer): Iterable<Buffer> {
-  for (const at of sealedEventsOf(bytes, ZSTD)) {
+/** Everything that the bytes contain compressed or encoded, decoded. */
+function* decodedForms(bytes: Buffer): Iterable<Buffer> {
+  for (const at of offsetsOf(bytes, ZSTD)) {
     const length = zstdFrameBytes(bytes, at);
     if (length === null) continue;
     try {
       yield Buffer.from(Bun.zstdDecompressSync(bytes.subarray(at, at + length)));
     } catch {
-      // Four bytes that look like the beginning of a frame.
+      // The four bytes only looked like the start of a frame.
     }
   }
-  for (const at of sealedEventsOf(bytes, GZIP)) {
+  for (const at of offsetsOf(bytes, GZIP)) {
     try {
       yield gunzipSync(bytes.subarray(at));
     } catch {
@@ -94,57 +94,58 @@ function quotedPrintable(text: string): Buffer {
   return Buffer.from(decoded, "latin1");
 }
 
-/** One half of the bytes: of a text in UTF-16 all that matters here. */
-function everySecond(bytes: Buffer, first: 0 | 1): string {
+/** One half of the bytes: for an ASCII text in UTF-16, its characters. */
+function everySecondByte(bytes: Buffer, first: 0 | 1): string {
   const half = Buffer.alloc(Math.ceil((bytes.length - first) / 2));
   for (let at = 0; at < half.length; at += 1) half[at] = bytes[first + at * 2] ?? 0;
   return half.toString("latin1");
 }
 
-/** Looks for {@link Markers}, in any case, in everything that files hold or hide. */
+/** Searches files for {@link Markers} in any case, plain, encoded or compressed. */
 export class DiskSearch {
-  /** Where each marker is. */
+  /** The places where each marker was found. */
   readonly found = new Map<string, Set<string>>();
-  /** Free pages of databases that are not empty: nobody can tell what is in them. */
+  /** Free database pages that are not empty: their content is unknown. */
   readonly unreadable: string[] = [];
 
-  /** Looks into bytes, and into whatever is inside of them. */
-  look(bytes: Buffer, place: string, depth = 0): void {
+  /** Searches bytes, and whatever they decode to. */
+  search(bytes: Buffer, place: string, depth = 0): void {
     const plain = bytes.toString("latin1");
-    for (const text of [plain, everySecond(bytes, 0), everySecond(bytes, 1)]) this.markersIn(text, place);
+    for (const text of [plain, everySecondByte(bytes, 0), everySecondByte(bytes, 1)])
+      this.recordMarkers(text, place);
     for (const [hex] of plain.matchAll(HEX)) {
-      this.markersIn(Buffer.from(hex, "hex").toString("latin1"), place);
+      this.recordMarkers(Buffer.from(hex, "hex").toString("latin1"), place);
     }
     if (depth >= DEPTH_MAX) return;
-    for (const inside of insides(bytes)) {
-      if (inside.length > PREFIX.length + LETTERS) this.look(inside, place, depth + 1);
+    for (const decoded of decodedForms(bytes)) {
+      if (decoded.length > PREFIX.length + LETTERS) this.search(decoded, place, depth + 1);
     }
   }
 
-  private markersIn(text: string, place: string): void {
+  private recordMarkers(text: string, place: string): void {
     for (const [, marker = ""] of text.matchAll(MARKER)) {
       const places = this.found.get(marker.toLowerCase()) ?? new Set();
       this.found.set(marker.toLowerCase(), places.add(place));
     }
   }
 
-  file(path: string): void {
+  searchFile(path: string): void {
     const bytes = readFilled(path);
-    this.look(bytes, path);
+    this.search(bytes, path);
     if (!isSqlite(bytes)) return;
     const { payloads, freePagesInUse } = readSqlitePages(readFileSync(path));
-    for (const payload of payloads) this.look(payload, path);
+    for (const payload of payloads) this.search(payload, path);
     this.unreadable.push(...freePagesInUse.map((page) => `${path} page ${page}`));
   }
 
-  /** All files below a directory, their names too. One that goes away meanwhile was not there. */
-  directory(path: string): void {
+  /** Searches all files below a directory and their names. Skips files that are removed meanwhile. */
+  searchDirectory(path: string): void {
     for (const entry of readdirSync(path, { recursive: true, withFileTypes: true })) {
       const full = join(entry.parentPath, entry.name);
-      this.look(Buffer.from(entry.name), `the name of ${full}`);
+      this.search(Buffer.from(entry.name), `the name of ${full}`);
       if (!entry.isFile()) continue;
       try {
-        this.file(full);
+        this.searchFile(full);
       } catch (error) {
         if ((error as { code?: string }).code !== "ENOENT") throw error;
       }
@@ -155,18 +156,18 @@ export class DiskSearch {
 const BLOCK_BYTES = 1_048_576;
 const EMPTY_BLOCK = Buffer.alloc(BLOCK_BYTES);
 
-/** A file without its empty stretches: one may have been made long beforehand, and be filled at its beginning only. */
+/** A file without its empty blocks: it may have been preallocated and filled only at the start. */
 function readFilled(path: string): Buffer {
-  const file = openSync(path, "r");
+  const searchFile = openSync(path, "r");
   try {
     const filled: Buffer[] = [];
     for (let at = 0; ; at += BLOCK_BYTES) {
       const block = Buffer.alloc(BLOCK_BYTES);
-      const length = readSync(file, block, 0, BLOCK_BYTES, at);
+      const length = readSync(searchFile, block, 0, BLOCK_BYTES, at);
       if (length === 0) return Buffer.concat(filled);
       if (!block.equals(EMPTY_BLOCK)) filled.push(block.subarray(0, length));
     }
   } finally {
-    closeSync(file);
+    closeSync(searchFile);
   }
 }

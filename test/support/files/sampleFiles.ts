@@ -103,7 +103,7 @@ export function windowsProgram(): Buffer {
 const OOXML_TYPE = "application/vnd.openxmlformats-officedocument";
 const ODF_TYPE = "application/vnd.oasis.opendocument";
 
-/** A small honest file of each format that everybody may send: extension, MIME type, content. */
+/** A small valid file of each format that may be sent by default: extension, MIME type, content. */
 export const SAMPLE_FILES: readonly (readonly [extension: string, type: string, bytes: Buffer])[] = [
   ["pdf", "application/pdf", bytesOf("%PDF-1.4\n1 0 obj<<>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n")],
   ["png", "image/png", png()],

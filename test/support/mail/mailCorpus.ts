@@ -1,7 +1,7 @@
 import type { MailAttachment, MailMessage } from "../../../src/ports/mail/mailTransport.ts";
 
 const ID = "6f1c9a52-8d0e-5b7a-9c3f-2f6f0a1b2c3d";
-/** The longest that the contract takes, in characters. */
+/** The longest subject that the API accepts. */
 const SUBJECT_CHARACTERS_MAX = 998;
 const DISPLAY_NAME_CHARACTERS_MAX = 255;
 
@@ -9,7 +9,7 @@ function file(filename: string, contentType = "application/pdf", content = "%PDF
   return { filename, contentType, content: Buffer.from(content) };
 }
 
-/** What people and their mail put into a display name, a subject or a file's name. */
+/** Texts that occur in display names, subjects and file names. */
 const TEXTS: Readonly<Record<string, string>> = {
   ascii: "Ana Smithson",
   "one word": "Ana",
@@ -51,7 +51,7 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   "a long word behind short ones": `Your order ${"x".repeat(900)}`,
 };
 
-/** Headers of the caller's own. */
+/** Headers set by the caller. */
 const HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "one click": {
     "List-Unsubscribe": `<https://example.com/u?${"t".repeat(300)}>, <mailto:leave@example.com?subject=1>`,
@@ -111,20 +111,20 @@ const ADDRESSES: Readonly<Record<string, Partial<MailMessage>>> = {
   "odd local parts": { from: "a+b=c@example.com", to: "!#$%&'*+-/=?^_`{|}~@example.net" },
 };
 
-/** A message of the corpus, and what it is there for. */
+/** A message of the corpus, and what it tests. */
 export interface Specimen {
   readonly about: string;
   readonly message: MailMessage;
   /** Whether an address needs UTF-8 in the headers (RFC 6532): nothing else does. */
   readonly isInternational: boolean;
-  /** Why Python's parser is no judge of it. */
-  readonly beyondPython?: string;
+  /** Why Python's parser cannot check it. */
+  readonly pythonSkipReason?: string;
 }
 
 function specimen(
   about: string,
   parts: Partial<MailMessage>,
-  judged: Partial<Pick<Specimen, "isInternational" | "beyondPython">> = {},
+  options: Partial<Pick<Specimen, "isInternational" | "pythonSkipReason">> = {},
 ): Specimen {
   const body = parts.text === undefined && parts.html === undefined ? { text: "Hello Ana" } : {};
   const message = {
@@ -137,15 +137,15 @@ function specimen(
     ...body,
     ...parts,
   };
-  return { about, message, isInternational: false, ...judged };
+  return { about, message, isInternational: false, ...options };
 }
 
 function each<Value>(
   values: Readonly<Record<string, Value>>,
-  where: string,
+  field: string,
   parts: (value: Value) => Partial<MailMessage>,
 ): readonly Specimen[] {
-  return Object.entries(values).map(([about, value]) => specimen(`${where}: ${about}`, parts(value)));
+  return Object.entries(values).map(([about, value]) => specimen(`${field}: ${about}`, parts(value)));
 }
 
 function fileNameOf(text: string): string {
@@ -159,7 +159,7 @@ function fileNameOf(text: string): string {
   }.pdf`;
 }
 
-/** Messages of every kind that the service sends, for what reads them strictly. */
+/** Messages of every kind that the service sends, for strict parsers. */
 export const MAIL_CORPUS: readonly Specimen[] = [
   specimen("no display name", {}),
   specimen("an empty display name", { fromName: "" }),
@@ -183,11 +183,11 @@ export const MAIL_CORPUS: readonly Specimen[] = [
   specimen(
     "address: a look-alike",
     { from: "=?utf-8?q?a?=@example.com", replyTo: "=?utf-8?q?a?=@example.com" },
-    { beyondPython: "it decodes encoded-words in addresses, where none may be (RFC 2047 §5)" },
+    { pythonSkipReason: "it decodes encoded-words in addresses, where none may be (RFC 2047 §5)" },
   ),
   specimen(
     "address: a local part in UTF-8",
     { to: "jürgen@xn--bcher-kva.example", fromName: "Ana" },
-    { isInternational: true, beyondPython: "it reads no header in UTF-8 from bytes (RFC 6532)" },
+    { isInternational: true, pythonSkipReason: "it reads no header in UTF-8 from bytes (RFC 6532)" },
   ),
 ];

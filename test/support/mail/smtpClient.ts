@@ -2,15 +2,15 @@ import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { until } from "../until.ts";
 
-/** An SMTP client that sends just the bytes it is told to. */
+/** An SMTP client that sends exactly the bytes it is given. */
 export interface SmtpClient {
   /** The next reply, its lines joined by LF; "" once the connection has ended. */
   reply(): Promise<string>;
-  /** Sends a line and gives the reply to it. */
+  /** Sends a line and returns the reply. */
   command(line: string): Promise<string>;
-  /** Sends bytes; nothing is added. */
+  /** Sends bytes as they are. */
   write(bytes: string | Uint8Array): void;
-  /** Goes on over TLS, whatever certificate the server has. */
+  /** Upgrades to TLS and accepts any certificate. */
   startTls(): Promise<void>;
   /** EHLO and AUTH PLAIN; the reply to the latter. */
   logIn(password: string): Promise<string>;
@@ -18,14 +18,14 @@ export interface SmtpClient {
   send(recipients: readonly string[], content: string): Promise<string>;
   /** Whether the server has closed the connection. */
   isClosed(): boolean;
-  /** Drops the connection without a word. */
+  /** Drops the connection without QUIT. */
   destroy(): void;
 }
 
 /** A whole reply: lines with a hyphen after the code, then one without. */
 const REPLY = /^(?:\d{3}-[^\n]*\n)*\d{3}(?: [^\n]*)?\n/;
 
-/** Opens a connection and reads the greeting. `isTls`: TLS begins with the connection. */
+/** Opens a connection and reads the greeting. `isTls`: implicit TLS. */
 export async function smtpClient(port: number, isTls = false): Promise<SmtpClient> {
   let received = "";
   let isClosed = false;

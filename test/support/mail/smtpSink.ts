@@ -1,7 +1,7 @@
 import type { AddressInfo, Socket } from "node:net";
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from "smtp-server";
 
-/** What the sink says instead of what it would have said; `drop` destroys the connection without a word. */
+/** A reply in place of the sink's own; `drop` destroys the connection without a reply. */
 export type SinkAnswer = { readonly code: number; readonly text: string | string[] } | "drop" | undefined;
 
 /** Which connection and which message (both counted from 1) a hook is called for. */
@@ -12,14 +12,14 @@ export interface SinkEvent {
 
 export type SinkHook = (event: SinkEvent) => SinkAnswer | Promise<SinkAnswer>;
 
-/** Called before the sink answers; a promise delays the answer, one that never settles is a hanging relay. */
+/** Called before the sink replies. A promise delays the reply; one that never settles simulates a hanging relay. */
 export interface SinkHooks {
   readonly mail?: SinkHook;
   readonly rcpt?: SinkHook;
   readonly data?: SinkHook;
-  /** The first bytes of the content have come. The answer is ignored unless it is `drop`. */
+  /** The first bytes of the content have arrived. The answer is ignored unless it is `drop`. */
   readonly chunk?: SinkHook;
-  /** The final dot has come. */
+  /** The final dot has arrived. */
   readonly final?: SinkHook;
 }
 
@@ -37,14 +37,14 @@ export interface SinkMessage {
 
 /** What the sink has seen. Counters only grow, except `connectionsOpen`. */
 export interface SinkRecord {
-  /** Messages whose final dot has come, whatever was answered. */
+  /** Messages whose final dot has arrived, whatever the reply. */
   readonly messages: SinkMessage[];
   connections: number;
   connectionsOpen: number;
   connectionsOpenMax: number;
   /** MAIL FROM commands. */
   mails: number;
-  /** Contents of which at least one byte has come. */
+  /** Contents of which at least one byte has arrived. */
   contents: number;
   resets: number;
   quits: number;
@@ -53,9 +53,9 @@ export interface SinkRecord {
 export interface Sink {
   readonly port: number;
   readonly record: SinkRecord;
-  /** Resolves when `condition` holds; it is tried again after everything that the sink sees. */
+  /** Resolves when `condition` holds. Rechecks it after each event that the sink sees. */
   until(condition: (record: SinkRecord) => boolean): Promise<void>;
-  /** Destroys all connections, as a relay that restarts. */
+  /** Destroys all connections, as a restarting relay does. */
   dropAll(): void;
   close(): Promise<void>;
 }
@@ -92,10 +92,10 @@ export async function startSmtpSink(
     resets: 0,
     quits: 0,
   };
-  const waiting = new Set<() => void>();
+  const checks = new Set<() => void>();
   const sockets = new Set<Socket>();
-  const changed = (): void => {
-    for (const check of waiting) check();
+  const runChecks = (): void => {
+    for (const check of checks) check();
   };
   const server = new SMTPServer({
     authOptional: true,
@@ -103,11 +103,11 @@ export async function startSmtpSink(
     hideENHANCEDSTATUSCODES: true,
     closeTimeout: 1,
     ...options,
-    onClose: (session) => leave(session.id),
+    onClose: (session) => markClosed(session.id),
     onConnect(session, next) {
       record.connections += 1;
-      serve(connectionOf(server, session.id), record.connections);
-      changed();
+      interceptCommands(connectionOf(server, session.id), record.connections);
+      runChecks();
       next();
     },
     onData(stream, session, next) {
@@ -116,20 +116,20 @@ export async function startSmtpSink(
       const event = { connection: numbers.get(session.id) ?? 0, message: record.mails };
       const received = envelopeOf(session);
       // A connection that ends in the middle is not an error of the test.
-      stream.on("error", changed);
+      stream.on("error", runChecks);
       stream.on("data", (chunk: Buffer) => {
         chunks.push(chunk);
         if (chunks.length > 1) return;
         record.contents += 1;
-        void answered(hooks.chunk, event).then((answer) => {
+        void answerOf(hooks.chunk, event).then((answer) => {
           if (answer === "drop") connection._socket.destroy();
         });
-        changed();
+        runChecks();
       });
       stream.on("end", async () => {
         record.messages.push({ ...received, raw: Buffer.concat(chunks), connection: event.connection });
-        changed();
-        const answer = await answered(hooks.final, event);
+        runChecks();
+        const answer = await answerOf(hooks.final, event);
         if (answer === "drop") connection._socket.destroy();
         else if (answer === undefined) next();
         else next(Object.assign(new Error(String(answer.text)), { responseCode: answer.code }));
@@ -137,23 +137,23 @@ export async function startSmtpSink(
     },
   });
   const numbers = new Map<string, number>();
-  const left = new Set<string>();
+  const closedIds = new Set<string>();
 
-  function leave(id: string): void {
-    if (left.has(id)) return;
-    left.add(id);
+  function markClosed(id: string): void {
+    if (closedIds.has(id)) return;
+    closedIds.add(id);
     record.connectionsOpen -= 1;
-    changed();
+    runChecks();
   }
 
-  function serve(connection: ServedConnection, number: number): void {
+  function interceptCommands(connection: ServedConnection, number: number): void {
     numbers.set(connection.id, number);
     const intercept = (name: HandlerName, hook: SinkHook | undefined, count: () => void): void => {
       const original = connection[name];
       connection[name] = async (command, next) => {
         count();
-        changed();
-        const answer = await answered(hook, { connection: number, message: record.mails });
+        runChecks();
+        const answer = await answerOf(hook, { connection: number, message: record.mails });
         if (answer === "drop") {
           connection._socket.destroy();
         } else if (answer === undefined) {
@@ -164,28 +164,28 @@ export async function startSmtpSink(
         }
       };
     };
-    const nothing = (): void => undefined;
+    const noCount = (): void => undefined;
     intercept("handler_MAIL", hooks.mail, () => {
       record.mails += 1;
     });
-    intercept("handler_RCPT", hooks.rcpt, nothing);
-    intercept("handler_DATA", hooks.data, nothing);
+    intercept("handler_RCPT", hooks.rcpt, noCount);
+    intercept("handler_DATA", hooks.data, noCount);
     intercept("handler_RSET", undefined, () => {
       record.resets += 1;
     });
     intercept("handler_QUIT", undefined, () => {
       record.quits += 1;
-      // From here on the connection costs a relay nothing any more, whenever its socket is gone.
-      leave(connection.id);
+      // After QUIT a connection costs a relay nothing, whenever its socket closes.
+      markClosed(connection.id);
     });
   }
 
-  server.on("error", changed);
+  server.on("error", runChecks);
   server.server.on("connection", (socket: Socket) => {
     sockets.add(socket);
     record.connectionsOpen += 1;
     record.connectionsOpenMax = Math.max(record.connectionsOpenMax, record.connectionsOpen);
-    changed();
+    runChecks();
   });
   await new Promise<void>((resolve) => {
     server.listen(port, "127.0.0.1", resolve);
@@ -198,10 +198,10 @@ export async function startSmtpSink(
       return new Promise((resolve) => {
         const check = (): void => {
           if (!condition(record)) return;
-          waiting.delete(check);
+          checks.delete(check);
           resolve();
         };
-        waiting.add(check);
+        checks.add(check);
         check();
       });
     },
@@ -217,7 +217,7 @@ export async function startSmtpSink(
   };
 }
 
-async function answered(hook: SinkHook | undefined, event: SinkEvent): Promise<SinkAnswer> {
+async function answerOf(hook: SinkHook | undefined, event: SinkEvent): Promise<SinkAnswer> {
   return hook?.(event);
 }
 

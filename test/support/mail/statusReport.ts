@@ -1,13 +1,13 @@
-/** What a server reports of a recipient. */
+/** A recipient that a server could not deliver to. */
 interface Failure {
   readonly recipient: string;
   /** The enhanced code (RFC 3463). */
   readonly status: string;
-  /** What the server was answered. */
+  /** The reply that the server received. */
   readonly reply: string;
 }
 
-/** A delivery status notification (RFC 3464) of a recipient that could not be reached. */
+/** A delivery status notification (RFC 3464) about a failed recipient. */
 export function statusReport({ recipient, status, reply }: Failure): string {
   return [
     "From: MAILER-DAEMON@relay.example",

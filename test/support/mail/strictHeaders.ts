@@ -1,4 +1,4 @@
-/** What is wrong with a header field, each as a sentence; empty when nothing is. */
+/** The faults of a header field, in words; empty if there are none. */
 type Faults = string[];
 
 /** RFC 2047 §2. */
@@ -17,10 +17,10 @@ const MESSAGE_ID = new RegExp(`^<${DOT_ATOM}@${DOT_ATOM}>$`, "u");
 const ENCODED_WORD = /^=\?([A-Za-z0-9-]+)\?([BbQq])\?([!-~]*)\?=$/;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const Q_IN_TEXT = /^(?:[!-<>@-~]|=[0-9A-F]{2})*$/;
-/** RFC 2047 §5 (3): within a phrase hardly anything stands for itself. */
+/** RFC 2047 §5 (3): within a phrase few characters may stand unencoded. */
 const Q_IN_PHRASE = /^(?:[A-Za-z0-9!*+/_-]|=[0-9A-F]{2})*$/;
 
-function bytesOfQ(text: string): Buffer {
+function decodeQ(text: string): Buffer {
   const plain = text.replaceAll("_", " ");
   return Buffer.from(
     plain.replace(/=(..)/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16))),
@@ -37,8 +37,8 @@ function isUtf8(bytes: Uint8Array): boolean {
   }
 }
 
-/** RFC 2047: each word by itself is whole, and not too long. */
-function encodedWordFaults(word: string, where: "text" | "phrase"): Faults {
+/** RFC 2047: each encoded-word is complete, and not too long. */
+function encodedWordFaults(word: string, context: "text" | "phrase"): Faults {
   const [, charset = "", encoding = "", text = ""] = ENCODED_WORD.exec(word) ?? [];
   if (charset === "") return [`not an encoded-word: ${word}`];
   const faults: Faults = [];
@@ -46,9 +46,9 @@ function encodedWordFaults(word: string, where: "text" | "phrase"): Faults {
   if (word.length > ENCODED_WORD_CHARS_MAX) faults.push(`an encoded-word is too long: ${word}`);
   if (text === "") faults.push("an encoded-word is empty");
   if (charset.toLowerCase() !== "utf-8") faults.push(`an encoded-word in ${charset}`);
-  const q = where === "phrase" ? Q_IN_PHRASE : Q_IN_TEXT;
+  const q = context === "phrase" ? Q_IN_PHRASE : Q_IN_TEXT;
   if (!(isBase64 ? BASE64 : q).test(text)) faults.push(`an encoded-word holds what it must not: ${word}`);
-  else if (!isUtf8(isBase64 ? Buffer.from(text, "base64") : bytesOfQ(text)))
+  else if (!isUtf8(isBase64 ? Buffer.from(text, "base64") : decodeQ(text)))
     faults.push(`an encoded-word ends inside a character: ${word}`);
   return faults;
 }

@@ -18,7 +18,7 @@ const ENCODED_LINE_CHARS_MAX = 76;
 const BODY_LINE_CHARS_MAX = 76;
 /** RFC 2046 §5.1.1. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/;
-const ONCE = ["from", "to", "date", "message-id", "mime-version", "subject"];
+const REQUIRED_HEADERS = ["from", "to", "date", "message-id", "mime-version", "subject"];
 
 interface Field {
   readonly name: string;
@@ -32,14 +32,14 @@ interface Entity {
   readonly faults: readonly string[];
 }
 
-/** Values of the caller's own, of which programs read many: they are not encoded where a word is longer than a line. */
-const CALLERS_OWN = /^(?:x-(?!postledger)|list-|references|in-reply-to)/;
+/** Headers of the caller, which programs may parse: words longer than a line are not encoded. */
+const CALLER_HEADERS = /^(?:x-(?!postledger)|list-|references|in-reply-to)/;
 
 function lineFaults(line: string, name: string): readonly string[] {
   const isFolded = /^[\t ]/.test(line);
-  // An address has no place to fold it, and may be longer than a line should be.
-  const isWhole = /@/.test(line) || CALLERS_OWN.test(name);
-  const canFold = !isWhole || /\S[\t ]+\S/.test(isFolded ? line : line.replace(/^[^:]*: */, ""));
+  // An address cannot be folded, and may exceed the advised line length.
+  const isUnfoldable = /@/.test(line) || CALLER_HEADERS.test(name);
+  const canFold = !isUnfoldable || /\S[\t ]+\S/.test(isFolded ? line : line.replace(/^[^:]*: */, ""));
   const length = [...line].length;
   const isEncoded = /=\?[^?]*\?[bq]\?/i.test(line);
   return [
@@ -100,8 +100,8 @@ function fieldFaults({ name, value }: Field): readonly string[] {
 
 function base64Faults(lines: readonly string[]): readonly string[] {
   const whole = lines.join("");
-  const isWhole = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(whole);
-  return isWhole ? [] : ["a body is not base64"];
+  const isUnfoldable = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(whole);
+  return isUnfoldable ? [] : ["a body is not base64"];
 }
 
 function quotedFaults(lines: readonly string[]): readonly string[] {
@@ -122,7 +122,7 @@ function bodyFaults(entity: Entity, { value, parameters }: Parametrised): readon
   return /[\0\u0080-\uffff]/.test(entity.body) ? [...faults, "a plain body is not plain ASCII"] : faults;
 }
 
-/** RFC 2046 §5.1.1: what is between boundaries, and nothing else. */
+/** RFC 2046 §5.1.1: parts between boundaries, and nothing else. */
 function partsFaults(entity: Entity, { parameters }: Parametrised): readonly string[] {
   const boundary = parameters.get("boundary")?.replace(/^"|"$/g, "") ?? "";
   if (!BOUNDARY.test(boundary)) return ["a multipart without a boundary"];
@@ -148,8 +148,8 @@ function entityFaults(entity: Entity): readonly string[] {
 }
 
 /**
- * What is wrong with a whole message by RFC 5322, 2045, 2046, 2047, 2183 and 2231, in what we make of them: one address
- * in each of its headers, UTF-8, UTC. Reads bytes and forgives nothing. `allowsUtf8` is for mail that needs SMTPUTF8.
+ * The faults of a whole message by RFC 5322, 2045, 2046, 2047, 2183 and 2231, within the subset that we use: one address
+ * per header, UTF-8, UTC. Parses strictly. `allowsUtf8` is for mail that needs SMTPUTF8.
  */
 export function mailFaults(bytes: Uint8Array, allowsUtf8 = false): readonly string[] {
   const source = Buffer.from(bytes).toString(allowsUtf8 ? "utf8" : "latin1");
@@ -162,7 +162,7 @@ export function mailFaults(bytes: Uint8Array, allowsUtf8 = false): readonly stri
     ...(source.includes("\0") ? ["a NUL"] : []),
     ...(!allowsUtf8 && /[\u0080-\uffff]/.test(header) ? ["a header is not ASCII"] : []),
     ...(source.split("\r\n").some((line) => line.length > LINE_CHARS_MAX) ? ["a line is too long"] : []),
-    ...ONCE.filter((name) => !names.includes(name)).map((name) => `${name} is missing`),
+    ...REQUIRED_HEADERS.filter((name) => !names.includes(name)).map((name) => `${name} is missing`),
     ...entityFaults(root),
   ];
 }

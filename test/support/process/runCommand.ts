@@ -1,10 +1,10 @@
 import { COMMAND_LINE } from "./program.ts";
-import { type ProcessEnd, runProcess } from "./runProcess.ts";
+import { type ProcessResult, runProcess } from "./runProcess.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
-/** What a command of the command line came to. */
-export interface CommandEnd extends ProcessEnd {
+/** What a command of the command line returned and printed. */
+export interface CommandResult extends ProcessResult {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into results of every shape.
   readonly json: any;
 }
@@ -15,13 +15,13 @@ export function commandEnv(dataDir: string, env: Environment = {}): Record<strin
   return { ...(process.env as Record<string, string>), ...settings, ...env };
 }
 
-/** Runs one command in a process of its own; `json` is what it printed where its words ask for that. */
+/** Runs one command in its own process. With `--json` among its words, `json` is what it printed. */
 export async function runCommand(
   words: readonly string[],
   dataDir: string,
   env?: Environment,
-): Promise<CommandEnd> {
-  const end = await runProcess([...COMMAND_LINE, ...words], { env: commandEnv(dataDir, env) });
-  const json = words.includes("--json") && end.out !== "" ? JSON.parse(end.out) : null;
-  return { ...end, json };
+): Promise<CommandResult> {
+  const result = await runProcess([...COMMAND_LINE, ...words], { env: commandEnv(dataDir, env) });
+  const json = words.includes("--json") && result.out !== "" ? JSON.parse(result.out) : null;
+  return { ...result, json };
 }

@@ -1,7 +1,7 @@
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a process came to. */
-export interface ProcessEnd {
+/** The exit code and output of a process. */
+export interface ProcessResult {
   readonly exitCode: number;
   readonly out: string;
   readonly err: string;
@@ -10,7 +10,7 @@ export interface ProcessEnd {
 /** A process that can be stopped. */
 export interface RunningProcess {
   readonly pid: number;
-  readonly ended: Promise<ProcessEnd>;
+  readonly ended: Promise<ProcessResult>;
   kill(signal: NodeJS.Signals): void;
 }
 
@@ -19,7 +19,7 @@ interface ProcessOptions {
   readonly cwd?: string;
 }
 
-/** Begins a command with exactly this environment, in `cwd` or where we are. */
+/** Starts a command with exactly this environment, in `cwd` or the current directory. */
 export function startProcess(words: readonly string[], { env, cwd }: ProcessOptions): RunningProcess {
   const child = Bun.spawn([...words], {
     ...(cwd === undefined ? {} : { cwd }),
@@ -28,17 +28,17 @@ export function startProcess(words: readonly string[], { env, cwd }: ProcessOpti
     stdout: "pipe",
     stderr: "pipe",
   });
-  const end = async (): Promise<ProcessEnd> => {
+  const result = async (): Promise<ProcessResult> => {
     const [out, err] = await Promise.all([
       new Response(child.stdout).text(),
       new Response(child.stderr).text(),
     ]);
     return { exitCode: await child.exited, out, err };
   };
-  return { pid: child.pid, ended: end(), kill: (signal) => child.kill(signal) };
+  return { pid: child.pid, ended: result(), kill: (signal) => child.kill(signal) };
 }
 
-/** Runs a command as {@link startProcess} does, and waits for its end. */
-export function runProcess(words: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
+/** Runs a command as {@link startProcess} does, and waits until it ends. */
+export function runProcess(words: readonly string[], options: ProcessOptions): Promise<ProcessResult> {
   return startProcess(words, options).ended;
 }

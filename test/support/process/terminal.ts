@@ -1,14 +1,14 @@
-/** A program on a terminal of its own, as somebody who sits at one has it. */
+/** A program on its own pseudo-terminal, as an interactive user runs it. */
 export interface TerminalProcess {
   readonly pid: number;
-  /** Everything that has come to the screen, without colours. */
+  /** Everything printed to the screen so far, without colours. */
   screen(): string;
-  /** Types: `"\u0003"` is Ctrl-C. */
+  /** Types a text: `"\u0003"` is Ctrl-C. */
   type(text: string): void;
   readonly exited: Promise<number>;
 }
 
-/** Wide enough that no line of ours is broken. */
+/** Wide enough that no line wraps. */
 const COLUMNS = 400;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control sequences.
 const COLOURS = /\u001b\[[0-9;]*m/g;

@@ -7,32 +7,31 @@ import { freePort } from "../stores/eventstoredb.ts";
 import { until } from "../until.ts";
 
 const START_MS_MAX = 30_000;
-/** Debian keeps daemons where an ordinary user's PATH does not lead. */
+/** On Debian, daemons are not on an ordinary user's PATH. */
 const PROGRAM = Bun.which("clamd") ?? Bun.which("/usr/sbin/clamd");
 
-/** What the test's own signature finds: harmless, and in no other file. */
+/** A harmless text that the test's own signature matches, and that no other file contains. */
 export const MALWARE_TEXT = "postledger-test-signature-8f14e45fceea167a";
-/** What the scanner calls it; databases that are not ClamAV's own add the suffix. */
+/** The name that the scanner reports; unofficial databases add the suffix. */
 export const MALWARE_NAME = "Postledger.Test.UNOFFICIAL";
 
 export interface Clamd {
   readonly tcpUrl: string;
   readonly unixUrl: string;
-  /** The largest file that it takes. */
+  /** The largest file that it accepts. */
   readonly streamBytesMax: number;
   stop(): Promise<void>;
 }
 
-/** Whether clamd is on this machine; when it is not, that is said in one line, so that nothing is skipped silently. */
+/** Whether clamd is installed. If not, prints a line, so that nothing is skipped silently. */
 export function hasClamd(): boolean {
-  if (PROGRAM === null)
-    console.warn("clamd: not on this machine (clamav-daemon): its half of the suite is skipped");
+  if (PROGRAM === null) console.warn("clamd is not installed (clamav-daemon): skipping its tests");
   return PROGRAM !== null;
 }
 
-/** A clamd of the test's own, in the foreground, with its own folder, sockets and signature. */
+/** Starts clamd for one test, in the foreground, with its own folder, sockets and signature. */
 export async function startClamd(): Promise<Clamd> {
-  if (PROGRAM === null) throw new Error("clamd is not on this machine");
+  if (PROGRAM === null) throw new Error("clamd is not installed");
   const folder = mkdtempSync(join(tmpdir(), "clamd-"));
   const socket = join(folder, "clamd.sock");
   const port = await freePort();
@@ -56,7 +55,7 @@ export async function startClamd(): Promise<Clamd> {
     child.kill("SIGKILL");
   };
   process.once("exit", kill);
-  await until(() => isListening(socket), "clamd", START_MS_MAX);
+  await until(() => isListening(socket), "clamd to listen", START_MS_MAX);
   return {
     tcpUrl: `tcp://127.0.0.1:${port}`,
     unixUrl: `unix:${socket}`,

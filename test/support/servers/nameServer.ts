@@ -1,22 +1,22 @@
 import { createSocket, type RemoteInfo } from "node:dgram";
 
 export type DnsType = "A" | "AAAA" | "TXT";
-/** One record: an address, or a text; a text of several strings is a list of them. */
+/** The value of a record: an address, or a text, which may consist of several strings. */
 export type DnsRecord = string | readonly string[];
-/** The records, or how there are none: no such name, a server's failure or refusal, or no answer at all. */
+/** The records, or why there are none: no such name, a server failure, a refusal, or no answer at all. */
 export type DnsAnswer = readonly DnsRecord[] | "nxdomain" | "servfail" | "refused" | "silent";
 
-/** A name server of a test's own (RFC 1035 §4), over UDP on loopback. */
+/** A name server for tests (RFC 1035 §4), over UDP on loopback. */
 export interface NameServer {
   /** `127.0.0.1:<port>`, as DNS_SERVERS takes it. */
   readonly address: string;
-  /** Everything that was asked, in order: `A example.com`. */
+  /** All questions received, in order: `A example.com`. */
   readonly questions: readonly string[];
   stop(): void;
 }
 
 const TYPES: Readonly<Record<number, DnsType>> = { 1: "A", 16: "TXT", 28: "AAAA" };
-const NUMBERS: Readonly<Record<DnsType, number>> = { A: 1, TXT: 16, AAAA: 28 };
+const TYPE_NUMBERS: Readonly<Record<DnsType, number>> = { A: 1, TXT: 16, AAAA: 28 };
 const HEADER_BYTES = 12;
 const RESPONSE_CODES = { nxdomain: 3, servfail: 2, refused: 5 } as const;
 
@@ -67,7 +67,7 @@ function answerBytes(query: Buffer, { type, end }: Question, answer: Exclude<Dns
     const data = recordBytes(type as DnsType, value);
     const fixed = Buffer.alloc(12);
     fixed.writeUInt16BE(0xc00c, 0);
-    fixed.writeUInt16BE(NUMBERS[type as DnsType], 2);
+    fixed.writeUInt16BE(TYPE_NUMBERS[type as DnsType], 2);
     fixed.writeUInt16BE(1, 4);
     fixed.writeUInt16BE(data.length, 10);
     return Buffer.concat([fixed, data]);
@@ -75,7 +75,7 @@ function answerBytes(query: Buffer, { type, end }: Question, answer: Exclude<Dns
   return Buffer.concat([header, query.subarray(HEADER_BYTES, end), ...body]);
 }
 
-/** Starts a name server that answers what `answer` says of each question. */
+/** Starts a name server that answers each question with the result of `answer`. */
 export async function startNameServer(
   answer: (name: string, type: DnsType) => DnsAnswer,
 ): Promise<NameServer> {
@@ -84,8 +84,8 @@ export async function startNameServer(
   socket.on("message", (query: Buffer, from: RemoteInfo) => {
     const question = questionOf(query);
     questions.push(`${question.type ?? "other"} ${question.name}`);
-    const said = question.type === undefined ? [] : answer(question.name, question.type);
-    if (said !== "silent") socket.send(answerBytes(query, question, said), from.port, from.address);
+    const reply = question.type === undefined ? [] : answer(question.name, question.type);
+    if (reply !== "silent") socket.send(answerBytes(query, question, reply), from.port, from.address);
   });
   await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
   socket.unref();
@@ -96,10 +96,10 @@ export async function startNameServer(
   };
 }
 
-let nobody: Promise<NameServer> | undefined;
+let shared: Promise<NameServer> | undefined;
 
-/** The name server of services under test that were given none: no name exists, and no other one is asked. */
-export function noNames(): Promise<NameServer> {
-  nobody ??= startNameServer(() => "nxdomain");
-  return nobody;
+/** The default name server of services under test: it knows no names, and forwards no queries. */
+export function emptyNameServer(): Promise<NameServer> {
+  shared ??= startNameServer(() => "nxdomain");
+  return shared;
 }

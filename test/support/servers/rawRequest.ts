@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { checkAnswer } from "../../gate/answerLog.ts";
 import type { SeenAnswer } from "../../gate/documentedAnswers.ts";
 
-/** One request as these very lines, for what `fetch` would tidy up; the answer as it came. */
+/** Sends exactly these lines as a request, which `fetch` would normalise. Returns the raw answer. */
 export function rawRequest(url: string, lines: readonly (string | Uint8Array)[]): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -19,7 +19,7 @@ export function rawRequest(url: string, lines: readonly (string | Uint8Array)[])
   });
 }
 
-/** An answer as it came, taken apart. Its body is taken to have come in one piece, as every answer of ours does. */
+/** Parses a raw answer. Expects a body that is not chunked, as our service sends it. */
 export function parseAnswer(raw: string): SeenAnswer {
   const end = raw.indexOf("\r\n\r\n");
   const [start = "", ...fields] = raw.slice(0, end).split("\r\n");
@@ -32,7 +32,7 @@ export function parseAnswer(raw: string): SeenAnswer {
   return { status: Number(start.split(" ")[1]), headers, text: raw.slice(end + 4) };
 }
 
-/** One request with these headers and these bytes of a body, checked against the document as a caller's are. */
+/** Sends a request with exactly these headers and body bytes, and checks the answer against the OpenAPI document. */
 export async function rawCall(
   url: string,
   request: readonly [method: string, path: string],

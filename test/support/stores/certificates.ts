@@ -7,15 +7,15 @@ export interface Certificate {
   readonly key: string;
 }
 
-/** A certificate authority of a test's own, which nobody trusts but those who are told to. */
+/** A certificate authority for tests, trusted only by clients configured to trust it. */
 export interface Authority {
   /** In PEM. */
   readonly certificate: string;
-  /** A certificate for a node of a cluster, which is server and client to the others; `names` are host names and IPv4 addresses. */
+  /** Issues a certificate for a cluster node, as server and client. `names` are host names and IPv4 addresses. */
   issue(commonName: string, names: readonly string[]): Certificate;
 }
 
-/** EventStoreDB takes RSA keys only. */
+/** EventStoreDB accepts RSA keys only. */
 const KEY_BITS = 2_048;
 const YEAR_MS = 366 * 24 * 3_600_000;
 
@@ -102,7 +102,7 @@ function oid(bytes: readonly number[]): Buffer {
   return tagged(0x06, bytes);
 }
 
-/** A bit string of one byte, of which the last `unused` bits do not count. */
+/** A bit string of one byte, whose last `unused` bits do not count. */
 function bits(byte: number, unused: number): Buffer {
   return tagged(0x03, [unused, byte]);
 }
@@ -116,7 +116,7 @@ function nameOf(commonName: string): Buffer {
   return sequence(tagged(0x31, attribute));
 }
 
-/** A moment until 2049. */
+/** A UTCTime, which reaches until 2049. */
 function timeOf(ms: number): Buffer {
   const digits = new Date(ms).toISOString().replace(/\D/g, "").slice(2, 14);
   return tagged(0x17, Buffer.from(`${digits}Z`));

@@ -2,13 +2,13 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Projection } from "../../../projections/projection.ts";
 import type { ProjectedRows, SqlRow } from "../../../src/ports/readDatabase.ts";
 
-/** A read model in memory that counts the rows its queries step over, those too that they do not answer. */
+/** A read model in memory that counts all rows its queries scan, including those not returned. */
 export interface CountedReads extends ProjectedRows {
-  rowsLookedAt: number;
+  rowsScanned: number;
   close(): void;
 }
 
-/** Every `WHERE` asks a function of ours first, so it is called once for each row that a query stands on. */
+/** Each `WHERE` calls a counting function first, so it runs once for each scanned row. */
 export function countedReads({ tables }: Projection): CountedReads {
   const db = new DatabaseSync(":memory:");
   for (const { name, columns, indexes = [] } of tables) {
@@ -16,7 +16,7 @@ export function countedReads({ tables }: Projection): CountedReads {
     for (const index of indexes) db.exec(index);
   }
   const counted: CountedReads = {
-    rowsLookedAt: 0,
+    rowsScanned: 0,
     run: (sql, ...values) => void uncounted(sql).run(...values),
     get: (sql, ...values) => prepared(sql).get(...values) as SqlRow | undefined,
     change: (sql, ...values) => uncounted(sql).get(...values) as SqlRow | undefined,
@@ -24,8 +24,8 @@ export function countedReads({ tables }: Projection): CountedReads {
     all: (sql, ...values) => prepared(sql).all(...values) as SqlRow[],
     close: () => db.close(),
   };
-  db.function("looked_at", () => {
-    counted.rowsLookedAt += 1;
+  db.function("count_row", () => {
+    counted.rowsScanned += 1;
     return 1;
   });
   const writing = new Map<string, StatementSync>();
@@ -36,7 +36,7 @@ export function countedReads({ tables }: Projection): CountedReads {
   };
   const statements = new Map<string, StatementSync>();
   const prepared = (sql: string) => {
-    const statement = statements.get(sql) ?? db.prepare(sql.replaceAll("WHERE ", "WHERE looked_at() AND "));
+    const statement = statements.get(sql) ?? db.prepare(sql.replaceAll("WHERE ", "WHERE count_row() AND "));
     statements.set(sql, statement);
     return statement;
   };

@@ -9,14 +9,14 @@ const START_MS_MAX = 60_000;
 /** Where `docker compose up -d eventstore` serves. */
 const COMPOSE_PORT = 2_113;
 
-/** A server of this process's own, which a test may disturb. */
+/** The process of a server that only this test uses, and may disturb. */
 export interface ServerProcess {
-  /** Stops it in its tracks (SIGSTOP): connections stay open and nothing answers. Settles when no thread of it runs. */
+  /** Suspends it (SIGSTOP): connections stay open and nothing answers. Resolves when none of its threads runs. */
   pause(): Promise<void>;
   resume(): void;
-  /** Ends it at once (SIGKILL). */
+  /** Kills it (SIGKILL). */
   kill(): Promise<void>;
-  /** Starts it again after {@link kill}: same files, same port. */
+  /** Restarts it after {@link kill} with the same files and port. */
   start(): Promise<void>;
 }
 
@@ -24,21 +24,21 @@ export interface EventStoreDbServer {
   /** A connection string. */
   readonly url: string;
   readonly port: number;
-  /** Holds `db` and `log`, and goes with the server; null for a server that is not ours. */
+  /** Contains `db` and `log`, and is removed with the server; null for an external server. */
   readonly folder: string | null;
 }
 
-/** Whether a test can have a server of its own. */
+/** Whether a test can start its own server. */
 export const canStartEventStoreDb = Bun.which("eventstored") !== null;
 
-/** Names what the runner of several processes hands to each: a server as JSON, or `null` where there is none. */
+/** The variable in which the test runner passes the server to each process, as JSON; `null` if there is none. */
 export const SERVER_VARIABLE = "TEST_EVENTSTORE_SERVER";
 
-/** Test files may each get their own copy of this module; they share one server all the same. */
+/** Test files may each load their own copy of this module, but share one server. */
 const SHARED = Symbol.for("test.eventstoredb");
 const shared = globalThis as { [SHARED]?: Promise<EventStoreDbServer | null> };
 
-/** The server that all suites of this process share: the one that the runner hands over, else one that is found. */
+/** The server that all suites of this process share: the runner's, or else one that is found. */
 export function eventStoreDb(): Promise<EventStoreDbServer | null> {
   const given = process.env[SERVER_VARIABLE];
   shared[SHARED] ??= given === undefined ? findEventStoreDb() : Promise.resolve(JSON.parse(given));
@@ -47,7 +47,7 @@ export function eventStoreDb(): Promise<EventStoreDbServer | null> {
 
 /**
  * The server at EVENTSTORE_URL, else `eventstored` from the PATH on a free loopback port, else the compose
- * file's. Null when there is none; that is said in one line, so that a skipped half is never silent.
+ * file's. Null if there is none, with a printed line, so that tests are never skipped silently.
  */
 export async function findEventStoreDb(): Promise<EventStoreDbServer | null> {
   const url = process.env.EVENTSTORE_URL;
@@ -64,38 +64,38 @@ export async function findEventStoreDb(): Promise<EventStoreDbServer | null> {
     } catch (error) {
       reasons.push(`eventstored did not start: ${error instanceof Error ? error.message : error}`);
     }
-  } else reasons.push("no eventstored on the PATH");
+  } else reasons.push("eventstored is not on the PATH");
   const composed = await compose();
   if (typeof composed !== "string") return composed;
   reasons.push(composed);
-  console.warn(`EventStoreDB: not reachable (${reasons.join("; ")}): its half of the suites is skipped`);
+  console.warn(`EventStoreDB: not reachable (${reasons.join("; ")}): skipping its tests`);
   return null;
 }
 
-/** A server of a test's own: it can be disturbed, and its files can be looked at. */
+/** A server that one test started: it can be disturbed, and its files inspected. */
 export interface OwnServer extends EventStoreDbServer {
   readonly process: ServerProcess;
   readonly folder: string;
 }
 
-/** The connection string for who goes to a server through a proxy on `port` of this machine. */
+/** A connection string for a server through a proxy on a local port. */
 export function urlThrough({ url }: EventStoreDbServer, port: number): string {
   return url.replace(/(\/\/(?:[^@]*@)?)[^/?]*/, `$1127.0.0.1:${port}`);
 }
 
-/** A server of a test's own with TLS and users, as people run it. */
+/** A server that one test started, with TLS and users as in production. */
 export interface SecuredServer extends OwnServer {
-  /** Issued the server's certificate. */
+  /** The authority that issued the server's certificate. */
   readonly authority: Authority;
-  /** A connection string for somebody else than the administrator; null: for nobody. */
+  /** A connection string for another user than the administrator; null: without a user. */
   urlFor(user: { readonly name: string; readonly password: string } | null, host?: string): string;
 }
 
-/** Of the user `admin`; with signs that a URL does not take as they are. */
+/** The administrator. The password contains characters that a URL must escape. */
 export const ADMIN = { name: "admin", password: "k3y:&@dmin" };
 const OPERATOR_PASSWORD = "op-3rator";
 
-/** A server of its own on free loopback ports, with a temporary folder. Ends with this process. */
+/** Starts a server on free loopback ports with a temporary folder. It ends with this process. */
 export async function startEventStoreDb(): Promise<OwnServer> {
   const folder = mkdtempSync(join(tmpdir(), "eventstoredb-"));
   const urlOf = (port: number) => `esdb://127.0.0.1:${port}?tls=false`;
@@ -103,7 +103,7 @@ export async function startEventStoreDb(): Promise<OwnServer> {
   return start({ folder, urlOf, options: ["--insecure"], env: {}, isReady });
 }
 
-/** As {@link startEventStoreDb}, with a certificate of an authority of its own, for `localhost` and 127.0.0.1. */
+/** As {@link startEventStoreDb}, with a certificate from its own authority for `localhost` and 127.0.0.1. */
 export async function startSecuredEventStoreDb(): Promise<SecuredServer> {
   const folder = mkdtempSync(join(tmpdir(), "eventstoredb-"));
   const authority = certificateAuthority("EventStoreDB test authority");
@@ -123,19 +123,19 @@ export async function startSecuredEventStoreDb(): Promise<SecuredServer> {
     EVENTSTORE_DEFAULT_ADMIN_PASSWORD: ADMIN.password,
     EVENTSTORE_DEFAULT_OPS_PASSWORD: OPERATOR_PASSWORD,
   };
-  const urlAs = (user: typeof ADMIN | null, place: string) => {
-    const named = user && `${encodeURIComponent(user.name)}:${encodeURIComponent(user.password)}@`;
-    return `esdb://${named ?? ""}${place}?tlsCAFile=${encodeURIComponent(authorityFile)}`;
+  const urlAs = (user: typeof ADMIN | null, host: string) => {
+    const credentials = user && `${encodeURIComponent(user.name)}:${encodeURIComponent(user.password)}@`;
+    return `esdb://${credentials ?? ""}${host}?tlsCAFile=${encodeURIComponent(authorityFile)}`;
   };
   const urlOf = (port: number) => urlAs(ADMIN, `localhost:${port}`);
-  // A new server makes its users a moment after it is live.
+  // A new server creates its users shortly after it is live.
   const isReady = (port: number) => isLive(`https://localhost:${port}`, authority, "/users/admin");
   const server = await start({ folder, urlOf, options, env, isReady });
   const urlFor = (user: typeof ADMIN | null, host = "localhost") => urlAs(user, `${host}:${server.port}`);
   return { ...server, authority, urlFor };
 }
 
-interface HowToStart {
+interface StartOptions {
   readonly folder: string;
   readonly options: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -143,11 +143,11 @@ interface HowToStart {
   isReady(port: number): Promise<boolean>;
 }
 
-async function start(how: HowToStart): Promise<OwnServer> {
-  const { folder, urlOf } = how;
+async function start(options: StartOptions): Promise<OwnServer> {
+  const { folder, urlOf } = options;
   const port = await freePort();
   const replicationPort = await freePort();
-  const spawn = () => spawnServer(how, port, replicationPort);
+  const spawn = () => spawnServer(options, port, replicationPort);
   let pid = await spawn();
   return {
     url: urlOf(port),
@@ -161,7 +161,7 @@ async function start(how: HowToStart): Promise<OwnServer> {
       resume: () => process.kill(pid, "SIGCONT"),
       async kill() {
         process.kill(pid, "SIGKILL");
-        await until(async () => !(await isListening(port)), "the server to be gone");
+        await until(async () => !(await isListening(port)), "the server to exit");
       },
       async start() {
         pid = await spawn();
@@ -172,7 +172,7 @@ async function start(how: HowToStart): Promise<OwnServer> {
 
 /**
  * A signal that stops a process takes effect when one of its threads runs next, which on a busy machine is after
- * the others have answered another call. So the state is asked for: `T` in proc(5) and ps(1).
+ * the others have answered another call. So we poll the state: `T` in proc(5) and ps(1).
  */
 function isStopped(pid: number): boolean {
   const tasks = `/proc/${pid}/task`;
@@ -198,7 +198,7 @@ function isStopped(pid: number): boolean {
 const KEEPER = `trap '' INT; "$@" >/dev/null 2>&1 & echo $!; cat >/dev/null; kill -9 $!; wait; rm -rf "$FOLDER"`;
 
 async function spawnServer(
-  { folder, options: more, env, isReady }: HowToStart,
+  { folder, options: more, env, isReady }: StartOptions,
   port: number,
   replicationPort: number,
 ): Promise<number> {

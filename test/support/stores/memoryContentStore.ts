@@ -9,27 +9,27 @@ import {
 import type { ContentFolder, ContentStore, ContentWriter } from "../../../src/ports/contentStore.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 
-interface Kept {
+interface StoredFile {
   readonly bytes: Uint8Array;
   readonly modifiedAt: number;
 }
 
-/** Content in memory, for tests that are about something else. `kept` holds it, by path. */
-export function memoryContentStore(kept: Map<string, Kept> = new Map()): ContentStore {
+/** A content store in memory, for tests of other parts. `files` holds the content by path. */
+export function memoryContentStore(files: Map<string, StoredFile> = new Map()): ContentStore {
   const identity = crypto.randomUUID();
   let log: string | null = null;
-  const keep = (path: string, bytes: Uint8Array) => {
-    kept.set(path, { bytes: bytes.slice(), modifiedAt: Date.now() });
+  const save = (path: string, bytes: Uint8Array) => {
+    files.set(path, { bytes: bytes.slice(), modifiedAt: Date.now() });
   };
   const removeBelow = (path: string, only: (name: string) => boolean = () => true) => {
-    for (const key of [...kept.keys()]) {
+    for (const key of [...files.keys()]) {
       const isBelow = key === path || key.startsWith(`${path}/`);
-      if (isBelow && only(key.slice(key.lastIndexOf("/") + 1))) kept.delete(key);
+      if (isBelow && only(key.slice(key.lastIndexOf("/") + 1))) files.delete(key);
     }
   };
   const put = async (folder: ContentFolder, bytes: Uint8Array) => {
     const sha256 = sha256Of(bytes);
-    keep(filePath(folder, sha256), bytes);
+    save(filePath(folder, sha256), bytes);
     return sha256;
   };
   return {
@@ -47,28 +47,28 @@ export function memoryContentStore(kept: Map<string, Kept> = new Map()): Content
       return {
         async write(chunk) {
           chunks.push(chunk.slice());
-          keep(temporary, Buffer.concat(chunks));
+          save(temporary, Buffer.concat(chunks));
         },
         async finish() {
-          kept.delete(temporary);
+          files.delete(temporary);
           const bytes = Buffer.concat(chunks);
           return { sha256: await put(folder, bytes), bytes: bytes.byteLength };
         },
         async abort() {
-          kept.delete(temporary);
+          files.delete(temporary);
         },
       };
     },
     async get(folder, sha256) {
-      const bytes = kept.get(filePath(folder, sha256))?.bytes ?? null;
+      const bytes = files.get(filePath(folder, sha256))?.bytes ?? null;
       if (bytes !== null && sha256Of(bytes) !== sha256)
         throw new StoreError("unavailable", "the content is damaged");
       return bytes;
     },
     async link(from, sha256, to) {
       const [source, target] = [filePath(from, sha256), filePath(to, sha256)];
-      const found = kept.get(source);
-      if (found) keep(target, found.bytes);
+      const found = files.get(source);
+      if (found) save(target, found.bytes);
       return found !== undefined;
     },
     removeOwner: async (owner) => removeBelow(ownerPath(owner)),
@@ -76,11 +76,11 @@ export function memoryContentStore(kept: Map<string, Kept> = new Map()): Content
     removeFile: async (folder, sha256) => removeBelow(filePath(folder, sha256)),
     removeTemporary: async (folder) => removeBelow(folderPath(folder), isTemporaryName),
     async *folders() {
-      for (const path of new Set([...kept.keys()].map((key) => key.slice(0, key.lastIndexOf("/"))))) {
+      for (const path of new Set([...files.keys()].map((key) => key.slice(0, key.lastIndexOf("/"))))) {
         const [workspaceId = "", ownerId = "", folderId = ""] = path.split("/");
-        const files = [...kept].filter(([key]) => key.startsWith(`${path}/`));
-        const modifiedAt = Math.max(...files.map(([, file]) => file.modifiedAt));
-        const hasTemporary = files.some(([key]) => isTemporaryName(key.slice(path.length + 1)));
+        const folderFiles = [...files].filter(([key]) => key.startsWith(`${path}/`));
+        const modifiedAt = Math.max(...folderFiles.map(([, file]) => file.modifiedAt));
+        const hasTemporary = folderFiles.some(([key]) => isTemporaryName(key.slice(path.length + 1)));
         yield { workspaceId, ownerId, folderId, modifiedAt, hasTemporary };
       }
     },

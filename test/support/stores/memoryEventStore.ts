@@ -12,13 +12,13 @@ import {
   StoreError,
 } from "../../../src/ports/eventStore.ts";
 
-/** A batch of the log is at most this long, counted before the filter. */
+/** The maximum length of a batch of the log, before filtering. */
 const BATCH_EVENTS_MAX = 500;
 const POSITION_DIGITS = 16;
 
 export interface MemoryEventStoreOptions {
   readonly batchEventsMax?: number;
-  /** While it says so, every call fails as `unavailable` and subscriptions stand still. */
+  /** While it returns true, every call fails as `unavailable` and subscriptions pause. */
   readonly isAway?: () => boolean;
 }
 
@@ -40,7 +40,7 @@ function bytesOf(events: readonly NewEvent[]): number {
   return bytes;
 }
 
-/** The log in memory: what a test needs of a store, with the port's whole contract. */
+/** An event store in memory, which fulfils the port's whole contract. */
 export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventStore {
   const log: RecordedEvent[] = [];
   const streams = new Map<string, RecordedEvent[]>();
@@ -50,7 +50,7 @@ export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventSt
   let isClosed = false;
 
   const requireStore = () => {
-    if (isClosed || options.isAway?.()) throw new StoreError("unavailable", "the store is away");
+    if (isClosed || options.isAway?.()) throw new StoreError("unavailable", "the store is unavailable");
   };
   const lastOf = (stream: string) => (streams.get(stream)?.length ?? 0) - 1;
   const isReadable = ({ stream, revision }: RecordedEvent) => revision >= (truncations.get(stream) ?? 0);
@@ -74,7 +74,7 @@ export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventSt
     return { events, position: end > start ? positionOf(end - 1) : from, caughtUp: end >= log.length };
   };
 
-  /** The answer of an earlier append of the same events under the same expectation. */
+  /** The result of an earlier append of the same events with the same expected revision. */
   const earlierAppend = (stream: string, events: readonly NewEvent[], first: number) => {
     const recorded = streams.get(stream) ?? [];
     const isSame = events.every(({ id }, index) => recorded[first + index]?.id === id);
@@ -86,7 +86,7 @@ export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventSt
   };
   const record = (stream: string, event: NewEvent) => {
     const recorded = streams.get(stream) ?? [];
-    // What is in the log is out of its writer's hands: it shares no object with what was appended.
+    // A copy, so that later changes to the appended objects do not reach the log.
     const stored = structuredClone(event);
     const entry = { ...stored, stream, revision: recorded.length, position: positionOf(log.length) };
     recorded.push(entry);
@@ -140,14 +140,14 @@ export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventSt
     async *subscribe(from, filter, signal) {
       const matches = matcher(filter);
       let position = from;
-      let isToldCaughtUp = false;
+      let hasReportedCaughtUp = false;
       while (!signal.aborted && !isClosed) {
         if (options.isAway?.()) await nextTurn();
-        else if (isToldCaughtUp && indexAfter(position) >= log.length) await nextChange(changes, signal);
+        else if (hasReportedCaughtUp && indexAfter(position) >= log.length) await nextChange(changes, signal);
         else {
           const batch = batchAfter(position, log.length, matches);
           position = batch.position;
-          isToldCaughtUp = batch.caughtUp;
+          hasReportedCaughtUp = batch.caughtUp;
           yield batch;
         }
       }
@@ -183,7 +183,7 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Settles at the next change of the log, or when the signal aborts. */
+/** Resolves at the next change of the log, or when the signal aborts. */
 function nextChange(changes: EventTarget, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -3,25 +3,25 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-// @ts-expect-error: it comes without types; what we use of it is declared below.
+// @ts-expect-error: the package has no types; the parts that we use are declared below.
 import S3rver from "s3rver";
 
-/** Any of these is served; it checks that a key is known, not that it signs rightly. */
+/** The server checks that the access key is known, but not the signature. */
 const ACCESS_KEY = "S3RVER";
 
-interface Stored {
+interface StoredObject {
   readonly bucket: string;
   readonly key: string;
   readonly content: AsyncIterable<Uint8Array>;
   readonly metadata: object;
 }
 
-/** What we use and mend of the package. */
-interface Rver {
+/** The parts of the package that we use and patch. */
+interface S3rverInstance {
   readonly store: {
     getResourcePath(bucket: string, key: string, resource: string): string;
     putMetadata(bucket: string, key: string, metadata: object, md5: string): Promise<void>;
-    putObject(object: Stored): Promise<{ md5: string; size: number }>;
+    putObject(object: StoredObject): Promise<{ md5: string; size: number }>;
     deleteObject(bucket: string, key: string): Promise<void>;
   };
   readonly middleware: ((context: Context, next: () => Promise<void>) => Promise<void>)[];
@@ -39,21 +39,21 @@ interface Context {
   body: unknown;
 }
 
-/** An S3 server of a test's own. */
+/** An S3 server for one test. */
 export interface S3Server {
   readonly endpoint: string;
   readonly bucket: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Called with each request before it is served; what it answers in its place, or null to let it be served. */
+  /** Called with each request before it is served. Returns an error to answer instead, or null to serve the request. */
   intercept: (method: string, url: string) => { status: number; code: string } | null;
-  /** Whether a write with `If-None-Match: *` is refused where there is an object, as newer servers do. */
+  /** Whether a write with `If-None-Match: *` is refused if the object exists, as newer servers do. */
   isConditional: boolean;
   /** Keys of all objects. */
   keys(): Promise<readonly string[]>;
   /** The file that holds an object. */
   pathOf(key: string): string;
-  /** Bytes on its disk, parts of unfinished uploads included. */
+  /** Bytes on its disk, including parts of unfinished uploads. */
   bytes(): Promise<number>;
   stop(): Promise<void>;
 }
@@ -61,8 +61,8 @@ export interface S3Server {
 const PAGE_KEYS_MAX = 1_000;
 
 /**
- * ListObjectsV2. The package's own goes by the order of directories and makes its tokens with a cipher that
- * Bun does not have, so it cannot give a second page.
+ * ListObjectsV2. The package's own sorts by directory order and encrypts its tokens with a cipher that Bun lacks, so it
+ * cannot return a second page.
  */
 async function listing(server: S3Server, query: URLSearchParams): Promise<string> {
   const prefix = query.get("prefix") ?? "";
@@ -72,7 +72,7 @@ async function listing(server: S3Server, query: URLSearchParams): Promise<string
   const page = keys.slice(0, max);
   const objects = page.map(async (key) => {
     const file = await stat(server.pathOf(key)).catch(() => null);
-    // S3 tells whole seconds.
+    // S3 reports whole seconds.
     const modified = new Date(Math.floor((file?.mtimeMs ?? 0) / 1_000) * 1_000).toISOString();
     return file === null
       ? ""
@@ -92,10 +92,10 @@ async function listing(server: S3Server, query: URLSearchParams): Promise<string
 }
 
 /**
- * The package answers before an object is whole on its disk, and two deletions in one folder can fail one
- * another. A real S3 does neither, so both are mended here.
+ * The package answers before an object is completely on disk, and two concurrent deletions in one folder can fail. A real
+ * S3 does neither, so both are patched here.
  */
-function mend(rver: Rver): void {
+function patch(rver: S3rverInstance): void {
   const { store } = rver;
   store.putObject = async ({ bucket, key, content, metadata }) => {
     const path = store.getResourcePath(bucket, key, "object");
@@ -117,14 +117,14 @@ function mend(rver: Rver): void {
   };
 }
 
-/** Stands before the server: its faults, and the conditional write that the package does not know. */
-function doorOf(created: Set<string>) {
+/** Runs before the server: injects faults, and implements the conditional write that the package lacks. */
+function requestInterceptor(created: Set<string>) {
   return async (server: S3Server, context: Context, next: () => Promise<void>): Promise<void> => {
     const { method, url } = context;
     const refuse = ({ status, code }: { status: number; code: string }) => {
       context.req.resume();
       context.status = status;
-      context.body = `<Error><Code>${code}</Code><Message>as the test wants it</Message></Error>`;
+      context.body = `<Error><Code>${code}</Code><Message>injected by the test</Message></Error>`;
     };
     const refusal = server.intercept(method, url);
     if (refusal !== null) return refuse(refusal);
@@ -147,8 +147,8 @@ function doorOf(created: Set<string>) {
 export async function startS3Server(): Promise<S3Server> {
   const directory = await mkdtemp(join(tmpdir(), "postledger-test-s3-"));
   const bucket = "mail-content";
-  const door = doorOf(new Set());
-  const rver: Rver = new S3rver({
+  const interceptor = requestInterceptor(new Set());
+  const rver: S3rverInstance = new S3rver({
     address: "127.0.0.1",
     port: 0,
     silent: true,
@@ -156,8 +156,8 @@ export async function startS3Server(): Promise<S3Server> {
     vhostBuckets: false,
     configureBuckets: [{ name: bucket }],
   });
-  mend(rver);
-  rver.middleware.unshift((context, next) => door(server, context, next));
+  patch(rver);
+  rver.middleware.unshift((context, next) => interceptor(server, context, next));
   const { port } = await rver.run();
   const pathOf = (key: string) => rver.store.getResourcePath(bucket, key, "object");
   const files = () => readdir(directory, { recursive: true });

@@ -6,21 +6,21 @@ import { eventStoreDb } from "./eventstoredb.ts";
 /** A store that a suite runs on. */
 export interface TestStore {
   readonly name: "SQLite" | "EventStoreDB";
-  /** What a service is started with, on top of its own DATA_DIR, to be on this store. */
+  /** The settings that put a service on this store, in addition to its own DATA_DIR. */
   readonly env: Readonly<Record<string, string>>;
-  /** One log for all services of all suites: each test keeps to its own workspaces. */
+  /** Whether all services of all suites share one log, so that each test must use its own workspaces. */
   readonly isShared: boolean;
 }
 
-/** The key of every instance on a shared log. It guards nothing. */
+/** The master key of every instance on a shared log. It protects nothing of value. */
 const SHARED_MASTER_KEY = Buffer.alloc(32, "postledger-test").toString("base64");
 
-/** The embedded store, which is always there. */
+/** The embedded store, which is always available. */
 export const sqliteStore: TestStore = { name: "SQLite", env: {}, isShared: false };
 
 /**
- * The stores that suites run on: SQLite always, EventStoreDB when there is one; when there is none, that has
- * been said. The content directory goes with the server, because the log remembers which one it was begun with.
+ * The stores that suites run on: always SQLite, and EventStoreDB if it is available. The content directory belongs to the
+ * server, because the log remembers its content store.
  */
 export async function testStores(): Promise<readonly TestStore[]> {
   const server = await eventStoreDb();

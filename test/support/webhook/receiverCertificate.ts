@@ -1,6 +1,6 @@
 /**
  * A self-signed certificate for `receiver.example.org` and all names one level below it, valid for a hundred
- * years, and its key. Made for tests alone: nobody trusts it but those who are told to.
+ * years, and its key. For tests only: just clients configured to trust it do so.
  */
 export const RECEIVER_CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIB0DCCAXagAwIBAgIUdqQuOlnWvhHQ8ibOJEq76Y2FeO8wCgYIKoZIzj0EAwIw

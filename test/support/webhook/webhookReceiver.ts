@@ -3,14 +3,14 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "./receiverCertificate.ts";
 
-/** One call as a receiver got it. */
+/** One call as a receiver received it. */
 export interface ReceivedCall {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** What a receiver does with a call; without one it answers 200. */
+/** Answers a call; the default answers 200. */
 export type Answer = (call: ReceivedCall, response: ServerResponse) => void;
 
 /** An HTTPS server on loopback, for `receiver.example.org` and names below it. */

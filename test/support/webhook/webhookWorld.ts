@@ -7,16 +7,16 @@ import { startService, type TestService } from "../tenants.ts";
 import { RECEIVER_CERTIFICATE } from "./receiverCertificate.ts";
 import { type Answer, startWebhookReceiver, type WebhookReceiver } from "./webhookReceiver.ts";
 
-/** A service and an HTTPS receiver that it may call, under names of a name server of their own. */
+/** A service, an HTTPS receiver that it may call, and a name server for the receiver's names. */
 export interface WebhookWorld {
   readonly service: TestService;
   readonly receiver: WebhookReceiver;
-  /** A destination at the receiver: each name below `receiver.example.org` is another endpoint's. */
+  /** A URL at the receiver: each name below `receiver.example.org` is a separate endpoint. */
   urlOf(name: string): string;
   remove(): Promise<void>;
 }
 
-/** The settings with which a service may call the receiver. */
+/** The settings that let a service call the receiver. */
 export async function webhookSettings(
   receiver: Pick<WebhookReceiver, "port">,
   dns: NameServer,
@@ -36,7 +36,7 @@ export function hostOf(name: string): string {
   return `${name}.receiver.example.org`;
 }
 
-/** A name server that has one address for every name: this machine's own. */
+/** A name server that answers 127.0.0.1 for every name. */
 export function loopbackNames(): Promise<NameServer> {
   return startNameServer((_name, type) => (type === "A" ? ["127.0.0.1"] : []));
 }

@@ -1,30 +1,30 @@
 import { runCommandLine } from "../../../src/cli/program/runCommandLine.ts";
-import type { CommandCall, CommandCallEnd } from "./endsOfCalls.ts";
+import type { CommandCall, CommandCallResult } from "./runCalls.ts";
 
-/** A program: takes calls of the command line as JSON, makes them one after the other and writes how each ended. */
+/** A program that takes command-line calls as JSON, makes them one after another and prints their results. */
 const calls = JSON.parse(process.argv[2] ?? "[]") as readonly CommandCall[];
-const startedIn = process.cwd();
+const initialCwd = process.cwd();
 
-async function endOf({ words, cwd = startedIn, env = {} }: CommandCall): Promise<CommandCallEnd> {
-  const said = { out: "", err: "" };
+async function runCall({ words, cwd = initialCwd, env = {} }: CommandCall): Promise<CommandCallResult> {
+  const output = { out: "", err: "" };
   process.stdout.write = (text: string | Uint8Array) => {
-    said.out += text;
+    output.out += text;
     return true;
   };
   process.stderr.write = (text: string | Uint8Array) => {
-    said.err += text;
+    output.err += text;
     return true;
   };
   process.chdir(cwd);
   Object.assign(process.env, env);
   const status = await runCommandLine(words);
   for (const name of Object.keys(env)) delete process.env[name];
-  return { status, ...said };
+  return { status, ...output };
 }
 
 process.umask(0o077);
-const ends: CommandCallEnd[] = [];
-for (const call of calls) ends.push(await endOf(call));
-await Bun.write(Bun.stdout, JSON.stringify(ends));
+const results: CommandCallResult[] = [];
+for (const call of calls) results.push(await runCall(call));
+await Bun.write(Bun.stdout, JSON.stringify(results));
 // As the program itself ends: a connection that is still open does not keep it.
 process.exit(0);

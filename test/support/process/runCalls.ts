@@ -4,29 +4,29 @@ import { recordingEnv } from "../../events/recorded.ts";
 /** A call of the command line. */
 export interface CommandCall {
   readonly words: readonly string[];
-  /** The folder that it is made in; without it, the one that the tests run in. */
+  /** The working directory; by default that of the tests. */
   readonly cwd?: string;
-  /** What is set beside PATH and HOME. */
+  /** Set in addition to PATH and HOME. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** How a call ended, and what it has said. */
-export interface CommandCallEnd {
+/** The exit status of a call, and what it printed. */
+export interface CommandCallResult {
   readonly status: number;
   readonly out: string;
   readonly err: string;
 }
 
-const PROGRAM = join(import.meta.dir, "callsInOneProcess.ts");
+const PROGRAM = join(import.meta.dir, "callsProgram.ts");
 
-/** Makes calls one after the other in one process: a process each takes most of its time to load the program. */
-export async function endsOfCalls(calls: readonly CommandCall[]): Promise<readonly CommandCallEnd[]> {
+/** Makes calls one after another in one process: most of the time of a process goes into loading the program. */
+export async function runCalls(calls: readonly CommandCall[]): Promise<readonly CommandCallResult[]> {
   const child = Bun.spawn([process.execPath, PROGRAM, JSON.stringify(calls)], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...recordingEnv() },
     stdin: "ignore",
     stdout: "pipe",
   });
   const out = await new Response(child.stdout).text();
-  if ((await child.exited) !== 0) throw new Error(`the calls came to no end: ${out}`);
+  if ((await child.exited) !== 0) throw new Error(`the process of the calls failed: ${out}`);
   return JSON.parse(out);
 }

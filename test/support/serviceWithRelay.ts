@@ -3,14 +3,14 @@ import { type Sink, type SinkHooks, startSmtpSink } from "./mail/smtpSink.ts";
 import type { TestStore } from "./stores/stores.ts";
 import { startService, type Tenant, type TestService } from "./tenants.ts";
 
-/** A service that delivers its mail, the relay that gets it, and a workspace. */
-export interface RelayedService {
+/** A service that delivers mail, the relay that receives it, and a workspace. */
+export interface ServiceWithRelay {
   readonly sink: Sink;
   readonly service: TestService;
   readonly tenant: Tenant;
 }
 
-interface RelayedOptions {
+interface Options {
   /** What the relay answers. */
   readonly relay?: SinkHooks;
   /** The query of SMTP_URL. */
@@ -18,11 +18,11 @@ interface RelayedOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Is there for all tests of one `describe`; its members are for use within them. */
-export function relayedService(
+/** Starts the fixture once for all tests of a `describe`. Only its tests may use the members. */
+export function serviceWithRelay(
   store: TestStore,
-  { relay, query = "", env = {} }: RelayedOptions = {},
-): RelayedService {
+  { relay, query = "", env = {} }: Options = {},
+): ServiceWithRelay {
   let sink: Sink;
   let service: TestService;
   let tenant: Tenant;

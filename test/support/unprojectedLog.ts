@@ -8,10 +8,10 @@ import { openLog } from "./tenants.ts";
 const CALLERS = 32;
 
 /**
- * A log of so many messages that no read model was made from yet, as after a restore: its directory, and a key.
- * `before` is called with a service on it while it is empty.
+ * Makes a log of that many messages without read models, as after a restore. Returns its directory and a key.
+ * `before` is called with a service on the log while it is empty.
  */
-export async function unreadLog(
+export async function unprojectedLog(
   messages: number,
   before: (app: TestApp) => Promise<void> = async () => {},
 ): Promise<{ readonly dataDir: string; readonly apiKey: string }> {

@@ -3,18 +3,18 @@ import { logIn, type Visitor } from "./dashboard.ts";
 import type { TestStore } from "./stores/stores.ts";
 import { startService, type Tenant, type TestService } from "./tenants.ts";
 
-/** A service, a workspace of it, and somebody who is logged in there with the workspace's key. */
-export interface VisitedDashboard {
+/** A service, a workspace, and a visitor who has logged in with the workspace's key. */
+export interface DashboardFixture {
   readonly service: TestService;
   readonly tenant: Tenant;
   readonly visitor: Visitor;
 }
 
-/** Is there for all tests of one `describe`; its members are for use within them. */
-export function visitedDashboard(
+/** Starts the fixture once for all tests of a `describe`. Only its tests may use the members. */
+export function dashboardFixture(
   store: TestStore,
   env: Readonly<Record<string, string>> = {},
-): VisitedDashboard {
+): DashboardFixture {
   let service: TestService;
   let tenant: Tenant;
   let visitor: Visitor;
@@ -37,7 +37,7 @@ export function visitedDashboard(
   };
 }
 
-/** Somebody who came by a log-in link, as the operator does: such a session may do what reaches all workspaces. */
+/** Logs in by a log-in link, as the operator does: such a session may do things that affect all workspaces. */
 export async function logInAsOperator(service: TestService, { workspaceId }: Tenant): Promise<Visitor> {
   const link = await service.app.app.dashboardLink(workspaceId);
   if (link.kind !== "link") throw new Error(link.kind);
