@@ -9,7 +9,7 @@ import {
   type WorkspacePageQuery,
 } from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
-import { type UnfinishedClaim, unfinishedClaimOf } from "./unfinishedClaim.ts";
+import { type UnfinishedClaim, unfinishedClaimFromRow } from "./unfinishedClaimFromRow.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
 const REQUESTED = `INSERT INTO verification_mails (id, sender_id, state, due_at, attempt, lease_ms, held)
@@ -125,7 +125,7 @@ export interface VerificationMail extends UnfinishedClaim {
 }
 
 function verificationMail(row: SqlRow): VerificationMail {
-  return { ...unfinishedClaimOf(row), senderId: String(row.sender_id) };
+  return { ...unfinishedClaimFromRow(row), senderId: String(row.sender_id) };
 }
 
 /** The unclaimed mails that are due, longest waiting first. */

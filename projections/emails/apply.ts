@@ -5,7 +5,7 @@ import {
   emailCodec,
 } from "../../src/domain/email/events.ts";
 import { HOLD_EVENTS } from "../../src/domain/instance/events.ts";
-import { mailOwnerId } from "../../src/kernel/mail/liveOrTestMailOwner.ts";
+import { mailOwnerId } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ProjectedRows, SqlRow } from "../../src/ports/readDatabase.ts";
 import { type CountedMessage, countAccepted, countBounced, countEnded } from "../usage/apply.ts";

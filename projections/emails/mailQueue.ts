@@ -1,7 +1,7 @@
-import { mailOwnerOf } from "../../src/kernel/mail/liveOrTestMailOwner.ts";
+import { mailOwnerOf } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
-import { type UnfinishedClaim, unfinishedClaimOf } from "../unfinishedClaim.ts";
+import { type UnfinishedClaim, unfinishedClaimFromRow } from "../unfinishedClaimFromRow.ts";
 
 /**
  * The mail delivery queue, as columns of a message's row. `queue` is `ready` or `leased`, and null once the message has
@@ -281,7 +281,7 @@ export function isHeld(db: ReadDatabase, id: string): boolean {
 /** The open claims of all instances: about as many as there are connections, unless workers have crashed. */
 export function leasedEmails(db: ReadDatabase, limit: number): readonly UnfinishedClaim[] {
   const sql = "SELECT id, attempts, lease_ms, claimed_by FROM emails WHERE queue = 'leased' LIMIT ? + 0";
-  return db.all(sql, limit).map(unfinishedClaimOf);
+  return db.all(sql, limit).map(unfinishedClaimFromRow);
 }
 
 /** A waiting message, its workspace, and its place among those that wait. */

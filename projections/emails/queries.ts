@@ -1,4 +1,4 @@
-import { mailOwnerIdsOf } from "../../src/kernel/mail/liveOrTestMailOwner.ts";
+import { mailOwnerIdsOf } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
 import { type EpochMs, epochMs } from "../../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
 import {

@@ -12,7 +12,7 @@ import {
   type PageQuery,
   type RowPage,
 } from "../keysetPagination.ts";
-import { type UnfinishedClaim, unfinishedClaimOf } from "../unfinishedClaim.ts";
+import { type UnfinishedClaim, unfinishedClaimFromRow } from "../unfinishedClaimFromRow.ts";
 import { FAILED_STATUSES, IS_FAILED } from "./tables.ts";
 
 /** A delivery, and the stream and revision of its event. */
@@ -112,7 +112,7 @@ export function nextWebhookReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | nu
 /** The open claims of all instances. */
 export function leasedWebhooks(db: ReadDatabase, limit: number): readonly UnfinishedClaim[] {
   const sql = "SELECT id, attempts, lease_ms, claimed_by FROM deliveries WHERE state = 'leased' LIMIT ? + 0";
-  return db.all(sql, limit).map(unfinishedClaimOf);
+  return db.all(sql, limit).map(unfinishedClaimFromRow);
 }
 
 /** An endpoint that has had no successful delivery for a while. */

@@ -40,7 +40,7 @@ import type { Config } from "./config/config.ts";
 import { isLoopbackUrl } from "./config/loopback.ts";
 import { openDashboard } from "./openDashboard.ts";
 import { readinessOf } from "./status/readiness.ts";
-import { readModelBuild } from "./status/readModelBuild.ts";
+import { readModelBuild } from "./status/readModelBuildProgress.ts";
 
 interface Serving extends Pick<DashboardOptions, "deps" | "relays" | "maintenance"> {
   readonly readers: Readers;

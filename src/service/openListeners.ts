@@ -9,7 +9,7 @@ import { requestLog } from "../http/server/requestLog.ts";
 import type { SubmissionServer } from "../ports/submission/submissionServer.ts";
 import type { Config } from "./config/config.ts";
 import { basePathOf } from "./httpControllers.ts";
-import type { ActivityCounts } from "./metrics/activityCounts.ts";
+import type { EventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
 import { type MetricsListener, openMetricsListener } from "./metrics/metricsListener.ts";
 import { type InboundMail, openInboundMail } from "./openInboundMail.ts";
 import { openSubmission } from "./openSubmission.ts";
@@ -42,7 +42,7 @@ export interface Listeners {
 export async function openListeners(
   config: Config,
   logger: Logger,
-  counts: ActivityCounts | null = null,
+  counts: EventAndRequestCounts | null = null,
 ): Promise<Listeners> {
   const { requestTimeoutMs, trustedProxies } = config;
   const lines = requestLogOf(config, logger);

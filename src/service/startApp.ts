@@ -38,7 +38,7 @@ import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
 import { bootstrap, hasBootstrapKey, hasWorkspace } from "./firstRun.ts";
 import { makeControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
-import { type ActivityCounts, activityCounts } from "./metrics/activityCounts.ts";
+import { type EventAndRequestCounts, eventAndRequestCounts } from "./metrics/eventAndRequestCounts.ts";
 import { serviceMetrics } from "./metrics/serviceMetrics.ts";
 import { openInstanceFromConfig } from "./openInstanceFromConfig.ts";
 import { type Listeners, openListeners } from "./openListeners.ts";
@@ -84,7 +84,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   await using undo = new AsyncDisposableStack();
   await requireDkimKeys(config);
   // Before anything is created: a HOST or PORT that cannot be opened leaves no data behind.
-  const counts = config.metrics && activityCounts();
+  const counts = config.metrics && eventAndRequestCounts();
   const listeners = await openListeners(config, logger, counts);
   undo.defer(() => listeners.kill());
   const reached = { ...config, baseUrl: baseUrlWithPort(config.baseUrl, listeners.url.port) };
@@ -135,7 +135,7 @@ interface AcquiredResources {
   readonly opened: OpenInstance;
   readonly membership: ServiceMembership;
   /** Null if metrics are off. */
-  readonly counts: ActivityCounts | null;
+  readonly counts: EventAndRequestCounts | null;
 }
 
 async function runWith(config: Config, logger: Logger, resources: AcquiredResources): Promise<RunningApp> {

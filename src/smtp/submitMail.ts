@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import type { SendCommand } from "../commands/email/send/sendCommand.ts";
 import { sendEmail } from "../commands/email/send/sendEmail.ts";
+import type { ValidatedSend } from "../commands/email/send/validatedSend.ts";
 import { limitsOf } from "../domain/workspace/limits.ts";
 import { checkBy } from "../http/body/validation.ts";
 import { checkedIdempotencyKey } from "../http/email/idempotencyKey.ts";
@@ -83,7 +83,7 @@ interface Sending {
 function sendsOf(
   { deps, principal, recipients, context }: Sending,
   mail: ParsedMail,
-): readonly SendCommand[] {
+): readonly ValidatedSend[] {
   const body = sendBodyOfMail(mail, deps.inspector);
   const requests = recipients.map((to) => {
     const name = nameOf(mail, to);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { readConfig } from "../../src/service/config/config.ts";
-import { activityCounts } from "../../src/service/metrics/activityCounts.ts";
+import { eventAndRequestCounts } from "../../src/service/metrics/eventAndRequestCounts.ts";
 import { openMetricsListener } from "../../src/service/metrics/metricsListener.ts";
 import { prometheusText } from "../../src/service/metrics/prometheusText.ts";
 import { newEvent } from "../contract/eventStore.ts";
@@ -47,7 +47,7 @@ test("metrics count what was accepted, what became of it, and what was answered"
 });
 
 test("an append that loses is not counted", async () => {
-  const { events, counted } = activityCounts();
+  const { events, counted } = eventAndRequestCounts();
   const store = counted(memoryEventStore());
   const outcomes = [
     await store.append("one", [newEvent()], "noStream"),

@@ -1,4 +1,4 @@
-import { InFlightSet } from "../../kernel/inFlightSetAndMap.ts";
+import { InFlightSet } from "../../kernel/shortLivedSetAndMap.ts";
 import type {
   AppendResult,
   CallOptions,

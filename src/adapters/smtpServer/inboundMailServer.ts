@@ -8,6 +8,7 @@ import {
 import { addressGroup } from "../../kernel/network/clientIp.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { InboundMailHandler, InboundMailServer, InboundReply } from "../../ports/mail/inboundMail.ts";
+import { ConnectionsWithoutSession } from "./connectionsWithoutSession.ts";
 import {
   introduction,
   listen,
@@ -16,7 +17,6 @@ import {
   type TlsFiles,
   tlsOptions,
 } from "./sharedServerOptions.ts";
-import { UnbegunConnections } from "./unbegunConnections.ts";
 
 interface InboundOptions {
   readonly host: string;
@@ -61,7 +61,7 @@ export async function openInboundMailServer(
   const server: SMTPServer = new SMTPServer(
     serverOptions(options, handler, (session) => unbegun.begun(session)),
   );
-  const unbegun = new UnbegunConnections(server, UNBEGUN_PER_CLIENT_MAX);
+  const unbegun = new ConnectionsWithoutSession(server, UNBEGUN_PER_CLIENT_MAX);
   server.on("error", options.onTrouble);
   server.server.on("connection", (socket: Socket) => {
     sockets.add(socket);

@@ -8,6 +8,7 @@ import type {
   SubmissionHandlers,
   SubmissionServer,
 } from "../../ports/submission/submissionServer.ts";
+import { ConnectionsWithoutSession } from "./connectionsWithoutSession.ts";
 import { SessionDeadlines } from "./sessionDeadlines.ts";
 import {
   introduction,
@@ -17,7 +18,6 @@ import {
   type TlsFiles,
   tlsOptions,
 } from "./sharedServerOptions.ts";
-import { UnbegunConnections } from "./unbegunConnections.ts";
 
 /** The TLS files, and whether TLS starts with the connection. */
 export interface SubmissionTls extends TlsFiles {
@@ -107,7 +107,7 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
   private readonly sockets = new Set<Socket>();
   private readonly deadlines = new SessionDeadlines((id) => this.end(id, TOO_SLOW));
   private readonly server: SMTPServer;
-  private readonly unbegun: UnbegunConnections;
+  private readonly unbegun: ConnectionsWithoutSession;
   private isStopping = false;
   /** Settle during a stop: `drained` when no mail is coming in, `closed` when no connection is open. */
   private readonly drained = Promise.withResolvers<void>();
@@ -115,7 +115,7 @@ class SmtpSubmissionServer<User> implements SubmissionServer<User> {
 
   constructor(private readonly options: SubmissionServerOptions) {
     this.server = new SMTPServer(this.serverOptions());
-    this.unbegun = new UnbegunConnections(this.server, UNBEGUN_PER_CLIENT_MAX);
+    this.unbegun = new ConnectionsWithoutSession(this.server, UNBEGUN_PER_CLIENT_MAX);
     this.server.on("error", options.onError);
     this.server.server.on("connection", (socket: Socket) => {
       this.sockets.add(socket);

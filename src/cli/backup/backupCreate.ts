@@ -6,7 +6,7 @@ import { copyDurably, digestFile } from "../../adapters/directory/copyFile.ts";
 import { syncFolder } from "../../adapters/directory/durableFile.ts";
 import { vacuumCopy } from "../../adapters/sqlite/vacuumCopy.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
-import { recordLogCopy } from "../../commands/instance/instanceChanges.ts";
+import { recordLogCopy } from "../../commands/instance/freezeLogAndResumeDelivery.ts";
 import { load } from "../../commands/transact.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newId } from "../../kernel/ids.ts";

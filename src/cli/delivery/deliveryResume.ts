@@ -4,7 +4,7 @@ import { heldVerificationMails } from "../../../projections/senders.ts";
 import { heldWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { resumeEmail } from "../../commands/email/emailChanges.ts";
-import { resumeDelivery } from "../../commands/instance/instanceChanges.ts";
+import { resumeDelivery } from "../../commands/instance/freezeLogAndResumeDelivery.ts";
 import type { Restoration } from "../../domain/instance/state.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";

@@ -7,7 +7,7 @@ import { copyContentTree } from "../../adapters/directory/copyContentTree.ts";
 import { syncFolder } from "../../adapters/directory/durableFile.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { instanceAggregate } from "../../commands/aggregateDefinitions.ts";
-import { recordLogCopy } from "../../commands/instance/instanceChanges.ts";
+import { recordLogCopy } from "../../commands/instance/freezeLogAndResumeDelivery.ts";
 import type { ExportEnd } from "../../commands/log/exportFormat.ts";
 import { exportLog } from "../../commands/log/exportLog.ts";
 import { load } from "../../commands/transact.ts";

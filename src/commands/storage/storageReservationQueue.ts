@@ -7,7 +7,7 @@ import type { Decision } from "../../kernel/event/decider.ts";
 import { type EventStore, type NewEvent, StoreError } from "../../ports/eventStore.ts";
 import { ConflictRetry } from "../conflictRetry.ts";
 import { toNewEvents } from "../transact.ts";
-import { messageOf } from "./reservationOwner.ts";
+import { messageOf } from "./uploadOrMessageReservation.ts";
 
 /** Events of the stream that one read returns. */
 const PAGE_EVENTS = 500;

@@ -3,7 +3,7 @@ import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { withErasure } from "./contentRemoval.ts";
 import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
 import type { EmailEvent } from "./events.ts";
-import { nextAction } from "./nextAction.ts";
+import { nextDeliveryAction } from "./nextDeliveryAction.ts";
 import type { RecordedAttemptResult } from "./recordedAttemptResult.ts";
 import { expiresAt, nextAttemptAt, retryAfter } from "./retrySchedule.ts";
 import { type Email, type EmailState, EXPIRED, isWaiting, LEASE_EXPIRED, RESUMED } from "./state.ts";
@@ -117,7 +117,7 @@ export function expire(
   policy: DeliveryPolicy,
   input: DecisionInput,
 ): Decision<"expired" | "notDue", EmailEvent> {
-  if (state === null || nextAction(state, input, policy).kind !== "expire") return decided("notDue");
+  if (state === null || nextDeliveryAction(state, input, policy).kind !== "expire") return decided("notDue");
   return decided("expired", { type: "EmailFailed", data: { attempt: state.attempts, reason: EXPIRED } });
 }
 

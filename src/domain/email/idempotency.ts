@@ -1,6 +1,6 @@
 import type { InstanceKeys } from "../../kernel/crypto/instanceKeys.ts";
 import { derivedId } from "../../kernel/ids.ts";
-import type { MailOwner } from "../../kernel/mail/liveOrTestMailOwner.ts";
+import type { MailOwner } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import { canonicalJson, type JsonObject } from "../../kernel/text/json.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { AcceptedAs, Email } from "./state.ts";

@@ -10,7 +10,7 @@ import { scheduleFault } from "../../domain/email/schedule.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
-import { type MailOwner, mailOwnerId } from "../../kernel/mail/liveOrTestMailOwner.ts";
+import { type MailOwner, mailOwnerId } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../kernel/time.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";

@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { RequestedAttachment } from "../../commands/email/send/resolveAttachments.ts";
-import type { SendCommand } from "../../commands/email/send/sendCommand.ts";
+import type { ValidatedSend } from "../../commands/email/send/validatedSend.ts";
 import { ATTACHMENTS_BYTES_MAX, ATTACHMENTS_MAX } from "../../domain/attachment/limits.ts";
 import { HEADER_VALUE_CHARACTERS_MAX, HEADERS_MAX } from "../../domain/email/callerHeaders.ts";
 import {
@@ -168,7 +168,7 @@ export type BatchedEmail = Static<typeof BatchedEmail>;
 /** Checks the rules that span members, and returns the request ready for the command. */
 export function sendRequest(
   body: SendEmailBody,
-): Omit<SendCommand, "workspaceId" | "idempotencyKey" | "context"> {
+): Omit<ValidatedSend, "workspaceId" | "idempotencyKey" | "context"> {
   const from = parseAddress(body.from);
   const to = parseAddress(body.to);
   const replyTo = body.reply_to === undefined ? null : parseAddress(body.reply_to);

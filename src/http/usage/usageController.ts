@@ -3,7 +3,7 @@ import { listBounces, listUsage } from "../../../projections/usage/queries.ts";
 import type { UsageCursor, UsagePage, UsageRange } from "../../../projections/usage/usageBuckets.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
-import { mailOwnerId } from "../../kernel/mail/liveOrTestMailOwner.ts";
+import { mailOwnerId } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, type EpochMs, epochMs, HOUR_MS, parseDateTime, rfc3339 } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";

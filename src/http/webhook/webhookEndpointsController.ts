@@ -18,10 +18,10 @@ import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
-import { type DestinationRules, destinationOf } from "./webhookDestination.ts";
 import { type EndpointRows, existingEndpoint } from "./webhookEndpointHandlers.ts";
 import { type UpdateWebhookBody, webhookEndpointOperations } from "./webhookEndpointOperations.ts";
 import { endpointJson, webhookId } from "./webhookEndpointResource.ts";
+import { type DestinationRules, destinationOf } from "./webhookUrlCheck.ts";
 
 export interface WebhooksOptions extends ControllerOptions, EndpointRows {
   readonly rules: DestinationRules;

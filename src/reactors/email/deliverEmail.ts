@@ -6,7 +6,7 @@ import { mailMessage, type WholeContent } from "../../commands/email/mailMessage
 import { load } from "../../commands/transact.ts";
 import { type AttemptResult, classifyMailOutcome } from "../../domain/email/classifyMailOutcome.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
-import { nextAction } from "../../domain/email/nextAction.ts";
+import { nextDeliveryAction } from "../../domain/email/nextDeliveryAction.ts";
 import { isDue } from "../../domain/email/retrySchedule.ts";
 import {
   type SimulatedEnd,
@@ -25,7 +25,7 @@ import { coalescedReads } from "../worker/coalescedReads.ts";
 import { leaseDeadline } from "../worker/leaseDeadline.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
-import { type DeliveryAttempt, type DeliveryContext, decisionInputOf } from "./deliveryContext.ts";
+import { type DeliveryAttempt, type DeliveryDependencies, decisionInputOf } from "./deliveryDependencies.ts";
 import { deliveryRefusal, readBeforeDelivery, type SharedReads } from "./preDeliveryChecks.ts";
 import {
   type AttemptOutcome,
@@ -60,7 +60,7 @@ export type DeliveryReport =
 const SIMULATOR = "simulator";
 
 /** Builds the function that claims, checks, sends and records one message on an open session. */
-export function emailDelivery(context: DeliveryContext) {
+export function emailDelivery(context: DeliveryDependencies) {
   const { store } = context;
   const reads = {
     workspace: coalescedReads(
@@ -88,7 +88,7 @@ export function emailDelivery(context: DeliveryContext) {
     if (!(await context.sendGate.ask()) || context.stopping.aborted) return { kind: "notYet" };
     // Without a session nothing can leave. Only the log knows whether the message is meant to leave.
     const mayLeave = session !== null || history.state?.isSimulated === true;
-    if (!mayLeave || nextAction(history.state, input, context.policy).kind !== "deliver")
+    if (!mayLeave || nextDeliveryAction(history.state, input, context.policy).kind !== "deliver")
       return { kind: "notAttempted", claimRevision: null };
     const claimingSince = context.clock.monotonicMs();
     const { worker, policy } = context;
@@ -106,12 +106,12 @@ export function emailDelivery(context: DeliveryContext) {
   };
 }
 
-function transportOf({ transport }: DeliveryContext, email: EmailState): string {
+function transportOf({ transport }: DeliveryDependencies, email: EmailState): string {
   return email?.isSimulated === true ? SIMULATOR : transport;
 }
 
 async function attempt(
-  context: DeliveryContext,
+  context: DeliveryDependencies,
   reads: SharedReads,
   on: DeliveryAttempt,
 ): Promise<DeliveryReport> {
@@ -146,7 +146,7 @@ async function attempt(
 
 /** Hands the message to the relay and records the outcome. */
 async function handOver(
-  context: DeliveryContext,
+  context: DeliveryDependencies,
   on: DeliveryAttempt,
   { workspace, content }: { readonly workspace: WorkspaceState; readonly content: WholeContent },
 ): Promise<DeliveryReport> {
@@ -175,7 +175,7 @@ function simulatedEndOfEmail({ isSimulated }: Email, { to }: EmailContent): Simu
 
 /** Simulates a delivery. Nothing goes to the relay. */
 async function simulate(
-  context: DeliveryContext,
+  context: DeliveryDependencies,
   on: DeliveryAttempt,
   end: SimulatedEnd,
   { workspace, content }: Pick<AttemptOutcome, "workspace" | "content">,
@@ -190,7 +190,10 @@ async function simulate(
 }
 
 /** The envelope sender that identifies this attempt in mail that comes back. */
-function returnPathOf({ keys, clock, returnPathDomain }: DeliveryContext, { due, claimed }: DeliveryAttempt) {
+function returnPathOf(
+  { keys, clock, returnPathDomain }: DeliveryDependencies,
+  { due, claimed }: DeliveryAttempt,
+) {
   if (returnPathDomain === null) return undefined;
   const named = { emailId: due.id, attempt: claimed.attempt };
   return `${returnPathLocalPart(keys, named, clock.now())}@${returnPathDomain}`;
@@ -210,7 +213,7 @@ const TROUBLE_OF_REASON: Readonly<Partial<Record<string, RelayTrouble>>> = {
 };
 
 /** What the result says about the relay. An answer's words may name people, so only its code is reported. */
-function relayFaultOf({ transport }: DeliveryContext, result: AttemptResult): RelayFault | null {
+function relayFaultOf({ transport }: DeliveryDependencies, result: AttemptResult): RelayFault | null {
   if (result.kind !== "deferred" || !result.relayFault) return null;
   const { reason, code, reply } = result;
   if (transport === "outbox") return { trouble: "outbox_unwritable", reason: reply ?? reason };

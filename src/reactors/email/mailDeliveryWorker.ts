@@ -16,9 +16,9 @@ import type { PeriodicWorker } from "../worker/periodicWorker.ts";
 import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
-import type { DeliveryContext } from "./deliveryContext.ts";
+import type { DeliveryDependencies } from "./deliveryDependencies.ts";
 import { FairMailQueue } from "./fairMailQueue.ts";
-import { mailHousekeeping } from "./mailHousekeeping.ts";
+import { mailExpiryWorker } from "./mailExpiryWorker.ts";
 import { readWaitingReason } from "./readWaitingReason.ts";
 import { RelayCircuitBreaker, type RelayPermit } from "./relayCircuitBreaker.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
@@ -26,7 +26,7 @@ import type { Refusal, RelayRefusalReports } from "./relayRefusalReports.ts";
 
 export interface MailDeliveryWorkerOptions
   extends Pick<
-    DeliveryContext,
+    DeliveryDependencies,
     "policy" | "bounceDomains" | "readSpacingMs" | "worker" | "endedWorker" | "random" | "onTrouble"
   > {
   readonly deps: Dependencies;
@@ -35,7 +35,7 @@ export interface MailDeliveryWorkerOptions
   readonly emails: ReadDatabase;
   /** See {@link SendGateOptions.isCaughtUp}. */
   readonly isCaughtUp: SendGateOptions["isCaughtUp"];
-  /** See {@link DeliveryContext.returnPathDomain}. */
+  /** See {@link DeliveryDependencies.returnPathDomain}. */
   readonly returnPathDomain?: string | null;
   /** Told of every failure and success of the relay. */
   readonly relayOutageReports: RelayOutageReports;
@@ -52,10 +52,10 @@ const COOL_DOWN_MS = 1_000;
 
 /** Delivers due mail: as many messages at once as the transport has sessions, each under its own claim. */
 export class MailDeliveryWorker {
-  private readonly context: DeliveryContext;
+  private readonly context: DeliveryDependencies;
   private readonly deliver: ReturnType<typeof emailDelivery>;
   private readonly breaker: RelayCircuitBreaker;
-  private readonly housekeeping: PeriodicWorker;
+  private readonly expiry: PeriodicWorker;
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
   private readonly scheduler: ClaimScheduler<DueEmail, RelayPermit>;
@@ -80,7 +80,7 @@ export class MailDeliveryWorker {
     };
     this.deliver = emailDelivery(this.context);
     this.breaker = new RelayCircuitBreaker(clock, options.relayOutageReports);
-    this.housekeeping = mailHousekeeping({
+    this.expiry = mailExpiryWorker({
       context: this.context,
       workspaces: deps.workspaces,
       emails: options.emails,
@@ -157,12 +157,12 @@ export class MailDeliveryWorker {
 
   start(): void {
     this.running = Promise.all([this.scheduler.run(), this.simulator.run()]);
-    this.housekeeping.start();
+    this.expiry.start();
   }
 
   /** The read model has moved. */
   wake(): void {
-    this.housekeeping.wake();
+    this.expiry.wake();
     this.scheduler.wake();
     this.simulator.wake();
   }
@@ -170,7 +170,7 @@ export class MailDeliveryWorker {
   /** Claims nothing more, and waits up to `graceMs` for what is claimed. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
-    const ended = Promise.all([this.running, this.housekeeping.stop()]);
+    const ended = Promise.all([this.running, this.expiry.stop()]);
     await stopGracefully(ended, graceMs, this.abandoned);
     await this.options.transport.close();
   }

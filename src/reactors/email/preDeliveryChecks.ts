@@ -7,7 +7,7 @@ import type { EmailContent } from "../../domain/email/events.ts";
 import { authorityOf, type SenderState } from "../../domain/sender/state.ts";
 import type { SuppressionState } from "../../domain/suppression/state.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
-import type { DeliveryAttempt, DeliveryContext } from "./deliveryContext.ts";
+import type { DeliveryAttempt, DeliveryDependencies } from "./deliveryDependencies.ts";
 
 /** Reads of state that many messages share. */
 export interface SharedReads {
@@ -19,7 +19,11 @@ export interface SharedReads {
 const LIST_WAIT_MS = 200;
 
 /** What the log says after the claim. Only we can deliver from then on, so this is what counts. */
-export async function readBeforeDelivery(context: DeliveryContext, reads: SharedReads, on: DeliveryAttempt) {
+export async function readBeforeDelivery(
+  context: DeliveryDependencies,
+  reads: SharedReads,
+  on: DeliveryAttempt,
+) {
   const { workspaceId, senderId, authorityId } = on.due;
   const [workspace, sender, domain, suppression, content] = await Promise.all([
     reads.workspace(workspaceId),
@@ -33,7 +37,7 @@ export async function readBeforeDelivery(context: DeliveryContext, reads: Shared
 
 /** Everything that goes into the message; null when any of it is gone. */
 async function readContent(
-  context: DeliveryContext,
+  context: DeliveryDependencies,
   { due, history }: DeliveryAttempt,
 ): Promise<WholeContent | null> {
   const content = await contentOf(context, due.id, history);
@@ -48,7 +52,7 @@ async function readContent(
  * suppressed; otherwise the log is read. Test mail skips both.
  */
 async function readSuppression(
-  context: DeliveryContext,
+  context: DeliveryDependencies,
   { due, claimed }: DeliveryAttempt,
 ): Promise<SuppressionState> {
   if (claimed.state?.isTest) return null;

@@ -14,7 +14,7 @@ import { definedMembers } from "../../kernel/definedMembers.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
-import { type DeliveryAttempt, type DeliveryContext, decisionInputOf } from "./deliveryContext.ts";
+import { type DeliveryAttempt, type DeliveryDependencies, decisionInputOf } from "./deliveryDependencies.ts";
 
 /** The bounce that led to the message's own suppression, as a result. */
 export function earlierBounce(suppression: NonNullable<SuppressionState>): RecordedAttemptResult {
@@ -30,7 +30,7 @@ export function earlierBounce(suppression: NonNullable<SuppressionState>): Recor
 
 /** The result to record. The reply is encrypted with the salt that is erased together with the content. */
 export function recordedResultOf(
-  { keys }: DeliveryContext,
+  { keys }: DeliveryDependencies,
   { history }: DeliveryAttempt,
   result: AttemptResult,
   { from, to, toName = "", replyTo = "", replyToName = "", subject }: EmailContent,
@@ -45,7 +45,7 @@ export function recordedResultOf(
 
 /** Adds the recipient's domain to a bounce, if it is to be kept and the content still shows it. */
 export function withRecipientDomain(
-  { bounceDomains }: DeliveryContext,
+  { bounceDomains }: DeliveryDependencies,
   result: RecordedAttemptResult,
   content: EmailContent | null,
 ): RecordedAttemptResult {
@@ -62,7 +62,7 @@ export interface AttemptOutcome {
 
 /** Records the outcome of an attempt, after suppressing the recipient if it gets no more mail. */
 export async function recordResult(
-  context: DeliveryContext,
+  context: DeliveryDependencies,
   on: DeliveryAttempt,
   { workspace, content, result }: AttemptOutcome,
 ) {
@@ -88,7 +88,7 @@ export async function recordResult(
 
 /** Records the outcome of an attempt, retrying until the log has it or the process ends. */
 export function recordAttempt(
-  context: DeliveryContext,
+  context: DeliveryDependencies,
   on: DeliveryAttempt,
   workspace: WorkspaceState,
   result: RecordedAttemptResult,
@@ -100,7 +100,7 @@ export function recordAttempt(
 
 /** Ends a claim under which nothing was sent, retrying as {@link recordAttempt} does. */
 export function releaseLease(
-  context: DeliveryContext,
+  context: DeliveryDependencies,
   on: DeliveryAttempt,
   workspace: WorkspaceState,
   why: Parameters<typeof releaseEmailLease>[2],
@@ -111,7 +111,7 @@ export function releaseLease(
 }
 
 /** What an outcome is decided and recorded with, at this moment. */
-export function recording(context: DeliveryContext, on: DeliveryAttempt, workspace: WorkspaceState) {
+export function recording(context: DeliveryDependencies, on: DeliveryAttempt, workspace: WorkspaceState) {
   const { policy, transport } = context;
   const commandContext = workerCommandContext(context, on.due.workspaceId);
   return {

@@ -1,6 +1,6 @@
 import { type OverdueReservation, overdueReservations } from "../../../projections/storageReservations.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { reservationOwnerExists } from "../../commands/storage/reservationOwner.ts";
+import { reservationOwnerExists } from "../../commands/storage/uploadOrMessageReservation.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { tryOne } from "../worker/forEachRow.ts";

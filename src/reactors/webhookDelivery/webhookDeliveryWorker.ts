@@ -14,8 +14,8 @@ import { tryReadRows } from "../worker/tryReadRows.ts";
 import { type BlockedDestination, BlockedDestinationReports } from "./blockedDestinationReports.ts";
 import { deliverWebhook, type WebhookContext } from "./deliverWebhook.ts";
 import { EndpointBulkhead } from "./endpointBulkhead.ts";
+import { leaseExpiryAndFailingEndpoints } from "./leaseExpiryAndFailingEndpoints.ts";
 import { payloadCache } from "./payloadCache.ts";
-import { webhookHousekeeping } from "./webhookHousekeeping.ts";
 
 export interface WebhookDeliveryWorkerOptions
   extends Omit<WebhookContext, "stopping" | "abandoned" | "mappedOf" | "sendGate" | "blockedDestinations"> {
@@ -44,7 +44,7 @@ export class WebhookDeliveryWorker {
   private readonly scheduler: ClaimScheduler<WebhookDeliveryRow, WorkPermit>;
   private readonly bulkhead: EndpointBulkhead;
   private begunThisTurn = 0;
-  private readonly housekeeping: PeriodicWorker;
+  private readonly expiry: PeriodicWorker;
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
   private running: Promise<unknown> = Promise.resolve();
@@ -58,7 +58,7 @@ export class WebhookDeliveryWorker {
     const abandoned = this.abandoned.signal;
     this.context = { ...options, sendGate, mappedOf, blockedDestinations, stopping, abandoned };
     this.bulkhead = new EndpointBulkhead(clock);
-    this.housekeeping = webhookHousekeeping({
+    this.expiry = leaseExpiryAndFailingEndpoints({
       context: this.context,
       deliveries: options.deliveries,
       waitUntilCaughtUp: options.waitUntilCaughtUp,
@@ -93,7 +93,7 @@ export class WebhookDeliveryWorker {
 
   start(): void {
     this.running = this.scheduler.run();
-    this.housekeeping.start();
+    this.expiry.start();
   }
 
   /** The read model has moved. */
@@ -104,7 +104,7 @@ export class WebhookDeliveryWorker {
   /** Claims nothing more, and waits up to `graceMs` for the calls in flight. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
-    const ended = Promise.all([this.running, this.housekeeping.stop()]);
+    const ended = Promise.all([this.running, this.expiry.stop()]);
     await stopGracefully(ended, graceMs, this.abandoned);
   }
 

@@ -1,4 +1,4 @@
-import { InFlightMap } from "../../kernel/inFlightSetAndMap.ts";
+import { InFlightMap } from "../../kernel/shortLivedSetAndMap.ts";
 
 interface Slot<Value> {
   readonly startedAt: number;

@@ -5,7 +5,7 @@ import type { Check } from "../../http/health/healthController.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { unlessUnavailable } from "../../ports/readDatabase.ts";
 import type { Readers } from "../../readModels/readModelReaders.ts";
-import type { ActivityCounts } from "./activityCounts.ts";
+import type { EventAndRequestCounts } from "./eventAndRequestCounts.ts";
 import { type Metric, prometheusText } from "./prometheusText.ts";
 
 /** Counting of due messages stops here; more are shown as this many. */
@@ -15,7 +15,7 @@ const MICROSECONDS = 1_000_000;
 interface MetricsOptions {
   readonly deps: Dependencies;
   readonly readers: Readers;
-  readonly counts: ActivityCounts;
+  readonly counts: EventAndRequestCounts;
   readonly readiness: () => Promise<Readonly<Record<string, Check>>>;
   inFlight(): { readonly requests: number; readonly deliveries: number };
 }
@@ -90,7 +90,7 @@ function dueOf({ clock }: Dependencies, readers: Readers): Metric["samples"] {
   return value === null ? [] : [{ value }];
 }
 
-function countMetrics({ events, requests }: ActivityCounts): readonly Metric[] {
+function countMetrics({ events, requests }: EventAndRequestCounts): readonly Metric[] {
   return [
     counter(
       "postledger_events_appended_total",

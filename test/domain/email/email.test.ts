@@ -16,7 +16,7 @@ import {
   type DeliveryPolicy,
 } from "../../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
-import { nextAction } from "../../../src/domain/email/nextAction.ts";
+import { nextDeliveryAction } from "../../../src/domain/email/nextDeliveryAction.ts";
 import type { RecordedAttemptResult } from "../../../src/domain/email/recordedAttemptResult.ts";
 import { redactRelayReply } from "../../../src/domain/email/redactRelayReply.ts";
 import { expiresAt } from "../../../src/domain/email/retrySchedule.ts";
@@ -431,10 +431,10 @@ describe("resumeHeld", () => {
   });
 });
 
-describe("nextAction", () => {
+describe("nextDeliveryAction", () => {
   const at = (now: number, paused = 0): DecisionInput => ({ now, random: 0, pausedMs: paused });
   const action = (events: readonly EmailEvent[], when: DecisionInput, settings = policy) =>
-    nextAction(foldOf(emailAggregate, events), when, settings);
+    nextDeliveryAction(foldOf(emailAggregate, events), when, settings);
 
   test("delivers a message that is due, and waits for one that is not", () => {
     expect(action(queued, at(ACCEPTED_AT))).toEqual({ kind: "deliver" });

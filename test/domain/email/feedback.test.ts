@@ -6,7 +6,7 @@ import { expireLease, recordOutcome } from "../../../src/domain/email/decisions.
 import { DELIVERY_POLICY } from "../../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../../src/domain/email/feedback/recordFeedback.ts";
-import { nextAction } from "../../../src/domain/email/nextAction.ts";
+import { nextDeliveryAction } from "../../../src/domain/email/nextDeliveryAction.ts";
 import { type Email, type EmailState, emailDecider, isTerminal } from "../../../src/domain/email/state.ts";
 import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
 import { ACCEPTED_AT, acceptance, play, stepsArbitrary } from "../../support/emailHistories.ts";
@@ -138,7 +138,7 @@ describe("feedback before the outcome of the attempt is known", () => {
     for (const told of FEEDBACK) {
       const events = [...accepted, claimed, deferred(true), ...eventsOf(told)];
       const state = events.reduce(emailDecider.evolve, emailDecider.initialState);
-      expect(nextAction(state, input, policy)).toEqual({ kind: "none" });
+      expect(nextDeliveryAction(state, input, policy)).toEqual({ kind: "none" });
       given(...accepted, claimed, deferred(true))
         .when(tell(told))
         .then("recorded", ...eventsOf(told));

@@ -6,7 +6,7 @@ import { eraseContent, expireContent } from "../../../src/domain/email/contentRe
 import { expire, expireLease, recordOutcome, startDelivery } from "../../../src/domain/email/decisions.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
-import { nextAction } from "../../../src/domain/email/nextAction.ts";
+import { nextDeliveryAction } from "../../../src/domain/email/nextDeliveryAction.ts";
 import { expiresAt } from "../../../src/domain/email/retrySchedule.ts";
 import { type EmailState, emailDecider, isTerminal, RESUMED } from "../../../src/domain/email/state.ts";
 import { pausedMs } from "../../../src/domain/workspace/state.ts";
@@ -183,7 +183,7 @@ describe("whenever content is erased (properties):", () => {
   });
 });
 
-/** Does what `nextAction` says until the message has ended, the relay answering `outcome` each time. */
+/** Does what `nextDeliveryAction` says until the message has ended, the relay answering `outcome` each time. */
 function drive(history: History, policy: DeliveryPolicy, answer: (attempt: number) => EmailEvent[]) {
   let { state, now } = history;
   const evolve = (events: readonly EmailEvent[]) => {
@@ -191,7 +191,7 @@ function drive(history: History, policy: DeliveryPolicy, answer: (attempt: numbe
   };
   for (let turn = 0; turn < 5_000; turn += 1) {
     const input = { now, random: 0.5, pausedMs: pausedMs(history.workspace, ACCEPTED_AT, now) };
-    const action = nextAction(state, input, policy);
+    const action = nextDeliveryAction(state, input, policy);
     if (action.kind === "none") return { state, now };
     if (action.kind === "wait") {
       expect(action.until).toBeGreaterThan(now);
@@ -214,7 +214,7 @@ function drive(history: History, policy: DeliveryPolicy, answer: (attempt: numbe
   throw new Error(`the message is stuck: ${JSON.stringify(state)}`);
 }
 
-describe("nextAction (properties)", () => {
+describe("nextDeliveryAction (properties)", () => {
   const quick: DeliveryPolicy = { ...DELIVERY_POLICY, relayRetryMs: 10 * MINUTE_MS, leaseMs: 10 * MINUTE_MS };
   const quickPolicies = fc.constantFrom(quick, { ...quick, onAmbiguous: "hold" as const });
 
@@ -250,10 +250,10 @@ describe("nextAction (properties)", () => {
 
   test("is none exactly for messages that have ended or do not exist", () => {
     const input = { now: ACCEPTED_AT, random: 0, pausedMs: 0 };
-    expect(nextAction(null, input, DELIVERY_POLICY)).toEqual({ kind: "none" });
+    expect(nextDeliveryAction(null, input, DELIVERY_POLICY)).toEqual({ kind: "none" });
     forEveryHistory(({ steps }, policy) => {
       for (const { after, input: at } of steps) {
-        const { kind } = nextAction(after, at, policy);
+        const { kind } = nextDeliveryAction(after, at, policy);
         expect(kind === "none").toBe(isTerminal(after?.status ?? "queued"));
       }
     });

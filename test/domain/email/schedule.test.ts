@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { emailAggregate } from "../../../src/commands/aggregateDefinitions.ts";
 import { DELIVERY_POLICY } from "../../../src/domain/email/deliveryPolicy.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
-import { nextAction } from "../../../src/domain/email/nextAction.ts";
+import { nextDeliveryAction } from "../../../src/domain/email/nextDeliveryAction.ts";
 import { reschedule, scheduleFault } from "../../../src/domain/email/schedule.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
 import { ACCEPTED_AT, acceptance } from "../../support/emailHistories.ts";
@@ -46,7 +46,7 @@ describe("a scheduled message", () => {
       .when((state) => reschedule(state, NOW - 1, NOW))
       .then("rescheduled", movedTo(NOW));
     const state = foldOf(emailAggregate, [...scheduled, movedTo(NOW)]);
-    expect(nextAction(state, { now: NOW, random: 0, pausedMs: 0 }, DELIVERY_POLICY)).toEqual({
+    expect(nextDeliveryAction(state, { now: NOW, random: 0, pausedMs: 0 }, DELIVERY_POLICY)).toEqual({
       kind: "deliver",
     });
   });
@@ -65,7 +65,8 @@ describe("a scheduled message", () => {
   test("waits for its time, and its lifetime counts from there", () => {
     const state = foldOf(emailAggregate, scheduled);
     const at = ACCEPTED_AT + 5 * DAY_MS;
-    const action = (now: number) => nextAction(state, { now, random: 0, pausedMs: 0 }, DELIVERY_POLICY);
+    const action = (now: number) =>
+      nextDeliveryAction(state, { now, random: 0, pausedMs: 0 }, DELIVERY_POLICY);
     expect(action(NOW)).toEqual({ kind: "wait", until: at });
     expect(action(at)).toEqual({ kind: "deliver" });
     expect(action(at + DELIVERY_POLICY.lifetimeMs - 1)).toEqual({ kind: "deliver" });

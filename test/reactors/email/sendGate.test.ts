@@ -1,6 +1,10 @@
 import { expect, test } from "bun:test";
 import { instanceAggregate } from "../../../src/commands/aggregateDefinitions.ts";
-import { freezeLog, resumeDelivery, unfreezeLog } from "../../../src/commands/instance/instanceChanges.ts";
+import {
+  freezeLog,
+  resumeDelivery,
+  unfreezeLog,
+} from "../../../src/commands/instance/freezeLogAndResumeDelivery.ts";
 import { instanceStatusCache } from "../../../src/commands/instance/instanceStatusCache.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { restoreInstance } from "../../../src/domain/instance/decisions.ts";

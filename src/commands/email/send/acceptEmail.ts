@@ -8,7 +8,7 @@ import { simulatedEnd } from "../../../domain/email/simulator.ts";
 import { type AcceptedAs, emailDecider } from "../../../domain/email/state.ts";
 import { invariant, never } from "../../../kernel/assert.ts";
 import type { DomainEvent } from "../../../kernel/event/decider.ts";
-import { mailOwnerId } from "../../../kernel/mail/liveOrTestMailOwner.ts";
+import { mailOwnerId } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
@@ -17,8 +17,8 @@ import { toNewEvents } from "../../transact.ts";
 import { keepAttachments, type PreparedContent, prepareContent } from "../content/storedContent.ts";
 import { type AcceptedAttachments, acceptedAttachments } from "./acceptedAttachments.ts";
 import { winnersReplay } from "./replayedSend.ts";
-import { isSimulated, ownerOf, type PreparedSend, refused, type SendCommand } from "./sendCommand.ts";
 import type { SendOutcome } from "./sendOutcome.ts";
+import { isSimulated, ownerOf, type PreparedSend, refused, type ValidatedSend } from "./validatedSend.ts";
 
 type SendWithFiles = PreparedSend & { readonly files: AcceptedAttachments };
 
@@ -130,7 +130,7 @@ function acceptance(as: AcceptedAs, accepted: Accepted, scheduledAt: EpochMs): D
 /** Caches what delivery is about to need. */
 function remember(
   { recent }: Dependencies,
-  { content, context }: Pick<SendCommand, "content" | "context">,
+  { content, context }: Pick<ValidatedSend, "content" | "context">,
   {
     id,
     accepted,

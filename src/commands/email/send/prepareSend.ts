@@ -7,8 +7,8 @@ import { CONTENT_QUOTA_USED_UP } from "../../storage/contentQuota.ts";
 import { renderForSend } from "../../template/renderForSend.ts";
 import { NO_AUTO_TEXT, withAutoText } from "../content/autoText.ts";
 import { type AttachmentsOutcome, resolveAttachments } from "./resolveAttachments.ts";
-import { type Prepared, refused, type SendCommand } from "./sendCommand.ts";
 import type { SendRefusal } from "./sendOutcome.ts";
+import { type Prepared, refused, type ValidatedSend } from "./validatedSend.ts";
 
 const CONTENT_EXCEEDED: SendRefusal = {
   ...refused("STORAGE_LIMIT_EXCEEDED"),
@@ -30,7 +30,7 @@ const SENDER_FAULTS: Readonly<Record<SenderFault, string>> = {
 const NO_FILES: AttachmentsOutcome = { kind: "resolved", attachments: [] };
 
 /** All checks that depend on state but reserve nothing. The first fault in this order is the answer. */
-export async function prepareSend(deps: Dependencies, send: SendCommand): Promise<Prepared | SendRefusal> {
+export async function prepareSend(deps: Dependencies, send: ValidatedSend): Promise<Prepared | SendRefusal> {
   const { workspaceId, scheduledAt } = send;
   // The clock is state too: checked here, it never refuses the retry of a message that went long ago.
   const timeFault = scheduledAt === undefined ? null : scheduleFault(scheduledAt, send.context.at);
@@ -74,8 +74,8 @@ interface Rendered {
 
 async function renderedContent(
   deps: Dependencies,
-  { content, workspaceId }: SendCommand,
-  template: NonNullable<SendCommand["template"]>,
+  { content, workspaceId }: ValidatedSend,
+  template: NonNullable<ValidatedSend["template"]>,
 ): Promise<Rendered | SendRefusal> {
   const { variables = {} } = content;
   const outcome = await renderForSend(deps, {

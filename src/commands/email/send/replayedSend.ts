@@ -3,7 +3,7 @@ import { type Replay, replayOf } from "../../../domain/email/idempotency.ts";
 import { type Email, emailDecider } from "../../../domain/email/state.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import type { Acceptance } from "./replayCache.ts";
-import type { SendIdentity } from "./sendCommand.ts";
+import type { SendIdentity } from "./validatedSend.ts";
 
 /**
  * The acceptance of an earlier request with this key and content, if the read model lists it: that spares a failed append

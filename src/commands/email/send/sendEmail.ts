@@ -3,14 +3,14 @@ import { newId } from "../../../kernel/ids.ts";
 import { StoreError } from "../../../ports/eventStore.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { DiskFullError, hasDiskSpace } from "../../storage/diskFullError.ts";
-import { directFilesOwner } from "../../storage/reservationOwner.ts";
+import { directFilesOwner } from "../../storage/uploadOrMessageReservation.ts";
 import { acceptEmail } from "./acceptEmail.ts";
 import { directBytes } from "./acceptedAttachments.ts";
 import { prepareSend } from "./prepareSend.ts";
 import { listedAcceptance, replayedSend } from "./replayedSend.ts";
-import { isSimulated, ownerOf, type PreparedSend, refused, type SendCommand } from "./sendCommand.ts";
 import type { SendOutcome, SendRefusal } from "./sendOutcome.ts";
 import { sharedOutcome, whenSendEnds } from "./singleFlightSends.ts";
+import { isSimulated, ownerOf, type PreparedSend, refused, type ValidatedSend } from "./validatedSend.ts";
 
 const STORAGE_EXCEEDED: SendRefusal = {
   ...refused("STORAGE_LIMIT_EXCEEDED"),
@@ -25,7 +25,7 @@ const NO_UNIT = Symbol("no unit of the daily limit");
  * Idempotency-Key names. A second request reads what the first one wrote: the same request gets the same answer, a
  * different one a conflict. Throws `StoreError`; then no message is known to be accepted.
  */
-export async function sendEmail(deps: Dependencies, send: SendCommand): Promise<SendOutcome> {
+export async function sendEmail(deps: Dependencies, send: ValidatedSend): Promise<SendOutcome> {
   const id = emailId(ownerOf(send), send.idempotencyKey);
   const fingerprint = requestFingerprint(deps.keys, send.workspaceId, send.request);
   const kept = deps.acceptances.get(id) ?? listedAcceptance(deps, id, fingerprint);

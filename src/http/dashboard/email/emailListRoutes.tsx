@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import { isUuid } from "../../../kernel/ids.ts";
-import type { MailOwner } from "../../../kernel/mail/liveOrTestMailOwner.ts";
+import type { MailOwner } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import { epochMs, rfc3339, utcDay } from "../../../kernel/time.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";

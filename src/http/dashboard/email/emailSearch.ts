@@ -3,7 +3,7 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { isUuid } from "../../../kernel/ids.ts";
-import { type MailOwner, mailOwnerId } from "../../../kernel/mail/liveOrTestMailOwner.ts";
+import { type MailOwner, mailOwnerId } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../../kernel/text/nearestName.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";

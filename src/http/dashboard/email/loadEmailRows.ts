@@ -2,7 +2,7 @@ import { type EmailQuery, type EmailRow, listEmails } from "../../../../projecti
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { type EmailView, readEmail, readEmailByKey } from "../../../commands/email/readEmail.ts";
 import { UnreadableEventError } from "../../../kernel/event/codec.ts";
-import { type MailOwner, mailOwnerOf } from "../../../kernel/mail/liveOrTestMailOwner.ts";
+import { type MailOwner, mailOwnerOf } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import { excerpt } from "../../../kernel/text/textLength.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { findPage, type ListSource, type ReadModel } from "../../lists/caughtUpReads.ts";

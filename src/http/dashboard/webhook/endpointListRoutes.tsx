@@ -5,8 +5,8 @@ import { registerWebhookEndpoint } from "../../../commands/webhook/registerWebho
 import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { PAGE_ITEMS_DEFAULT, pageOf } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
-import { destinationOf } from "../../webhook/webhookDestination.ts";
 import { ENDPOINT_REFUSALS } from "../../webhook/webhookEndpointsController.ts";
+import { destinationOf } from "../../webhook/webhookUrlCheck.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";

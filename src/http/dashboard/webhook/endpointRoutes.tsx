@@ -14,7 +14,7 @@ import { webhookDeliveryId } from "../../../kernel/ids.ts";
 import { findPage, scheduledRead, whenCaughtUp } from "../../lists/caughtUpReads.ts";
 import { PAGE_ITEMS_DEFAULT } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
-import { blockedReason, destinationOf } from "../../webhook/webhookDestination.ts";
+import { blockedReason, destinationOf } from "../../webhook/webhookUrlCheck.ts";
 import { deliveryWithAttempts } from "../../webhookDelivery/webhookDeliveryHandlers.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";

@@ -10,7 +10,7 @@ export interface UnfinishedClaim {
 }
 
 /** Reads the claim from a row with `id`, `attempts`, `lease_ms` and `claimed_by`. */
-export function unfinishedClaimOf({
+export function unfinishedClaimFromRow({
   id,
   attempts,
   lease_ms: leaseMs,

@@ -1,7 +1,7 @@
 import type { EmailContent } from "../../../domain/email/events.ts";
 import { simulatedEndOf } from "../../../domain/email/simulator.ts";
 import type { WorkspaceCommandContext } from "../../../kernel/event/commandContext.ts";
-import type { MailOwner } from "../../../kernel/mail/liveOrTestMailOwner.ts";
+import type { MailOwner } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import type { Address } from "../../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../../kernel/text/json.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
@@ -10,7 +10,7 @@ import type { RequestedAttachment, ResolvedAttachment } from "./resolveAttachmen
 import type { SendRefusal, SendRefusalCode } from "./sendOutcome.ts";
 
 /** A request that has passed every check that does not depend on state. */
-export interface SendCommand {
+export interface ValidatedSend {
   readonly workspaceId: string;
   readonly idempotencyKey: string;
   /** The request as it was sent, with direct files by their digests: retries are compared by this. */
@@ -46,15 +46,15 @@ export interface Prepared {
 }
 
 /** A send with its ids, and with everything that its preparation found. */
-export type PreparedSend = Omit<SendCommand, "content"> & SendIdentity & Prepared;
+export type PreparedSend = Omit<ValidatedSend, "content"> & SendIdentity & Prepared;
 
 /** Whose mail it is: the workspace's, or its test keys'. */
-export function ownerOf({ workspaceId, context }: Pick<SendCommand, "workspaceId" | "context">): MailOwner {
+export function ownerOf({ workspaceId, context }: Pick<ValidatedSend, "workspaceId" | "context">): MailOwner {
   return { workspaceId, isTest: context.isTest === true };
 }
 
 /** Whether the simulator delivers it: then it does not count against the daily limit. */
-export function isSimulated({ context, to }: Pick<SendCommand, "context" | "to">): boolean {
+export function isSimulated({ context, to }: Pick<ValidatedSend, "context" | "to">): boolean {
   return simulatedEndOf(to.canonical, context.isTest === true) !== null;
 }
 

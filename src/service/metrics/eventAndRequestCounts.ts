@@ -2,7 +2,7 @@ import type { RequestLog } from "../../http/server/requestLog.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 
 /** What this process has done since its start. */
-export interface ActivityCounts {
+export interface EventAndRequestCounts {
   /** Events that it has appended to the log, by type. */
   readonly events: ReadonlyMap<string, number>;
   /** Requests that it has answered, by status. */
@@ -13,7 +13,7 @@ export interface ActivityCounts {
   countedLog(log: RequestLog): RequestLog;
 }
 
-export function activityCounts(): ActivityCounts {
+export function eventAndRequestCounts(): EventAndRequestCounts {
   const events = new Map<string, number>();
   const requests = new Map<number, number>();
   return {

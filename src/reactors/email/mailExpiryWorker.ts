@@ -8,7 +8,7 @@ import {
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { expireEmail, expireEmailLease } from "../../commands/email/mailAttempts.ts";
-import { mailOwnerOf } from "../../kernel/mail/liveOrTestMailOwner.ts";
+import { mailOwnerOf } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";
@@ -17,10 +17,10 @@ import { rowBackoff } from "../worker/rowBackoff.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import { clockSkewedMail } from "./clockSkewedMail.ts";
-import { type DeliveryContext, decisionInputOf } from "./deliveryContext.ts";
+import { type DeliveryDependencies, decisionInputOf } from "./deliveryDependencies.ts";
 
-export interface MailHousekeepingOptions {
-  readonly context: DeliveryContext;
+export interface MailExpiryOptions {
+  readonly context: DeliveryDependencies;
   readonly workspaces: Dependencies["workspaces"];
   /** The read model `emails`. */
   readonly emails: ReadDatabase;
@@ -47,7 +47,7 @@ const AGED_MS = 5_000;
  * Ends expired leases and messages whose time is over, and finds those that a clock misdated. It needs no relay, so
  * it works during an outage.
  */
-export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWorker {
+export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
   const { context, workspaces, emails, isInFlight } = options;
   const { store, policy, clock, sendGate, onTrouble } = context;
   const leases = new ExpiredLeases(clock, context.endedWorker);

@@ -18,7 +18,7 @@ import { rowBackoff } from "../worker/rowBackoff.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { recordingOf, type WebhookContext } from "./deliverWebhook.ts";
 
-export interface WebhookHousekeepingOptions {
+export interface LeaseExpiryOptions {
   readonly context: WebhookContext;
   /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;
@@ -45,7 +45,7 @@ const CLOCK_SKEWED_AGAIN_MS = 1_000;
 const CLOCK_SKEWED_MAX = 512;
 
 /** Ends expired leases, finds deliveries that a clock misdated, and disables endpoints that no call reaches. */
-export function webhookHousekeeping(options: WebhookHousekeepingOptions): PeriodicWorker {
+export function leaseExpiryAndFailingEndpoints(options: LeaseExpiryOptions): PeriodicWorker {
   const { context, deliveries, waitUntilCaughtUp, isInFlight } = options;
   const { deps, sendGate, onTrouble } = context;
   const { store, clock } = deps;

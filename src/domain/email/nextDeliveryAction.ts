@@ -3,7 +3,7 @@ import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
 import { expiresAt, isDue } from "./retrySchedule.ts";
 import { type EmailState, isTerminal } from "./state.ts";
 
-export type NextAction =
+export type NextDeliveryAction =
   /** Claim it and deliver. */
   | { readonly kind: "deliver" }
   /** Do nothing before this time. */
@@ -15,7 +15,11 @@ export type NextAction =
   | { readonly kind: "none" };
 
 /** What mail delivery must do with a message now. */
-export function nextAction(state: EmailState, input: DecisionInput, policy: DeliveryPolicy): NextAction {
+export function nextDeliveryAction(
+  state: EmailState,
+  input: DecisionInput,
+  policy: DeliveryPolicy,
+): NextDeliveryAction {
   if (state === null || isTerminal(state.status)) return { kind: "none" };
   if (state.claim) return { kind: "watchLease", attempt: state.claim.attempt, leaseMs: state.claim.leaseMs };
   const expiry = expiresAt(state, policy, input.pausedMs);

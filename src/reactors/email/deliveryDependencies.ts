@@ -10,7 +10,7 @@ import type { MailSession } from "../../ports/mail/mailTransport.ts";
 import type { ClaimWorkerDependencies } from "../worker/claimWorkerDependencies.ts";
 
 /** What one delivery works with. */
-export interface DeliveryContext
+export interface DeliveryDependencies
   extends Pick<Dependencies, "store" | "content" | "clock" | "keys" | "suppressions" | "recent">,
     ClaimWorkerDependencies {
   /** See `jumpProofTime`. */
@@ -39,7 +39,7 @@ export interface DeliveryAttempt {
 
 /** What a decision about this message depends on besides its state: the time, and pauses. */
 export function decisionInputOf(
-  context: Pick<DeliveryContext, "clock" | "jumpProofTime" | "random" | "sendGate">,
+  context: Pick<DeliveryDependencies, "clock" | "jumpProofTime" | "random" | "sendGate">,
   state: EmailState,
   workspace: WorkspaceState,
 ): DecisionInput {
