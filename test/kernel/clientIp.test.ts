@@ -3,6 +3,7 @@ import {
   type AddressRange,
   addressGroup,
   clientAddress,
+  isClientIn,
   parseAddressRange,
 } from "../../src/kernel/network/clientIp.ts";
 
@@ -18,6 +19,19 @@ describe("a range of addresses", () => {
     "cannot be %p",
     (text) => {
       expect(parseAddressRange(text)).toBeNull();
+    },
+  );
+
+  test.each(["010.0.0.1", "10.0.0.01", "010.0.0.0/8"])("cannot be %s, which some read in octal", (text) => {
+    expect(parseAddressRange(text)).toBeNull();
+  });
+
+  test.each(["::ffff:10.0.0.0/104", "::ffff:10.1.2.3", "::ffff:a01:203/128"])(
+    "of IPv4-mapped addresses holds IPv4 clients: %s",
+    (text) => {
+      expect(isClientIn("10.1.2.3", ranges(text))).toBe(true);
+      expect(isClientIn("::ffff:10.1.2.3", ranges(text))).toBe(true);
+      expect(isClientIn("11.1.2.3", ranges(text))).toBe(false);
     },
   );
 });
@@ -39,6 +53,7 @@ describe("the address of a client", () => {
     ["10.0.0.1", "unknown", "10.0.0.1"],
     ["10.0.0.1", "198.51.100.1, nonsense, 10.0.0.2", "10.0.0.2"],
     ["10.0.0.1", "0x7f.1", "10.0.0.1"],
+    ["10.0.0.1", "010.0.0.7", "10.0.0.1"],
     ["10.0.0.1", "", "10.0.0.1"],
   ])("at %s with X-Forwarded-For %p is %s", (peer, forwardedFor, address) => {
     expect(clientAddress(peer, forwardedFor, trusted)).toBe(address);

@@ -4,7 +4,10 @@ import ipaddr, { type IPv4, type IPv6 } from "ipaddr.js";
 /** A range of addresses, from CIDR notation. */
 export type AddressRange = readonly [address: IPv4 | IPv6, prefixBits: number];
 
-const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/;
+/** Without leading zeros: some readers take `010` for 8, others for 10. */
+const IPV4 = /^(?:0|[1-9]\d{0,2})(?:\.(?:0|[1-9]\d{0,2})){3}$/;
+/** The prefix `::ffff:0:0/96`, below which IPv6 holds the IPv4 addresses. */
+const MAPPED_PREFIX_BITS = 96;
 const IPV6_PREFIX_BITS = 64;
 const PART_BITS = 16;
 
@@ -20,10 +23,17 @@ export function parseAddressRange(text: string): AddressRange | null {
   if (!IPV4.test(address) && !ipaddr.IPv6.isValid(address)) return null;
   const single = address.includes(":") ? "128" : "32";
   try {
-    return ipaddr.parseCIDR(text.includes("/") ? text : `${text}/${single}`);
+    return withoutMapping(ipaddr.parseCIDR(text.includes("/") ? text : `${text}/${single}`));
   } catch {
     return null;
   }
+}
+
+/** Converts a range of IPv4-mapped IPv6 addresses to IPv4, as {@link parse} converts the addresses. */
+function withoutMapping([address, bits]: AddressRange): AddressRange {
+  const isMapped = address.kind() === "ipv6" && (address as IPv6).isIPv4MappedAddress();
+  if (!isMapped || bits < MAPPED_PREFIX_BITS) return [address, bits];
+  return [(address as IPv6).toIPv4Address(), bits - MAPPED_PREFIX_BITS];
 }
 
 /** Whether one range lies within another. */
