@@ -1,8 +1,9 @@
 import { apiKeyCodec } from "../src/domain/apiKey/events.ts";
 import { apiKeyUseCodec } from "../src/domain/apiKeyUse/events.ts";
-import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
-import type { Projection } from "./projection.ts";
+import type { ProjectedEvent, ReadDatabase, SqlValue } from "../src/ports/readDatabase.ts";
+import { CURSOR_COLUMNS, newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
+import { atOf, type Projection } from "./projection.ts";
+import { firstRow, listIn, listText } from "./rows.ts";
 
 const INSERT = `INSERT INTO api_keys (id, workspace_id, name, scopes, expires_at, issuer_id, rotated_from, senders,
   client_ranges, is_test, revoked, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
@@ -21,10 +22,9 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   switch (type) {
     case "ApiKeyIssued": {
       const { workspaceId, name, scopes, expiresAt = null, issuerId = null, rotatedFrom = null } = data;
-      const bound = [data.senders, data.clientRanges].map((list) => list && JSON.stringify(list));
-      const [senders = null, ranges = null] = bound;
-      const made = [JSON.stringify(scopes), expiresAt, issuerId, rotatedFrom, senders, ranges] as const;
-      db.run(INSERT, id, workspaceId, name, ...made, data.test ? 1 : 0, event.metadata.at as string);
+      const bound = [listText(data.senders), listText(data.clientRanges)] as const;
+      const made = [JSON.stringify(scopes), expiresAt, issuerId, rotatedFrom, ...bound] as const;
+      db.run(INSERT, id, workspaceId, name, ...made, data.test ? 1 : 0, atOf(event));
       break;
     }
     case "ApiKeyRotated":
@@ -79,13 +79,17 @@ export interface ApiKeyRow {
   readonly isTest: boolean;
 }
 
-const COLUMNS = `id, name, scopes, expires_at, revoked, created_at, issuer_id, rotated_from, senders, client_ranges,
-  last_used_at, is_test`;
+const COLUMNS = `${CURSOR_COLUMNS}, name, scopes, expires_at AS expiresAt, revoked, issuer_id AS issuerId,
+  rotated_from AS rotatedFrom, senders, client_ranges AS clientRanges, last_used_at AS lastUsedAt, is_test AS isTest`;
+
+type ReadByUs = "scopes" | "senders" | "clientRanges" | "revoked" | "isTest";
+/** A row as stored, with lists as JSON, and 1 for true. */
+type StoredKey = Omit<ApiKeyRow, ReadByUs> & Readonly<Record<ReadByUs, SqlValue>>;
 
 /** A key's row; null when there is none yet. */
 export function apiKeyOf(db: ReadDatabase, id: string): ApiKeyRow | null {
-  const row = db.get(`SELECT ${COLUMNS} FROM api_keys WHERE id = ?`, id);
-  return row ? apiKeyRow(row) : null;
+  const row = firstRow<StoredKey>(db, `SELECT ${COLUMNS} FROM api_keys WHERE id = ?`, id);
+  return row && apiKeyRow(row);
 }
 
 /** The unrevoked keys that a key has issued or was rotated to, and those that these have, and so on. */
@@ -100,7 +104,7 @@ export function apiKeyDescendants(db: ReadDatabase, id: string): readonly string
 
 /** Keys of one workspace, newest first, including expired and revoked ones. */
 export function listApiKeys(db: ReadDatabase, query: WorkspacePageQuery): readonly ApiKeyRow[] {
-  return newestOfWorkspace(db, "api_keys", COLUMNS, query).map(apiKeyRow);
+  return newestOfWorkspace<StoredKey>(db, { table: "api_keys", columns: COLUMNS }, query).map(apiKeyRow);
 }
 
 /** How many keys of the workspace are neither revoked nor expired at `now` (RFC 3339). */
@@ -110,27 +114,13 @@ export function activeApiKeys(db: ReadDatabase, workspaceId: string, now: string
   return Number(db.get(sql, workspaceId, now)?.keys ?? 0);
 }
 
-function apiKeyRow(row: SqlRow): ApiKeyRow {
+function apiKeyRow(row: StoredKey): ApiKeyRow {
   return {
-    id: String(row.id),
-    name: String(row.name),
-    scopes: JSON.parse(String(row.scopes)) as string[],
-    expiresAt: textOf(row.expires_at),
+    ...row,
+    scopes: listIn(row.scopes) ?? [],
     revoked: row.revoked === 1,
-    createdAt: String(row.created_at),
-    issuerId: textOf(row.issuer_id),
-    rotatedFrom: textOf(row.rotated_from),
-    senders: listOf(row.senders),
-    clientRanges: listOf(row.client_ranges),
-    lastUsedAt: textOf(row.last_used_at),
-    isTest: row.is_test === 1,
+    senders: listIn(row.senders),
+    clientRanges: listIn(row.clientRanges),
+    isTest: row.isTest === 1,
   };
-}
-
-function textOf(value: unknown): string | null {
-  return value === null ? null : String(value);
-}
-
-function listOf(value: unknown): readonly string[] | null {
-  return value === null ? null : (JSON.parse(String(value)) as string[]);
 }

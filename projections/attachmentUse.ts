@@ -1,9 +1,10 @@
-import { type EmailEvent, emailCodec } from "../src/domain/email/events.ts";
+import { EMAIL_ENDS, emailCodec } from "../src/domain/email/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
-import { type WorkRow, workRow } from "./attachments.ts";
-import { cursorOf, type KeysetCursor, newestRows, type PageQuery } from "./keysetPagination.ts";
+import { WORK_COLUMNS, type WorkRow } from "./attachments.ts";
+import { CURSOR_COLUMNS, type KeysetCursor, newestRows, type PageQuery } from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
+import { allRows } from "./rows.ts";
 
 const INSERT = "INSERT INTO message_files (id, workspace_id, until, has_ended) VALUES (?, ?, ?, ?)";
 const ENDED = "UPDATE message_files SET has_ended = 1 WHERE id = ?";
@@ -45,24 +46,11 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   }
 }
 
-const EVENTS = [
-  "EmailQueued",
-  "EmailScheduled",
-  "EmailSuppressed",
-  "EmailSent",
-  "EmailDelivered",
-  "EmailBounced",
-  "EmailComplained",
-  "EmailFailed",
-  "EmailCanceled",
-  "EmailAttachmentsExpired",
-] as const satisfies readonly EmailEvent["type"][];
-
 /** The messages that have files, until the files are removed. Also each upload's recipients and messages, for good. */
 export const attachmentUse: Projection = {
   name: "attachment-use",
   version: 2,
-  events: EVENTS,
+  events: ["EmailQueued", "EmailScheduled", ...EMAIL_ENDS, "EmailAttachmentsExpired"],
   tables: [
     {
       name: "message_files",
@@ -96,9 +84,9 @@ export function messagesWithOldFiles(
   without: readonly string[],
   limit: number,
 ): readonly WorkRow[] {
-  const sql = `SELECT id, workspace_id FROM message_files WHERE has_ended = 1 AND until <= ?
+  const sql = `SELECT ${WORK_COLUMNS} FROM message_files WHERE has_ended = 1 AND until <= ?
     AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY until LIMIT ? + 0`;
-  return db.all(sql, rfc3339(now), JSON.stringify(without), limit).map(workRow);
+  return allRows(db, sql, rfc3339(now), JSON.stringify(without), limit);
 }
 
 /** Uploads that were sent to a recipient, by id after `after`, and whether others received them too. */
@@ -116,16 +104,11 @@ export function uploadsSentTo(
     .map((row) => ({ id: String(row.upload_id), isShared: row.is_shared === 1 }));
 }
 
-/** Which messages to list. */
-export interface UploadMessagesQuery extends PageQuery {
-  readonly uploadId: string;
-}
-
 /** The messages accepted with an upload, newest first. `createdAt` is when a message was accepted. */
 export function messagesWithUpload(
   db: ReadDatabase,
-  { uploadId: owner, ...page }: UploadMessagesQuery,
+  { uploadId: owner, ...page }: PageQuery & { readonly uploadId: string },
 ): readonly KeysetCursor[] {
-  const list = { table: "upload_messages", of: "upload_id", owner, columns: "id, created_at" };
-  return newestRows(db, list, page).map(cursorOf);
+  const list = { table: "upload_messages", of: "upload_id", owner, columns: CURSOR_COLUMNS };
+  return newestRows(db, list, page);
 }

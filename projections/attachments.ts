@@ -1,8 +1,8 @@
 import { type AttachmentStatus, attachmentCodec } from "../src/domain/attachment/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
-import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
 import {
-  cursorOf,
+  CURSOR_COLUMNS,
   equals,
   findRows,
   type KeysetCursor,
@@ -10,33 +10,31 @@ import {
   type RowPage,
 } from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
+import { allRows } from "./rows.ts";
 
 const INSERT = `INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes)
   VALUES (?, ?, 'pending', ?, ?, 1)`;
 /** Inserts the row too, because the upload's earlier events may be truncated. */
 const ERASED = `INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes)
   VALUES (?, ?, 'expired', ?, ?, 0) ON CONFLICT DO UPDATE SET status = 'expired', has_bytes = 0`;
-const VALIDATED = "UPDATE attachments SET status = 'ready' WHERE id = ?";
-const REJECTED = "UPDATE attachments SET status = 'rejected' WHERE id = ?";
-const EXPIRED = "UPDATE attachments SET status = 'expired' WHERE id = ?";
+const MOVE = "UPDATE attachments SET status = ? WHERE id = ?";
 const REMOVED = "UPDATE attachments SET has_bytes = 0 WHERE id = ?";
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
   const id = event.stream.slice("attachment-".length);
   const { type, data } = attachmentCodec.decode(event);
   switch (type) {
-    case "AttachmentUploaded": {
+    case "AttachmentUploaded":
       db.run(INSERT, id, data.workspaceId, data.uploadedAt, data.expiresAt);
       break;
-    }
     case "AttachmentValidated":
-      db.run(VALIDATED, id);
+      db.run(MOVE, "ready", id);
       break;
     case "AttachmentRejected":
-      db.run(REJECTED, id);
+      db.run(MOVE, "rejected", id);
       break;
     case "AttachmentExpired":
-      db.run(EXPIRED, id);
+      db.run(MOVE, "expired", id);
       break;
     case "AttachmentBytesRemoved":
       db.run(REMOVED, id);
@@ -78,18 +76,13 @@ export interface AttachmentQuery extends PageQuery {
 /** Uploads of one workspace, newest first. */
 export function listAttachments(db: ReadDatabase, query: AttachmentQuery): RowPage<KeysetCursor> {
   const { workspaceId: owner, status } = query;
-  const { rows, next } = findRows(
-    db,
-    {
-      ...{ table: "attachments", of: "workspace_id", owner },
-      columns: "id, created_at",
-      index: "attachments_by_time",
-      along: equals("workspace_id", owner),
-      wanted: equals("status", status),
-    },
-    query,
-  );
-  return { rows: rows.map(cursorOf), next };
+  return findRows(db, query, {
+    ...{ table: "attachments", of: "workspace_id", owner },
+    columns: CURSOR_COLUMNS,
+    index: "attachments_by_time",
+    along: equals("workspace_id", owner),
+    wanted: equals("status", status),
+  });
 }
 
 /** An upload, message or erasure request that has work to do. */
@@ -98,10 +91,8 @@ export interface WorkRow {
   readonly workspaceId: string;
 }
 
-/** Reads a row with `id` and `workspace_id`. */
-export function workRow(row: SqlRow): WorkRow {
-  return { id: String(row.id), workspaceId: String(row.workspace_id) };
-}
+/** The columns of a {@link WorkRow}. */
+export const WORK_COLUMNS = "id, workspace_id AS workspaceId";
 
 /** Uploads waiting for their check, oldest first, except those with the given ids. */
 export function pendingUploads(
@@ -109,9 +100,9 @@ export function pendingUploads(
   without: readonly string[],
   limit: number,
 ): readonly WorkRow[] {
-  const sql = `SELECT id, workspace_id FROM attachments WHERE status = 'pending'
+  const sql = `SELECT ${WORK_COLUMNS} FROM attachments WHERE status = 'pending'
     AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY created_at LIMIT ? + 0`;
-  return db.all(sql, JSON.stringify(without), limit).map(workRow);
+  return allRows(db, sql, JSON.stringify(without), limit);
 }
 
 /** Uploads that expire by `now`, and those whose bytes must be removed, except those with the given ids. */
@@ -122,11 +113,14 @@ export function endedUploads(
   limit: number,
 ): readonly WorkRow[] {
   const others = JSON.stringify(without);
-  const overdue = `SELECT id, workspace_id FROM attachments WHERE status <> 'expired' AND expires_at <= ?
+  const overdue = `SELECT ${WORK_COLUMNS} FROM attachments WHERE status <> 'expired' AND expires_at <= ?
     AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY expires_at LIMIT ? + 0`;
-  const spent = `SELECT id, workspace_id FROM attachments WHERE has_bytes = 1 AND status IN ('rejected', 'expired')
+  const spent = `SELECT ${WORK_COLUMNS} FROM attachments WHERE has_bytes = 1 AND status IN ('rejected', 'expired')
     AND id NOT IN (SELECT value FROM json_each(?)) LIMIT ? + 0`;
-  const rows = [...db.all(overdue, rfc3339(now), others, limit), ...db.all(spent, others, limit)];
+  const rows = [
+    ...allRows<WorkRow>(db, overdue, rfc3339(now), others, limit),
+    ...allRows<WorkRow>(db, spent, others, limit),
+  ];
   // A rejected upload past its time is in both.
-  return [...new Map(rows.map((row) => [row.id, workRow(row)])).values()];
+  return [...new Map(rows.map((row) => [row.id, row])).values()];
 }

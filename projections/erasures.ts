@@ -1,13 +1,9 @@
 import { erasureCodec, erasureId } from "../src/domain/erasure/events.ts";
 import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
 import type { WorkRow } from "./attachments.ts";
-import {
-  cursorOf,
-  type KeysetCursor,
-  newestOfWorkspace,
-  type WorkspacePageQuery,
-} from "./keysetPagination.ts";
-import type { Projection } from "./projection.ts";
+import { type KeysetCursor, newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
+import { atOf, type Projection } from "./projection.ts";
+import { firstRow } from "./rows.ts";
 
 const INSERT = "INSERT INTO erasures (id, workspace_id, status, created_at) VALUES (?, ?, 'requested', ?)";
 const MOVE = "UPDATE erasures SET status = ? WHERE id = ?";
@@ -17,7 +13,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   const { type, data } = erasureCodec.decode(event);
   switch (type) {
     case "ErasureRequested":
-      db.run(INSERT, id, data.workspaceId, event.metadata.at as string);
+      db.run(INSERT, id, data.workspaceId, atOf(event));
       break;
     case "ErasureApplied":
       db.run(MOVE, "applied", id);
@@ -79,10 +75,9 @@ export function openErasures(
 }
 
 function nextWorkspace(db: ReadDatabase, after: string): string | null {
-  const sql = `SELECT workspace_id FROM erasures INDEXED BY erasures_open_of
+  const sql = `SELECT workspace_id AS workspaceId FROM erasures INDEXED BY erasures_open_of
     WHERE status <> 'completed' AND workspace_id > ? ORDER BY workspace_id LIMIT 1`;
-  const row = db.get(sql, after);
-  return row === undefined ? null : String(row.workspace_id);
+  return firstRow<Pick<WorkRow, "workspaceId">>(db, sql, after)?.workspaceId ?? null;
 }
 
 function openErasuresOf(db: ReadDatabase, workspaceId: string, without: string): readonly WorkRow[] {
@@ -102,5 +97,5 @@ export function areOthersWaiting(db: ReadDatabase, id: string): boolean {
 
 /** Requests of one workspace, newest first. */
 export function listErasures(db: ReadDatabase, query: WorkspacePageQuery): readonly KeysetCursor[] {
-  return newestOfWorkspace(db, "erasures", "id, created_at", query).map(cursorOf);
+  return newestOfWorkspace(db, { table: "erasures" }, query);
 }

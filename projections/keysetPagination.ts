@@ -1,4 +1,5 @@
-import type { ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
+import type { ReadDatabase, SqlValue } from "../src/ports/readDatabase.ts";
+import { allRows, firstRow } from "./rows.ts";
 
 /**
  * The order of every list: newest first, and in reverse log order within the same time. Rows are inserted in log order
@@ -32,11 +33,19 @@ export interface WorkspacePageQuery extends PageQuery {
 /** Greater than every rowid. */
 const ROWID_MAX = "9223372036854775807";
 
+/** The columns that a row of a list has at least. */
+export const CURSOR_COLUMNS = "id, created_at AS createdAt";
+
 /** One list of a table: the rows whose column `of` holds `owner`. */
 interface List {
   readonly table: string;
   readonly of: string;
   readonly owner: string;
+}
+
+/** A list and what its rows show: the columns are named as the members of a `Row`. */
+interface ListOf extends List {
+  readonly columns: string;
 }
 
 /** A part of a WHERE clause and its values. */
@@ -72,24 +81,19 @@ function beyond(
 }
 
 /** A page of all rows of a list, newest first. */
-export function newestRows(
-  db: ReadDatabase,
-  list: List & { readonly columns: string },
-  { after, limit }: PageQuery,
-): readonly SqlRow[] {
+export function newestRows<Row>(db: ReadDatabase, list: ListOf, { after, limit }: PageQuery): readonly Row[] {
   const page = after && olderThan(list, after);
   const sql = `SELECT ${list.columns} FROM ${list.table} WHERE ${list.of} = ? ${page ? `AND ${page.sql}` : ""}
     ${NEWEST_FIRST} LIMIT ? + 0`;
-  return db.all(sql, list.owner, ...(page?.values ?? []), limit);
+  return allRows(db, sql, list.owner, ...(page?.values ?? []), limit);
 }
 
 /** A page of all rows of a workspace in a table, newest first. */
-export function newestOfWorkspace(
+export function newestOfWorkspace<Row = KeysetCursor>(
   db: ReadDatabase,
-  table: string,
-  columns: string,
+  { table, columns = CURSOR_COLUMNS }: { readonly table: string; readonly columns?: string },
   { workspaceId: owner, ...page }: WorkspacePageQuery,
-): readonly SqlRow[] {
+): readonly Row[] {
   return newestRows(db, { table, of: "workspace_id", owner, columns }, page);
 }
 
@@ -107,8 +111,7 @@ export interface RowPage<Row> {
 }
 
 /** A list of which the query wants only some rows. */
-export interface FilteredList extends List {
-  readonly columns: string;
+interface FilteredList extends ListOf {
   /** The index to scan. It ends in the time, so it has the order of the list. */
   readonly index: string;
   /** The range of `index` to scan. The index has all columns of these conditions. */
@@ -118,20 +121,26 @@ export interface FilteredList extends List {
 }
 
 /** The wanted rows among the next {@link ROWS_SCANNED_MAX} of the list, newest first. */
-export function findRows(db: ReadDatabase, list: FilteredList, { after, limit }: PageQuery): RowPage<SqlRow> {
+export function findRows<Row extends KeysetCursor>(
+  db: ReadDatabase,
+  { after, limit }: PageQuery,
+  list: FilteredList,
+): RowPage<Row> {
   const { table, index, columns, wanted } = list;
   const along = [...list.along, ...(after ? [olderThan(list, after)] : [])];
   const from = `FROM ${table} INDEXED BY ${index}`;
   const range = allOf(along);
-  const lastScanned = db.get(
-    `SELECT id, created_at, rowid AS number ${from} WHERE ${range.sql} ${NEWEST_FIRST} LIMIT 1 OFFSET ${ROWS_SCANNED_MAX - 1}`,
+  const lastScanned = firstRow<KeysetCursor & { readonly number: number }>(
+    db,
+    `SELECT ${CURSOR_COLUMNS}, rowid AS number ${from} WHERE ${range.sql} ${NEWEST_FIRST} LIMIT 1 OFFSET ${ROWS_SCANNED_MAX - 1}`,
     ...range.values,
   );
   const scanned = lastScanned && [
-    { sql: "(created_at, rowid) >= (?, ?)", values: [lastScanned.created_at ?? "", lastScanned.number ?? 0] },
+    { sql: "(created_at, rowid) >= (?, ?)", values: [lastScanned.createdAt, lastScanned.number] },
   ];
   const { sql, values } = allOf([...along, ...(scanned ?? []), ...wanted]);
-  const rows = db.all(
+  const rows = allRows<Row>(
+    db,
     `SELECT ${columns} ${from} WHERE ${sql} ${NEWEST_FIRST} LIMIT ? + 0`,
     ...values,
     // One row more tells whether there is a next page.
@@ -139,7 +148,7 @@ export function findRows(db: ReadDatabase, list: FilteredList, { after, limit }:
   );
   const last = rows[limit - 1];
   if (rows.length > limit && last) return { rows: rows.slice(0, limit), next: cursorOf(last) };
-  return { rows, next: lastScanned ? cursorOf(lastScanned) : null };
+  return { rows, next: lastScanned && cursorOf(lastScanned) };
 }
 
 function allOf(conditions: readonly Condition[]): Condition {
@@ -149,22 +158,22 @@ function allOf(conditions: readonly Condition[]): Condition {
   };
 }
 
-/** The cursor for a row with `id` and `created_at`. */
-export function cursorOf(row: SqlRow): KeysetCursor {
-  return { id: String(row.id), createdAt: String(row.created_at) };
+function cursorOf({ id, createdAt }: KeysetCursor): KeysetCursor {
+  return { id, createdAt };
 }
 
 /** The condition that a column equals a value; none if the value is undefined. */
 export function equals(column: string, value: SqlValue | undefined): readonly Condition[] {
-  return value === undefined ? [] : [{ sql: `${column} = ?`, values: [value] }];
+  return compares(`${column} =`, value);
+}
+
+function compares(sql: string, value: SqlValue | undefined): readonly Condition[] {
+  return value === undefined ? [] : [{ sql: `${sql} ?`, values: [value] }];
 }
 
 /** The conditions for a range of times: from `createdFrom` on, before `createdBefore`. */
 export function createdIn({ createdFrom, createdBefore }: CreatedRange): readonly Condition[] {
-  return [
-    ...(createdFrom === undefined ? [] : [{ sql: "created_at >= ?", values: [createdFrom] }]),
-    ...(createdBefore === undefined ? [] : [{ sql: "created_at < ?", values: [createdBefore] }]),
-  ];
+  return [...compares("created_at >=", createdFrom), ...compares("created_at <", createdBefore)];
 }
 
 /** The range of times to list, RFC 3339 in UTC. */

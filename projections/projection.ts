@@ -25,3 +25,8 @@ export interface Projection {
   readonly tables: readonly ProjectionTable[];
   apply(event: ProjectedEvent, db: ProjectedRows): void;
 }
+
+/** The time of an event, RFC 3339. */
+export function atOf(event: ProjectedEvent): string {
+  return event.metadata.at as string;
+}

@@ -1,15 +1,11 @@
 import { HOLD_EVENTS } from "../src/domain/instance/events.ts";
 import { senderCodec } from "../src/domain/sender/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
-import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import {
-  cursorOf,
-  type KeysetCursor,
-  newestOfWorkspace,
-  type WorkspacePageQuery,
-} from "./keysetPagination.ts";
-import type { Projection } from "./projection.ts";
-import { type UnfinishedClaim, unfinishedClaimFromRow } from "./unfinishedClaimFromRow.ts";
+import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
+import { type KeysetCursor, newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
+import { atOf, type Projection } from "./projection.ts";
+import { allRows } from "./rows.ts";
+import { CLAIM_COLUMNS, type UnfinishedClaim } from "./unfinishedClaim.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
 const REQUESTED = `INSERT INTO verification_mails (id, sender_id, state, due_at, attempt, lease_ms, held)
@@ -32,7 +28,7 @@ function applyToSender(event: ProjectedEvent, db: ReadDatabase): void {
   switch (type) {
     case "SenderAdded":
     case "SenderDomainAdded":
-      db.run(ADDED, senderId, data.workspaceId, event.metadata.at as string);
+      db.run(ADDED, senderId, data.workspaceId, atOf(event));
       break;
     case "SenderVerificationRequested":
       db.run(REQUESTED, data.requestId, senderId, epochMs(data.requestedAt));
@@ -104,7 +100,7 @@ export const senders: Projection = {
 
 /** Senders of one workspace, newest first. */
 export function listSenders(db: ReadDatabase, query: WorkspacePageQuery): readonly KeysetCursor[] {
-  return newestOfWorkspace(db, "senders", "id, created_at", query).map(cursorOf);
+  return newestOfWorkspace(db, { table: "senders" }, query);
 }
 
 /** How many senders the workspace has, counted up to `max`. */
@@ -124,9 +120,7 @@ export interface VerificationMail extends UnfinishedClaim {
   readonly senderId: string;
 }
 
-function verificationMail(row: SqlRow): VerificationMail {
-  return { ...unfinishedClaimFromRow(row), senderId: String(row.sender_id) };
-}
+const MAIL_COLUMNS = `${CLAIM_COLUMNS}, attempt, sender_id AS senderId`;
 
 /** The unclaimed mails that are due, longest waiting first. */
 export function readyVerificationMails(
@@ -134,15 +128,15 @@ export function readyVerificationMails(
   now: EpochMs,
   limit: number,
 ): readonly VerificationMail[] {
-  const sql = `SELECT id, sender_id, attempt AS attempts, lease_ms, claimed_by FROM verification_mails
+  const sql = `SELECT ${MAIL_COLUMNS} FROM verification_mails
     WHERE state = 'ready' AND due_at <= ? ORDER BY due_at LIMIT ? + 0`;
-  return db.all(sql, now, limit).map(verificationMail);
+  return allRows(db, sql, now, limit);
 }
 
 /** The open claims of all instances. */
 export function leasedVerificationMails(db: ReadDatabase, limit: number): readonly VerificationMail[] {
-  const sql = `SELECT id, sender_id, attempt AS attempts, lease_ms, claimed_by FROM verification_mails WHERE state = 'leased' LIMIT ? + 0`;
-  return db.all(sql, limit).map(verificationMail);
+  const sql = `SELECT ${MAIL_COLUMNS} FROM verification_mails WHERE state = 'leased' LIMIT ? + 0`;
+  return allRows(db, sql, limit);
 }
 
 /** How many verification mails are held because the log was restored. */

@@ -2,6 +2,7 @@ import { storageCodec, workspaceOfStorage } from "../src/domain/storage/events.t
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
 import type { Projection } from "./projection.ts";
+import { allRows } from "./rows.ts";
 
 const RESERVED = `INSERT INTO storage_reservations (workspace_id, owner, bytes, until, revision) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (workspace_id, owner)
@@ -67,11 +68,7 @@ export function overdueReservations(
   now: EpochMs,
   limit: number,
 ): readonly OverdueReservation[] {
-  return db
-    .all(
-      "SELECT workspace_id, owner FROM storage_reservations WHERE until <= ? ORDER BY until LIMIT ? + 0",
-      now,
-      limit,
-    )
-    .map((row) => ({ workspaceId: String(row.workspace_id), owner: String(row.owner) }));
+  const sql = `SELECT workspace_id AS workspaceId, owner FROM storage_reservations
+    WHERE until <= ? ORDER BY until LIMIT ? + 0`;
+  return allRows(db, sql, now, limit);
 }

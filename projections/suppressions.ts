@@ -1,14 +1,15 @@
 import { suppressionCodec } from "../src/domain/suppression/events.ts";
-import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
 import {
   type CreatedRange,
+  CURSOR_COLUMNS,
   createdIn,
   equals,
   findRows,
   type PageQuery,
   type RowPage,
 } from "./keysetPagination.ts";
-import type { Projection } from "./projection.ts";
+import { atOf, type Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO suppressions
   (workspace_id, recipient_hash, id, reason, email_id, created_at, revision) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -20,7 +21,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   switch (type) {
     case "RecipientSuppressed": {
       const { workspaceId, recipientHash, reason, emailId = null } = data;
-      const at = event.metadata.at as string;
+      const at = atOf(event);
       db.run(INSERT, workspaceId, recipientHash, event.id, reason, emailId, at, event.revision);
       break;
     }
@@ -76,25 +77,11 @@ export interface SuppressionRow {
 /** Suppressions of one workspace, newest first. */
 export function listSuppressions(db: ReadDatabase, query: SuppressionQuery): RowPage<SuppressionRow> {
   const { workspaceId: owner, reason } = query;
-  const { rows, next } = findRows(
-    db,
-    {
-      ...{ table: "suppressions", of: "workspace_id", owner },
-      columns: "id, recipient_hash, created_at, revision",
-      index: reason === undefined ? "suppressions_by_time" : "suppressions_by_reason",
-      along: [...equals("workspace_id", owner), ...equals("reason", reason), ...createdIn(query)],
-      wanted: [],
-    },
-    query,
-  );
-  return { rows: rows.map(suppressionRow), next };
-}
-
-function suppressionRow(row: SqlRow): SuppressionRow {
-  return {
-    id: String(row.id),
-    recipientHash: String(row.recipient_hash),
-    createdAt: String(row.created_at),
-    revision: Number(row.revision),
-  };
+  return findRows(db, query, {
+    ...{ table: "suppressions", of: "workspace_id", owner },
+    columns: `${CURSOR_COLUMNS}, recipient_hash AS recipientHash, revision`,
+    index: reason === undefined ? "suppressions_by_time" : "suppressions_by_reason",
+    along: [...equals("workspace_id", owner), ...equals("reason", reason), ...createdIn(query)],
+    wanted: [],
+  });
 }

@@ -1,6 +1,6 @@
 import { templateCodec } from "../src/domain/template/events.ts";
-import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { newestRows, type PageQuery } from "./keysetPagination.ts";
+import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
+import { CURSOR_COLUMNS, newestRows, type PageQuery } from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO templates
@@ -72,19 +72,9 @@ export interface TemplateRow {
   readonly updatedAt: string;
 }
 
-function templateRow(row: SqlRow): TemplateRow {
-  return {
-    id: String(row.id),
-    name: String(row.name),
-    status: row.status as TemplateRow["status"],
-    currentVersionId: row.current_version_id === null ? null : String(row.current_version_id),
-    createdAt: String(row.created_at),
-    updatedAt: String(row.updated_at),
-  };
-}
+const COLUMNS = `${CURSOR_COLUMNS}, name, status, current_version_id AS currentVersionId, updated_at AS updatedAt`;
 
 /** Templates of one workspace, newest first. */
 export function listTemplates(db: ReadDatabase, owner: string, page: PageQuery): readonly TemplateRow[] {
-  const list = { table: "templates", of: "workspace_id", owner, columns: "*" };
-  return newestRows(db, list, page).map(templateRow);
+  return newestRows(db, { table: "templates", of: "workspace_id", owner, columns: COLUMNS }, page);
 }

@@ -1,8 +1,9 @@
 import { type WebhookEvent, webhookCodec } from "../src/domain/webhook/events.ts";
 import { never } from "../src/kernel/assert.ts";
-import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
-import { newestRows, type PageQuery } from "./keysetPagination.ts";
-import type { Projection } from "./projection.ts";
+import type { ProjectedEvent, ReadDatabase, SqlValue } from "../src/ports/readDatabase.ts";
+import { CURSOR_COLUMNS, newestRows, type PageQuery } from "./keysetPagination.ts";
+import { atOf, type Projection } from "./projection.ts";
+import { firstRow, listIn, listText } from "./rows.ts";
 
 const INSERT = `INSERT INTO webhook_endpoints
   (id, workspace_id, url, description, event_types, status, disabled_reason, created_at, updated_at)
@@ -11,17 +12,13 @@ const STATUS = "UPDATE webhook_endpoints SET status = ?, disabled_reason = ?, up
 const NOTE_REVISION = `INSERT INTO webhook_streams (workspace_id, revision) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET revision = excluded.revision`;
 
-function typesText(types: readonly string[] | null): string | null {
-  return types === null ? null : JSON.stringify(types);
-}
-
 function update(data: Extract<WebhookEvent, { type: "WebhookEndpointUpdated" }>["data"], db: ReadDatabase) {
   const { endpointId, url, description, eventTypes } = data;
   if (url !== undefined) db.run("UPDATE webhook_endpoints SET url = ? WHERE id = ?", url, endpointId);
   if (description !== undefined)
     db.run("UPDATE webhook_endpoints SET description = ? WHERE id = ?", description, endpointId);
   if (eventTypes !== undefined)
-    db.run("UPDATE webhook_endpoints SET event_types = ? WHERE id = ?", typesText(eventTypes), endpointId);
+    db.run("UPDATE webhook_endpoints SET event_types = ? WHERE id = ?", listText(eventTypes), endpointId);
 }
 
 function applyTo(db: ReadDatabase, event: WebhookEvent, at: string): void {
@@ -30,7 +27,7 @@ function applyTo(db: ReadDatabase, event: WebhookEvent, at: string): void {
   switch (type) {
     case "WebhookEndpointRegistered": {
       const { endpointId, workspaceId, url, description, eventTypes } = data;
-      db.run(INSERT, endpointId, workspaceId, url, description, typesText(eventTypes), at, at);
+      db.run(INSERT, endpointId, workspaceId, url, description, listText(eventTypes), at, at);
       break;
     }
     case "WebhookEndpointUpdated":
@@ -57,7 +54,7 @@ function applyTo(db: ReadDatabase, event: WebhookEvent, at: string): void {
 }
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
-  applyTo(db, webhookCodec.decode(event), event.metadata.at as string);
+  applyTo(db, webhookCodec.decode(event), atOf(event));
   db.run(NOTE_REVISION, event.stream.slice("webhooks-".length), event.revision);
 }
 
@@ -95,22 +92,14 @@ export interface WebhookEndpointRow {
   readonly updatedAt: string;
 }
 
-function text(value: SqlValue | undefined): string | null {
-  return value === null || value === undefined ? null : String(value);
-}
+/** A row as stored, with the event types as JSON. */
+type StoredEndpoint = WebhookEndpointRow & { readonly eventTypes: SqlValue };
 
-function endpointRow(row: SqlRow): WebhookEndpointRow {
-  const types = text(row.event_types);
-  return {
-    id: String(row.id),
-    url: String(row.url),
-    description: text(row.description),
-    eventTypes: types === null ? null : (JSON.parse(types) as string[]),
-    status: row.status === "active" ? "active" : "disabled",
-    disabledReason: text(row.disabled_reason),
-    createdAt: String(row.created_at),
-    updatedAt: String(row.updated_at),
-  };
+const COLUMNS = `${CURSOR_COLUMNS}, url, description, event_types AS eventTypes, status,
+  disabled_reason AS disabledReason, updated_at AS updatedAt`;
+
+function endpointRow(row: StoredEndpoint): WebhookEndpointRow {
+  return { ...row, eventTypes: listIn(row.eventTypes) };
 }
 
 /** Endpoints of one workspace, newest first, active and disabled. */
@@ -119,8 +108,8 @@ export function listWebhookEndpoints(
   owner: string,
   page: PageQuery,
 ): readonly WebhookEndpointRow[] {
-  const list = { table: "webhook_endpoints", of: "workspace_id", owner, columns: "*" };
-  return newestRows(db, list, page).map(endpointRow);
+  const list = { table: "webhook_endpoints", of: "workspace_id", owner, columns: COLUMNS };
+  return newestRows<StoredEndpoint>(db, list, page).map(endpointRow);
 }
 
 /** One endpoint of the workspace; null if it has none with this id. */
@@ -129,12 +118,13 @@ export function webhookEndpoint(
   workspaceId: string,
   id: string,
 ): WebhookEndpointRow | null {
-  const row = db.get("SELECT * FROM webhook_endpoints WHERE workspace_id = ? AND id = ?", workspaceId, id);
-  return row === undefined ? null : endpointRow(row);
+  const sql = `SELECT ${COLUMNS} FROM webhook_endpoints WHERE workspace_id = ? AND id = ?`;
+  const row = firstRow<StoredEndpoint>(db, sql, workspaceId, id);
+  return row && endpointRow(row);
 }
 
 /** The last revision of `webhooks-<workspace>` that the rows contain; -1 when they contain none. */
 export function webhooksRevision(db: ReadDatabase, workspaceId: string): number {
   const row = db.get("SELECT revision FROM webhook_streams WHERE workspace_id = ?", workspaceId);
-  return row === undefined ? -1 : Number(row.revision);
+  return Number(row?.revision ?? -1);
 }

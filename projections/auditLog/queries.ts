@@ -1,9 +1,11 @@
 import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
 import {
   type CreatedRange,
+  CURSOR_COLUMNS,
   createdIn,
   equals,
   findRows,
+  type KeysetCursor,
   type PageQuery,
   type RowPage,
 } from "../keysetPagination.ts";
@@ -35,22 +37,18 @@ export interface AuditRow {
 /** Entries of one workspace, newest first. */
 export function listAuditLog(db: ReadDatabase, query: AuditQuery): RowPage<AuditRow> {
   const owner = query.workspaceId ?? NO_WORKSPACE;
-  const { rows, next } = findRows(
-    db,
-    {
-      ...{ table: "audit_log", of: "workspace_id", owner },
-      columns: "*",
-      index: "audit_log_by_time",
-      along: [...equals("workspace_id", owner), ...createdIn(query)],
-      wanted: [
-        ...equals("action", query.action),
-        ...equals("actor", query.actor),
-        ...equals("target_type", query.targetType),
-        ...equals("target_id", query.targetId),
-      ],
-    },
-    query,
-  );
+  const { rows, next } = findRows<KeysetCursor & SqlRow>(db, query, {
+    ...{ table: "audit_log", of: "workspace_id", owner },
+    columns: `${CURSOR_COLUMNS}, *`,
+    index: "audit_log_by_time",
+    along: [...equals("workspace_id", owner), ...createdIn(query)],
+    wanted: [
+      ...equals("action", query.action),
+      ...equals("actor", query.actor),
+      ...equals("target_type", query.targetType),
+      ...equals("target_id", query.targetId),
+    ],
+  });
   return { rows: rows.map(auditRow), next };
 }
 

@@ -8,9 +8,11 @@ import { HOLD_EVENTS } from "../../src/domain/instance/events.ts";
 import { mailOwnerId } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ProjectedRows, SqlRow } from "../../src/ports/readDatabase.ts";
+import { atOf } from "../projection.ts";
+import { sqlList } from "../rows.ts";
 import { type CountedMessage, countAccepted, countBounced, countEnded } from "../usage/apply.ts";
 import { ENDED, type Ending, type Feedback } from "../usage/tables.ts";
-import { holdAll, LEASED, moveQueued, NOT_QUEUED, READY_AGAIN, releaseAll, resume } from "./mailQueue.ts";
+import { holdAll, LEASED, MOVED, NOT_QUEUED, READY_AGAIN, RELEASE_ALL, RESUMED } from "./mailQueue.ts";
 import { fingerprintKey } from "./tables.ts";
 
 export const EVENTS = [...EMAIL_STATUS_EVENTS, "EmailRescheduled", "EmailContentErased", ...HOLD_EVENTS];
@@ -28,7 +30,8 @@ const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retain
   WHERE id = ? AND status NOT IN ${ENDED} RETURNING workspace_id, sender_id, template_id, tags`;
 /** Feedback on a message that a relay has taken; it supersedes the statuses in `from`. */
 const feedbackAfter = (from: readonly string[]) => `UPDATE emails SET status = ?, reason = ?, updated_at = ?,
-  is_retained = iif(status IN ('sending', 'deferred'), 1, is_retained), ${NOT_QUEUED} WHERE id = ? AND status IN (${from.map((status) => `'${status}'`).join(", ")})
+  is_retained = iif(status IN ('sending', 'deferred'), 1, is_retained), ${NOT_QUEUED}
+  WHERE id = ? AND status IN ${sqlList(from)}
   RETURNING workspace_id, sender_id, template_id, tags`;
 const BEFORE_DELIVERED = ["sending", "deferred", "sent"];
 const APPLY_FEEDBACK: Readonly<Record<Feedback, string>> = {
@@ -42,25 +45,16 @@ const START = `UPDATE emails SET status = 'sending', attempts = ?, updated_at = 
 /** Only the attempt that holds the claim may put a message back into the queue. */
 const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?, ${READY_AGAIN}
   WHERE id = ? AND status = 'sending' AND attempts = ?`;
+
 function messageId(event: ProjectedEvent): string {
   return event.stream.slice("email-".length);
-}
-
-function atOf(event: ProjectedEvent): string {
-  return event.metadata.at as string;
 }
 
 function accept(event: ProjectedEvent, db: ProjectedRows): void {
   const { type, data } = emailCodec.decode(event);
   if (type !== "EmailQueued" && type !== "EmailScheduled" && type !== "EmailSuppressed") return;
   const { workspaceId = "", senderId = "", recipientHash = "", acceptedAt = "", templateId = null } = data;
-  const {
-    contentBytes = 0,
-    tagHashes = [],
-    test: isTest = false,
-    simulated = false,
-    fingerprint = "",
-  } = data;
+  const { contentBytes = 0, tagHashes = [], test: isTest = false, simulated, fingerprint = "" } = data;
   const tags = tagHashes.length === 0 ? null : tagHashes.join(" ");
   const ownerId = mailOwnerId({ workspaceId, isTest });
   const messageKey = [messageId(event), ownerId] as const;
@@ -78,12 +72,8 @@ function accept(event: ProjectedEvent, db: ProjectedRows): void {
   }
   for (const tag of tagHashes) db.run(TAGGED, tag, ...messageKey, acceptedAt);
   db.add(CONTENT_BYTES, [ownerId], [contentBytes]);
-  countAccepted(
-    db,
-    { ownerId, senderId, templateId, tags: tagHashes },
-    acceptedAt,
-    type === "EmailSuppressed",
-  );
+  const message = { ownerId, senderId, templateId, tags: tagHashes };
+  countAccepted(db, message, acceptedAt, type === "EmailSuppressed");
 }
 
 /** Ends the message and returns it. Undefined if it had ended before; then nothing changes. */
@@ -103,12 +93,8 @@ function applyFeedback(
   feedback: Feedback,
   reason: string | null,
 ): CountedMessage | undefined {
-  return count(
-    event,
-    db,
-    feedback,
-    db.change(APPLY_FEEDBACK[feedback], feedback, reason, atOf(event), messageId(event)),
-  );
+  const row = db.change(APPLY_FEEDBACK[feedback], feedback, reason, atOf(event), messageId(event));
+  return count(event, db, feedback, row);
 }
 
 /** Counts the ending or feedback of this row's message. */
@@ -121,12 +107,7 @@ function count(
   if (row === undefined) return undefined;
   const templateId = row.template_id === null ? null : String(row.template_id);
   const tags = row.tags === null ? [] : String(row.tags).split(" ");
-  const message = {
-    ownerId: String(row.workspace_id),
-    senderId: String(row.sender_id),
-    templateId,
-    tags,
-  };
+  const message = { ownerId: String(row.workspace_id), senderId: String(row.sender_id), templateId, tags };
   countEnded(db, message, atOf(event), ending);
   return message;
 }
@@ -152,7 +133,7 @@ function eraseContent(id: string, db: ProjectedRows): void {
 /** Updates the row of the event's message, and the sums over messages. */
 export function apply(event: ProjectedEvent, db: ProjectedRows): void {
   if (event.type === "InstanceRestored") holdAll(db);
-  else if (event.type === "InstanceResumed") releaseAll(db);
+  else if (event.type === "InstanceResumed") db.run(RELEASE_ALL);
   else if (event.revision === ACCEPTANCE_REVISION) accept(event, db);
   else applyLater(event, db);
 }
@@ -166,11 +147,11 @@ function applyLater(event: ProjectedEvent, db: ProjectedRows): void {
       db.run(START, data.attempt, at, event.revision, data.leaseMs, data.worker, id);
       break;
     case "EmailRescheduled":
-      moveQueued(db, id, data.scheduledAt, event.revision);
+      db.run(MOVED, data.scheduledAt, epochMs(data.scheduledAt), event.revision, id);
       break;
     case "EmailDeferred": {
       const dueAt = epochMs(data.nextAttemptAt);
-      if (data.reason === "resumed") resume(db, id, dueAt, event.revision);
+      if (data.reason === "resumed") db.run(RESUMED, dueAt, event.revision, id);
       else db.run(DEFER, data.reason, at, dueAt, event.revision, id, data.attempt);
       break;
     }

@@ -1,7 +1,8 @@
 import { mailOwnerOf } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
-import { type UnfinishedClaim, unfinishedClaimFromRow } from "../unfinishedClaimFromRow.ts";
+import { allRows, firstRow } from "../rows.ts";
+import { CLAIM_COLUMNS, type UnfinishedClaim } from "../unfinishedClaim.ts";
 
 /**
  * The mail delivery queue, as columns of a message's row. `queue` is `ready` or `leased`, and null once the message has
@@ -39,35 +40,24 @@ export const READY_AGAIN =
 export const NOT_QUEUED =
   "queue = NULL, due_at = NULL, revision = NULL, lease_ms = 0, claimed_by = NULL, held = 0";
 
-const RESUMED = "UPDATE emails SET due_at = ?, revision = ? WHERE id = ? AND queue IN ('ready', 'held')";
+/** Makes a waiting message due, as the operator asked. */
+export const RESUMED =
+  "UPDATE emails SET due_at = ?, revision = ? WHERE id = ? AND queue IN ('ready', 'held')";
+/** Moves a scheduled message to another time. */
+export const MOVED = `UPDATE emails SET scheduled_at = ?, due_at = ?, revision = ?
+  WHERE id = ? AND queue IN ('ready', 'held')`;
 /** Each uses an index of messages that have not ended. */
 const HOLD_ALL = [
   "UPDATE emails SET held = 1 WHERE queue = 'leased'",
   "UPDATE emails SET held = 1, queue = 'held' WHERE queue = 'ready'",
 ];
-const RELEASE_ALL = "UPDATE emails SET held = 0, queue = iif(queue = 'held', 'ready', queue) WHERE held = 1";
-
-const MOVED = `UPDATE emails SET scheduled_at = ?1, due_at = ?2, revision = ?3
-  WHERE id = ?4 AND queue IN ('ready', 'held')`;
-
-/** Moves a scheduled message to another time (RFC 3339). */
-export function moveQueued(db: ReadDatabase, id: string, scheduledAt: string, revision: number): void {
-  db.run(MOVED, scheduledAt, epochMs(scheduledAt), revision, id);
-}
-
-/** Makes a waiting message due at `dueAt`, as the operator asked. */
-export function resume(db: ReadDatabase, id: string, dueAt: EpochMs, revision: number): void {
-  db.run(RESUMED, dueAt, revision, id);
-}
+/** Releases held messages when the operator resumes delivery. */
+export const RELEASE_ALL =
+  "UPDATE emails SET held = 0, queue = iif(queue = 'held', 'ready', queue) WHERE held = 1";
 
 /** Holds all earlier messages after the log was restored, so none goes out by itself. */
 export function holdAll(db: ReadDatabase): void {
   for (const sql of HOLD_ALL) db.run(sql);
-}
-
-/** Releases held messages when the operator resumes delivery. */
-export function releaseAll(db: ReadDatabase): void {
-  db.run(RELEASE_ALL);
 }
 
 /** A place in an index by time. Messages due at the same time are in log order. */
@@ -117,10 +107,9 @@ export function readyEmails(
 
 /** The first mail owner after `after`, by id, with a message ready or deferred; null after the last. Reads one row. */
 export function nextWaitingOwner(db: ReadDatabase, lane: MailLane, after: string): string | null {
-  const sql = `SELECT workspace_id FROM emails INDEXED BY mail_queue_by_sender
+  const sql = `SELECT workspace_id AS ownerId FROM emails INDEXED BY mail_queue_by_sender
     WHERE queue = 'ready' AND simulated = ? AND workspace_id > ? ORDER BY workspace_id LIMIT 1`;
-  const row = db.get(sql, isSimulated(lane), after);
-  return row === undefined ? null : String(row.workspace_id);
+  return firstRow<{ readonly ownerId: string }>(db, sql, isSimulated(lane), after)?.ownerId ?? null;
 }
 
 /** Identifies one queue of an owner, whose messages wait behind one another. */
@@ -146,20 +135,14 @@ export function nextSenderQueue(
   ownerId: string,
   after: MailQueueKey,
 ): SenderQueue | null {
-  const sql = `SELECT authority_id, sender_id, due_at FROM emails INDEXED BY mail_queue_by_sender
+  const sql = `SELECT authority_id AS authorityId, sender_id AS senderId, due_at AS dueAt
+    FROM emails INDEXED BY mail_queue_by_sender
     WHERE queue = 'ready' AND simulated = ? AND workspace_id = ? AND (authority_id, sender_id, due_at) > (?, ?, ?)
     ORDER BY authority_id, sender_id, due_at LIMIT 1`;
   // Includes a time later than any: without it SQLite would step through the whole previous queue.
   const values = [ownerId, after.authorityId, after.senderId, Number.MAX_SAFE_INTEGER] as const;
-  const row = db.get(sql, isSimulated(lane), ...values);
-  if (row === undefined) return null;
-  return {
-    lane,
-    ownerId,
-    authorityId: String(row.authority_id),
-    senderId: String(row.sender_id),
-    dueAt: Number(row.due_at),
-  };
+  const queue = firstRow<Omit<SenderQueue, "lane" | "ownerId">>(db, sql, isSimulated(lane), ...values);
+  return queue && { lane, ownerId, ...queue };
 }
 
 /** A message of a queue, and its place in it. */
@@ -236,7 +219,7 @@ export function clockSkewedEmailsOf(
 }
 
 /** The deferred messages of a page of waiting ones, and where the next page begins; null after the last. */
-export interface WaitingPage {
+interface WaitingPage {
   readonly deferred: readonly ClockSkewedEmail[];
   readonly next: QueueCursor | null;
 }
@@ -262,8 +245,7 @@ export function deferredAfter(
 /** When the next message becomes due after `now`; null when none waits. */
 export function nextReadyAt(db: ReadDatabase, lane: MailLane, now: EpochMs): EpochMs | null {
   const sql = "SELECT min(due_at) AS at FROM emails WHERE queue = 'ready' AND simulated = ? AND due_at > ?";
-  const row = db.get(sql, isSimulated(lane), now);
-  return row === undefined || row.at === null ? null : Number(row.at);
+  return firstRow<{ readonly at: EpochMs | null }>(db, sql, isSimulated(lane), now)?.at ?? null;
 }
 
 /** How many messages for the relay are due at `now`, counted up to `max`. */
@@ -280,12 +262,12 @@ export function isHeld(db: ReadDatabase, id: string): boolean {
 
 /** The open claims of all instances: about as many as there are connections, unless workers have crashed. */
 export function leasedEmails(db: ReadDatabase, limit: number): readonly UnfinishedClaim[] {
-  const sql = "SELECT id, attempts, lease_ms, claimed_by FROM emails WHERE queue = 'leased' LIMIT ? + 0";
-  return db.all(sql, limit).map(unfinishedClaimFromRow);
+  const sql = `SELECT ${CLAIM_COLUMNS}, attempts AS attempt FROM emails WHERE queue = 'leased' LIMIT ? + 0`;
+  return allRows(db, sql, limit);
 }
 
 /** A waiting message, its workspace, and its place among those that wait. */
-export interface WaitingEmail extends QueueCursor {
+interface WaitingEmail extends QueueCursor {
   readonly id: string;
   readonly workspaceId: string;
 }

@@ -1,11 +1,11 @@
 import { mailOwnerIdsOf } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
 import { type EpochMs, epochMs } from "../../src/kernel/time.ts";
-import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
+import type { ReadDatabase } from "../../src/ports/readDatabase.ts";
 import {
   type Condition,
   type CreatedRange,
+  CURSOR_COLUMNS,
   createdIn,
-  cursorOf,
   equals,
   findRows,
   type KeysetCursor,
@@ -15,10 +15,11 @@ import {
   type PageQuery,
   type RowPage,
 } from "../keysetPagination.ts";
+import { allRows, firstRow } from "../rows.ts";
 import { fingerprintKey, IS_RARE, RARE_STATUSES, RECIPIENT_KEY, recipientKey } from "./tables.ts";
 
 /** How a message was accepted. */
-export interface AcceptanceRow {
+interface AcceptanceRow {
   readonly acceptedAs: "queued" | "scheduled" | "suppressed";
   readonly acceptedAt: EpochMs;
 }
@@ -72,53 +73,44 @@ export function listEmails(db: ReadDatabase, query: EmailQuery): RowPage<EmailRo
     ...equals("workspace_id", index === "emails_by_time" ? undefined : ownerId),
     ...filtersOf(query),
   ];
-  const { rows, next } = findRows(
-    db,
-    {
-      ...listOf(ownerId),
-      columns: "id, status, created_at, updated_at, attempts, reason",
-      index,
-      along: [...along, ...createdIn(query)],
-      wanted,
-    },
-    query,
-  );
-  return { rows: rows.map(emailRow), next };
+  return findRows(db, query, {
+    ...listOf(ownerId),
+    columns: COLUMNS,
+    index,
+    along: [...along, ...createdIn(query)],
+    wanted,
+  });
 }
 
-const EMAIL_BY_ID = "SELECT id, status, created_at, updated_at, attempts, reason FROM emails WHERE id = ?";
+const COLUMNS = `${CURSOR_COLUMNS}, status, updated_at AS updatedAt, attempts, reason`;
+const EMAIL_BY_ID = `SELECT ${COLUMNS} FROM emails WHERE id = ?`;
 
 /** Messages with a tag, found by the tag's index; the other filters look at the messages' own rows. */
 function listTagged(db: ReadDatabase, query: EmailQuery, tag: string): RowPage<EmailRow> {
   const { ownerId } = query;
   const filters = filtersOf(query);
   const condition = ["emails.id = email_tags.id", ...filters.map(({ sql }) => sql)].join(" AND ");
-  const { rows, next } = findRows(
-    db,
-    {
-      ...{ table: "email_tags", of: "tag", owner: tag },
-      columns: "id, created_at",
-      index: "email_tags_by_time",
-      along: [...equals("tag", tag), ...createdIn(query)],
-      wanted: [
-        ...equals("workspace_id", ownerId),
-        {
-          sql: `EXISTS (SELECT 1 FROM emails WHERE ${condition})`,
-          values: filters.flatMap(({ values }) => values),
-        },
-      ],
-    },
-    query,
-  );
-  const found = rows.map((row) => db.get(EMAIL_BY_ID, String(row.id))).filter((row) => row !== undefined);
-  return { rows: found.map(emailRow), next };
+  const { rows, next } = findRows(db, query, {
+    ...{ table: "email_tags", of: "tag", owner: tag },
+    columns: CURSOR_COLUMNS,
+    index: "email_tags_by_time",
+    along: [...equals("tag", tag), ...createdIn(query)],
+    wanted: [
+      ...equals("workspace_id", ownerId),
+      {
+        sql: `EXISTS (SELECT 1 FROM emails WHERE ${condition})`,
+        values: filters.flatMap(({ values }) => values),
+      },
+    ],
+  });
+  const found = rows.map(({ id }) => firstRow<EmailRow>(db, EMAIL_BY_ID, id));
+  return { rows: found.filter((row) => row !== null), next };
 }
 
 /** The newest message with a tag, whose content has the tag's spelling; null if there is none. Reads one row. */
 export function newestTagged(db: ReadDatabase, tag: string): string | null {
   const sql = `SELECT id FROM email_tags INDEXED BY email_tags_by_time WHERE tag = ? ${NEWEST_FIRST} LIMIT 1`;
-  const row = db.get(sql, tag);
-  return row === undefined ? null : String(row.id);
+  return firstRow<{ readonly id: string }>(db, sql, tag)?.id ?? null;
 }
 
 /** The conditions on a message's own row. */
@@ -147,17 +139,6 @@ function indexFor({ ownerId, status, recipientHash }: EmailQuery) {
   return { index: "emails_by_time", along: equals("workspace_id", ownerId) };
 }
 
-function emailRow(row: SqlRow): EmailRow {
-  return {
-    id: String(row.id),
-    status: String(row.status),
-    createdAt: String(row.created_at),
-    updatedAt: String(row.updated_at),
-    attempts: Number(row.attempts),
-    reason: row.reason === null ? null : String(row.reason),
-  };
-}
-
 /** The mail owners with messages whose content can be erased, and when the first of these was accepted. */
 export function workspacesRetaining(
   db: ReadDatabase,
@@ -168,9 +149,9 @@ export function workspacesRetaining(
       UNION ALL
       SELECT (SELECT min(workspace_id) FROM emails WHERE is_retained = 1 AND workspace_id > retaining.workspace)
         FROM retaining WHERE retaining.workspace IS NOT NULL)
-    SELECT workspace, (SELECT min(created_at) FROM emails WHERE is_retained = 1 AND workspace_id = workspace) AS since
+    SELECT workspace AS ownerId, (SELECT min(created_at) FROM emails WHERE is_retained = 1 AND workspace_id = workspace) AS since
       FROM retaining WHERE workspace IS NOT NULL`;
-  return db.all(sql).map((row) => ({ ownerId: String(row.workspace), since: String(row.since) }));
+  return allRows(db, sql);
 }
 
 /** A mail owner's ended messages that were accepted at `before` or earlier and still have content. */
@@ -194,12 +175,12 @@ export function emailsToRecipient(
 ): { readonly found: readonly KeysetCursor[]; readonly next: KeysetCursor | null } {
   const list = { table: "emails", of: "recipient_hash", owner: recipientHash };
   const page = after && newerThan(list, after);
-  const sql = `SELECT id, created_at FROM emails INDEXED BY emails_by_recipient
+  const sql = `SELECT ${CURSOR_COLUMNS} FROM emails INDEXED BY emails_by_recipient
     WHERE ${RECIPIENT_KEY} = ? ${page ? `AND ${page.sql}` : ""} AND recipient_hash = ? AND workspace_id IN (?, ?)
     ${OLDEST_FIRST} LIMIT ? + 0`;
   const owners = mailOwnerIdsOf(workspaceId);
   const values = [recipientKey(recipientHash), ...(page?.values ?? []), recipientHash, ...owners];
-  const found = db.all(sql, ...values, limit).map(cursorOf);
+  const found = allRows<KeysetCursor>(db, sql, ...values, limit);
   return { found, next: found.length < limit ? null : (found.at(-1) ?? null) };
 }
 
@@ -208,15 +189,13 @@ export function newestEmail(
   db: ReadDatabase,
   ownerId: string,
 ): (KeysetCursor & { readonly status: string }) | null {
-  const row = db.get(
-    `SELECT id, created_at, status FROM emails INDEXED BY emails_by_time WHERE workspace_id = ? ${NEWEST_FIRST} LIMIT 1`,
-    ownerId,
-  );
-  return row === undefined ? null : { ...cursorOf(row), status: String(row.status) };
+  const sql = `SELECT ${CURSOR_COLUMNS}, status FROM emails INDEXED BY emails_by_time
+    WHERE workspace_id = ? ${NEWEST_FIRST} LIMIT 1`;
+  return firstRow(db, sql, ownerId);
 }
 
 /** How many messages accepted in one minute have one status now. */
-export interface MinuteCount {
+interface MinuteCount {
   /** RFC 3339 to the minute: `2026-11-22T04:19`. */
   readonly minute: string;
   readonly status: string;
@@ -234,9 +213,5 @@ export function countsByMinute(
       (SELECT created_at, status FROM emails INDEXED BY emails_by_time WHERE workspace_id = ? AND created_at >= ?
         ${NEWEST_FIRST} LIMIT ? + 0)
     GROUP BY minute, status`;
-  return db.all(sql, ownerId, since, limit).map((row) => ({
-    minute: String(row.minute),
-    status: String(row.status),
-    messages: Number(row.messages),
-  }));
+  return allRows(db, sql, ownerId, since, limit);
 }

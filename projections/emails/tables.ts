@@ -1,4 +1,5 @@
 import type { ProjectionTable } from "../projection.ts";
+import { sqlList } from "../rows.ts";
 import { usageTables } from "../usage/tables.ts";
 import { QUEUE_COLUMNS, QUEUE_INDEXES } from "./mailQueue.ts";
 
@@ -15,7 +16,7 @@ export const RARE_STATUSES: readonly string[] = [
   "suppressed",
   "canceled",
 ];
-export const IS_RARE = `status IN (${RARE_STATUSES.map((status) => `'${status}'`).join(", ")})`;
+export const IS_RARE = `status IN ${sqlList(RARE_STATUSES)}`;
 /** This much of the hash matches few other recipients, and halves the size of the index. */
 const RECIPIENT_KEY_CHARACTERS = 12;
 export const RECIPIENT_KEY = `substr(recipient_hash, 1, ${RECIPIENT_KEY_CHARACTERS})`;

@@ -1,6 +1,6 @@
 import { utcDay } from "../../src/kernel/time.ts";
 import type { ProjectedRows } from "../../src/ports/readDatabase.ts";
-import { COUNTS, ENDINGS, type Ending, FEEDBACK_STATUSES, type Feedback, NONE } from "./tables.ts";
+import { COUNTS, ENDINGS, type Ending, FEEDBACK_STATUSES, type Feedback, HOUR_KEY, NONE } from "./tables.ts";
 import { utcHour } from "./utcHour.ts";
 
 /** A statement that adds counts to a row. Its parameters are the key and then an amount for each count. */
@@ -10,7 +10,6 @@ function addTo(table: string, key: readonly string[], counts: readonly string[])
     ON CONFLICT DO UPDATE SET ${counts.map((count) => `${count} = ${count} + excluded.${count}`).join(", ")}`;
 }
 
-const HOUR_KEY = ["workspace_id", "day", "hour"];
 const COUNT = addTo("usage", [...HOUR_KEY, "sender_id", "template_id"], COUNTS);
 const COUNT_IN_ALL = addTo("usage_totals", HOUR_KEY, COUNTS);
 const COUNT_TAG = addTo("usage_tags", [...HOUR_KEY, "tag"], COUNTS);

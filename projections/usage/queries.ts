@@ -2,7 +2,6 @@ import { utcDay } from "../../src/kernel/time.ts";
 import type { ReadDatabase } from "../../src/ports/readDatabase.ts";
 import { COUNTS, type Counts, NONE } from "./tables.ts";
 import {
-  type CountedRow,
   type CountSource,
   type SteppedRead,
   type UsageCursor,
@@ -38,7 +37,7 @@ export function* listUsage(db: ReadDatabase, query: UsageQuery): SteppedRead<Usa
   const { senderId, templateId, tag, groupBy } = query;
   if (tag !== undefined || groupBy === "tag") return yield* usageByTag(db, query);
   const isOfAll = senderId === undefined && templateId === undefined && groupBy === undefined;
-  const source: CountSource = {
+  return yield* countsIn<UsageRow>(db, query, {
     table: isOfAll ? "usage_totals" : "usage",
     key: isOfAll ? [] : ["sender_id", "template_id"],
     counts: COUNTS,
@@ -46,27 +45,32 @@ export function* listUsage(db: ReadDatabase, query: UsageQuery): SteppedRead<Usa
     isWanted: (row) =>
       (senderId === undefined || row.sender_id === senderId) &&
       (templateId === undefined || row.template_id === templateId),
-  };
-  const { rows, next } = yield* usageBuckets(db, source, query);
-  return { rows: rows.map(usageRow), next };
+  });
 }
 
 function* usageByTag(db: ReadDatabase, query: UsageQuery): SteppedRead<UsagePage<UsageRow>> {
   const { tag, groupBy } = query;
-  const source: CountSource = {
+  return yield* countsIn<UsageRow>(db, query, {
     table: "usage_tags",
     key: ["tag"],
     counts: COUNTS,
     group: (row) => (groupBy === "tag" ? String(row.tag) : NONE),
     isWanted: (row) => tag === undefined || row.tag === tag,
-  };
-  const { rows, next } = yield* usageBuckets(db, source, query);
-  return { rows: rows.map(usageRow), next };
+  });
 }
 
-function usageRow({ start, group, counts }: CountedRow): UsageRow {
-  const numbers = Object.fromEntries(COUNTS.map((name, index) => [name, counts[index] ?? 0]));
-  return { start, group, ...(numbers as Counts) };
+/** The counts of a source by bucket, each under its own name. */
+function* countsIn<Row>(
+  db: ReadDatabase,
+  query: UsageRange,
+  source: CountSource,
+): SteppedRead<UsagePage<Row>> {
+  const { rows, next } = yield* usageBuckets(db, source, query);
+  const named = rows.map(({ start, group, counts }) => {
+    const numbers = Object.fromEntries(source.counts.map((name, index) => [name, counts[index] ?? 0]));
+    return { start, group, ...numbers } as Row;
+  });
+  return { rows: named, next };
 }
 
 /** Which bounces to return. */
@@ -82,15 +86,13 @@ export interface BouncesRow extends UsageCursor {
 /** Bounces by domain and hour or day, newest first. */
 export function* listBounces(db: ReadDatabase, query: BouncesQuery): SteppedRead<UsagePage<BouncesRow>> {
   const { domain } = query;
-  const source: CountSource = {
+  return yield* countsIn<BouncesRow>(db, query, {
     table: "bounces",
     key: ["domain"],
     counts: ["bounced"],
     group: (row) => String(row.domain),
     isWanted: (row) => domain === undefined || row.domain === domain,
-  };
-  const { rows, next } = yield* usageBuckets(db, source, query);
-  return { rows: rows.map(({ start, group, counts: [bounced = 0] }) => ({ start, group, bounced })), next };
+  });
 }
 
 /** The owner's counts for the hour of `at` (RFC 3339). Reads one row. */

@@ -1,4 +1,5 @@
 import type { ProjectionTable } from "../projection.ts";
+import { sqlList } from "../rows.ts";
 
 /** How a message can end. Acceptance is counted separately. */
 export const ENDINGS = ["sent", "bounced", "failed", "suppressed", "canceled"] as const;
@@ -10,7 +11,7 @@ export const FEEDBACK_STATUSES = ["delivered", "complained"] as const;
 export type Feedback = "bounced" | (typeof FEEDBACK_STATUSES)[number];
 
 /** The statuses of messages whose delivery has ended, for use in SQL. */
-export const ENDED = `(${[...ENDINGS, ...FEEDBACK_STATUSES].map((ending) => `'${ending}'`).join(", ")})`;
+export const ENDED = sqlList([...ENDINGS, ...FEEDBACK_STATUSES]);
 
 export const COUNTS = ["accepted", ...ENDINGS, ...FEEDBACK_STATUSES] as const;
 
@@ -20,39 +21,31 @@ export type Counts = Readonly<Record<(typeof COUNTS)[number], number>>;
 /** Stands for "none" in keys, which have no nulls. No template has this id, and no domain has this name. */
 export const NONE = "";
 
+/** The columns of the hour that counts belong to. */
+export const HOUR_KEY = ["workspace_id", "day", "hour"];
+
+/** A table of counts by hour, and by further columns. */
+function countTable(name: string, by: readonly string[], counts: readonly string[]): ProjectionTable {
+  const key = [...HOUR_KEY, ...by];
+  const columns = [
+    "workspace_id TEXT NOT NULL, day TEXT NOT NULL, hour INTEGER NOT NULL",
+    ...by.map((column) => `${column} TEXT NOT NULL`),
+    ...counts.map((count) => `${count} INTEGER NOT NULL DEFAULT 0`),
+    `PRIMARY KEY (${key.join(", ")})`,
+  ];
+  return { name, columns: columns.join(", "), key };
+}
+
 /**
  * The usage tables are in the same read model as the messages' rows, which know whether a message has ended, its owner
  * and its template. Days and hours are UTC. An acceptance counts in its hour, an ending in the hour of its event.
  * Events of other hours never change a row, so the rows of any range add up.
  */
 export const usageTables: readonly ProjectionTable[] = [
-  {
-    name: "usage",
-    columns: `workspace_id TEXT NOT NULL, day TEXT NOT NULL, hour INTEGER NOT NULL, sender_id TEXT NOT NULL,
-      template_id TEXT NOT NULL, ${COUNTS.map((name) => `${name} INTEGER NOT NULL DEFAULT 0`).join(", ")},
-      PRIMARY KEY (workspace_id, day, hour, sender_id, template_id)`,
-    key: ["workspace_id", "day", "hour", "sender_id", "template_id"],
-  },
-  {
-    // The sums of the rows of an hour, because a workspace with many senders and templates has many rows.
-    name: "usage_totals",
-    columns: `workspace_id TEXT NOT NULL, day TEXT NOT NULL, hour INTEGER NOT NULL,
-      ${COUNTS.map((name) => `${name} INTEGER NOT NULL DEFAULT 0`).join(", ")},
-      PRIMARY KEY (workspace_id, day, hour)`,
-    key: ["workspace_id", "day", "hour"],
-  },
-  {
-    // By the keyed hash of a tag. A message with several tags counts for each of them.
-    name: "usage_tags",
-    columns: `workspace_id TEXT NOT NULL, day TEXT NOT NULL, hour INTEGER NOT NULL, tag TEXT NOT NULL,
-      ${COUNTS.map((name) => `${name} INTEGER NOT NULL DEFAULT 0`).join(", ")},
-      PRIMARY KEY (workspace_id, day, hour, tag)`,
-    key: ["workspace_id", "day", "hour", "tag"],
-  },
-  {
-    name: "bounces",
-    columns: `workspace_id TEXT NOT NULL, day TEXT NOT NULL, hour INTEGER NOT NULL, domain TEXT NOT NULL,
-      bounced INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (workspace_id, day, hour, domain)`,
-    key: ["workspace_id", "day", "hour", "domain"],
-  },
+  countTable("usage", ["sender_id", "template_id"], COUNTS),
+  // The sums of the rows of an hour, because a workspace with many senders and templates has many rows.
+  countTable("usage_totals", [], COUNTS),
+  // By the keyed hash of a tag. A message with several tags counts for each of them.
+  countTable("usage_tags", ["tag"], COUNTS),
+  countTable("bounces", ["domain"], ["bounced"]),
 ];

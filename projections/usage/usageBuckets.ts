@@ -48,7 +48,7 @@ interface Bucket {
 }
 
 /** The counts of one bucket and group, in the order of the source's `counts`. */
-export interface CountedRow extends UsageCursor {
+interface CountedRow extends UsageCursor {
   readonly counts: readonly number[];
 }
 

@@ -7,9 +7,10 @@ import { isDelay, webhookEventType } from "../../src/domain/webhookEventTypes.ts
 import { invariant, never } from "../../src/kernel/assert.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
+import { atOf } from "../projection.ts";
+import { listText } from "../rows.ts";
 import { addDelivery, fanOut, forgetSubscribers } from "./fanOut.ts";
 import { forgetMissed } from "./missedEvents.ts";
-import { atOf } from "./sourceEvent.ts";
 
 const ENDPOINT = "INSERT INTO endpoints (id, workspace_id, event_types, active) VALUES (?, ?, ?, 1)";
 const STARTED = `UPDATE deliveries SET status = 'attempting', state = 'leased', attempts = ?, lease_ms = ?,
@@ -46,15 +47,11 @@ function applyToEndpoints(event: ProjectedEvent, db: ReadDatabase): void {
   forgetSubscribers(db);
   switch (type) {
     case "WebhookEndpointRegistered":
-      db.run(ENDPOINT, id, workspaceId, data.eventTypes === null ? null : JSON.stringify(data.eventTypes));
+      db.run(ENDPOINT, id, workspaceId, listText(data.eventTypes));
       break;
     case "WebhookEndpointUpdated":
       if (data.eventTypes === undefined) break;
-      db.run(
-        "UPDATE endpoints SET event_types = ? WHERE id = ?",
-        data.eventTypes === null ? null : JSON.stringify(data.eventTypes),
-        id,
-      );
+      db.run("UPDATE endpoints SET event_types = ? WHERE id = ?", listText(data.eventTypes), id);
       break;
     case "WebhookEndpointDisabled":
       db.run("UPDATE endpoints SET active = 0 WHERE id = ?", id);
@@ -69,7 +66,7 @@ function applyToEndpoints(event: ProjectedEvent, db: ReadDatabase): void {
       db.run(FORGET_FAILURES, id);
       break;
     case "WebhookTestRequested":
-      addDelivery(id, workspaceId, event, db);
+      addDelivery({ endpointId: id, workspaceId }, event, db);
       break;
     case "WebhookEndpointSecretRotated":
       break;

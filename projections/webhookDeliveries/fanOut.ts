@@ -1,26 +1,17 @@
-import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { epochMs } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
+import { atOf } from "../projection.ts";
 import { addMissed } from "./missedEvents.ts";
-import { atOf, sourceColumns, webhookTypeOf } from "./sourceEvent.ts";
+import { type Destination, insertDelivery, webhookTypeOf } from "./sourceEvent.ts";
 
-const DELIVERY = `INSERT INTO deliveries (id, workspace_id, endpoint_id, event_id, event_type, event_stream,
-  event_revision, created_at, status, state, due_at, attempts, events, lease_ms, updated_at, held)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 'ready', ?, 0, 0, 0, ?, 0)`;
 const BACKLOG_GROWN = `INSERT INTO backlogs (endpoint_id, due_at) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET due_at = min(ifnull(due_at, excluded.due_at), excluded.due_at)`;
-/** Adds a delivery, due at once. Its id derives from event and endpoint, so a rebuild gives the same id. */
-export function addDelivery(
-  endpointId: string,
-  workspaceId: string,
-  event: ProjectedEvent,
-  db: ReadDatabase,
-): void {
-  const id = webhookDeliveryId(event.id, endpointId);
-  const at = atOf(event);
-  const dueAt = epochMs(at);
-  db.run(DELIVERY, id, workspaceId, endpointId, ...sourceColumns(event), at, dueAt, at);
-  db.run(BACKLOG_GROWN, endpointId, dueAt);
+
+/** Adds a delivery, due at once. */
+export function addDelivery(destination: Destination, event: ProjectedEvent, db: ReadDatabase): void {
+  const dueAt = epochMs(atOf(event));
+  insertDelivery(destination, event, dueAt, db);
+  db.run(BACKLOG_GROWN, destination.endpointId, dueAt);
 }
 
 interface Subscriber {
@@ -63,8 +54,9 @@ export function fanOut(workspaceId: string, event: ProjectedEvent, db: ReadDatab
   const type = webhookTypeOf(event);
   for (const { id, isActive, types } of subscribersOf(workspaceId, db)) {
     if (types !== null && !types.includes(type)) continue;
-    if (isActive) addDelivery(id, workspaceId, event, db);
+    const destination = { endpointId: id, workspaceId };
+    if (isActive) addDelivery(destination, event, db);
     // The event that disables an endpoint does not count as missed by it.
-    else if (id !== itself) addMissed(id, workspaceId, event, db);
+    else if (id !== itself) addMissed(destination, event, db);
   }
 }

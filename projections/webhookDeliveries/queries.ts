@@ -1,6 +1,6 @@
 import type { DeliveryOrigin } from "../../src/domain/webhookDelivery/events.ts";
 import { type EpochMs, rfc3339 } from "../../src/kernel/time.ts";
-import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
+import type { ReadDatabase } from "../../src/ports/readDatabase.ts";
 import {
   type CreatedRange,
   createdIn,
@@ -12,7 +12,8 @@ import {
   type PageQuery,
   type RowPage,
 } from "../keysetPagination.ts";
-import { type UnfinishedClaim, unfinishedClaimFromRow } from "../unfinishedClaimFromRow.ts";
+import { allRows, firstRow } from "../rows.ts";
+import { CLAIM_COLUMNS, type UnfinishedClaim } from "../unfinishedClaim.ts";
 import { FAILED_STATUSES, IS_FAILED } from "./tables.ts";
 
 /** A delivery, and the stream and revision of its event. */
@@ -34,23 +35,10 @@ export interface WebhookDeliveryRow {
   readonly dueAt: EpochMs | null;
 }
 
-function deliveryRow(row: SqlRow): WebhookDeliveryRow {
-  return {
-    id: String(row.id),
-    workspaceId: String(row.workspace_id),
-    endpointId: String(row.endpoint_id),
-    eventId: String(row.event_id),
-    eventType: String(row.event_type),
-    eventStream: String(row.event_stream),
-    eventRevision: Number(row.event_revision),
-    createdAt: String(row.created_at),
-    status: row.status as WebhookDeliveryRow["status"],
-    attempts: Number(row.attempts),
-    updatedAt: String(row.updated_at),
-    revision: Number(row.events),
-    dueAt: row.state === "ready" || row.state === "held" ? Number(row.due_at) : null,
-  };
-}
+const COLUMNS = `deliveries.id, deliveries.workspace_id AS workspaceId, deliveries.endpoint_id AS endpointId,
+  event_id AS eventId, event_type AS eventType, event_stream AS eventStream, event_revision AS eventRevision,
+  created_at AS createdAt, status, attempts, updated_at AS updatedAt, events AS revision,
+  iif(state IN ('ready', 'held'), deliveries.due_at, NULL) AS dueAt`;
 
 /** Where a delivery comes from: its endpoint and its event. */
 export function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
@@ -74,12 +62,12 @@ export function readyWebhooks(
   limit: number,
 ): readonly WebhookDeliveryRow[] {
   const sql = `WITH excluded AS MATERIALIZED (SELECT value FROM json_each(?2))
-    SELECT deliveries.* FROM backlogs CROSS JOIN deliveries ON deliveries.id IN
+    SELECT ${COLUMNS} FROM backlogs CROSS JOIN deliveries ON deliveries.id IN
       (SELECT id FROM deliveries WHERE endpoint_id = backlogs.endpoint_id AND state = 'ready' AND due_at <= ?1
         AND id NOT IN excluded ORDER BY due_at LIMIT ${OF_ENDPOINT_MAX})
     WHERE backlogs.due_at <= ?1 AND backlogs.endpoint_id NOT IN excluded
     ORDER BY backlogs.due_at LIMIT ?3 + 0`;
-  return db.all(sql, now, JSON.stringify(without), limit).map(deliveryRow);
+  return allRows(db, sql, now, JSON.stringify(without), limit);
 }
 
 /** How many deliveries of one endpoint a search for misdated ones scans. */
@@ -94,29 +82,29 @@ export function clockSkewedWebhooks(
   now: EpochMs,
   limit: number,
 ): readonly WebhookDeliveryRow[] {
-  const sql = `SELECT deliveries.* FROM backlogs CROSS JOIN deliveries ON deliveries.id IN
+  const sql = `SELECT ${COLUMNS} FROM backlogs CROSS JOIN deliveries ON deliveries.id IN
       (SELECT id FROM (SELECT id, state, events FROM deliveries INDEXED BY deliveries_by_time
         WHERE endpoint_id = backlogs.endpoint_id AND created_at > ?1
         ORDER BY created_at DESC LIMIT ${CLOCK_SKEWED_SCANNED_MAX})
         WHERE state = 'ready' AND events = 0 LIMIT ${OF_ENDPOINT_MAX})
     WHERE backlogs.due_at IS NOT NULL LIMIT ?2 + 0`;
-  return db.all(sql, rfc3339(now), limit).map(deliveryRow);
+  return allRows(db, sql, rfc3339(now), limit);
 }
 
 /** When the next delivery becomes due, among endpoints that have none due at `now`; null if there is none. */
 export function nextWebhookReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | null {
-  const row = db.get("SELECT min(due_at) AS at FROM backlogs WHERE due_at > ?", now);
-  return row === undefined || row.at === null ? null : Number(row.at);
+  const sql = "SELECT min(due_at) AS at FROM backlogs WHERE due_at > ?";
+  return firstRow<{ readonly at: EpochMs | null }>(db, sql, now)?.at ?? null;
 }
 
 /** The open claims of all instances. */
 export function leasedWebhooks(db: ReadDatabase, limit: number): readonly UnfinishedClaim[] {
-  const sql = "SELECT id, attempts, lease_ms, claimed_by FROM deliveries WHERE state = 'leased' LIMIT ? + 0";
-  return db.all(sql, limit).map(unfinishedClaimFromRow);
+  const sql = `SELECT ${CLAIM_COLUMNS}, attempts AS attempt FROM deliveries WHERE state = 'leased' LIMIT ? + 0`;
+  return allRows(db, sql, limit);
 }
 
 /** An endpoint that has had no successful delivery for a while. */
-export interface FailingEndpoint {
+interface FailingEndpoint {
   readonly workspaceId: string;
   readonly endpointId: string;
 }
@@ -128,11 +116,9 @@ export function failingEndpoints(
   { failuresMin, eventsMin }: { readonly failuresMin: number; readonly eventsMin: number },
   limit: number,
 ): readonly FailingEndpoint[] {
-  const sql = `SELECT endpoints.workspace_id, endpoints.id FROM failing JOIN endpoints ON endpoints.id = endpoint_id
+  const sql = `SELECT workspace_id AS workspaceId, id AS endpointId FROM failing JOIN endpoints ON endpoints.id = endpoint_id
     WHERE since <= ? AND failures >= ? AND events >= ? AND active = 1 LIMIT ? + 0`;
-  return db
-    .all(sql, before, failuresMin, eventsMin, limit)
-    .map((row) => ({ workspaceId: String(row.workspace_id), endpointId: String(row.id) }));
+  return allRows(db, sql, before, failuresMin, eventsMin, limit);
 }
 
 /** The failed attempts since the last successful one. */
@@ -146,13 +132,12 @@ export interface FailuresInARow {
 
 /** The failures of an endpoint since its last success; null when there are none. */
 export function failuresInARow(db: ReadDatabase, endpointId: string): FailuresInARow | null {
-  const row = db.get("SELECT since, failures, event_id FROM failing WHERE endpoint_id = ?", endpointId);
-  if (row === undefined) return null;
-  return { since: String(row.since), failures: Number(row.failures), eventId: String(row.event_id) };
+  const sql = "SELECT since, failures, event_id AS eventId FROM failing WHERE endpoint_id = ?";
+  return firstRow(db, sql, endpointId);
 }
 
 /** Which deliveries of an endpoint to list. */
-export interface WebhookDeliveryQuery extends CreatedRange, PageQuery {
+interface WebhookDeliveryQuery extends CreatedRange, PageQuery {
   readonly endpointId: string;
   readonly status?: string;
   readonly eventType?: string;
@@ -165,22 +150,17 @@ export function listWebhookDeliveries(
 ): RowPage<WebhookDeliveryRow> {
   const { endpointId, status, eventType } = query;
   const isFailed = status !== undefined && FAILED_STATUSES.includes(status);
-  const { rows, next } = findRows(
-    db,
-    {
-      ...listOf(endpointId),
-      columns: "*",
-      index: isFailed ? "deliveries_failed" : "deliveries_by_time",
-      along: [
-        ...equals("endpoint_id", endpointId),
-        ...(isFailed ? [{ sql: IS_FAILED, values: [] }] : []),
-        ...createdIn(query),
-      ],
-      wanted: [...equals("status", status), ...equals("event_type", eventType)],
-    },
-    query,
-  );
-  return { rows: rows.map(deliveryRow), next };
+  return findRows(db, query, {
+    ...listOf(endpointId),
+    columns: COLUMNS,
+    index: isFailed ? "deliveries_failed" : "deliveries_by_time",
+    along: [
+      ...equals("endpoint_id", endpointId),
+      ...(isFailed ? [{ sql: IS_FAILED, values: [] }] : []),
+      ...createdIn(query),
+    ],
+    wanted: [...equals("status", status), ...equals("event_type", eventType)],
+  });
 }
 
 function listOf(endpointId: string) {
@@ -195,15 +175,14 @@ export function failedWebhooks(
   limit: number,
 ): readonly WebhookDeliveryRow[] {
   const page = after && newerThan(listOf(endpointId), after);
-  const sql = `SELECT * FROM deliveries INDEXED BY deliveries_failed WHERE endpoint_id = ? AND created_at >= ?
+  const sql = `SELECT ${COLUMNS} FROM deliveries INDEXED BY deliveries_failed WHERE endpoint_id = ? AND created_at >= ?
     AND ${IS_FAILED} ${page ? `AND ${page.sql}` : ""} ${OLDEST_FIRST} LIMIT ? + 0`;
-  return db.all(sql, endpointId, since, ...(page?.values ?? []), limit).map(deliveryRow);
+  return allRows(db, sql, endpointId, since, ...(page?.values ?? []), limit);
 }
 
 /** One delivery of an endpoint; null if it has none with this id. */
 export function webhookDelivery(db: ReadDatabase, endpointId: string, id: string): WebhookDeliveryRow | null {
-  const row = db.get("SELECT * FROM deliveries WHERE endpoint_id = ? AND id = ?", endpointId, id);
-  return row === undefined ? null : deliveryRow(row);
+  return firstRow(db, `SELECT ${COLUMNS} FROM deliveries WHERE endpoint_id = ? AND id = ?`, endpointId, id);
 }
 
 /** How many deliveries are held because the log was restored. */
@@ -217,6 +196,6 @@ export function webhookDeliveriesOf(
   workspaceId: string,
   ids: readonly string[],
 ): readonly WebhookDeliveryRow[] {
-  const sql = "SELECT * FROM deliveries WHERE id IN (SELECT value FROM json_each(?)) AND workspace_id = ?";
-  return db.all(sql, JSON.stringify(ids), workspaceId).map(deliveryRow);
+  const sql = `SELECT ${COLUMNS} FROM deliveries WHERE id IN (SELECT value FROM json_each(?)) AND workspace_id = ?`;
+  return allRows(db, sql, JSON.stringify(ids), workspaceId);
 }

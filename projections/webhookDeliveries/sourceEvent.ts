@@ -1,11 +1,9 @@
 import { type WebhookEventType, webhookEventType } from "../../src/domain/webhookEventTypes.ts";
 import { invariant } from "../../src/kernel/assert.ts";
-import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
-
-/** The time of the event. */
-export function atOf(event: ProjectedEvent): string {
-  return event.metadata.at as string;
-}
+import { webhookDeliveryId } from "../../src/kernel/ids.ts";
+import type { EpochMs } from "../../src/kernel/time.ts";
+import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
+import { atOf } from "../projection.ts";
 
 /** The webhook event type of the event. */
 export function webhookTypeOf(event: ProjectedEvent): WebhookEventType {
@@ -14,7 +12,29 @@ export function webhookTypeOf(event: ProjectedEvent): WebhookEventType {
   return type;
 }
 
-/** The columns that say which event is delivered: its id, its webhook event type, its stream and its revision. */
-export function sourceColumns(event: ProjectedEvent): readonly [string, WebhookEventType, string, number] {
-  return [event.id, webhookTypeOf(event), event.stream, event.revision];
+const DELIVERY = `INSERT INTO deliveries (id, workspace_id, endpoint_id, event_id, event_type, event_stream,
+  event_revision, created_at, status, state, due_at, attempts, events, lease_ms, updated_at, held)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, 0)`;
+
+/** An endpoint that an event is for. */
+export interface Destination {
+  readonly endpointId: string;
+  readonly workspaceId: string;
+}
+
+/**
+ * Adds the row of a delivery; `dueAt` is null if it is missed. Its id derives from event and endpoint, so a rebuild
+ * gives the same id.
+ */
+export function insertDelivery(
+  { endpointId, workspaceId }: Destination,
+  event: ProjectedEvent,
+  dueAt: EpochMs | null,
+  db: ReadDatabase,
+): void {
+  const at = atOf(event);
+  const id = webhookDeliveryId(event.id, endpointId);
+  const source = [event.id, webhookTypeOf(event), event.stream, event.revision] as const;
+  const state = dueAt === null ? (["skipped", "done", 0] as const) : (["pending", "ready", dueAt] as const);
+  db.run(DELIVERY, id, workspaceId, endpointId, ...source, at, ...state, at);
 }

@@ -1,8 +1,9 @@
 import type { ProjectionTable } from "../projection.ts";
+import { sqlList } from "../rows.ts";
 
 /** The statuses of deliveries that failed for good. Few do, so a partial index finds them. */
 export const FAILED_STATUSES: readonly string[] = ["exhausted", "skipped"];
-export const IS_FAILED = `status IN (${FAILED_STATUSES.map((status) => `'${status}'`).join(", ")})`;
+export const IS_FAILED = `status IN ${sqlList(FAILED_STATUSES)}`;
 
 /** SQL: the endpoint was disabled at the time of the event, and nobody has requested delivery since. */
 export const IS_MISSED = "status = 'skipped' AND events = 0";

@@ -71,5 +71,5 @@ export const workspaceAggregate = aggregateOf(workspaceDecider, workspaceCodec, 
 
 function encodeTemplateEvent(event: TemplateEvent): object {
   const { type, data } = event;
-  return type === "TemplateVersionDrafted" ? encodeData(data, Buffer.byteLength(JSON.stringify(data))) : data;
+  return type === "TemplateVersionDrafted" ? encodeData(data) : data;
 }

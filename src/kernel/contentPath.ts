@@ -3,7 +3,6 @@ import { invariant } from "./assert.ts";
 /** Lower case only, because names in a store are case-sensitive and each thing must have one name. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const SHA256 = /^[0-9a-f]{64}$/;
-const TEMPORARY = /^\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/;
 
 interface Owner {
   readonly workspaceId: string;
@@ -45,7 +44,7 @@ export function temporaryName(): string {
 }
 
 export function isTemporaryName(name: string): boolean {
-  return TEMPORARY.test(name);
+  return name.startsWith(".") && name.endsWith(".tmp") && UUID.test(name.slice(1, -".tmp".length));
 }
 
 /** The lower-case hex SHA-256 of `bytes`. */

@@ -7,6 +7,11 @@ export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
 
+/** The uuid of 32 hex digits. */
+export function uuidOfHex(hex: string): string {
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
 /** A fresh id for an event, a workspace or an endpoint (UUIDv7, RFC 9562: later ids sort later). */
 export function newId(): string {
   return Bun.randomUUIDv7();

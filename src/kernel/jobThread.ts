@@ -5,7 +5,7 @@ interface QueuedJob<Job, Result> extends PromiseWithResolvers<Result> {
 }
 
 /** A thread that runs jobs one after another. */
-export interface JobThread<Job, Result> {
+interface JobThread<Job, Result> {
   /** Owners take turns, so nobody's jobs wait for all of another owner's. Rejects for a bug, and when it is closed. */
   run(job: Job, owner: string): Promise<Result>;
   /** Terminates the thread. A later job starts another one. */

@@ -1,7 +1,7 @@
 import { type CallOptions, StoreError } from "./eventStore.ts";
 
 /** Whose bytes these are: one message or one upload of one workspace. Ids are uuids. */
-export interface ContentOwner {
+interface ContentOwner {
   readonly workspaceId: string;
   readonly ownerId: string;
 }

@@ -1,5 +1,5 @@
 /** A valid template, ready to be rendered any number of times. */
-export interface CompiledTemplate {
+interface CompiledTemplate {
   /** Roughly how much memory it takes, for caches with a limit. */
   readonly bytes: number;
   /**

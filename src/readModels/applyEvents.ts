@@ -18,7 +18,7 @@ const CHECKPOINT_LAG_MS_MAX = 1_000;
 const NO_LIMIT = "\uffff" as Position;
 
 /** Why a projection stopped. */
-export interface ApplyFailure {
+interface ApplyFailure {
   /** Names the event and the kind of error, never the event's data. */
   readonly reason: string;
   /** `projection`: its code or the event is at fault, so a retry would fail again. Otherwise the database is. */

@@ -11,7 +11,7 @@ import {
   type Verification,
 } from "./generations/generationCatalog.ts";
 
-export interface ListOptions {
+interface ListOptions {
   readonly store: EventStore;
   readonly databases: ReadDatabases;
   /** `<DATA_DIR>/projections`. */

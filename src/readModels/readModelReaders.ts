@@ -9,7 +9,7 @@ import {
 } from "../ports/readDatabase.ts";
 import type { FollowEvent } from "./follow/followMessages.ts";
 
-export interface ReadersOptions {
+interface ReadersOptions {
   readonly databases: ReadDatabases;
   /** `<DATA_DIR>/projections`. */
   readonly directory: string;
@@ -31,7 +31,7 @@ export interface ReaderStatus {
 }
 
 /** Whether the rows have what a waiting caller needs. */
-export type Predicate = (db: ReadDatabase) => boolean;
+type Predicate = (db: ReadDatabase) => boolean;
 
 /** The reading side of the read models: one read-only connection for each projection's current generation. */
 export interface Readers {

@@ -12,7 +12,7 @@ export interface EventLocation {
 }
 
 /** A row to watch. */
-export interface WatchedRow {
+interface WatchedRow {
   readonly table: string;
   readonly key: readonly SqlValue[];
   /** The columns of interest. Whether the row exists is always of interest. */
@@ -26,7 +26,7 @@ interface Watch extends WatchedRow {
 }
 
 /** A read model being built while some of its rows are watched. */
-export interface Watching {
+interface Watching {
   /** The projection to build with. It produces the same rows. */
   readonly projection: Projection;
   /**

@@ -47,7 +47,7 @@ export interface VerifyOptions extends ReadModelStorage {
 }
 
 /** The result of a comparison, before it is recorded. */
-export type VerifyResult = Omit<Verification, "finishedAt">;
+type VerifyResult = Omit<Verification, "finishedAt">;
 
 interface Check {
   readonly projection: Projection;

@@ -20,7 +20,7 @@ export interface ServiceAddress {
 }
 
 /** What a service tells commands that use its data directory. */
-export interface LocalAnswers {
+interface LocalAnswers {
   /** What `doctor` shows. */
   status(): Promise<unknown>;
   /** Whether the log is frozen and nothing in flight here could still be written to it. */
@@ -30,7 +30,7 @@ export interface LocalAnswers {
 }
 
 /** Listens for commands until it is closed. */
-export interface LocalControl {
+interface LocalControl {
   close(): Promise<void>;
 }
 

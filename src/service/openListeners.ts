@@ -42,7 +42,7 @@ export interface Listeners {
 export async function openListeners(
   config: Config,
   logger: Logger,
-  counts: EventAndRequestCounts | null = null,
+  counts: EventAndRequestCounts | null,
 ): Promise<Listeners> {
   const { requestTimeoutMs, trustedProxies } = config;
   const lines = requestLogOf(config, logger);

@@ -9,7 +9,7 @@ import { smtpName } from "./smtpName.ts";
 import { listenError } from "./startupErrors.ts";
 
 /** The port that takes mail over SMTP, once it answers. */
-export interface OpenSubmission {
+interface OpenSubmission {
   readonly port: SubmissionServer<Principal>;
   answer(options: Omit<SubmissionOptions, "parser">): void;
   stop(): Promise<void>;

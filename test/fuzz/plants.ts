@@ -37,8 +37,8 @@ export const FUZZ_PLANTS = {
     finds: "leak",
     requests: 20_000,
     file: "projections/webhookDeliveries/queries.ts",
-    from: "SELECT * FROM deliveries WHERE endpoint_id = ? AND id = ?",
-    to: "SELECT * FROM deliveries WHERE (endpoint_id = ? OR true) AND id = ?",
+    from: "FROM deliveries WHERE endpoint_id = ? AND id = ?",
+    to: "FROM deliveries WHERE (endpoint_id = ? OR true) AND id = ?",
   },
   /** A member of an answer that is not documented. */
   "extra-member": {

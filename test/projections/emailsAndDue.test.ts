@@ -14,7 +14,7 @@ import { type EmailQuery, listEmails } from "../../projections/emails/queries.ts
 import { projections } from "../../projections/index.ts";
 import { senders } from "../../projections/senders.ts";
 import { isSuppressed, suppressions } from "../../projections/suppressions.ts";
-import type { UnfinishedClaim } from "../../projections/unfinishedClaimFromRow.ts";
+import type { UnfinishedClaim } from "../../projections/unfinishedClaim.ts";
 import {
   listWebhookEndpoints,
   webhookEndpoints,

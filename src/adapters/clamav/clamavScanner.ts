@@ -3,17 +3,14 @@ import { Readable } from "node:stream";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { MalwareScanner, ScanResult } from "../../ports/malwareScanner.ts";
 
-export interface ClamavOptions {
+interface ClamavOptions {
   /** Where clamd listens: `tcp://host:port` or `unix:/path`. */
   readonly url: string;
   /** How long a connection may take. */
-  readonly connectTimeoutMs: number;
+  readonly connectTimeoutMs?: number;
   /** How long clamd may take for its verdict after that. */
-  readonly verdictTimeoutMs: number;
+  readonly verdictTimeoutMs?: number;
 }
-
-const CONNECT_TIMEOUT_MS = 2_000;
-const VERDICT_TIMEOUT_MS = 10_000;
 
 const CHUNK_BYTES_MAX = 65_536;
 /** The longest reply has the name of a signature. */
@@ -23,13 +20,8 @@ const REPLY_BYTES_MAX = 4_096;
  * Asks clamd, ClamAV's daemon, over its own protocol (clamd(8), COMMANDS: `zINSTREAM`), with one connection per file.
  * Anything but a verdict is `unavailable`: a limit of clamd, an error, half a reply, no reply.
  */
-export function clamavScanner(options: Pick<ClamavOptions, "url"> & Partial<ClamavOptions>): MalwareScanner {
-  const settings = {
-    connectTimeoutMs: CONNECT_TIMEOUT_MS,
-    verdictTimeoutMs: VERDICT_TIMEOUT_MS,
-    ...options,
-  };
-  return { scan: async (bytes) => verdictOf(await ask(settings, bytes)) };
+export function clamavScanner(options: ClamavOptions): MalwareScanner {
+  return { scan: async (bytes) => verdictOf(await ask(options, bytes)) };
 }
 
 function addressOf(url: string): NetConnectOpts {
@@ -39,9 +31,12 @@ function addressOf(url: string): NetConnectOpts {
 }
 
 /** Sends the file and returns the complete reply without its terminator. */
-function ask(options: ClamavOptions, bytes: Uint8Array): Promise<string> {
+function ask(
+  { url, connectTimeoutMs = 2_000, verdictTimeoutMs = 10_000 }: ClamavOptions,
+  bytes: Uint8Array,
+): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = connect(addressOf(options.url));
+    const socket = connect(addressOf(url));
     const settle = (end: () => void): void => {
       clearTimeout(timer);
       socket.destroy();
@@ -50,11 +45,11 @@ function ask(options: ClamavOptions, bytes: Uint8Array): Promise<string> {
     const fail = (what: string, cause?: Error): void => {
       settle(() => reject(new StoreError("unavailable", `the malware scanner ${what}`, { cause })));
     };
-    let timer = setTimeout(() => fail("cannot be reached in time"), options.connectTimeoutMs);
+    let timer = setTimeout(() => fail("cannot be reached in time"), connectTimeoutMs);
     let reply = "";
     socket.on("connect", () => {
       clearTimeout(timer);
-      timer = setTimeout(() => fail("gives no verdict in time"), options.verdictTimeoutMs);
+      timer = setTimeout(() => fail("gives no verdict in time"), verdictTimeoutMs);
       sendFile(socket, bytes);
     });
     socket.on("data", (chunk: Buffer) => {

@@ -31,7 +31,7 @@ const TIMEOUT_MS = 5_000;
 /** A scavenge rewrites every chunk that contains something to remove. */
 const PURGE_TIMEOUT_MS = 10 * 60_000;
 
-export interface EventStoreDbOptions {
+interface EventStoreDbOptions {
   /** The vendor's connection string, `esdb://…` or `esdb+discover://…`. */
   readonly url: string;
   /** How long a call may take that names no time limit, in ms. */

@@ -63,13 +63,6 @@ const SETTINGS_FAULT: StoreFault = {
 function linkFaults(stream: string, revision: number): readonly StoreFault[] {
   // The server's own streams are full of links.
   if (stream.startsWith(SYSTEM_PREFIX)) return [];
-  return [
-    {
-      kind: "inserted",
-      stream,
-      revision,
-      object: null,
-      detail: "it is a link to an event of another stream",
-    },
-  ];
+  const detail = "it is a link to an event of another stream";
+  return [{ kind: "inserted", stream, revision, object: null, detail }];
 }

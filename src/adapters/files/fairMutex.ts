@@ -1,7 +1,7 @@
 import { OwnersInTurn } from "../../kernel/ownersInTurn.ts";
 
 /** Runs one piece of work at a time, because several at once would slow everybody down. */
-export interface FairMutex {
+interface FairMutex {
   /** Runs `work` when it is its turn, and settles as it does. Owners take turns. */
   run<Result>(owner: string, work: () => Promise<Result>): Promise<Result>;
 }

@@ -57,15 +57,15 @@ function tagEnd(text: string, start: number): number {
 const NONE: XmlTag["attributes"] = new Map();
 
 function readTag(markup: string): XmlTag {
-  if (!markup.includes("="))
-    return { name: localName(/^[^\s/>]*/.exec(markup)?.[0] ?? ""), attributes: NONE };
+  const tag = localName(/^[^\s/>]*/.exec(markup)?.[0] ?? "");
+  if (!markup.includes("=")) return { name: tag, attributes: NONE };
   const attributes = new Map<string, string>();
   for (const [, name = "", double, single] of markup.matchAll(
     /(?<=\s)([^\s"'=<>/]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g,
   )) {
     attributes.set(localName(name), unescapeXml(double ?? single ?? ""));
   }
-  return { name: localName(/^[^\s/>]*/.exec(markup)?.[0] ?? ""), attributes };
+  return { name: tag, attributes };
 }
 
 /**

@@ -19,7 +19,7 @@ const ANSWER_BYTES_MAX = 16_384;
 /** The longest Retry-After that we honour, in seconds: twice the longest wait of the schedule. */
 const RETRY_AFTER_SECONDS_MAX = 172_800;
 
-export interface WebhookTransportOptions extends DestinationOptions {
+interface WebhookTransportOptions extends DestinationOptions {
   /** Further certificate authorities (PEM) to trust for endpoints; null for the default ones only. */
   readonly certificateAuthorities: string | null;
   /** How long the whole call may take, including look-up and answer. */

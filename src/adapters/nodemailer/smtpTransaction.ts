@@ -20,7 +20,7 @@ export interface OutgoingMail {
 }
 
 /** How long one transmission may take, and by which clock. */
-export interface TransmissionTimeouts {
+interface TransmissionTimeouts {
   readonly clock: Clock;
   /** At this time the connection is destroyed, and from then on no content is begun. */
   readonly deadline: EpochMs;

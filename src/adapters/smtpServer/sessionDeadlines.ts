@@ -11,7 +11,7 @@ export const SESSION_MS_MAX = {
 } as const;
 
 /** The part that a session is in. */
-export type SessionPart = keyof typeof SESSION_MS_MAX;
+type SessionPart = keyof typeof SESSION_MS_MAX;
 
 /** Ends sessions of slow clients. The library limits only their silence. */
 export class SessionDeadlines {

@@ -24,7 +24,7 @@ export interface SubmissionTls extends TlsFiles {
   readonly isImplicit: boolean;
 }
 
-export interface SubmissionServerOptions {
+interface SubmissionServerOptions {
   readonly host: string;
   /** 0 means any free port. */
   readonly port: number;

@@ -190,16 +190,11 @@ function missingOf(db: DatabaseSync, { id, stream, last }: StreamRow): readonly 
     .iterate(id);
   const found = new Set<unknown>();
   for (const { revision } of rows) found.add(revision);
+  const detail = "its stream should have it, but it is missing";
   const faults: StoreFault[] = [];
   for (let revision = 0; revision <= last && faults.length < FAULTS_REPORTED_MAX; revision += 1) {
     if (found.has(revision)) continue;
-    faults.push({
-      kind: "removed",
-      stream,
-      revision,
-      object: null,
-      detail: "its stream should have it, but it is missing",
-    });
+    faults.push({ kind: "removed", stream, revision, object: null, detail });
   }
   return faults;
 }

@@ -12,7 +12,7 @@ const CHECKPOINT_PAGES = 32_000;
 /** The write-ahead log file is truncated to this size after a checkpoint. */
 const WAL_BYTES_MAX = 64 * 1_024 * 1_024;
 
-export interface LogDatabaseOptions {
+interface LogDatabaseOptions {
   /** How many KiB of pages the connection keeps in memory. */
   readonly cacheKib: number;
   /** Opens the file even if its schema is not ours, only to report what is wrong with it. */

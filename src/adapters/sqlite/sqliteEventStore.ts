@@ -77,15 +77,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const db = openLogDatabase(path, { cacheKib, evenIfFaulty });
   const writer = openLogWriter(writingThreads, { db, path, cacheKib: CACHE_KIB });
-  return new SqliteEventStore({ db, writer, path, timeoutMs, writingThreads });
-}
-
-interface StoreParts {
-  readonly db: DatabaseSync;
-  readonly writer: LogWriter;
-  readonly path: string;
-  readonly timeoutMs: number;
-  readonly writingThreads: WritingThreads;
+  return new SqliteEventStore(db, writer, { path, timeoutMs, writingThreads });
 }
 
 class SqliteEventStore implements EventStore {
@@ -104,19 +96,17 @@ class SqliteEventStore implements EventStore {
   /** The file that was at the path when it was opened. */
   private readonly file;
 
-  private readonly db: DatabaseSync;
   private readonly writeAheadLog: WriteAheadLog;
-  private readonly path: string;
-  private readonly timeoutMs: number;
-  private readonly writingThreads: WritingThreads;
 
-  constructor({ db, writer, path, timeoutMs, writingThreads }: StoreParts) {
-    this.db = db;
-    this.writingThreads = writingThreads;
-    this.path = path;
-    this.writeAheadLog = new WriteAheadLog(path);
-    this.timeoutMs = timeoutMs;
-    this.file = fileAt(path);
+  constructor(
+    private readonly db: DatabaseSync,
+    writer: LogWriter,
+    private readonly options: Required<
+      Pick<SqliteEventStoreOptions, "path" | "timeoutMs" | "writingThreads">
+    >,
+  ) {
+    this.writeAheadLog = new WriteAheadLog(options.path);
+    this.file = fileAt(options.path);
     this.areTablesOurs = areTablesOurs(db);
     this.reader = new LogReader(db);
     this.commits = new GroupCommit(writer, () => {
@@ -144,17 +134,9 @@ class SqliteEventStore implements EventStore {
           `an append of ${bytes} bytes is over the limit of ${APPEND_BYTES_MAX}`,
         );
       }
-      const deadline = performance.now() + (options?.timeoutMs ?? this.timeoutMs);
-      this.commits.add({
-        stream,
-        events: prepared,
-        expected,
-        bytes,
-        deadline,
-        resolve,
-        reject,
-        uncertain: false,
-      });
+      const deadline = performance.now() + (options?.timeoutMs ?? this.options.timeoutMs);
+      const request = { stream, events: prepared, expected, bytes, deadline };
+      this.commits.add({ ...request, resolve, reject, uncertain: false });
     });
   }
 
@@ -235,7 +217,7 @@ class SqliteEventStore implements EventStore {
   async faults(depth: "quick" | "whole", options?: CallOptions): Promise<readonly StoreFault[]> {
     const look = depth === "quick" ? quickIntegrityCheck : fullIntegrityCheck;
     const faults = await this.whenUnlocked(() => inOneTransaction(this.db, look), options);
-    return fileAt(this.path) === this.file ? faults : [SWAPPED, ...faults];
+    return fileAt(this.options.path) === this.file ? faults : [SWAPPED, ...faults];
   }
 
   async *truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]> {
@@ -259,7 +241,7 @@ class SqliteEventStore implements EventStore {
 
   /** Flushes what was committed: rows and checkpoints made from events must not outlive them. Throws `StoreError`. */
   private async requireDurable(options?: CallOptions): Promise<void> {
-    if (this.writingThreads !== "caller") await this.flush(options);
+    if (this.options.writingThreads !== "caller") await this.flush(options);
     else if (!this.writeAheadLog.makeDurable())
       throw new StoreError("unavailable", "the write-ahead log cannot be flushed to the disk");
   }
@@ -273,7 +255,7 @@ class SqliteEventStore implements EventStore {
 
   /** Runs `work` as soon as no other process locks the file. Waits without blocking the event loop. */
   private async whenUnlocked<Result>(work: () => Result, options?: CallOptions): Promise<Result> {
-    const deadline = performance.now() + (options?.timeoutMs ?? this.timeoutMs);
+    const deadline = performance.now() + (options?.timeoutMs ?? this.options.timeoutMs);
     for (;;) {
       if (this.closed) throw new StoreError("unavailable", "the log is closed");
       try {
@@ -291,14 +273,14 @@ class SqliteEventStore implements EventStore {
   private failureOf(error: unknown): StoreError {
     const cause = { cause: error };
     return (
-      damageOf(error, this.path) ??
+      damageOf(error, this.options.path) ??
       new StoreError("unavailable", `the log cannot be used: ${(error as Error).message}`, cause)
     );
   }
 
   private checkpoint(): void {
     try {
-      checkpointLog(this.db, this.path);
+      checkpointLog(this.db, this.options.path);
     } catch (error) {
       if (!isBusy(error)) throw this.failureOf(error);
     }

@@ -12,7 +12,7 @@ import {
 import type { RememberedServiceId } from "../../ports/rememberedServiceId.ts";
 
 /** Where the id is kept, and what proves that it still belongs to the service that held the lock. */
-export interface ServiceIdPlace {
+interface ServiceIdPlace {
   readonly path: string;
   /** The path of the file that a service on this data directory locks, as the caller does. */
   readonly lockPath: string;

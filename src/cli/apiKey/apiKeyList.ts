@@ -3,9 +3,7 @@ import { apiKeyAggregate } from "../../commands/aggregateDefinitions.ts";
 import { type ApiKey, keyStatus } from "../../domain/apiKey/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { Command } from "../program/command.ts";
-import { loadAllAggregates } from "../program/loadAllAggregates.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
-import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
+import { loadOfWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 
 function listed(id: string, key: ApiKey) {
   const { name, scopes, expiresAt, senders, clientRanges, isTest } = key;
@@ -32,11 +30,8 @@ export const apiKeyList: Command = {
   examples: ["postledger api-key list --workspace <id>"],
   options: [WORKSPACE_OPTION],
   async run(invocation) {
-    const { workspaceId, keys } = await withLog(invocation.config, async ({ deps: { store } }) => ({
-      workspaceId: await workspaceOf(store, invocation),
-      keys: await loadAllAggregates(store, apiKeyAggregate),
-    }));
-    const list = [...keys].flatMap(([id, key]) => (key.workspaceId === workspaceId ? [listed(id, key)] : []));
+    const keys = await loadOfWorkspace(invocation, apiKeyAggregate);
+    const list = keys.map(([id, key]) => listed(id, key));
     invocation.print(list, list.map(keyLine));
   },
 };

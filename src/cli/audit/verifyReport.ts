@@ -1,6 +1,8 @@
 import { FINDING_MEANINGS, type Finding } from "../../commands/audit/verify/auditFindings.ts";
 import type { LogVerification } from "../../commands/audit/verify/verifyLog.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
+import { unicodeEscape } from "../../kernel/text/invisibleCharacters.ts";
+import { counted } from "../../kernel/text/readableNumbers.ts";
 import { type EpochMs, epochMs, SECOND_MS } from "../../kernel/time.ts";
 import { locationOfFault } from "../../ports/eventStore.ts";
 
@@ -22,21 +24,13 @@ function under(heading: string, texts: readonly string[]): readonly string[] {
   return texts.map((text, index) => line(index === 0 ? heading : "", text));
 }
 
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
-}
-
 /** One finding: what it is, where, and why. Forged names may contain anything, so they are escaped. */
 function findingLine(finding: Finding): string {
   const { kind, seal, detail } = finding;
   const [place, why] = [locationOfFault(finding), detail].map((text) =>
-    text.replace(/[^\x20-\x7e]/g, escaped),
+    text.replace(/[^\x20-\x7e]/g, unicodeEscape),
   );
   return `${kind}  ${place}  ${why}${seal === null ? "" : ` (seal ${seal})`}`;
-}
-
-function escaped(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 function checkedLines({ events, streams, chain }: LogVerification): readonly string[] {

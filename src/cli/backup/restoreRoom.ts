@@ -5,7 +5,7 @@ import { bytesText } from "../../kernel/text/readableNumbers.ts";
 import { BackupError } from "./backupManifest.ts";
 
 /** How much to write to a directory, which need not exist yet. */
-export interface RoomNeeded {
+interface RoomNeeded {
   readonly directory: string;
   readonly bytes: number;
 }

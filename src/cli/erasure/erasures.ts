@@ -1,12 +1,12 @@
 import { erasureAggregate } from "../../commands/aggregateDefinitions.ts";
 import { readErasure, requestPersonErasure } from "../../commands/erasure/erasureRequests.ts";
 import type { Erasure } from "../../domain/erasure/state.ts";
-import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type Command, notFound, type Option, UsageError } from "../program/command.ts";
+import { type Command, notFound, type Option } from "../program/command.ts";
 import { loadAllAggregates } from "../program/loadAllAggregates.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
+import { addressOf } from "../suppression/suppressionArguments.ts";
 import { existingWorkspace } from "../workspace/workspaceOption.ts";
 
 const WORKSPACE: Option = {
@@ -37,8 +37,7 @@ export const erasureRequest: Command = {
   ],
   options: [WORKSPACE],
   async run({ config, operand, option, print }) {
-    const address = parseAddress(operand("address"));
-    if ("invalid" in address) throw new UsageError(`the address ${address.invalid}`);
+    const address = addressOf({ operand });
     const requests = await withLog(config, async ({ deps }) => {
       const workspaces = await workspacesOf(deps.store, option("workspace"));
       return Array.fromAsync(workspaces, async (workspace) => {

@@ -2,7 +2,7 @@ const BAR_CHARACTERS = 30;
 const DRAW_EVERY_MS = 100;
 
 /** Progress of long work: a bar that is redrawn on a terminal, nothing elsewhere. */
-export interface ProgressBar {
+interface ProgressBar {
   /** `done` in [0, 1]; `note` follows the bar. */
   show(done: number, note: string): void;
   end(): void;

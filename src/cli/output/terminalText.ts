@@ -1,4 +1,4 @@
-import { CONTROL_CHARACTER } from "../../kernel/text/invisibleCharacters.ts";
+import { CONTROL_CHARACTER, unicodeEscape } from "../../kernel/text/invisibleCharacters.ts";
 import { type Colour, coloured } from "./terminalColour.ts";
 
 const CONTROL_CHARACTERS = new RegExp(CONTROL_CHARACTER, "gu");
@@ -16,8 +16,5 @@ export interface ColouredLine {
  */
 export function terminalText(line: string | ColouredLine): string {
   if (typeof line !== "string") return coloured(line.colour, line.word) + terminalText(line.rest);
-  return line.replace(
-    CONTROL_CHARACTERS,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return line.replace(CONTROL_CHARACTERS, unicodeEscape);
 }

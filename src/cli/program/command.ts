@@ -62,7 +62,7 @@ export class UsageError extends Error {
 }
 
 /** Why a command failed, for programs. */
-export type FailureCode = "no_data" | "not_found" | "refused" | "unreadable_event";
+type FailureCode = "no_data" | "not_found" | "refused" | "unreadable_event";
 
 /** A command cannot do what it was asked, for a reason that its caller can fix. Exit status 1. */
 export class CommandFailure extends Error {

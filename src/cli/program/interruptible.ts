@@ -1,6 +1,4 @@
-import { constants } from "node:os";
-
-const SIGNALS = ["SIGINT", "SIGTERM"] as const;
+import { STOP_SIGNALS, statusOf } from "../service/stopSignals.ts";
 
 /**
  * Runs a command that Ctrl-C and SIGTERM end cleanly: the work's signal aborts, `left` says what remains, and the
@@ -12,9 +10,9 @@ export async function interruptible(
 ): Promise<number> {
   const interrupted = new AbortController();
   let status = 0;
-  const listeners = SIGNALS.map((name) => {
+  const listeners = STOP_SIGNALS.map((name) => {
     const listener = () => {
-      status = 128 + constants.signals[name];
+      status = statusOf(name);
       interrupted.abort();
     };
     process.once(name, listener);

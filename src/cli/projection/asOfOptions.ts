@@ -1,7 +1,6 @@
 import { accessSync, constants } from "node:fs";
 import { dirname } from "node:path";
-import { projections } from "../../../projections/index.ts";
-import { type Invocation, type Operand, type Option, UsageError } from "../program/command.ts";
+import { type Invocation, type Option, UsageError } from "../program/command.ts";
 import { parseTime } from "../program/timeArgument.ts";
 
 export type Format = "jsonl" | "csv";
@@ -10,10 +9,6 @@ export const OUT: Option = { name: "out", value: "<file>", help: "file to write 
 export const FORMAT: Option = { name: "format", value: "<format>", help: "jsonl or csv (default: jsonl)" };
 export const TIME_FORMS =
   "RFC 3339 such as 2027-01-01T00:00:00Z, a date (its first moment in UTC), or how long ago: 90m, 2h, 7d";
-export const NAME: Operand = {
-  name: "name",
-  help: `which read model: ${projections.map(({ name }) => name).join(", ")}`,
-};
 
 export function parseTimeOperand(text: string, now: number): number {
   const at = parseTime(text, now);

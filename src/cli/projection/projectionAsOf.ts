@@ -1,22 +1,12 @@
 import { join, parse } from "node:path";
 import type { Projection, ProjectionTable } from "../../../projections/projection.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import type { SqlRow, SqlValue } from "../../ports/readDatabase.ts";
 import type { PastReadModel } from "../../readModels/asOf.ts";
 import { rowsByKey } from "../../readModels/compareTables.ts";
 import { csvRecord, jsonRow, type RowOutput, writeAllOrNothing } from "../output/jsonAndCsvRows.ts";
 import { type Command, type Invocation, type Option, UsageError } from "../program/command.ts";
-import {
-  FORMAT,
-  type Format,
-  formatOf,
-  NAME,
-  OUT,
-  outOf,
-  parseTimeOperand,
-  TIME_FORMS,
-} from "./asOfOptions.ts";
-import { projectionNamed } from "./projectionNames.ts";
+import { FORMAT, type Format, formatOf, OUT, outOf, parseTimeOperand, TIME_FORMS } from "./asOfOptions.ts";
+import { PROJECTION_NAME, projectionNamed } from "./projectionNames.ts";
 import { withReadModelsAsOf } from "./withReadModelsAsOf.ts";
 
 const TABLE: Option = {
@@ -41,7 +31,10 @@ async function writeTable(
   { output, signal }: { readonly output: RowOutput; readonly signal: AbortSignal },
 ): Promise<number> {
   let rows = 0;
-  if (format === "csv") await output.write(csvRecord(db.all(`PRAGMA table_info(${table.name})`).map(nameOf)));
+  if (format === "csv") {
+    const columns = db.all(`PRAGMA table_info(${table.name})`).map(({ name = null }) => name);
+    await output.write(csvRecord(columns));
+  }
   for (const row of rowsByKey(db, table)) {
     signal.throwIfAborted();
     const line =
@@ -54,10 +47,6 @@ async function writeTable(
   return rows;
 }
 
-function nameOf({ name }: SqlRow): SqlValue {
-  return name ?? null;
-}
-
 /** `rows.csv` becomes `rows.<table>.csv`, because a CSV file has a single header. */
 function pathOfTable(path: string, { name }: ProjectionTable): string {
   const { dir, name: base, ext } = parse(path);
@@ -66,7 +55,7 @@ function pathOfTable(path: string, { name }: ProjectionTable): string {
 
 export const projectionAsOf: Command = {
   name: "projection as-of",
-  operands: [{ name: "time", help: TIME_FORMS }, NAME],
+  operands: [{ name: "time", help: TIME_FORMS }, PROJECTION_NAME],
   summary: "Show a read model as it was at a past time",
   description: "Events count by their own time. What was erased since stays erased.",
   examples: [

@@ -3,8 +3,8 @@ import type { SqlRow } from "../../ports/readDatabase.ts";
 import { type Change, changesBetween } from "../../readModels/asOf.ts";
 import { csvRecord, jsonKey, jsonRow, writeAllOrNothing } from "../output/jsonAndCsvRows.ts";
 import type { Command } from "../program/command.ts";
-import { FORMAT, formatOf, NAME, OUT, outOf, parseTimeOperand, TIME_FORMS } from "./asOfOptions.ts";
-import { projectionNamed } from "./projectionNames.ts";
+import { FORMAT, formatOf, OUT, outOf, parseTimeOperand, TIME_FORMS } from "./asOfOptions.ts";
+import { PROJECTION_NAME, projectionNamed } from "./projectionNames.ts";
 import { withReadModelsAsOf } from "./withReadModelsAsOf.ts";
 
 const CHANGE_HEAD = ["table", "key", "change", "column", "before", "after"];
@@ -28,7 +28,7 @@ function changeLine({ before, after, key, ...change }: Change): string {
 
 export const projectionDiff: Command = {
   name: "projection diff",
-  operands: [{ name: "from", help: TIME_FORMS }, { name: "to", help: "the same" }, NAME],
+  operands: [{ name: "from", help: TIME_FORMS }, { name: "to", help: "the same" }, PROJECTION_NAME],
   summary: "Show what changed in a read model between two times",
   examples: [
     "postledger projection diff 1d 1h emails",

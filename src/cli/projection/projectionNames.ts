@@ -6,9 +6,11 @@ export function projectionsNamed({ args }: Invocation): readonly Projection[] {
   return args.length === 0 ? projections : [...new Set(args)].map(projectionNamed);
 }
 
+const NAMES = projections.map(({ name }) => name).join(", ");
+export const PROJECTION_NAME: Operand = { name: "name", help: `which read model: ${NAMES}` };
 export const PROJECTION_NAMES: Operand = {
   name: "name",
-  help: `which ones: ${projections.map(({ name }) => name).join(", ")} (default: all)`,
+  help: `which ones: ${NAMES} (default: all)`,
   count: "many",
 };
 
@@ -16,6 +18,5 @@ export const PROJECTION_NAMES: Operand = {
 export function projectionNamed(name: string): Projection {
   const found = projections.find((projection) => projection.name === name);
   if (found) return found;
-  const names = projections.map((one) => one.name).join(", ");
-  throw new UsageError(`there is no projection ${name}; there are ${names}`);
+  throw new UsageError(`there is no projection ${name}; there are ${NAMES}`);
 }

@@ -11,13 +11,6 @@ const SELECTOR = {
   help: "the selector of a key that your relay signs with; several separated by commas (default: none)",
 } as const;
 
-const WORDS: Readonly<Record<MailRecordFinding["status"], string>> = {
-  ok: "ok",
-  missing: "missing",
-  wrong: "wrong",
-  unknown: "not known",
-};
-
 export const senderCheck: Command = {
   name: "sender check",
   operands: [DOMAIN],
@@ -37,12 +30,8 @@ export const senderCheck: Command = {
       throw new UsageError("a selector has letters, digits, hyphens and dots");
     }
     const keys = dkimKeysFor(dkimKeys, domain);
-    const records = await findMailRecords(createDnsResolver(dnsServers), {
-      domain,
-      envelopeDomain: returnPathDomain ?? domain,
-      keys,
-      selectors,
-    });
+    const asked = { domain, envelopeDomain: returnPathDomain ?? domain, keys, selectors };
+    const records = await findMailRecords(createDnsResolver(dnsServers), asked);
     const isSignedUnseen = keys.length === 0 && selectors.length === 0;
     const remark = isSignedUnseen
       ? ["DKIM was not looked up: DKIM_KEYS has no key for the domain; --selector names one of your relay's"]
@@ -53,5 +42,6 @@ export const senderCheck: Command = {
 };
 
 function line({ kind, name, status, detail }: MailRecordFinding): string {
-  return `${kind.padEnd(6)} ${WORDS[status].padEnd(10)} ${name}: ${detail}`;
+  const word = status === "unknown" ? "not known" : status;
+  return `${kind.padEnd(6)} ${word.padEnd(10)} ${name}: ${detail}`;
 }

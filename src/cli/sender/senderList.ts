@@ -1,9 +1,7 @@
 import { senderAggregate } from "../../commands/aggregateDefinitions.ts";
 import { type Sender, senderStatus } from "../../domain/sender/state.ts";
 import type { Command } from "../program/command.ts";
-import { loadAllAggregates } from "../program/loadAllAggregates.ts";
-import { withLog } from "../program/openStoreForCommand.ts";
-import { WORKSPACE_OPTION, workspaceOf } from "../workspace/workspaceOption.ts";
+import { loadOfWorkspace, WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 
 function listed(id: string, sender: Sender) {
   const { kind, name, displayName, verifiedBy } = sender;
@@ -21,12 +19,8 @@ export const senderList: Command = {
   examples: ["postledger sender list --workspace <id>"],
   options: [WORKSPACE_OPTION],
   async run(invocation) {
-    const { workspaceId, senders } = await withLog(invocation.config, async ({ deps: { store } }) => ({
-      workspaceId: await workspaceOf(store, invocation),
-      senders: await loadAllAggregates(store, senderAggregate),
-    }));
-    const own = [...senders].filter(([, sender]) => sender.workspaceId === workspaceId);
-    const rows = own.map(([id, sender]) => listed(id, sender));
+    const senders = await loadOfWorkspace(invocation, senderAggregate);
+    const rows = senders.map(([id, sender]) => listed(id, sender));
     invocation.print(rows, rows.map(senderLine));
   },
 };

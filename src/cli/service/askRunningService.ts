@@ -10,7 +10,7 @@ const ANSWER_CHARS_MAX = 1_000_000;
  * A service's answer. `silent`: it left its address but does not answer. `busy`: there is no address, but something
  * holds the data directory. `none`: nothing holds it.
  */
-export type ServiceAnswer =
+type ServiceAnswer =
   | { readonly kind: "answered"; readonly body: unknown }
   | { readonly kind: "silent" | "busy" | "none" };
 

@@ -5,7 +5,7 @@ import type { Config } from "../../service/config/config.ts";
 import { type RunningApp, startApp } from "../../service/startApp.ts";
 import { startupBanner } from "./startupBanner.ts";
 import { startupWarnings } from "./startupWarnings.ts";
-import { STATUS_AT_ONCE, STOP_SIGNALS, type StopSignal, stopSignals } from "./stopSignals.ts";
+import { STOP_SIGNALS, type StopSignal, statusOf, stopSignals } from "./stopSignals.ts";
 
 /** Runs the service until SIGTERM or SIGINT, then drains it. A later signal ends it at once. */
 export async function runService(config: Config): Promise<void> {
@@ -50,7 +50,7 @@ function firstSignal(logger: Logger): Promise<StopSignal> {
           { signal },
           "ended at once: a delivery that was in flight is retried when its lease ends",
         );
-        process.exit(STATUS_AT_ONCE[signal]);
+        process.exit(statusOf(signal));
       },
     });
     for (const signal of STOP_SIGNALS) process.on(signal, receive);
@@ -73,6 +73,6 @@ function logDrain({ drainTimeoutMs }: Config, logger: Logger, { app, signal }: D
 
 function drainSentence(requests: number, deliveries: number): string {
   if (requests + deliveries === 0) return "\nStopping…\n";
-  const finished = `${counted(requests, "request", "requests")} and ${counted(deliveries, "delivery", "deliveries")}`;
+  const finished = `${counted(requests, "request")} and ${counted(deliveries, "delivery", "deliveries")}`;
   return `\nFinishing ${finished}… press Ctrl-C again to stop at once.\n`;
 }

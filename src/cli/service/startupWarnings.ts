@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Config } from "../../service/config/config.ts";
-import { isLoopback } from "../../service/config/loopback.ts";
+import { isLoopback, isLoopbackUrl } from "../../service/config/loopback.ts";
 import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, WORKSPACE_REMEDY } from "../../service/firstRun.ts";
 import type { RunningApp } from "../../service/startApp.ts";
 
@@ -66,6 +66,6 @@ function isOpenWithoutTls({
   trustedProxies,
 }: Pick<Config, "host" | "baseUrl" | "trustedProxies">) {
   // A loopback BASE_URL means that only this machine reaches the port, as with a container.
-  const isLocal = isLoopback(host) || isLoopback(baseUrl.hostname.replace(/[[\]]/g, ""));
+  const isLocal = isLoopback(host) || isLoopbackUrl(baseUrl);
   return !isLocal && baseUrl.protocol !== "https:" && trustedProxies.length === 0;
 }

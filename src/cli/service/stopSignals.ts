@@ -1,10 +1,13 @@
-/** The signals that ask the service to stop. */
-export type StopSignal = "SIGINT" | "SIGTERM";
+import { constants } from "node:os";
 
-export const STOP_SIGNALS: readonly StopSignal[] = ["SIGINT", "SIGTERM"];
+/** The signals that ask the service, or a command, to stop. */
+export const STOP_SIGNALS = ["SIGINT", "SIGTERM"] as const;
+export type StopSignal = (typeof STOP_SIGNALS)[number];
 
-/** The exit status of a service that ended at once: 128 plus the signal's number, as in shells. */
-export const STATUS_AT_ONCE: Readonly<Record<StopSignal, number>> = { SIGINT: 130, SIGTERM: 143 };
+/** The exit status of a process that such a signal has ended, as in shells. */
+export function statusOf(signal: StopSignal): number {
+  return 128 + constants.signals[signal];
+}
 
 /**
  * How long further signals count as part of the same Ctrl-C: the terminal signals every process of the group, and the

@@ -1,5 +1,5 @@
 /** One record of a file, and the line that it begins on, from 1. */
-export interface CsvRecord {
+interface CsvRecord {
   readonly line: number;
   readonly fields: readonly string[];
 }

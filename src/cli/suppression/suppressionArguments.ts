@@ -6,7 +6,7 @@ import { type Invocation, type Operand, type Option, UsageError } from "../progr
 export const ADDRESS_OPERAND: Operand = { name: "address", help: "the recipient's address" };
 
 /** The address operand. Throws a {@link UsageError} if it is not an address. */
-export function addressOf({ operand }: Invocation): Address {
+export function addressOf({ operand }: Pick<Invocation, "operand">): Address {
   const address = parseAddress(operand(ADDRESS_OPERAND.name));
   if ("invalid" in address) throw new UsageError(`the address ${address.invalid}`);
   return address;

@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import { addSuppression } from "../../commands/suppression/addOrRemoveSuppression.ts";
+import { countConcurrently } from "../../kernel/countConcurrently.ts";
 import { bytesText, counted } from "../../kernel/text/readableNumbers.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, CommandFailure, type Option, refuse } from "../program/command.ts";
@@ -51,7 +52,7 @@ export const suppressionImport: Command = {
         const { isNew } = await addSuppression(deps, { address, note: own ?? note }, context);
         return isNew;
       };
-      return countOf(read.addresses, suppress);
+      return countConcurrently(read.addresses, WRITES_AT_ONCE, suppress);
     });
     const alreadySuppressed = read.addresses.length - added;
     const skipped = read.faults.length;
@@ -91,18 +92,4 @@ function faulty({ faults }: ImportedAddresses): CommandFailure {
     ...(more > 0 ? [`  and ${more} more`] : []),
   ];
   return new CommandFailure("refused", lines.join("\n"), `--${SKIP_INVALID.name} imports the others`);
-}
-
-/** The number of items that `work` is true for, several at a time. */
-async function countOf<Item>(
-  items: readonly Item[],
-  work: (item: Item) => Promise<boolean>,
-): Promise<number> {
-  const queue = items.values();
-  let count = 0;
-  const worker = async () => {
-    for (const item of queue) if (await work(item)) count += 1;
-  };
-  await Promise.all(Array.from({ length: WRITES_AT_ONCE }, worker));
-  return count;
 }

@@ -1,12 +1,15 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
+import type { AggregateKind } from "../../commands/transact.ts";
 import { type NamedWorkspace, workspacesNamed } from "../../commands/workspace/readWorkspace.ts";
 import { workspaceStream } from "../../domain/workspace/events.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
+import type { DomainEvent } from "../../kernel/event/decider.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { CommandFailure, type Invocation, type Option } from "../program/command.ts";
+import { loadAllAggregates } from "../program/loadAllAggregates.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
 export const WORKSPACE_OPTION: Option = {
@@ -30,6 +33,17 @@ export function inWorkspace<Result>(
   return withLog(invocation.config, async ({ deps }) => {
     const workspaceId = await workspaceOf(deps.store, invocation);
     return work(deps, { ...systemCommandContext("cli"), workspaceId });
+  });
+}
+
+/** The aggregates of a kind in that workspace, each with its id. Throws as {@link workspaceOf} does. */
+export function loadOfWorkspace<State extends { readonly workspaceId: string }, Event extends DomainEvent>(
+  invocation: Invocation,
+  kind: AggregateKind<State | null, Event>,
+): Promise<readonly (readonly [id: string, state: State])[]> {
+  return withLog(invocation.config, async ({ deps: { store } }) => {
+    const workspaceId = await workspaceOf(store, invocation);
+    return [...(await loadAllAggregates(store, kind))].filter(([, own]) => own.workspaceId === workspaceId);
   });
 }
 

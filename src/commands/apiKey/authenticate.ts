@@ -4,13 +4,8 @@ import { equalInConstantTime } from "../../kernel/crypto/equalInConstantTime.ts"
 import type { Dependencies } from "../dependencies.ts";
 
 /** Who is calling: a key of one workspace, and what it may do. */
-export interface Principal {
+export interface Principal extends Pick<ApiKey, "workspaceId" | "scopes" | "senders" | "clients" | "isTest"> {
   readonly keyId: string;
-  readonly workspaceId: string;
-  readonly scopes: ReadonlySet<string>;
-  readonly senders: ApiKey["senders"];
-  readonly clients: ApiKey["clients"];
-  readonly isTest: boolean;
 }
 
 /** Why a request is not authenticated. `revoked` and `expired` are told only to somebody who holds the whole key. */

@@ -18,7 +18,7 @@ import { load, transact } from "../transact.ts";
 import type { Principal } from "./authenticate.ts";
 import { revokeKey } from "./revokeApiKey.ts";
 
-export interface IssueApiKey extends WantedKey {
+interface IssueApiKey extends WantedKey {
   readonly workspaceId: string;
   readonly name: string;
   readonly scopes: readonly Scope[];

@@ -2,6 +2,7 @@ import { AUDIT_STREAM, auditCodec, type Seal } from "../../domain/audit/events.t
 import {
   type ChainEnd,
   NO_SEAL,
+  nameOfSealed,
   SEAL_EVENTS_MAX,
   type SealedEvent,
   sealedEventsOf,
@@ -24,7 +25,7 @@ import {
 } from "../../ports/eventStore.ts";
 import { toNewEvents } from "../transact.ts";
 
-export interface AuditSealerOptions {
+interface AuditSealerOptions {
   readonly store: EventStore;
   readonly clock: Clock;
   /** Null: seals are not signed. */
@@ -94,7 +95,7 @@ export class AuditSealer {
     const batch = this.unsealed.slice(0, SEAL_EVENTS_MAX);
     const at = clock.now();
     const data = sealOf(this.end, batch, at, signingKey);
-    const encoded = encodeData(data, Buffer.byteLength(JSON.stringify(data)));
+    const encoded = encodeData(data);
     const context = { at, correlationId: newRequestId(), actor };
     const [event] = toNewEvents([{ type: "LogSealed", data: encoded }], context);
     invariant(event, "one event in, one event out");
@@ -146,7 +147,7 @@ export class AuditSealer {
     const { stream, revision } = event;
     // Store-local events are not sealed. What an import's placeholders replace was sealed in its original log.
     if (stream === AUDIT_STREAM || !isLogEvent(event)) return;
-    if (this.named.delete(nameOf(event))) return;
+    if (this.named.delete(nameOfSealed(event))) return;
     this.unsealed.push({ stream, revision, leaf: hashAsAccepted(event, next) });
   }
 
@@ -168,10 +169,6 @@ export class AuditSealer {
 function hashAsAccepted(event: RecordedEvent, next: RecordedEvent | undefined): string {
   const isAcceptance = next?.stream === event.stream && next.revision === event.revision + 1;
   return (isAcceptance ? contentEventHash(next) : null) ?? eventHash(event);
-}
-
-function nameOf({ stream, revision }: Pick<SealedEvent, "stream" | "revision">): string {
-  return `${stream}@${revision}`;
 }
 
 function endAfter(event: Omit<RecordedEvent, "position">, { covered }: Seal): ChainEnd {
@@ -207,7 +204,7 @@ async function resumption(store: EventStore): Promise<Resumption> {
     for (const one of sealed.toReversed()) {
       const [event] = await store.read(one.stream, one.revision, 1);
       if (event?.revision === one.revision) return { end, position: event.position, named };
-      named.add(nameOf(one));
+      named.add(nameOfSealed(one));
     }
   }
   return { end, position: LOG_START, named };

@@ -9,7 +9,7 @@ import type { EventStore } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregateDefinitions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
-import { isReachedBy } from "./readEmail.ts";
+import { reachedEmail } from "./readEmail.ts";
 
 /** How often callers may move one message in a day: each move stays in its stream, which is always read whole. */
 const MOVES_PER_DAY_MAX = 100;
@@ -46,8 +46,7 @@ function changeOwn<Outcome extends string>(
   { decide, ...bound }: Change<Outcome>,
 ): Promise<Outcome> {
   const aggregate = { ...emailAggregate.of(id), ...bound };
-  const own = (state: EmailState) => (state !== null && isReachedBy(state, context) ? state : null);
-  return transact(deps.store, aggregate, (state) => decide(own(state)), context);
+  return transact(deps.store, aggregate, (state) => decide(reachedEmail(state, context)), context);
 }
 
 /** How often callers may resume one message in a day: otherwise they could make us try a server without end. */

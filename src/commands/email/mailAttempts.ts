@@ -18,7 +18,7 @@ import { emailAggregate } from "../aggregateDefinitions.ts";
 import { toNewEvents, transact, transactFrom } from "../transact.ts";
 
 /** A message at a known revision. */
-export interface EmailAtRevision {
+interface EmailAtRevision {
   readonly id: string;
   readonly state: EmailState;
   readonly revision: number;

@@ -53,12 +53,10 @@ export function isOwnEmail(
   return email.workspaceId === workspaceId && email.isTest === isTest;
 }
 
-/** Whether a command reaches this message: it is in its workspace, and test or live mail if the command says which. */
-export function isReachedBy(
-  email: Pick<Email, "workspaceId" | "isTest">,
-  { workspaceId, isTest = email.isTest }: CommandContext,
-): boolean {
-  return workspaceId !== undefined && isOwnEmail(email, { workspaceId, isTest });
+/** The message if a command reaches it: it is in its workspace, and test or live mail if the command says which. */
+export function reachedEmail(email: EmailState, { workspaceId, isTest }: CommandContext): EmailState {
+  if (email === null || workspaceId === undefined) return null;
+  return isOwnEmail(email, { workspaceId, isTest: isTest ?? email.isTest }) ? email : null;
 }
 
 /** A message with everything that can be shown of it. */

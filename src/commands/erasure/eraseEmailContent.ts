@@ -8,7 +8,7 @@ import { requireStoreError } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregateDefinitions.ts";
 import { expireEmailFiles } from "../attachment/expireFiles.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { isReachedBy, readEmailState, WITHOUT_CONTENT } from "../email/readEmail.ts";
+import { reachedEmail, readEmailState, WITHOUT_CONTENT } from "../email/readEmail.ts";
 import { transact } from "../transact.ts";
 
 /**
@@ -21,8 +21,7 @@ export async function eraseEmail(
   why: ErasureReason,
   context: CommandContext,
 ): Promise<"erased" | "alreadyErased" | "afterClaim" | "notFound"> {
-  const own = (state: EmailState) => (state !== null && isReachedBy(state, context) ? state : null);
-  return eraseAndClear(deps, id, (state) => eraseContent(own(state), why), context);
+  return eraseAndClear(deps, id, (state) => eraseContent(reachedEmail(state, context), why), context);
 }
 
 /** Erases the content of a message that has ended, if it was accepted at `acceptedBefore` or earlier. */

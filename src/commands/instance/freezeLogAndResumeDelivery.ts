@@ -30,10 +30,6 @@ export function recordLogCopy(
   copy: { readonly kind: "backup" | "export"; readonly place: string },
   context: CommandContext,
 ) {
-  return transact(
-    store,
-    instanceAggregate,
-    (state) => copyInstance(state, { ...copy, at: context.at }),
-    context,
-  );
+  const made = { ...copy, at: context.at };
+  return transact(store, instanceAggregate, (state) => copyInstance(state, made), context);
 }

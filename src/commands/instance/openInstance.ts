@@ -14,7 +14,7 @@ import { load, toNewEvents, transact } from "../transact.ts";
 import { InstanceMismatchError } from "./instanceMismatchError.ts";
 
 /** What an instance needs to prove that it belongs to its log. */
-export interface InstanceCredentials extends MasterKeys {
+interface InstanceCredentials extends MasterKeys {
   readonly contentStoreId: string;
 }
 

@@ -37,7 +37,7 @@ async function note(store: EventStore, event: ServiceRegistryEvent, context: Com
 }
 
 /** Where a service joins from. */
-export interface JoiningService {
+interface JoiningService {
   readonly location: ServiceLocation;
   /** The memory in its data directory, whose lock it holds. */
   readonly memory: RememberedServiceId;

@@ -41,7 +41,7 @@ export interface ExportEnd {
 /** An event as a line holds it: as recorded, without its position. */
 export type ExportedEvent = Omit<RecordedEvent, "position">;
 
-export type LogLine =
+type LogLine =
   | { readonly kind: "event"; readonly event: ExportedEvent }
   | { readonly kind: "missing"; readonly missing: MissingRevisions }
   | { readonly kind: "end"; readonly end: ExportEnd };

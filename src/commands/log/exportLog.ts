@@ -18,7 +18,7 @@ import {
   missingLine,
 } from "./exportFormat.ts";
 
-export interface ExportOptions {
+interface ExportOptions {
   readonly store: EventStore;
   readonly header: Omit<ExportHeader, "postledger" | "format">;
   /** An empty database for this export alone, removed afterwards: it notes the last revision seen of each stream. */

@@ -20,9 +20,9 @@ import {
 import { ImportAppender } from "./importAppender.ts";
 
 /** All lines of an export in order, in pages of bounded size. Each call starts over. */
-export type ExportLines = () => AsyncIterable<readonly string[]>;
+type ExportLines = () => AsyncIterable<readonly string[]>;
 
-export interface ImportOptions {
+interface ImportOptions {
   /** Appends must reach the log in the order of their calls. */
   readonly store: EventStore;
   readonly lines: ExportLines;

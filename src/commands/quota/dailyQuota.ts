@@ -28,7 +28,7 @@ export interface QuotaUnit {
   readonly messageId: string | null;
 }
 
-export interface DailyQuotaOptions {
+interface DailyQuotaOptions {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly workspaces: AggregateCache<WorkspaceState>;

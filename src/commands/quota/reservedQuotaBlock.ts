@@ -17,7 +17,7 @@ const LOOKS_MS = [20, 40, 80, 160];
 const LOOKING_MAX = 32;
 const NOT_EXHAUSTED = { limit: -1, until: 0 };
 
-export interface ReservedQuotaBlockOptions {
+interface ReservedQuotaBlockOptions {
   readonly store: EventStore;
   readonly clock: Clock;
   /** The stream of this workspace and day. */

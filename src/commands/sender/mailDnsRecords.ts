@@ -4,7 +4,7 @@ import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.t
 const LOOKUP_MS_MAX = 5_000;
 
 /** The records by which receivers authenticate mail from a domain (RFC 7208, RFC 6376, RFC 7489). */
-export type MailRecordKind = "SPF" | "DKIM" | "DMARC";
+type MailRecordKind = "SPF" | "DKIM" | "DMARC";
 
 /** A TXT record that a domain should publish. */
 export interface MailRecord extends DkimRecord {
@@ -20,7 +20,7 @@ export interface MailRecordFinding {
 }
 
 /** The domain whose records are checked. */
-export interface MailDomain {
+interface MailDomain {
   readonly domain: string;
   /** The domain of envelope senders, to which SPF applies: the domain itself, or that of a return path. */
   readonly envelopeDomain: string;

@@ -1,6 +1,6 @@
 import { addSender, renameSender, switchSender, verifySender } from "../../domain/sender/decisions.ts";
 import type { SenderEvent, VerificationMethod } from "../../domain/sender/events.ts";
-import type { SenderState } from "../../domain/sender/state.ts";
+import type { Beginning, SenderState } from "../../domain/sender/state.ts";
 import type { CommandContext } from "../../kernel/event/commandContext.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -36,7 +36,7 @@ export async function newSender(deps: Dependencies, sender: NewSender, context: 
   if ((await deps.workspaces.get(workspaceId)) === null) return null;
   const id = senderIdOf(deps.keys, workspaceId, name);
   const named = typeof displayName === "string" ? { displayName } : {};
-  const event: Parameters<typeof addSender>[1] =
+  const event: Beginning =
     name.kind === "address"
       ? { type: "SenderAdded", data: { workspaceId, address: name.address.sent, ...named } }
       : { type: "SenderDomainAdded", data: { workspaceId, domain: name.domain, ...named } };

@@ -26,7 +26,7 @@ import { transactSender } from "./manageSender.ts";
 import type { SenderView } from "./readSender.ts";
 import { secretHashOf } from "./verificationLink.ts";
 
-export type RequestOutcome =
+type RequestOutcome =
   /** The mail is on its way, or the sender is already verified and needs none. */
   | { readonly kind: "requested" | "alreadyVerified" }
   | { readonly kind: "suppressed" }

@@ -28,7 +28,7 @@ export function domainRecordOf(keys: InstanceKeys, workspaceId: string, domain: 
  * Whether some record is `value`. A record may come as several strings without a mark where it ends, so any run of them
  * counts: whoever published the parts has published the whole.
  */
-export function holdsRecord(strings: readonly string[], value: string): boolean {
+function holdsRecord(strings: readonly string[], value: string): boolean {
   // Without empty strings no run is longer than the value, so the work is bounded.
   const parts = strings.filter((text) => text !== "");
   return parts.some((_, start) => {
@@ -75,7 +75,7 @@ export async function recheckSenderDomain(
   return { outcome, workspaceId };
 }
 
-export type DomainOutcome =
+type DomainOutcome =
   | { readonly kind: "verified" }
   /** `found`: the strings of the TXT records that are there. The domain's owner may have written anything into them. */
   | { readonly kind: "recordMissing"; readonly expected: DomainRecord; readonly found: readonly string[] }

@@ -1,7 +1,6 @@
+import { MINUTE_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-
-const MINUTE_MS = 60_000;
 
 /**
  * The sweeper removes a content folder that no stream refers to once it is older than this. Only one request writes a

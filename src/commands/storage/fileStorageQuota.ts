@@ -25,7 +25,7 @@ export interface FileStorageQuota {
   used(workspaceId: string): Promise<number>;
 }
 
-export interface FileStorageQuotaOptions {
+interface FileStorageQuotaOptions {
   readonly store: EventStore;
   readonly workspaces: AggregateCache<WorkspaceState>;
   readonly limitsDefault: WorkspaceLimits;
@@ -57,16 +57,12 @@ export function fileStorageQuota({
       return outcome === "reserved";
     },
     async release(workspaceId, owner, context) {
-      await accountOf(workspaceId).decide((state) => releaseStorage(state, owner), {
-        ...context,
-        workspaceId,
-      });
+      const ownContext = { ...context, workspaceId };
+      await accountOf(workspaceId).decide((state) => releaseStorage(state, owner), ownContext);
     },
     async confirm(workspaceId, owners, context) {
-      await accountOf(workspaceId).decide((state) => confirmStorage(state, owners), {
-        ...context,
-        workspaceId,
-      });
+      const ownContext = { ...context, workspaceId };
+      await accountOf(workspaceId).decide((state) => confirmStorage(state, owners), ownContext);
     },
     async used(workspaceId) {
       const context = { at: 0, correlationId: "", actor: "system", workspaceId };

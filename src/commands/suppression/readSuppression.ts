@@ -21,7 +21,7 @@ export interface Suppression {
 }
 
 /** The last suppression in a recipient's stream, and whether it has been lifted since. */
-export interface LastSuppression {
+interface LastSuppression {
   readonly suppression: Suppression | null;
   readonly isLifted: boolean;
   /** The address and note of a suppression whose own event comes next. */
@@ -29,10 +29,10 @@ export interface LastSuppression {
 }
 
 /** The state of a recipient without any events. */
-export const NOT_SUPPRESSED: LastSuppression = { suppression: null, isLifted: false, stored: null };
+const NOT_SUPPRESSED: LastSuppression = { suppression: null, isLifted: false, stored: null };
 
 /** Applies one event of a recipient's stream. */
-export function followSuppression(last: LastSuppression, recorded: RecordedEvent): LastSuppression {
+function followSuppression(last: LastSuppression, recorded: RecordedEvent): LastSuppression {
   const { type, data } = suppressionCodec.decode(recorded);
   switch (type) {
     case "SuppressionAddressStored":

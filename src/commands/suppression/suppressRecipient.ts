@@ -8,7 +8,7 @@ import { erasePersonsSuppression } from "../erasure/erasePersonsSuppression.ts";
 import { load, transact } from "../transact.ts";
 
 /** A recipient to suppress after a bounce or a complaint. */
-export interface RecipientToSuppress extends RecordedReply {
+interface RecipientToSuppress extends RecordedReply {
   readonly workspaceId: string;
   readonly recipientHash: string;
   /** Null if it was erased with the message. */

@@ -39,17 +39,12 @@ export function deleteTemplate(
       if (result.outcome === "appended") {
         deps.templates.forget(id);
         // The template is gone from the append on. If this fails, a reactor does it later.
-        await clearDeletedTemplate(store, stream, result.revision).catch(requireStoreError);
+        await store.truncateBefore(stream, result.revision).catch(requireStoreError);
         return outcome;
       }
       await retry.lost();
     }
   });
-}
-
-/** Truncates everything before a template's deletion. Repeatable. Throws `StoreError`. */
-export function clearDeletedTemplate(store: EventStore, stream: string, deletion: number): Promise<void> {
-  return store.truncateBefore(stream, deletion);
 }
 
 async function readWhole(store: EventStore, stream: string) {

@@ -48,7 +48,7 @@ export interface NewVersion {
   readonly bytes: number;
 }
 
-export type DraftOutcome =
+type DraftOutcome =
   | "drafted"
   | "limitReached"
   /** The workspace's quota for content is used up. */

@@ -12,7 +12,7 @@ import type { Dependencies } from "../dependencies.ts";
 import type { CompiledVersion } from "./compiledTemplateCache.ts";
 
 /** The template that a send names, and its variables. */
-export interface TemplateRequest {
+interface TemplateRequest {
   readonly workspaceId: string;
   readonly templateId: string;
   /** Null: the current published version. */
@@ -21,26 +21,28 @@ export interface TemplateRequest {
 }
 
 /** One wrong value, usually a variable. `pointer` is a JSON Pointer (RFC 6901) into the request's body. */
-export interface TemplateDataFault {
+interface TemplateDataFault {
   readonly pointer: string;
   readonly message: string;
 }
 
-export type RenderOutcome =
-  | {
-      readonly kind: "rendered";
-      readonly versionId: string;
-      readonly subject: string;
-      readonly html?: string;
-      readonly text?: string;
-    }
-  | { readonly kind: "unavailable"; readonly fault: TemplateDataFault }
+/** A message's parts, within the limits. */
+interface Rendered {
+  readonly kind: "rendered";
+  readonly subject: string;
+  readonly html?: string;
+  readonly text?: string;
+}
+
+/** The result of rendering a version: a message's parts, or everything that is wrong. */
+type VersionOutput =
+  | Rendered
   | { readonly kind: "invalidData"; readonly faults: readonly TemplateDataFault[] };
 
-/** The result of rendering a version: a message's parts within the limits, or everything that is wrong. */
-export type VersionOutput =
-  | { readonly kind: "rendered"; readonly subject: string; readonly html?: string; readonly text?: string }
-  | { readonly kind: "invalidData"; readonly faults: readonly TemplateDataFault[] };
+type RenderOutcome =
+  | (Rendered & { readonly versionId: string })
+  | { readonly kind: "unavailable"; readonly fault: TemplateDataFault }
+  | Exclude<VersionOutput, Rendered>;
 
 /** What is wrong with a template, and what to do about it. Templates of other workspaces count as unknown. */
 const FAULTS: Readonly<Record<TemplateFault, TemplateDataFault>> = {

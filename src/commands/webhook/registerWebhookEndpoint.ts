@@ -11,7 +11,7 @@ import { type EndpointDependencies, transactEndpoints } from "./transactEndpoint
 /** The length of a signing secret. */
 export const SECRET_BYTES = 32;
 
-export type RegisterOutcome =
+type RegisterOutcome =
   | { readonly kind: "registered"; readonly id: string; readonly secret: string; readonly createdAt: string }
   | { readonly kind: "alreadyExists" | "limitReached" };
 

@@ -12,7 +12,7 @@ import type { EndpointDependencies } from "./transactEndpoints.ts";
 /** How often callers may test a workspace's endpoints in a day: each test is an event in the endpoints' stream. */
 const TESTS_PER_DAY_MAX = 1_000;
 
-export type TestOutcome =
+type TestOutcome =
   | { readonly kind: "requested"; readonly deliveryId: string }
   | { readonly kind: "disabled" | EndpointRefusal };
 

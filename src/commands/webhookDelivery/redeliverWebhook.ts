@@ -4,6 +4,7 @@ import {
   requestRedelivery,
 } from "../../domain/webhookDelivery/decisions.ts";
 import type { WebhookDeliveryState } from "../../domain/webhookDelivery/state.ts";
+import { countConcurrently } from "../../kernel/countConcurrently.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { webhookDeliveryAggregate } from "../aggregateDefinitions.ts";
@@ -24,22 +25,8 @@ export function redeliverWebhook(
   return transact(store, redeliveryAggregate(id), decide, context);
 }
 
-/** Like {@link redeliverWebhook}, unless it has been delivered meanwhile. */
-export function recoverDelivery(
-  store: EventStore,
-  id: string,
-  request: RedeliveryRequest,
-  context: WorkspaceCommandContext,
-) {
-  const decide = (state: WebhookDeliveryState) => requestRecovery(state, request, context.at);
-  return transact(store, redeliveryAggregate(id), decide, context);
-}
-
 function redeliveryAggregate(id: string) {
-  return {
-    ...webhookDeliveryAggregate.of(id),
-    changesPerDayMax: REDELIVERIES_PER_DAY_MAX,
-  };
+  return { ...webhookDeliveryAggregate.of(id), changesPerDayMax: REDELIVERIES_PER_DAY_MAX };
 }
 
 /** Deliveries requested again at the same time. */
@@ -50,14 +37,18 @@ interface FailedWebhook extends RedeliveryRequest {
   readonly id: string;
 }
 
-/** Like {@link recoverDelivery}; false if the delivery is left alone, for example because it was requested too often. */
+/**
+ * Like {@link redeliverWebhook}, unless it has been delivered meanwhile. False if the delivery is left alone, for example
+ * because it was requested too often.
+ */
 async function recover(
   store: EventStore,
   { id, ...request }: FailedWebhook,
   context: WorkspaceCommandContext,
 ): Promise<boolean> {
+  const decide = (state: WebhookDeliveryState) => requestRecovery(state, request, context.at);
   try {
-    return (await recoverDelivery(store, id, request, context)) === "requested";
+    return (await transact(store, redeliveryAggregate(id), decide, context)) === "requested";
   } catch (error) {
     if (error instanceof ChangeRateError) return false;
     throw error;
@@ -68,18 +59,10 @@ async function recover(
  * Requests each of these deliveries again. Leaves alone those that were delivered, wait or are in flight by now, also if
  * two callers do this at once. Returns how many it requested.
  */
-export async function recoverFailedDeliveries(
+export function recoverFailedDeliveries(
   store: EventStore,
   failed: Iterable<FailedWebhook>,
   context: WorkspaceCommandContext,
 ): Promise<number> {
-  const remaining = failed[Symbol.iterator]();
-  let requested = 0;
-  const work = async () => {
-    for (let next = remaining.next(); !next.done; next = remaining.next()) {
-      if (await recover(store, next.value, context)) requested += 1;
-    }
-  };
-  await Promise.all(Array.from({ length: PARALLEL_MAX }, work));
-  return requested;
+  return countConcurrently(failed, PARALLEL_MAX, (delivery) => recover(store, delivery, context));
 }

@@ -61,7 +61,7 @@ function evolve(state: ApiKeyState, event: ApiKeyEvent): ApiKeyState {
 
 export const apiKeyDecider: Decider<ApiKeyState, ApiKeyEvent> = { initialState: null, evolve };
 
-export type ApiKeyStatus = "active" | "expired" | "revoked";
+type ApiKeyStatus = "active" | "expired" | "revoked";
 
 /** The status of a key at `now`. */
 export function keyStatus(

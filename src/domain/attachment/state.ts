@@ -25,7 +25,12 @@ export interface Attachment {
 /** `null` before the upload was complete. */
 export type AttachmentState = Attachment | null;
 
-function uploaded(data: Extract<AttachmentEvent, { type: "AttachmentUploaded" }>["data"]): Attachment {
+type Uploaded = Extract<AttachmentEvent, { type: "AttachmentUploaded" }>["data"];
+type Erased = Extract<AttachmentEvent, { type: "AttachmentErased" }>["data"];
+
+function uploaded(
+  data: Uploaded | (Erased & { readonly filename: null; readonly sha256: null }),
+): Attachment {
   const { workspaceId, filename, contentType, bytes, sha256 } = data;
   return {
     workspaceId,
@@ -42,21 +47,10 @@ function uploaded(data: Extract<AttachmentEvent, { type: "AttachmentUploaded" }>
   };
 }
 
-function erased(data: Extract<AttachmentEvent, { type: "AttachmentErased" }>["data"]): Attachment {
-  const { workspaceId, contentType, bytes, uploadedAt, expiresAt, erasureId } = data;
-  return {
-    workspaceId,
-    filename: null,
-    contentType,
-    bytes,
-    sha256: null,
-    uploadedAt: epochMs(uploadedAt),
-    expiresAt: epochMs(expiresAt),
-    status: "expired",
-    rejectionReason: null,
-    bytesRemoved: true,
-    erasureId,
-  };
+/** What is left of an upload. */
+function erased(data: Erased): Attachment {
+  const left = uploaded({ ...data, filename: null, sha256: null });
+  return { ...left, status: "expired", bytesRemoved: true, erasureId: data.erasureId };
 }
 
 function evolve(state: AttachmentState, event: AttachmentEvent): AttachmentState {

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
+import { type EventOf, makeCodec, orNull } from "../../kernel/event/codec.ts";
 
 const schemas = {
   /**
@@ -9,7 +9,7 @@ const schemas = {
   LogSealed: Type.Object({
     at: Type.String(),
     /** The event hash of the previous seal; null in the first. */
-    previous: Type.Union([Type.String(), Type.Null()]),
+    previous: orNull(Type.String()),
     /** How many events all seals up to this one cover. */
     covered: Type.Integer({ minimum: 1 }),
     /** The streams of the covered events, each once. */
@@ -28,7 +28,7 @@ const schemas = {
 };
 
 /** The names of the types are the storage format. */
-export type AuditEvent = EventOf<typeof schemas>;
+type AuditEvent = EventOf<typeof schemas>;
 export type Seal = Extract<AuditEvent, { type: "LogSealed" }>["data"];
 export const auditCodec = makeCodec(schemas);
 

@@ -11,6 +11,11 @@ export interface SealedEvent {
   readonly leaf: string;
 }
 
+/** Identifies the event in its log. */
+export function nameOfSealed({ stream, revision }: Pick<SealedEvent, "stream" | "revision">): string {
+  return `${stream}@${revision}`;
+}
+
 /** Where the chain of seals ends. */
 export interface ChainEnd {
   /** The revision of the last seal; null if there is none. */

@@ -116,7 +116,7 @@ function oneClickFault(values: ReadonlyMap<string, string>): string | null {
 }
 
 /** What is wrong with a header, with its name as it was given, or with all of them together, with the name "". */
-export interface HeaderFault {
+interface HeaderFault {
   readonly name: string;
   readonly message: string;
 }

@@ -12,7 +12,6 @@ const EmailAttachment = Type.Object({
   /** The upload that it was linked from; absent for a file that came with the request. */
   uploadId: Type.Optional(Type.String()),
 });
-export type EmailAttachment = Static<typeof EmailAttachment>;
 
 /** What was sent, from whom and to whom. Nothing else in a message's events holds an address. */
 export const EmailContent = Type.Object({
@@ -185,17 +184,25 @@ export function emailStream(id: string): string {
 /** Revision 0 holds the content, revision 1 the acceptance; truncation removes the first and keeps the second. */
 export const ACCEPTANCE_REVISION = 1;
 
-/** The events that change a message's status. */
-export const EMAIL_STATUS_EVENTS = [
-  "EmailQueued",
-  "EmailScheduled",
-  "EmailSuppressed",
-  "EmailDeliveryStarted",
-  "EmailDeferred",
+/** The events that accept a message. One suppressed at acceptance ends at once. */
+export const EMAIL_ACCEPTANCES = ["EmailQueued", "EmailScheduled", "EmailSuppressed"] as const;
+
+/** The events that end a message. */
+export const EMAIL_ENDS = [
   "EmailSent",
   "EmailDelivered",
   "EmailBounced",
   "EmailComplained",
   "EmailFailed",
+  "EmailSuppressed",
   "EmailCanceled",
+] as const satisfies readonly EmailEvent["type"][];
+
+/** The events that change a message's status. */
+export const EMAIL_STATUS_EVENTS = [
+  "EmailQueued",
+  "EmailScheduled",
+  "EmailDeliveryStarted",
+  "EmailDeferred",
+  ...EMAIL_ENDS,
 ] as const satisfies readonly EmailEvent["type"][];

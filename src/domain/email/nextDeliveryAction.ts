@@ -3,7 +3,7 @@ import type { DecisionInput, DeliveryPolicy } from "./deliveryPolicy.ts";
 import { expiresAt, isDue } from "./retrySchedule.ts";
 import { type EmailState, isTerminal } from "./state.ts";
 
-export type NextDeliveryAction =
+type NextDeliveryAction =
   /** Claim it and deliver. */
   | { readonly kind: "deliver" }
   /** Do nothing before this time. */

@@ -6,7 +6,7 @@ import type { EmailState } from "./state.ts";
 /** How far ahead a message can be scheduled. */
 export const SCHEDULE_AHEAD_MS_MAX = 30 * DAY_MS;
 /** Clocks differ, and requests wait: a time no further in the past than this means at once. */
-export const SCHEDULE_PAST_MS_MAX = HOUR_MS;
+const SCHEDULE_PAST_MS_MAX = HOUR_MS;
 
 /** What is wrong with a scheduled time; null if nothing. */
 export function scheduleFault(scheduledAt: EpochMs, now: EpochMs): string | null {

@@ -55,7 +55,7 @@ interface ReplyRule {
  * by mistake gets no more mail. Texts are those of SES, Postmark, Mailgun, SendGrid, Gmail, Exchange Online, Postfix,
  * Exim and qmail, as far as their codes do not say enough.
  */
-export const REPLY_RULES: readonly ReplyRule[] = [
+const REPLY_RULES: readonly ReplyRule[] = [
   {
     reason: "throttled",
     // Gmail's daily limit is 5.4.5, Exchange Online's 5.1.90; busy servers of the latter send 4.7.500 to 4.7.699.

@@ -20,16 +20,6 @@ export const EMAIL_STATUSES = [
 
 export type EmailStatus = (typeof EMAIL_STATUSES)[number];
 
-const TERMINAL: ReadonlySet<EmailStatus> = new Set([
-  "sent",
-  "delivered",
-  "bounced",
-  "complained",
-  "failed",
-  "suppressed",
-  "canceled",
-]);
-
 /** The right of one worker to deliver, for `leaseMs` after the claim. */
 export interface Claim {
   readonly attempt: number;
@@ -103,7 +93,7 @@ export interface Email {
 export type EmailState = Email | null;
 
 export function isTerminal(status: EmailStatus): boolean {
-  return TERMINAL.has(status);
+  return status !== "sending" && !isWaiting(status);
 }
 
 /** Whether it has not ended and is not claimed. */
@@ -240,13 +230,8 @@ function evolveExisting(
       return end(state, "suppressed", event.data.attempt);
     case "EmailDeliveryStarted": {
       const { attempt, worker, leaseMs, transport } = event.data;
-      return {
-        ...state,
-        status: "sending",
-        attempts: attempt,
-        claim: { attempt, worker, leaseMs },
-        transport,
-      };
+      const claim = { attempt, worker, leaseMs };
+      return { ...state, status: "sending", attempts: attempt, claim, transport };
     }
     case "EmailRescheduled": {
       if (state.status !== "scheduled") return state;

@@ -25,7 +25,7 @@ export function noteApplied(
 }
 
 /** What a request has not reached. */
-export interface ErasureResidue {
+interface ErasureResidue {
   /** What the service's own disks may still hold, a sentence each. */
   readonly remains: readonly string[];
   /** Copies of the log that were taken before. */

@@ -11,7 +11,7 @@ export interface LogImport {
 }
 
 /** `null` in a store whose log was not imported. */
-export type LogImportState = LogImport | null;
+type LogImportState = LogImport | null;
 
 function evolve(state: LogImportState, event: LogImportEvent): LogImportState {
   switch (event.type) {

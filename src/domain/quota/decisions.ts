@@ -7,7 +7,7 @@ export const BLOCK_MAX = 256;
 /** A block is this fraction of what is left: near the limit blocks get small, so instances can share the rest. */
 const BLOCKS_OF_REST = 16;
 
-export interface BlockRequest {
+interface BlockRequest {
   /** Messages that the workspace may send on this day. */
   readonly limit: number;
   readonly instance: string;

@@ -2,7 +2,7 @@ import { equalInConstantTime } from "../../kernel/crypto/equalInConstantTime.ts"
 import { type Decision, decided } from "../../kernel/event/decider.ts";
 import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import type { SenderEvent, VerificationMethod } from "./events.ts";
-import type { Sender, SenderState, VerificationRequest } from "./state.ts";
+import type { Beginning, Sender, SenderState, VerificationRequest } from "./state.ts";
 
 /** A verification link works for this long. */
 export const LINK_LIFETIME_MS = 24 * HOUR_MS;
@@ -11,8 +11,6 @@ const RETRY_MS_MAX = HOUR_MS;
 
 /** How many addresses and domains callers may add to a workspace. Disabled ones count, because none is ever removed. */
 export const SENDERS_MAX = 1_000;
-
-type Beginning = Extract<SenderEvent, { type: "SenderAdded" | "SenderDomainAdded" }>;
 
 /** A repeat gives no events: what was added first stays. */
 export function addSender(
@@ -107,7 +105,7 @@ export function confirmLink(
   return decided("verified", { type: "SenderVerified", data: { method: "email" } });
 }
 
-export interface MailClaim {
+interface MailClaim {
   readonly requestId: string;
   readonly worker: string;
   readonly leaseMs: number;

@@ -70,7 +70,8 @@ function newRequest({ requestId: id, secretHash, ...times }: Requested): Verific
   return { id, secretHash, requestedAt, expiresAt, attempts: 0, mail: "waiting", nextAttemptAt: requestedAt };
 }
 
-type Beginning = Extract<SenderEvent, { type: "SenderAdded" | "SenderDomainAdded" }>;
+/** The event that adds a sender. */
+export type Beginning = Extract<SenderEvent, { type: "SenderAdded" | "SenderDomainAdded" }>;
 
 function evolveExisting(state: Sender, event: Exclude<SenderEvent, Beginning>): Sender {
   switch (event.type) {

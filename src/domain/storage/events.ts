@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
+import { type EventOf, makeCodec, orNull } from "../../kernel/event/codec.ts";
 
 /** The reservation of one owner: an upload, or the direct files of one request. */
 const Reservation = {
@@ -19,7 +19,7 @@ const schemas = {
    * are recorded again, earlier events are not needed.
    */
   StorageCounted: Type.Object({
-    open: Type.Array(Type.Object({ ...Reservation, until: Type.Union([Type.String(), Type.Null()]) })),
+    open: Type.Array(Type.Object({ ...Reservation, until: orNull(Type.String()) })),
     /** On the last event of a count: an owner whose last event is below this revision has no reservation. */
     before: Type.Optional(Type.Integer({ minimum: 0 })),
   }),

@@ -1,9 +1,7 @@
-import { type TSchema, Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
+import { Type } from "@sinclair/typebox";
+import { type EventOf, makeCodec, orNull } from "../../kernel/event/codec.ts";
 import { ErasedEvents } from "../../kernel/event/erasedEventHashes.ts";
 import { VariableDefinition } from "./variables.ts";
-
-const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
 const schemas = {
   TemplateCreated: Type.Object({ workspaceId: Type.String(), name: Type.String(), at: Type.String() }),
@@ -13,8 +11,8 @@ const schemas = {
     /** From 1, without gaps. */
     number: Type.Integer({ minimum: 1 }),
     subject: Type.String(),
-    html: Nullable(Type.String()),
-    text: Nullable(Type.String()),
+    html: orNull(Type.String()),
+    text: orNull(Type.String()),
     variables: Type.Array(VariableDefinition),
     /** The size of the four members above as JSON. */
     bytes: Type.Integer({ minimum: 0 }),

@@ -18,7 +18,7 @@ export const VariableDefinition = Type.Object({
 export type VariableDefinition = Static<typeof VariableDefinition>;
 
 /** One wrong variable, or one wrong definition. */
-export interface VariableFault {
+interface VariableFault {
   readonly name: string;
   readonly message: string;
 }
@@ -46,7 +46,7 @@ export function typeFault(type: VariableType, value: unknown): string | null {
   return FITS[type](value) ? null : RULES[type];
 }
 
-export type FilledVariables =
+type FilledVariables =
   | { readonly kind: "filled"; readonly values: Readonly<Record<string, unknown>> }
   | { readonly kind: "wrong"; readonly faults: readonly VariableFault[] };
 

@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
+import { type EventOf, makeCodec, orNull } from "../../kernel/event/codec.ts";
 
-const Description = Type.Union([Type.String(), Type.Null()]);
+const Description = orNull(Type.String());
 /** Null: all. */
-const EventTypes = Type.Union([Type.Array(Type.String()), Type.Null()]);
+const EventTypes = orNull(Type.Array(Type.String()));
 
 const schemas = {
   WebhookEndpointRegistered: Type.Object({

@@ -1,7 +1,5 @@
-import { type TSchema, Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
-
-const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+import { Type } from "@sinclair/typebox";
+import { type EventOf, makeCodec, orNull } from "../../kernel/event/codec.ts";
 
 const schemas = {
   WorkspaceCreated: Type.Object({ name: Type.String() }),
@@ -10,14 +8,14 @@ const schemas = {
   /** Only the limits that change; null restores the instance's default. */
   LimitsChanged: Type.Partial(
     Type.Object({
-      messagesPerDay: Nullable(Type.Integer()),
-      storageBytes: Nullable(Type.Integer()),
-      contentBytes: Nullable(Type.Integer()),
-      keyRequestsPerSecond: Nullable(Type.Integer()),
-      workspaceRequestsPerSecond: Nullable(Type.Integer()),
-      attachmentRetentionHours: Nullable(Type.Integer()),
-      contentRetentionDays: Nullable(Type.Integer()),
-      archiveAttachments: Nullable(Type.Boolean()),
+      messagesPerDay: orNull(Type.Integer()),
+      storageBytes: orNull(Type.Integer()),
+      contentBytes: orNull(Type.Integer()),
+      keyRequestsPerSecond: orNull(Type.Integer()),
+      workspaceRequestsPerSecond: orNull(Type.Integer()),
+      attachmentRetentionHours: orNull(Type.Integer()),
+      contentRetentionDays: orNull(Type.Integer()),
+      archiveAttachments: orNull(Type.Boolean()),
     }),
   ),
 };

@@ -14,7 +14,7 @@ export function deriveKey(secret: Uint8Array, purpose: string): Uint8Array {
 }
 
 /** The endpoint that a signing secret belongs to. */
-export interface SecretOwner {
+interface SecretOwner {
   readonly workspaceId: string;
   readonly endpointId: string;
 }
@@ -81,38 +81,31 @@ function codeOf(hash: string): string {
 
 /** Derives the keyed functions of an instance from its data key. */
 export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
-  const apiKeyPepper = deriveKey(dataKey, "api-key");
-  const addressKey = deriveKey(dataKey, "address");
   const fingerprintKey = deriveKey(dataKey, "fingerprint");
-  const tagKey = deriveKey(dataKey, "tag");
-  const everyWorkspaceKey = deriveKey(dataKey, "address of all workspaces");
-  const domainKey = deriveKey(dataKey, "sender domain");
-  const verificationKey = deriveKey(dataKey, "sender verification");
   const secretKey = deriveKey(dataKey, "secret");
   const erasableKey = deriveKey(dataKey, "erasable text");
   const browserKey = deriveKey(dataKey, "browser");
-  const returnPathKey = deriveKey(dataKey, "return path");
-  const formKey = deriveKey(dataKey, "dashboard form");
   const saltedKey = (salt: string) => new Bun.CryptoHasher("sha256", erasableKey).update(salt).digest();
-  const hmac = (key: Uint8Array, text: string) =>
-    new Bun.CryptoHasher("sha256", key).update(text).digest("hex");
+  /** The keyed hash of one purpose. Its parts are hashed as lines. */
+  const hashFor = (purpose: string) => {
+    const key = deriveKey(dataKey, purpose);
+    return (...parts: readonly string[]) =>
+      new Bun.CryptoHasher("sha256", key).update(parts.join("\n")).digest("hex");
+  };
+  const verificationSecret = hashFor("sender verification");
   return {
-    hashApiKey: (key) => hmac(apiKeyPepper, key),
-    hashAddress: (workspaceId, address) => hmac(addressKey, `${workspaceId}\n${address}`),
-    hashAddressGlobally: (address) => hmac(everyWorkspaceKey, address),
-    domainProof: (workspaceId, domain) => hmac(domainKey, `${workspaceId}\n${domain}`),
-    verificationSecret: (senderId, requestId) => hmac(verificationKey, `${senderId}\n${requestId}`),
-    verificationCode: (senderId, requestId) =>
-      codeOf(hmac(verificationKey, `code\n${senderId}\n${requestId}`)),
-    hashTag: (workspaceId, tag) => hmac(tagKey, `${workspaceId}\n${tag}`),
+    hashApiKey: hashFor("api-key"),
+    hashAddress: hashFor("address"),
+    hashAddressGlobally: hashFor("address of all workspaces"),
+    domainProof: hashFor("sender domain"),
+    verificationSecret,
+    verificationCode: (senderId, requestId) => codeOf(verificationSecret("code", senderId, requestId)),
+    hashTag: hashFor("tag"),
     // Hashed in two parts, because joining would copy a long request once more.
     fingerprint: (workspaceId, request) =>
       new Bun.CryptoHasher("sha256", fingerprintKey).update(`${workspaceId}\n`).update(request).digest("hex"),
     encryptWithSalt: (salt, text) => encrypt(saltedKey(salt), Buffer.from(text)),
-    decryptWithSalt(salt, encrypted) {
-      const plain = decrypt(saltedKey(salt), encrypted);
-      return plain === null ? null : new TextDecoder().decode(plain);
-    },
+    decryptWithSalt: (salt, encrypted) => textOf(decrypt(saltedKey(salt), encrypted)),
     encryptSecret: (plain, of) => BOUND_PREFIX + encrypt(secretKey, plain, contextOf(of)),
     decryptSecret: (encrypted, of) =>
       encrypted.startsWith(BOUND_PREFIX)
@@ -121,11 +114,12 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
     encryptForBrowser(purpose, text) {
       return Buffer.from(encrypt(browserKey, Buffer.from(text), purpose), "base64").toString("base64url");
     },
-    decryptFromBrowser(purpose, encrypted) {
-      const plain = decrypt(browserKey, encrypted, purpose);
-      return plain === null ? null : new TextDecoder().decode(plain);
-    },
-    returnPathTag: (text) => hmac(returnPathKey, text),
-    formToken: (sessionId) => hmac(formKey, sessionId),
+    decryptFromBrowser: (purpose, encrypted) => textOf(decrypt(browserKey, encrypted, purpose)),
+    returnPathTag: hashFor("return path"),
+    formToken: hashFor("dashboard form"),
   };
+}
+
+function textOf(plain: Uint8Array | null): string | null {
+  return plain && new TextDecoder().decode(plain);
 }

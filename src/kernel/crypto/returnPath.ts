@@ -1,3 +1,4 @@
+import { uuidOfHex } from "../ids.ts";
 import { DAY_MS, type EpochMs } from "../time.ts";
 import { equalInConstantTime } from "./equalInConstantTime.ts";
 import type { InstanceKeys } from "./instanceKeys.ts";
@@ -20,7 +21,7 @@ const ATTEMPT_CHARACTERS = 2;
 const DAY_CHARACTERS = 3;
 const TAG_CHARACTERS = 16;
 /** The length of every such local part: 48. */
-export const RETURN_PATH_CHARACTERS =
+const RETURN_PATH_CHARACTERS =
   FORMAT.length + ID_CHARACTERS + ATTEMPT_CHARACTERS + DAY_CHARACTERS + TAG_CHARACTERS;
 /** Later attempts are encoded as this one. */
 const ATTEMPT_MAX = 2 ** (5 * ATTEMPT_CHARACTERS) - 1;
@@ -69,7 +70,6 @@ export function readReturnPath(keys: Tagger, localPart: string, now: EpochMs): R
   const id = named.slice(FORMAT.length, FORMAT.length + ID_CHARACTERS);
   const rest = named.slice(FORMAT.length + ID_CHARACTERS);
   if (Number(numberOf(rest.slice(ATTEMPT_CHARACTERS))) < Math.floor(now / DAY_MS)) return null;
-  const hex = numberOf(id).toString(16).padStart(32, "0");
-  const emailId = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  const emailId = uuidOfHex(numberOf(id).toString(16).padStart(32, "0"));
   return { emailId, attempt: Number(numberOf(rest.slice(0, ATTEMPT_CHARACTERS))) };
 }

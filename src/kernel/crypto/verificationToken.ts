@@ -1,4 +1,4 @@
-import { isUuid } from "../ids.ts";
+import { isUuid, uuidOfHex } from "../ids.ts";
 
 const ID_BYTES = 32;
 const UUID_BYTES = 16;
@@ -25,8 +25,7 @@ export function decodeVerificationToken(text: string): VerificationToken | null 
   if (bytes.length !== ID_BYTES + UUID_BYTES + SECRET_BYTES) return null;
   if (bytes.toString("base64url") !== text) return null;
   const hex = bytes.toString("hex");
-  const uuid = hex.slice(ID_BYTES * 2, (ID_BYTES + UUID_BYTES) * 2);
-  const requestId = uuid.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  const requestId = uuidOfHex(hex.slice(ID_BYTES * 2, (ID_BYTES + UUID_BYTES) * 2));
   if (!isUuid(requestId)) return null;
   return { senderId: hex.slice(0, ID_BYTES * 2), requestId, secret: hex.slice(-SECRET_BYTES * 2) };
 }

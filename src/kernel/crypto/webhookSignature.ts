@@ -7,7 +7,7 @@ export function webhookSecretText(secret: Uint8Array): string {
 }
 
 /** The signed content. The body is signed byte for byte as it is sent. */
-export interface SignedContent {
+interface SignedContent {
   readonly id: string;
   readonly timestampSeconds: number;
   readonly body: string;

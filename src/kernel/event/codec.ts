@@ -1,10 +1,15 @@
 import { zstdDecompressSync } from "node:zlib";
-import type { Static, TObject } from "@sinclair/typebox";
+import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { invariant } from "../assert.ts";
 
 /** The schemas of one aggregate's events by type name. The names are the storage format and never change. */
 export type EventSchemas = Readonly<Record<string, TObject>>;
+
+/** Values of the schema, or null. */
+export function orNull<Schema extends TSchema>(schema: Schema) {
+  return Type.Union([schema, Type.Null()]);
+}
 
 /** The union of the events of one aggregate, each `{ type, data }`. */
 export type EventOf<Schemas extends EventSchemas> = {
@@ -82,7 +87,10 @@ export function readableEvent<Event>(codec: Codec<Event>, stored: StoredEvent): 
 export const COMPRESS_ABOVE_BYTES = 4_096;
 
 /** The data of an event for storing: JSON, or zstd-compressed JSON if it has enough `bytes`. */
-export function encodeData(data: object, bytes: number): object | Uint8Array {
+export function encodeData(
+  data: object,
+  bytes = Buffer.byteLength(JSON.stringify(data)),
+): object | Uint8Array {
   return bytes <= COMPRESS_ABOVE_BYTES ? data : compress(data);
 }
 

@@ -6,7 +6,7 @@ import type { CommandContext } from "./commandContext.ts";
  * because read models never use the store's clock. `correlationId` is the request's id, `causationId` the event that
  * led to this one.
  */
-export const EventMetadata = Type.Object({
+const EventMetadata = Type.Object({
   schema: Type.Integer({ minimum: 1 }),
   at: Type.String(),
   workspaceId: Type.Optional(Type.String()),
@@ -14,7 +14,7 @@ export const EventMetadata = Type.Object({
   causationId: Type.Optional(Type.String()),
   actor: Type.String(),
 });
-export type EventMetadata = Static<typeof EventMetadata>;
+type EventMetadata = Static<typeof EventMetadata>;
 
 /** The metadata of an event of version 1 in this context. */
 export function metadataOf(context: CommandContext): EventMetadata {

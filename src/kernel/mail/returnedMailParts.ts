@@ -1,5 +1,5 @@
 /** A header field: its name in lower case, its value unfolded but otherwise unchanged. */
-export interface MailHeader {
+interface MailHeader {
   readonly name: string;
   readonly value: string;
 }

@@ -30,22 +30,20 @@ const GLOBAL_V6 = ipaddr.IPv6.parseCIDR("2000::/3");
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.parse(text);
-  if (address.kind() === "ipv4") return isPublicV4(address as ipaddr.IPv4);
+  if (address.kind() === "ipv4") return address.range() === "unicast" && !isServiceAddress(address);
   const v6 = address as ipaddr.IPv6;
   return v6.match(GLOBAL_V6) && !NOT_PUBLIC_V6.some((range) => v6.match(range));
 }
 
-function isPublicV4(address: ipaddr.IPv4): boolean {
-  return address.range() === "unicast" && !NOT_PUBLIC_V4.some((range) => address.match(range));
+function isServiceAddress(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  return address.kind() === "ipv4" && NOT_PUBLIC_V4.some((range) => (address as ipaddr.IPv4).match(range));
 }
 
 /** Whether not even development may have endpoints there, such as link-local addresses and cloud metadata. */
 export function isNeverAllowed(text: string): boolean {
   if (!ipaddr.isValid(text)) return true;
   const address = ipaddr.process(text);
-  if (address.kind() === "ipv4" && NOT_PUBLIC_V4.some((range) => (address as ipaddr.IPv4).match(range))) {
-    return true;
-  }
+  if (isServiceAddress(address)) return true;
   const range = address.range();
   return range !== "unicast" && range !== "loopback" && range !== "private" && range !== "uniqueLocal";
 }

@@ -11,6 +11,11 @@ export function invisibleCharacterIn(name: string): string | null {
   return INVISIBLE.exec(name.replace(JOINED, ""))?.[0] ?? null;
 }
 
+/** The escape of a UTF-16 code unit, as in JSON: `\u200b`. */
+export function unicodeEscape(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
 /** The name by which people look up a character: `U+200B`. */
 export function codePointName(character: string): string {
   return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;

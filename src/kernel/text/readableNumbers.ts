@@ -18,6 +18,6 @@ export function bytesText(bytes: number): string {
 }
 
 /** A count with its noun: "1 message", "2 messages". */
-export function counted(count: number, one: string, many: string): string {
+export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }

@@ -1,4 +1,5 @@
 import { domainToUnicode } from "node:url";
+import { unicodeEscape } from "./invisibleCharacters.ts";
 
 /** A shorter text is not replaced inside a longer one, because it would be found in every word. */
 const SHORT_CHARACTERS = 4;
@@ -32,7 +33,7 @@ export function withoutAddresses(text: string, name: string): string {
 function asciiJson(text: string): string {
   return JSON.stringify(text)
     .slice(1, -1)
-    .replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    .replace(/[\u0080-\uffff]/g, unicodeEscape);
 }
 
 /** The forms in which a text may come back: as sent, or escaped for JSON, a URL, a form, or HTML. */

@@ -5,7 +5,7 @@ export interface ParsedMailbox {
 }
 
 /** A header field, unfolded, with its encoded words decoded (RFC 2047). */
-export interface ParsedHeader {
+interface ParsedHeader {
   readonly name: string;
   readonly value: string;
 }

@@ -5,7 +5,7 @@ import { workerActor } from "../worker/workerCommandContext.ts";
 
 const INTERVAL_MS = 10 * SECOND_MS;
 
-export interface ApiKeyLastUseWriterOptions extends Pick<PeriodicWork, "onTrouble"> {
+interface ApiKeyLastUseWriterOptions extends Pick<PeriodicWork, "onTrouble"> {
   readonly apiKeyLastUse: ApiKeyLastUse;
   readonly worker: string;
 }

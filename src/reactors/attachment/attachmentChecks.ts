@@ -4,7 +4,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";
 
-export interface AttachmentChecksOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
+interface AttachmentChecksOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
   /** The read model `attachments`. */
   readonly attachments: ReadDatabase;

@@ -6,7 +6,7 @@ import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { jumpProofTime } from "../worker/jumpProofTime.ts";
 import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";
 
-export interface AttachmentRetentionOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
+interface AttachmentRetentionOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
   /** The read model `attachments`. */
   readonly attachments: ReadDatabase;

@@ -5,7 +5,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 
-export interface AuditSealingOptions {
+interface AuditSealingOptions {
   readonly sealer: AuditSealer;
   readonly instanceStatus: Pick<InstanceStatusCache, "get">;
   readonly clock: Clock;

@@ -12,7 +12,7 @@ import { type PeriodicWorker, periodicWorker, type Round } from "../worker/perio
 import type { PollingWork } from "../worker/pollingWorker.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
-export interface ContentRetentionOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
+interface ContentRetentionOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
   /** The read model `emails`. */
   readonly emails: ReadDatabase;

@@ -1,6 +1,5 @@
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { clearErasedEmail } from "../../commands/erasure/eraseEmailContent.ts";
-import { clearDeletedTemplate } from "../../commands/template/deleteTemplate.ts";
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import type { TemplateEvent } from "../../domain/template/events.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
@@ -10,7 +9,7 @@ import { tryOne } from "../worker/forEachRow.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 import { type ActingWorker, workerCommandContext } from "../worker/workerCommandContext.ts";
 
-export interface ErasedContentCleanupOptions extends Pick<ActingWorker, "worker"> {
+interface ErasedContentCleanupOptions extends Pick<ActingWorker, "worker"> {
   readonly deps: Dependencies;
   readonly checkpoint: ContentCleanupCheckpoint;
   /** How often to look for new events. */
@@ -51,7 +50,7 @@ export function erasedContentCleanup(options: ErasedContentCleanupOptions): Peri
   let failed: readonly Erased[] = [];
 
   const clear = ({ stream, revision }: Erased) => {
-    if (!stream.startsWith(EMAIL)) return clearDeletedTemplate(store, stream, revision);
+    if (!stream.startsWith(EMAIL)) return store.truncateBefore(stream, revision);
     return clearErasedEmail(deps, stream.slice(EMAIL.length), workerCommandContext({ clock, worker }));
   };
 

@@ -18,7 +18,7 @@ export interface OrphanedContentSweeperOptions {
 }
 
 /** The result of one round, in folders. */
-export interface SweepReport {
+interface SweepReport {
   /** Old enough to look up in the log. */
   readonly checked: number;
   readonly removed: number;

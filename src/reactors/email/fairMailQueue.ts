@@ -28,7 +28,7 @@ const PLACES_MAX = 10_000;
 const FIRST: MailQueueKey = { authorityId: "", senderId: "" };
 
 /** What to show, and what to leave out. */
-export interface ReadyMailRequest {
+interface ReadyMailRequest {
   readonly now: EpochMs;
   /** Ids of messages, workspaces and senders to leave alone. */
   readonly held: ReadonlySet<string>;

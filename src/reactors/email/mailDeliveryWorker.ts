@@ -24,7 +24,7 @@ import { RelayCircuitBreaker, type RelayPermit } from "./relayCircuitBreaker.ts"
 import type { RelayOutageReports } from "./relayOutageReports.ts";
 import type { Refusal, RelayRefusalReports } from "./relayRefusalReports.ts";
 
-export interface MailDeliveryWorkerOptions
+interface MailDeliveryWorkerOptions
   extends Pick<
     DeliveryDependencies,
     "policy" | "bounceDomains" | "readSpacingMs" | "worker" | "endedWorker" | "random" | "onTrouble"

@@ -19,7 +19,7 @@ import { workerCommandContext } from "../worker/workerCommandContext.ts";
 import { clockSkewedMail } from "./clockSkewedMail.ts";
 import { type DeliveryDependencies, decisionInputOf } from "./deliveryDependencies.ts";
 
-export interface MailExpiryOptions {
+interface MailExpiryOptions {
   readonly context: DeliveryDependencies;
   readonly workspaces: Dependencies["workspaces"];
   /** The read model `emails`. */

@@ -22,7 +22,7 @@ import { epochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";
 
-export interface PersonErasureOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
+interface PersonErasureOptions extends Pick<PollingWork, "worker" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
   /** The read model `erasures`. */
   readonly erasures: ReadDatabase;
@@ -37,7 +37,7 @@ export interface PersonErasureOptions extends Pick<PollingWork, "worker" | "rand
 }
 
 /** Too early to go on. The request is retried after a rest, and no trouble is reported. */
-export class NotYetError extends Error {
+class NotYetError extends Error {
   override readonly name = "NotYetError";
 }
 

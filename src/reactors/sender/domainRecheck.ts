@@ -7,7 +7,7 @@ import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
-export interface DomainRecheckOptions {
+interface DomainRecheckOptions {
   readonly deps: Dependencies;
   /** The read model `senders`. */
   readonly senders: ReadDatabase;

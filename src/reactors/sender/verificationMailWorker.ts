@@ -37,7 +37,7 @@ import { stopGracefully } from "../worker/stopGracefully.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
 
-export interface VerificationMailWorkerOptions
+interface VerificationMailWorkerOptions
   extends Pick<ClaimWorkerDependencies, "worker" | "endedWorker" | "onTrouble"> {
   readonly deps: Dependencies;
   readonly transport: MailTransport;

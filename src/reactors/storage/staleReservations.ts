@@ -7,9 +7,7 @@ import { tryOne } from "../worker/forEachRow.ts";
 import { type PeriodicWork, type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 import { type ActingWorker, workerCommandContext } from "../worker/workerCommandContext.ts";
 
-export interface StaleReservationsOptions
-  extends Pick<PeriodicWork, "onTrouble">,
-    Pick<ActingWorker, "worker"> {
+interface StaleReservationsOptions extends Pick<PeriodicWork, "onTrouble">, Pick<ActingWorker, "worker"> {
   readonly deps: Pick<Dependencies, "store" | "clock" | "storage">;
   /** The read model `storage-reservations`. */
   readonly reservations: ReadDatabase;

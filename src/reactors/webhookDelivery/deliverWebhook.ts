@@ -52,7 +52,7 @@ export interface DisabledEndpoint {
 }
 
 /** What the scheduler learns: the newest revision acted on, and whether the call reached the endpoint. */
-export interface WebhookReport {
+interface WebhookReport {
   readonly revision: number | null;
   readonly gotThrough: boolean | null;
 }
@@ -180,14 +180,9 @@ async function conclude(
     recordWebhookAttempt(store, claimed, attempt, recordingOf(context, workspaceId)),
   );
   if (result.kind === "gone") {
-    const commandContext = commandContextOf(context, workspaceId);
+    const asWorker = commandContextOf(context, workspaceId);
     await retryUntilRecorded(context, claimed.id, async () => {
-      const hasChanged = await disableFailedEndpoint(
-        context.deps,
-        { endpointId, url },
-        "gone",
-        commandContext,
-      );
+      const hasChanged = await disableFailedEndpoint(context.deps, { endpointId, url }, "gone", asWorker);
       if (hasChanged) context.onDisabled({ workspaceId, endpointId, reason: "gone" });
     });
   }

@@ -18,7 +18,7 @@ import { rowBackoff } from "../worker/rowBackoff.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { recordingOf, type WebhookContext } from "./deliverWebhook.ts";
 
-export interface LeaseExpiryOptions {
+interface LeaseExpiryOptions {
   readonly context: WebhookContext;
   /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;

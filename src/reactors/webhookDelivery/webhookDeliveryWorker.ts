@@ -17,7 +17,7 @@ import { EndpointBulkhead } from "./endpointBulkhead.ts";
 import { leaseExpiryAndFailingEndpoints } from "./leaseExpiryAndFailingEndpoints.ts";
 import { payloadCache } from "./payloadCache.ts";
 
-export interface WebhookDeliveryWorkerOptions
+interface WebhookDeliveryWorkerOptions
   extends Omit<WebhookContext, "stopping" | "abandoned" | "mappedOf" | "sendGate" | "blockedDestinations"> {
   /** Called once when an endpoint becomes blocked: its host name resolves to an address that is not public. */
   readonly onBlockedDestination: (destination: BlockedDestination) => void;

@@ -5,7 +5,7 @@ import { StoreError } from "../../ports/eventStore.ts";
 import { type AbortableSleep, abortableSleep } from "./abortableSleep.ts";
 
 /** Something that is due according to a read model. `revision` is the event that made it due. */
-export interface ClaimableItem {
+interface ClaimableItem {
   readonly id: string;
   readonly revision: number;
 }
@@ -23,7 +23,7 @@ export type AdmissionDecision =
   | { readonly kind: "open"; readonly forMs: number };
 
 /** Limits per owner. */
-export interface AdmissionControl<Item> {
+interface AdmissionControl<Item> {
   readonly ownerOf: (item: Item) => string;
   readonly admits: (item: Item) => AdmissionDecision;
 }
@@ -35,7 +35,7 @@ export interface ReadyItems<Item> {
   readonly more: "none" | "afterThese" | "next";
 }
 
-export interface ClaimSchedulerOptions<Item extends ClaimableItem, Permit extends WorkPermit> {
+interface ClaimSchedulerOptions<Item extends ClaimableItem, Permit extends WorkPermit> {
   readonly clock: Clock;
   /** In [0, 1). */
   readonly random: () => number;

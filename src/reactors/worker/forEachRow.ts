@@ -2,7 +2,7 @@ import { StoreError } from "../../ports/eventStore.ts";
 import type { RowBackoff } from "./rowBackoff.ts";
 
 /** What to do when a row fails. */
-export interface RowFaults {
+interface RowFaults {
   readonly backoff: RowBackoff;
   readonly onTrouble: (error: unknown, id: string) => void;
 }

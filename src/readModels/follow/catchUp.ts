@@ -5,7 +5,7 @@ import type { FollowedGeneration } from "./followedGeneration.ts";
 /** A round must shrink at least to this share of the one before; otherwise events come as fast as they are applied. */
 const SHRINKING = 0.8;
 
-export interface CatchUpOptions {
+interface CatchUpOptions {
   readonly store: EventStore;
   /** The position to reach. It keeps moving. */
   readonly headPosition: () => Position;

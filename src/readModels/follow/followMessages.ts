@@ -43,7 +43,7 @@ export interface FollowAnswer {
 }
 
 /** The follower's end of a message channel. */
-export interface FollowRelay {
+interface FollowRelay {
   readonly onEvent: OnFollowEvent;
   /** Call it with each answer from the other thread. */
   receive(answer: FollowAnswer): void;

@@ -34,7 +34,7 @@ const RETRY_MS = 2_000;
 const BUSY_BATCH_EVENTS = 8;
 const BUSY_REST_MS = 25;
 
-export interface FollowOptions extends ReadModelStorage {
+interface FollowOptions extends ReadModelStorage {
   readonly store: EventStore;
   readonly projections: readonly Projection[];
   readonly onEvent: OnFollowEvent;

@@ -2,12 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { invariant } from "../../kernel/assert.ts";
 import type { Position } from "../../ports/eventStore.ts";
-import {
-  ReadDatabaseError,
-  type ReadDatabaseFile,
-  type ReadDatabases,
-  type SqlRow,
-} from "../../ports/readDatabase.ts";
+import { ReadDatabaseError, type ReadDatabaseFile, type ReadDatabases } from "../../ports/readDatabase.ts";
 
 const CATALOG_FILE = "catalog.db";
 
@@ -90,30 +85,11 @@ const VERIFICATIONS = `CREATE TABLE IF NOT EXISTS verifications (
   differences INTEGER NOT NULL,
   failure TEXT
 )`;
+/** The columns of a {@link GenerationEntry}. */
 const COLUMNS = "number, name, version, file, status, failure";
 
-function entryOf(row: SqlRow): GenerationEntry {
-  return {
-    number: Number(row.number),
-    name: String(row.name),
-    version: Number(row.version),
-    file: String(row.file),
-    status: row.status as GenerationStatus,
-    failure: row.failure === null ? null : String(row.failure),
-  };
-}
-
-function verificationOf(row: SqlRow): Verification {
-  return {
-    name: String(row.name),
-    version: Number(row.version),
-    finishedAt: String(row.finished_at),
-    position: String(row.position) as Position,
-    rows: Number(row.rows),
-    differences: Number(row.differences),
-    failure: row.failure === null ? null : String(row.failure),
-  };
-}
+/** The columns of a {@link Verification}. */
+const VERIFICATION_COLUMNS = "name, version, finished_at AS finishedAt, position, rows, differences, failure";
 
 function noteVerification(db: ReadDatabaseFile, verification: Verification): void {
   const { name, version, finishedAt, position, rows, differences, failure } = verification;
@@ -135,8 +111,8 @@ function inTransaction<Result>(db: ReadDatabaseFile, work: () => Result): Result
 }
 
 function currentOf(db: ReadDatabaseFile, name: string): GenerationEntry | undefined {
-  const row = db.get(`SELECT ${COLUMNS} FROM generations WHERE name = ? AND status = 'current'`, name);
-  return row && entryOf(row);
+  const sql = `SELECT ${COLUMNS} FROM generations WHERE name = ? AND status = 'current'`;
+  return db.get(sql, name) as GenerationEntry | undefined;
 }
 
 function setStatus(db: ReadDatabaseFile, number: number, status: GenerationStatus): void {
@@ -162,13 +138,8 @@ function insertEntry(
   let number = Number(sequence?.seq ?? 0) + 1;
   while (existsSync(join(directory, `${name}.${version}.${number}.db`))) number += 1;
   const file = `${name}.${version}.${number}.db`;
-  db.run(
-    "INSERT INTO generations (number, name, version, file, status) VALUES (?, ?, ?, ?, 'building')",
-    number,
-    name,
-    version,
-    file,
-  );
+  const sql = "INSERT INTO generations (number, name, version, file, status) VALUES (?, ?, ?, ?, 'building')";
+  db.run(sql, number, name, version, file);
   return { number, name, version, file, status: "building", failure: null };
 }
 
@@ -211,7 +182,7 @@ function requireSound(db: ReadDatabaseFile): void {
 }
 
 /** A catalog, and why it replaced the one before; null if it did not. */
-export interface OwnedCatalog {
+interface OwnedCatalog {
   readonly catalog: Catalog;
   readonly renewed: string | null;
 }
@@ -233,7 +204,10 @@ export function openOwnedCatalog(databases: ReadDatabases, directory: string): O
 function catalogOf(db: ReadDatabaseFile, databases: ReadDatabases, directory: string): Catalog {
   let seen = -1;
   return {
-    generations: () => db.all(`SELECT ${COLUMNS} FROM generations ORDER BY number DESC`).map(entryOf),
+    generations: () => {
+      const sql = `SELECT ${COLUMNS} FROM generations ORDER BY number DESC`;
+      return db.all(sql) as unknown as readonly GenerationEntry[];
+    },
     current: (name) => currentOf(db, name),
     create: (name, version, prepare) =>
       inTransaction(db, () => {
@@ -252,7 +226,10 @@ function catalogOf(db: ReadDatabaseFile, databases: ReadDatabases, directory: st
     retire: (entry) => setStatus(db, entry.number, "retired"),
     setFailure: (entry, failure) =>
       db.run("UPDATE generations SET failure = ? WHERE number = ?", failure, entry.number),
-    verifications: () => db.all("SELECT * FROM verifications ORDER BY name").map(verificationOf),
+    verifications: () => {
+      const sql = `SELECT ${VERIFICATION_COLUMNS} FROM verifications ORDER BY name`;
+      return db.all(sql) as unknown as readonly Verification[];
+    },
     noteVerification: (of, verification) =>
       inTransaction(db, () => {
         if (currentOf(db, verification.name)?.number === of?.number) noteVerification(db, verification);

@@ -101,7 +101,7 @@ export function createGeneration(
 }
 
 /** The current generation of a projection, and the one it has just replaced, if any. */
-export interface OpenedCurrent {
+interface OpenedCurrent {
   readonly generation: OpenGeneration;
   readonly replaced: GenerationEntry | undefined;
 }

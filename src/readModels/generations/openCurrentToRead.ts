@@ -7,7 +7,7 @@ import type { ReadModelStorage } from "./generationFiles.ts";
 const OPEN_ATTEMPTS_MAX = 5;
 
 /** The current generation of a read model, open for reading. */
-export interface CurrentToRead {
+interface CurrentToRead {
   readonly entry: GenerationEntry;
   readonly db: ReadDatabaseFile;
 }

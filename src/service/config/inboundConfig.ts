@@ -16,7 +16,7 @@ export interface InboundConfig {
 const TOPIC_ARN = /^arn:aws(?:-[a-z]+){0,2}:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$/;
 
 /** Where returned mail is taken. */
-export interface InboundMailConfig {
+interface InboundMailConfig {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;

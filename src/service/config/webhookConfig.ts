@@ -49,6 +49,5 @@ function webhookSchedule(reader: EnvironmentReader): readonly number[] {
   if (texts.length > SCHEDULE_WAITS_MAX)
     reader.errors.push(`WEBHOOK_SCHEDULE_MS must be ${must}; there are ${texts.length}`);
   else reader.requireEach("WEBHOOK_SCHEDULE_MS", texts, (text) => waitOf(text) !== null, must);
-  const known = texts.map(waitOf).filter((wait) => wait !== null);
-  return known;
+  return texts.map(waitOf).filter((wait) => wait !== null);
 }

@@ -13,7 +13,7 @@ export interface LogFindings {
 }
 
 /** The checks that depend on who looks: a running service, or a command that opens the log itself. */
-export interface CheckSource {
+interface CheckSource {
   readonly config: Config;
   /** Whether a service runs, and how. */
   readonly service: readonly Check[];

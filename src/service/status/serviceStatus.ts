@@ -76,7 +76,7 @@ function serviceCheck({ url, inFlight }: StatusOptions, startedAt: number): Chec
   const { requests } = inFlight();
   return ok(
     "service",
-    `running at ${url.origin} for ${forSeconds} s (version ${version}, process ${process.pid}), ${counted(requests, "request", "requests")} under way; it made the checks below`,
+    `running at ${url.origin} for ${forSeconds} s (version ${version}, process ${process.pid}), ${counted(requests, "request")} under way; it made the checks below`,
   );
 }
 
@@ -94,7 +94,7 @@ function submissionChecks({ config, submission }: StatusOptions): readonly Check
   const { host, port } = submission;
   const tls = config.submission?.tls ?? null;
   const secured = tls === null ? "without TLS" : tls.isImplicit ? "with TLS" : "with STARTTLS";
-  const open = counted(submission.connections(), "connection", "connections");
+  const open = counted(submission.connections(), "connection");
   return [
     ok("submission", `mail is taken over SMTP at ${hostInUrl(host)}:${port}, ${secured}, ${open} open`),
   ];
@@ -149,9 +149,7 @@ function workersCheck({ config, readers, deps, delivery, inFlight }: StatusOptio
     countReady(readers.reader("emails"), deps.clock.now(), WAITING_MAX),
   );
   const due =
-    waiting === null
-      ? "messages due unknown, without a read model"
-      : `${counted(waiting, "message", "messages")} due`;
+    waiting === null ? "messages due unknown, without a read model" : `${counted(waiting, "message")} due`;
   const detail = `${counted(inFlight().deliveries, "delivery", "deliveries")} under way, ${due}`;
   const fault = delivery.relayFault;
   const refusal = delivery.recentRefusal;

@@ -11,7 +11,7 @@ import type { LogCopy, MaintenanceEnd } from "./maintenanceThread.ts";
 import { type RunningMaintenance, startMaintenanceThread } from "./startMaintenanceThread.ts";
 
 /** The maintenance that people start on the dashboard, until the service stops. */
-export interface DashboardMaintenance extends Maintenance {
+interface DashboardMaintenance extends Maintenance {
   stop(): Promise<void>;
 }
 

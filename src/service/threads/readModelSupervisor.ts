@@ -8,7 +8,7 @@ const RESTART_MS_MAX = 30_000;
 /** How long a thread may take to close its files. */
 const STOP_MS_MAX = 5_000;
 
-export interface ReadModelSupervisorOptions {
+interface ReadModelSupervisorOptions {
   readonly start: ThreadStart;
   /** Events of the thread, and `interrupted` each time it fails. */
   readonly onEvent: (event: FollowEvent) => void;

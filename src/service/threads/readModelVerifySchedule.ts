@@ -15,7 +15,7 @@ const POLL_INTERVAL_MS = MINUTE_MS;
 /** How long to wait after a failed run, or the interval if that is shorter. */
 const RETRY_MS = 10 * MINUTE_MS;
 
-export interface ScheduledVerifyOptions {
+interface ScheduledVerifyOptions {
   readonly start: LogCopy;
   /** From the end of one run to the start of the next, across restarts too. */
   readonly intervalMs: number;

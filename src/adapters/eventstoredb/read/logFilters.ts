@@ -12,7 +12,7 @@ import type { LogFilter } from "../../../ports/eventStore.ts";
 export const SYSTEM_PREFIX = "$";
 
 /** Settings of one subscription. */
-export interface FilterOptions {
+interface FilterOptions {
   /** The server reports its position after this many records at the latest. */
   readonly searchWindow: number;
   readonly onCheckpoint: (subscription: AllStreamSubscription, position: VendorPosition) => void;

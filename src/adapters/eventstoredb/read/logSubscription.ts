@@ -10,6 +10,7 @@ import type { LogBatch, LogFilter, Position, RecordedEvent } from "../../../port
 import { AttemptTimedOutError } from "../deadline.ts";
 import { checkpointText, positionText, vendorPosition } from "../positions.ts";
 import { makeMatcher, serverFilter } from "./logFilters.ts";
+import { plainBytes } from "./readFormat.ts";
 
 /** One batch holds at most this many events and spans at most this much of the log. */
 const BATCH_EVENTS_MAX = 512;
@@ -205,10 +206,6 @@ function decodeEvent(event: AllStreamRecordedEvent): RecordedEvent {
     data: data instanceof Uint8Array ? plainBytes(data) : (data as object),
     metadata: isJson(metadata) ? metadata : {},
   };
-}
-
-function plainBytes(bytes: Uint8Array): Uint8Array {
-  return Buffer.isBuffer(bytes) ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length) : bytes;
 }
 
 function isJson(metadata: unknown): metadata is JsonObject {

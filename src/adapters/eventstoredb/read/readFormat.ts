@@ -23,7 +23,7 @@ export const READ_PATH = "/event_store.client.streams.Streams/Read";
 export type Slice = { readonly from: number; readonly max: number } | "newest";
 
 /** One message of the server's answer to a read; null for messages that we do not need. */
-export type ReadAnswer = RecordedEvent | "noStream" | null;
+type ReadAnswer = RecordedEvent | "noStream" | null;
 
 const JSON_CONTENT = "application/json";
 const EMPTY = new Uint8Array(0);
@@ -98,6 +98,7 @@ function metadataOf(bytes: Uint8Array): JsonObject {
   return typeof metadata === "object" && metadata !== null ? (metadata as JsonObject) : {};
 }
 
-function plainBytes(bytes: Uint8Array): Uint8Array {
+/** The same bytes without the methods of a Buffer. */
+export function plainBytes(bytes: Uint8Array): Uint8Array {
   return Buffer.isBuffer(bytes) ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length) : bytes;
 }

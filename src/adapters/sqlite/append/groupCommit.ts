@@ -2,7 +2,7 @@ import { type AppendResult, StoreError } from "../../../ports/eventStore.ts";
 import { OUTCOME_UNKNOWN, type PreparedAppend, type TransactionOutcome } from "./appendTransaction.ts";
 
 /** One append waiting for its transaction. `deadline` is in ms on the monotonic clock. */
-export interface WaitingAppend extends PreparedAppend {
+interface WaitingAppend extends PreparedAppend {
   readonly bytes: number;
   readonly deadline: number;
   readonly resolve: (result: AppendResult) => void;

@@ -6,7 +6,7 @@ const CLOSE_MS_MAX = 5_000;
 /** A message to a thread: a task of its own protocol or, as the last one, `close`. */
 export type ToThread<Task> = Task | { readonly close: true };
 
-export interface LogThreadSupervisorOptions<Task, Answer> {
+interface LogThreadSupervisorOptions<Task, Answer> {
   /** The thread's module. */
   readonly url: string;
   /** The first message to each thread; the thread does not answer it. */

@@ -1,27 +1,8 @@
 import { locationOfFault, type StoreFault } from "../../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../../ports/readDatabase.ts";
 
-/** What is wrong at one place in the log. */
-export type FindingKind =
-  /** An event, or a seal, is not what it was. */
-  | "changed"
-  /** It is gone, and no event in the log permits that. */
-  | "removed"
-  /** It was not there when the events around it were sealed. */
-  | "inserted"
-  /** It is no longer where it was in the order of the log. */
-  | "moved"
-  /** It is in the log but some readers do not see it, and no event permits that. */
-  | "hidden"
-  /** It says that something was erased, but the log holds no reason for that. */
-  | "unfounded"
-  /** Postledger writes no such event, or no such stream. */
-  | "unknown"
-  /** A seal's signature is missing, wrong, or not by a required key. */
-  | "unsigned";
-
-/** What each kind of finding means, for people who do not know the design. */
-export const FINDING_MEANINGS: Readonly<Record<FindingKind, string>> = {
+/** What may be wrong at one place in the log, and what that means, for people who do not know the design. */
+export const FINDING_MEANINGS = {
   changed: "it is not what it was when it was sealed or created",
   removed: "it was there, and no erasure, retention or count in the log explains why it is gone",
   inserted: "the service did not write it: it only appends at the end",
@@ -32,6 +13,7 @@ export const FINDING_MEANINGS: Readonly<Record<FindingKind, string>> = {
   unknown: "Postledger writes no such event: somebody else did, or a newer release",
   unsigned: "the seal's signature is missing or wrong, or not by the required key",
 };
+export type FindingKind = keyof typeof FINDING_MEANINGS;
 
 export interface Finding extends Omit<StoreFault, "kind"> {
   readonly kind: FindingKind;
@@ -40,7 +22,7 @@ export interface Finding extends Omit<StoreFault, "kind"> {
 }
 
 /** What is wrong with one event. */
-export type EventFinding = Omit<Finding, "stream" | "revision" | "object"> & {
+type EventFinding = Omit<Finding, "stream" | "revision" | "object"> & {
   readonly stream: string;
   readonly revision: number;
 };

@@ -11,7 +11,7 @@ export interface MessageEvidence {
 }
 
 /** A request to erase a person. */
-export interface PersonRequest {
+interface PersonRequest {
   readonly workspaceId: string;
   readonly recipientHash: string;
 }

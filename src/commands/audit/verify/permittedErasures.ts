@@ -6,7 +6,8 @@ import {
 } from "../../../domain/attachment/events.ts";
 import {
   ACCEPTANCE_REVISION,
-  type EmailEvent,
+  EMAIL_ACCEPTANCES,
+  EMAIL_ENDS,
   emailCodec,
   emailStream,
 } from "../../../domain/email/events.ts";
@@ -28,7 +29,7 @@ import type { ReadDatabaseFile } from "../../../ports/readDatabase.ts";
 import { ErasureEvidence, type MessageEvidence } from "./erasureEvidence.ts";
 
 /** What an event permits to be missing in its own stream. */
-export interface PermittedGap {
+interface PermittedGap {
   /** All revisions below this one; 0: none. */
   readonly below: number;
   /** Single revisions, with the hashes of the events that were there. */
@@ -47,21 +48,8 @@ const KEY_ACTOR = "api-key:";
 /** No limit lets content be erased by retention sooner after its acceptance than this. */
 const RETENTION_MS_MIN = LIMIT_RANGES.contentRetentionDays.min * DAY_MS;
 
-/** The events that end a message. The compiler checks their names against the codec's types. */
-const ENDS: ReadonlySet<string> = new Set<EmailEvent["type"]>([
-  "EmailSent",
-  "EmailDelivered",
-  "EmailBounced",
-  "EmailComplained",
-  "EmailFailed",
-  "EmailSuppressed",
-  "EmailCanceled",
-]);
-const ACCEPTANCES: ReadonlySet<string> = new Set<EmailEvent["type"]>([
-  "EmailQueued",
-  "EmailScheduled",
-  "EmailSuppressed",
-]);
+const ENDS: ReadonlySet<string> = new Set(EMAIL_ENDS);
+const ACCEPTANCES: ReadonlySet<string> = new Set(EMAIL_ACCEPTANCES);
 
 /** Whether the hashes of this stream's events are lost with them: nobody keeps those of the storage ledger. */
 export function losesEventHashes(stream: string): boolean {

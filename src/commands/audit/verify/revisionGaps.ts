@@ -19,7 +19,7 @@ interface Revisions {
 }
 
 /** A stream and its last revision. */
-export interface StreamEnd {
+interface StreamEnd {
   readonly stream: string;
   readonly last: number;
 }

@@ -1,4 +1,4 @@
-import { SEAL_EVENTS_MAX, type SealedEvent } from "../../../domain/audit/seal.ts";
+import { nameOfSealed, SEAL_EVENTS_MAX, type SealedEvent } from "../../../domain/audit/seal.ts";
 import type { ReadDatabaseFile } from "../../../ports/readDatabase.ts";
 import type { FindingKind, Findings } from "./auditFindings.ts";
 import type { ReadSeal } from "./auditSealChain.ts";
@@ -74,11 +74,11 @@ export class SealMatcher {
   /** Takes a seal: the events it names must come before it, in this order, with nothing else in between. */
   compare({ revision: seal, sealed, isNext }: ReadSeal): void {
     this.areSealsLost ||= !isNext;
-    const open = new Map(sealed.map((event, index) => [nameOf(event), index]));
+    const open = new Map(sealed.map((event, index) => [nameOfSealed(event), index]));
     const found: RowPage[] = [];
     let others: Waiting[] = [];
     for (const row of this.waiting()) {
-      const index = open.get(nameOf(row));
+      const index = open.get(nameOfSealed(row));
       if (index === undefined) {
         others.push(row);
         if (others.length > LOOK_AHEAD_EVENTS) break;
@@ -88,7 +88,7 @@ export class SealMatcher {
       if (!this.areSealsLost || found.length > 0) this.leaveOver(others, seal);
       others = [];
       found.push({ row, index });
-      open.delete(nameOf(row));
+      open.delete(nameOfSealed(row));
       if (open.size === 0) break;
     }
     if (found.length > 0) this.areSealsLost = false;
@@ -167,8 +167,4 @@ function notWhat(isThere: boolean): string {
   return isThere
     ? "it is not what was sealed"
     : "the hash given for the erased event is not the one that was sealed";
-}
-
-function nameOf({ stream, revision }: Pick<SealedEvent, "stream" | "revision">): string {
-  return `${stream}@${revision}`;
 }

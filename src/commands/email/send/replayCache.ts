@@ -23,7 +23,7 @@ export interface AcceptanceList {
   find(emailId: string, fingerprint: string): ListedAcceptance | null;
 }
 
-export type ListedAcceptance = Omit<Acceptance, "fingerprint">;
+type ListedAcceptance = Omit<Acceptance, "fingerprint">;
 
 export function replayCache(): ReplayCache {
   return new LRUCache<string, Acceptance>({ max: ACCEPTANCES_MAX, ttl: AGE_MS_MAX });

@@ -1,0 +1,16 @@
+/** How many of the items `work` is true for, with `concurrencyMax` of them under way at once. */
+export async function countConcurrently<Item>(
+  items: Iterable<Item>,
+  concurrencyMax: number,
+  work: (item: Item) => Promise<boolean>,
+): Promise<number> {
+  const remaining = items[Symbol.iterator]();
+  let count = 0;
+  const worker = async () => {
+    for (let next = remaining.next(); !next.done; next = remaining.next()) {
+      if (await work(next.value)) count += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: concurrencyMax }, worker));
+  return count;
+}
