@@ -55,7 +55,7 @@ export async function rawAppends(store: EventStore, callers: number, appends: nu
   const caller = async () => {
     while (left-- > 0) {
       const result = await store.append(`email-${crypto.randomUUID()}`, sampleEvents(random), "noStream");
-      if (result.outcome !== "appended") throw new Error("a fresh stream was there already");
+      if (result.outcome !== "appended") throw new Error("a new stream existed already");
     }
   };
   await Promise.all(Array.from({ length: callers }, caller));

@@ -24,7 +24,7 @@ interface Endpoint {
 
 async function appendNew(store: EventStore, stream: string, events: readonly NewEvent[]): Promise<number> {
   const result = await store.append(stream, events, "noStream");
-  if (result.outcome !== "appended") throw new Error(`${stream} was there already`);
+  if (result.outcome !== "appended") throw new Error(`${stream} existed already`);
   return events.length;
 }
 

@@ -38,7 +38,7 @@ function deliverer(bed: WebhookBed): (count: number) => Promise<number> {
     const startedAt = performance.now();
     await bed.happen(count / SIZE.endpoints);
     await until(() => bed.sink.received() >= total, "the last call", DELIVERY_MS_MAX);
-    await until(async () => (await delivered()) >= total, "the last record", DELIVERY_MS_MAX);
+    await until(async () => (await delivered()) >= total, "the last recorded outcome", DELIVERY_MS_MAX);
     return (performance.now() - startedAt) / 1_000;
   };
 }

@@ -21,7 +21,7 @@ describeInBrowser("attachments", (browser) => {
       const body = { filename, content_type: contentType, content: Buffer.from(text).toString("base64") };
       const { json } = await tenant.call("POST", "/api/v1/attachments", { body });
       const status = async () => (await tenant.call("GET", `/api/v1/attachments/${json.id}`)).json.status;
-      await until(async () => (await status()) !== "pending", "the check");
+      await until(async () => (await status()) !== "pending", "the check of the upload");
       ids.set(filename, json.id);
     }
     const attachments = [ids.get("price-list.csv")];

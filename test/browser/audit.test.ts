@@ -29,7 +29,7 @@ describeInBrowser("the audit", (browser) => {
     });
     erasure = asked.json.id;
     const status = async () => (await tenant.call("GET", `/api/v1/erasures/${erasure}`)).json.status;
-    await until(async () => (await status()) === "completed", "the erasure", TEST_MS_MAX / 2);
+    await until(async () => (await status()) === "completed", "the erasure to complete", TEST_MS_MAX / 2);
   }, TEST_MS_MAX);
   afterAll(() => service.remove());
 

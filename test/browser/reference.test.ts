@@ -72,7 +72,7 @@ describeInBrowser("the reference", (browser) => {
     await shown.filter({ hasText: "urlopen" }).waitFor();
     // The radio button is at the beginning of the page, and what is read stays where it is.
     const isThere = async () => Math.abs((await top()) - before) < LINE_PX;
-    await until(isThere, "the request to stand where it was");
+    await until(isThere, "the request to scroll back into place");
     await page.reload();
     await shown.filter({ hasText: "urlopen" }).waitFor();
   });

@@ -32,7 +32,7 @@ describeInBrowser("sessions", (browser) => {
     await revokeKey(service.log, short.keyId, context);
     // A change is not made, and says so; a page leads to the log-in and from there back.
     const leadsTo = async () => (await page.request.get(at("/"), { maxRedirects: 0 })).status();
-    await until(async () => (await leadsTo()) === 303, "the end of the session");
+    await until(async () => (await leadsTo()) === 303, "the session to end");
     await page.getByRole("button", { name: "Erase for good" }).click();
     await page.getByText("nothing was changed").waitFor();
     await page.goto(at(`/messages/${samples.bounced}`));
@@ -97,7 +97,7 @@ describeInBrowser("sessions", (browser) => {
       // As when the window comes to the front again.
       await page.evaluate("window.dispatchEvent(new Event('focus'))");
       return ended.isVisible();
-    }, "the end of the session");
+    }, "the session to end");
     expect(await page.getByLabel("Address", { exact: true }).inputValue()).toBe("half-typed@example.org");
   });
 

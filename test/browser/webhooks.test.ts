@@ -103,7 +103,7 @@ describeInBrowser("the pages of webhooks", (browser) => {
       await until(async () => {
         await page.reload();
         return (await page.getByText("The endpoint has taken it.").count()) === 1;
-      }, "the delivery");
+      }, "the delivery to be made");
       await keepScreenshot(page, "webhook-delivered-light");
       expect(errors).toEqual([]);
     },

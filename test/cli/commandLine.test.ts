@@ -204,7 +204,7 @@ describe("api-key list", () => {
       ];
       await run("api-key", "revoke", revoked.id);
       const list = async () => (await run("api-key", "list", ...of, "--json")).json;
-      await until(() => Date.now() > Date.parse(expires), "the key's time to be over");
+      await until(() => Date.now() > Date.parse(expires), "the key to expire");
       expect(await list()).toMatchObject([
         { id: lasting.id, status: "active", expires_at: null },
         { id: passing.id, status: "expired", expires_at: expires },

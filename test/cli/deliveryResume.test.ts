@@ -27,7 +27,7 @@ test("what a running service defers anew while mail is resumed is not resumed ag
       resumed += 1;
       // The ids are in a file, not in memory.
       expect(idFiles()).toHaveLength(1);
-      if (resumed > 2) throw new Error("it is resumed again and again");
+      if (resumed > 2) throw new Error("resuming does not end");
       const types = (await world.events(id)).slice(2).map(({ type }) => type);
       const result = await world.store.append(...call);
       world.pass(0);
@@ -38,7 +38,7 @@ test("what a running service defers anew while mail is resumed is not resumed ag
   };
   using catalog = openCatalog(instance.storage.databases, instance.storage.directory);
   const emails = openCurrentToRead(instance.storage, catalog, "emails");
-  if (emails === undefined) throw new Error("there is such a read model");
+  if (emails === undefined) throw new Error("the read model exists");
   const storage = { ...instance.storage, logId: "log" };
   const done = await resumeDeferred({ deps: { ...world.deps, store }, storage }, emails.db);
   emails.db.close();

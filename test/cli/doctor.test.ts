@@ -50,7 +50,7 @@ describe.each(await testStores())("doctor, on $name", (store) => {
           const areLevel = [...checks.values()].filter(({ name }) => name.startsWith("read model "));
           return { exitCode, checks, isCaughtUp: areLevel.every(({ status }) => status === "ok") };
         };
-        await until(async () => (await settled()).isCaughtUp, "the read models to be level", TEST_MS_MAX / 2);
+        await until(async () => (await settled()).isCaughtUp, "the read models to catch up", TEST_MS_MAX / 2);
         const { exitCode, checks } = await settled();
         expect(exitCode).toBe(1);
         const bad = [...checks.values()].filter(({ status }) => status === "failed");
@@ -106,7 +106,7 @@ describe.each(await testStores())("doctor, on $name", (store) => {
         const service = await startTestProcess({ dataDir: own, env });
         const isCaughtUp = async () =>
           (await readModels()).get("read model api-keys")?.detail === level.detail;
-        await until(isCaughtUp, "the read models to be level", TEST_MS_MAX / 2);
+        await until(isCaughtUp, "the read models to catch up", TEST_MS_MAX / 2);
         await service.kill("SIGTERM");
         const { out } = await runCommand(["workspace", "list", "--json"], own, env);
         const [workspace] = JSON.parse(out) as readonly { id: string }[];

@@ -21,7 +21,7 @@ const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
 interface Case {
   readonly env: Readonly<Record<string, string>>;
   readonly says: readonly RegExp[];
-  /** 2 unless what is away may be there again with the same settings. */
+  /** 2, unless the missing part may come back with the same settings. */
   readonly status?: number;
 }
 
@@ -158,7 +158,7 @@ describe("a service that cannot start", () => {
       env: { CONTENT_URL: "file:/proc/nowhere" },
       says: [/CONTENT_URL file:\/proc\/nowhere /, /Set CONTENT_URL to a directory/],
     }),
-    "CONTENT_URL on a server that is away": () => ({
+    "CONTENT_URL on a server that is down": () => ({
       status: 1,
       env: {
         CONTENT_URL: "s3://bucket",

@@ -132,7 +132,7 @@ describe("a service with a message at the relay", () => {
         await sink.until(({ messages }) => messages.length > 0);
         terminal.type(CTRL_C);
         const sentence = "Finishing 0 requests and 1 delivery… press Ctrl-C again to stop at once.";
-        await until(() => terminal.screen().includes(sentence), "the terminal to say what is waited for");
+        await until(() => terminal.screen().includes(sentence), "the terminal to show what it waits for");
         speak();
         expect(await terminal.exited).toBe(0);
         expect(terminal.screen().split(sentence)).toHaveLength(2);

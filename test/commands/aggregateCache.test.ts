@@ -96,7 +96,7 @@ describe("a cache of folded states", () => {
   test("caches no failure, and a late failure does not evict a newer success", async () => {
     const { cache, reads, answerAll, append, fail } = slowStore();
     await append("WorkspaceCreated", { name: "shop" });
-    fail(new StoreError("unavailable", "away"));
+    fail(new StoreError("unavailable", "the store is unavailable"));
     const failing = cache.get(ID).catch((error: unknown) => error);
     fail(null);
     cache.forget(ID);
@@ -107,7 +107,7 @@ describe("a cache of folded states", () => {
     expect((await cache.get(ID))?.name).toBe("shop");
     expect(reads()).toBe(2);
     cache.forget(ID);
-    fail(new StoreError("unavailable", "away"));
+    fail(new StoreError("unavailable", "the store is unavailable"));
     const again = cache.get(ID).catch((error: unknown) => error);
     await answerAll();
     expect(await again).toBeInstanceOf(StoreError);

@@ -275,7 +275,7 @@ describe("content on S3", () => {
   });
   afterAll(() => server.stop());
 
-  test("whose server is away is unavailable in time for every call", async () => {
+  test("whose server is down is unavailable in time for every call", async () => {
     const nobody = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
     const store = storeAt(`http://127.0.0.1:${nobody.port}`);
     await nobody.stop(true);

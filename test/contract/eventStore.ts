@@ -509,7 +509,9 @@ function subscriptions({ open, store, it }: Suite): void {
 
   it("a subscription that matches no event reports that it has caught up", async () => {
     const head = await store().head();
-    await following(head, { types: [fresh("Nothing")] }, (seen) => until(() => seen.isCaughtUp, "the news"));
+    await following(head, { types: [fresh("Nothing")] }, (seen) =>
+      until(() => seen.isCaughtUp, "the new events"),
+    );
     await following(LOG_START, { types: [fresh("Nothing")] }, async (seen) => {
       await until(() => seen.isCaughtUp && seen.position >= head, "the head");
       expect(seen.events).toEqual([]);
@@ -818,7 +820,7 @@ function bounds({ subject, open, it }: Suite): void {
         expect(tookMs).toBeLessThan(timeoutMs + GRACE_MS);
       }
       expect(settled[0]?.failure).not.toBeNull();
-      await until(async () => (await store.lastRevision(stream)) !== null, "the store to answer again");
+      await until(async () => (await store.lastRevision(stream)) !== null, "the store to recover");
     },
     subject.stall !== undefined,
   );

@@ -252,7 +252,7 @@ export function eventStoreDbRestarts(
         written.push(event);
       }
     };
-    const arrived = () => until(() => seen.events.length >= written.length, "what was written", 20_000);
+    const arrived = () => until(() => seen.events.length >= written.length, "the written events", 20_000);
     await write(50);
     await arrived();
     for (let round = 0; round < 2; round += 1) {
@@ -264,7 +264,7 @@ export function eventStoreDbRestarts(
             () => true,
             () => false,
           ),
-        "the server to answer again",
+        "the server to recover",
       );
       await write(50);
       await arrived();

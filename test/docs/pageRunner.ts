@@ -111,7 +111,7 @@ class Follower {
       .filter((pid) => pid !== "");
     for (const pid of pids.map(Number).filter(isAlive)) {
       process.kill(pid, "SIGTERM");
-      await until(() => !isAlive(pid), "what the page has started to end", STOPPING_MS_MAX);
+      await until(() => !isAlive(pid), "the processes of the page to end", STOPPING_MS_MAX);
     }
   }
 

@@ -15,7 +15,8 @@ const BODY = '{"type":"email.sent","data":{"name":"Zoë"}}';
 /** The page's one block of a language that has these words. */
 function example(language: string, words: string): string {
   const found = PAGE?.blocks.filter((block) => block.language === language && block.text.includes(words));
-  if (found?.length !== 1) throw new Error(`the page has not one block in ${language} with ${words}`);
+  if (found?.length !== 1)
+    throw new Error(`the page does not have exactly one ${language} block with ${words}`);
   return found[0]?.text ?? "";
 }
 

@@ -14,7 +14,7 @@ const pidFile = join(state, "pid");
 if (existsSync(pidFile)) {
   const before = Number(readFileSync(pidFile, "utf8"));
   if (isAlive(before)) process.kill(before, "SIGINT");
-  await until(() => !isAlive(before), "the service before this one to end", START_MS_MAX);
+  await until(() => !isAlive(before), "the previous service to end", START_MS_MAX);
 }
 
 const logFile = join(state, "log");

@@ -121,7 +121,7 @@ describe("an upload", () => {
           const before = state;
           const { events } = decide(state);
           state = (events as AttachmentEvent[]).reduce(attachmentDecider.evolve, state);
-          if (before === null || state === null) throw new Error("it is gone");
+          if (before === null || state === null) throw new Error("it does not exist");
           const isLater = order[state.status] > order[before.status];
           expect(isLater || state.status === before.status).toBeTrue();
           if (state.bytesRemoved) expect(isRejectedOrExpired(state)).toBeTrue();

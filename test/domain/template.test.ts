@@ -306,7 +306,7 @@ describe("variables", () => {
     expect(fillVariables(definitions, { constructor: "c" } as never).kind).toBe("filled");
     const prototype = JSON.parse(`{"__proto__": {"polluted": true}}`);
     const filled = fillVariables([], prototype);
-    if (filled.kind !== "filled") throw new Error("nothing is required");
+    if (filled.kind !== "filled") throw new Error("variables are missing");
     expect(Object.getPrototypeOf(filled.values)).toBe(Object.prototype);
   });
 });

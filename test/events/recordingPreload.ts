@@ -61,12 +61,13 @@ Bun.plugin({
   name: "events that are written",
   setup(build) {
     for (const [file, name] of OPENERS) {
-      if (!existsSync(join(ROOT, file))) throw new Error(`${file}, which opens a log, is not there`);
+      if (!existsSync(join(ROOT, file))) throw new Error(`${file}, which opens a log, does not exist`);
       const filter = new RegExp(`/${RegExp.escape(file)}$`);
       build.onLoad({ filter }, async ({ path }) => {
         const source = await readFile(path, "utf8");
         const declared = `export function ${name}(`;
-        if (source.split(declared).length !== 2) throw new Error(`${path} no longer holds ${declared} once`);
+        if (source.split(declared).length !== 2)
+          throw new Error(`${path} no longer contains ${declared} exactly once`);
         const wrapper = `\nexport function ${name}(...given) { return globalThis.recordedLog(unrecorded(...given)); }\n`;
         return { contents: source.replace(declared, "function unrecorded(") + wrapper, loader: "ts" };
       });

@@ -126,9 +126,9 @@ describe.each(await testStores())("the client of the example, against a service 
     const caller = new AbortController();
     mishaps = [{ status: 503, headers: { "retry-after": "3600" } }];
     const call = client({ callMs: 7_200_000 }).send(mail(), { signal: caller.signal });
-    await until(() => seen.length === 1, "the first try");
-    caller.abort(new Error("enough"));
-    await expect(call).rejects.toThrow("enough");
+    await until(() => seen.length === 1, "the first attempt");
+    caller.abort(new Error("stopped by the test"));
+    await expect(call).rejects.toThrow("stopped by the test");
   });
 
   test("lists page by page, and no further than it is asked", async () => {

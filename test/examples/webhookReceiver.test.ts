@@ -125,7 +125,7 @@ describe.each(await testStores())("the receiver of the example, called by a serv
     let failures = 1;
     work = () => {
       failures -= 1;
-      if (failures >= 0) throw new Error("the database is away");
+      if (failures >= 0) throw new Error("the database is unavailable");
     };
     await told(2);
     expect(taken.slice(0, 2).map(({ status }) => status)).toEqual([500, 200]);

@@ -39,7 +39,7 @@ test("mail claimed at kill -9 does not wait for its lease: it is ambiguous at th
   const first = await start();
   const mail = { from: "hello@example.com", to: "ana@example.net", subject: "Held", text: "Hello." };
   const { id } = (await first.send("claimed-at-kill", mail)).json;
-  await until(() => sink.copies.length === 1, "the relay to have the message");
+  await until(() => sink.copies.length === 1, "the relay to receive the message");
   await first.kill("SIGKILL");
   sink.onStage = null;
 

@@ -96,7 +96,7 @@ test(
       await until(async () => {
         const after = currentOf((await run("projection", "list")).json);
         return [...before].every(([name, { number }]) => (after.get(name)?.number ?? 0) > number);
-      }, "the service to switch to what was rebuilt");
+      }, "the service to switch to the rebuilt read model");
       await replayOne();
       const verified = await run("projection", "verify");
       expect(verified.json.differences).toEqual([]);

@@ -16,7 +16,7 @@ test(
       const ready = () => fetch(new URL("/health/ready", service.url));
       await rename(dataDir, `${dataDir}.away`);
       try {
-        await until(async () => (await ready()).status === 503, "the service to be unready");
+        await until(async () => (await ready()).status === 503, "the service to be not ready");
         const refused = await service.send("while-away-01", MAIL);
         expect(refused.json).toMatchObject({ status: 503, code: "INTERNAL_ERROR", retryable: true });
       } finally {
@@ -27,7 +27,7 @@ test(
       expect(status).toBe(202);
       const isSent = async () =>
         (await service.call("GET", `/api/v1/emails/${json.id}`)).json.status === "sent";
-      await until(isSent, "the delivery");
+      await until(isSent, "the delivery to be made");
     } finally {
       await service.remove();
     }

@@ -97,7 +97,7 @@ describe.skipIf(!canStartEventStoreDb)("EventStoreDB away", () => {
   }
 
   test(
-    "sends are refused with 503 while it is away, every 202 is in its log, and service resumes when it is back",
+    "sends are refused with 503 while it is unavailable, every 202 is in its log, and service resumes when it is back",
     async () => {
       for (let round = 0; round < ROUNDS; round += 1) await beAway();
       expect(load.unavailable).toBeGreaterThan(0);

@@ -140,12 +140,12 @@ describe.each([
       const caller = callerOf(service.url, apiKey);
       const address = `new-${env.STORE_URL ? "server" : "disk"}@example.net`;
       await accept(caller, address);
-      await until(() => copiesTo(address).length === 1, "what is new to be sent", WAIT_MS);
+      await until(() => copiesTo(address).length === 1, "new mail to be sent", WAIT_MS);
       const told = async () => {
         const { json } = await caller.call("GET", `/webhooks/${endpointId}/deliveries?status=delivered`);
         return json.data.length === 2;
       };
-      await until(told, "what is new to be told", WAIT_MS);
+      await until(told, "new webhooks to be delivered", WAIT_MS);
       const calls = { mails: before.mails, calls: before.calls + 2 };
       expect(left()).toEqual(calls);
       for (const id of emailIds) {
@@ -167,7 +167,7 @@ describe.each([
       const callerAgain = callerOf(again.url, apiKey);
       const later = `later-${address}`;
       await accept(callerAgain, later);
-      await until(() => copiesTo(later).length === 1, "what is new to be sent", WAIT_MS);
+      await until(() => copiesTo(later).length === 1, "new mail to be sent", WAIT_MS);
       expect(left().mails).toBe(before.mails);
       const [canceled = "", ...kept] = emailIds;
       const copiesOf = (id: string) => sink.copiesById.get(id) ?? [];
@@ -181,10 +181,10 @@ describe.each([
       await until(async () => {
         if (resumed.exitCode === 1) resumed = await resume();
         return resumed.exitCode === 0;
-      }, "what is held to be known");
+      }, "the held mail to be reported");
       const released = { emails: kept.length, webhookDeliveries: MAILS, verificationMails: 1 };
       expect(resumed.json.released).toMatchObject({ ...released, mayRepeat: kept.length + MAILS + 1 });
-      await until(() => left().mails === before.mails + kept.length + 1, "what was held to be sent", WAIT_MS);
+      await until(() => left().mails === before.mails + kept.length + 1, "the held mail to be sent", WAIT_MS);
       for (const id of kept) {
         const messageIds = copiesOf(id).map(({ messageId }) => messageId);
         expect(messageIds.length).toBeGreaterThan(1);
@@ -195,10 +195,10 @@ describe.each([
         const { json } = await callerAgain.call("GET", `/webhooks/${endpointId}/deliveries?status=pending`);
         return json.data.length === 0;
       };
-      await until(isTold, "what was held to be told", WAIT_MS);
+      await until(isTold, "the held webhooks to be delivered", WAIT_MS);
       await until(
         async () => (await callerAgain.call("GET", "/health/ready")).json.status === "ok",
-        "nothing to be held",
+        "no mail to be held",
         WAIT_MS,
       );
       expect((await resume()).json).toMatchObject({ released: null });

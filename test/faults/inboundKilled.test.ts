@@ -50,7 +50,7 @@ async function start(): Promise<{ readonly process: TestProcess; readonly port: 
   const process = await startTestProcess({ dataDir, env: { ...relay, ...inbound } });
   service = process;
   const line = () => /"port":(\d+)[^\n]*taking mail that comes back/.exec(process.log());
-  await until(() => line() !== null, "the service to take mail that comes back");
+  await until(() => line() !== null, "the service to accept returned mail");
   return { process, port: Number(line()?.[1]) };
 }
 

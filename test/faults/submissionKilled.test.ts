@@ -34,7 +34,7 @@ async function start(): Promise<{ readonly process: TestProcess; readonly port: 
   const process = await startTestProcess({ dataDir, env: { DELIVERY: "off", SUBMISSION_PORT: "0" } });
   service = process;
   const line = () => /"port":(\d+)[^\n]*taking mail over SMTP/.exec(process.log());
-  await until(() => line() !== null, "the service to take mail");
+  await until(() => line() !== null, "the service to accept mail");
   return { process, port: Number(line()?.[1]) };
 }
 

@@ -58,7 +58,7 @@ export async function fuzzInbound(
   { sessions, seed }: { readonly sessions: number; readonly seed: number },
 ): Promise<InboundResult> {
   const { inbound } = service.app.app;
-  if (inbound === null) throw new Error("the service takes no mail that comes back");
+  if (inbound === null) throw new Error("the service does not accept returned mail");
   const tenant = await service.tenant();
   const reported = await sentMessages(service, tenant);
   const others = await sentMessages(service, tenant);

@@ -58,7 +58,7 @@ export async function fuzzSubmission(
   { sessions, seed }: { readonly sessions: number; readonly seed: number },
 ): Promise<SubmissionResult> {
   const { submission } = service.app.app;
-  if (submission === null) throw new Error("the service takes no mail over SMTP");
+  if (submission === null) throw new Error("the service does not accept mail over SMTP");
   const tenant = await service.tenant();
   const seen: Seen = { mails: 0, accepted: new Set(), faults: [] };
   await runSmtpSessions({ port: submission.port, sessions, seed, lanes: LANES }, (client, random) =>

@@ -86,7 +86,7 @@ async function run({ requests, seed, store, untilFound, json }: Call): Promise<n
   const stores = store === "sqlite" ? [sqliteStore] : await testStores();
   const chosen = stores.find((one) => one.name === name);
   if (!chosen) {
-    console.error(`there is no ${name} to run on`);
+    console.error(`${name} is not available`);
     return 1;
   }
   const bar = progressBar("fuzz");

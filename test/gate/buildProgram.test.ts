@@ -34,7 +34,7 @@ async function shownBy({ url, call, send }: TestProcess) {
     html: "<p>Hello, <b>Ada</b>.</p>",
   });
   const isListed = async () => (await call("GET", "/api/v1/emails")).json.data.length === 1;
-  await until(isListed, "the thread of the read models to list it");
+  await until(isListed, "the read-model thread to list the projection");
   return {
     page: page.status,
     files,

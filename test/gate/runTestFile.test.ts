@@ -95,7 +95,7 @@ test("what a file that hangs has started ends with it", async () => {
   ]);
   const pid = Number(/pid=(\d+)/.exec(run.output)?.[1]);
   expect(pid).toBeGreaterThan(0);
-  await until(() => !isAlive(pid), "the process that the file has started to end");
+  await until(() => !isAlive(pid), "the process started by the file to end");
 });
 
 test("files in one process are told apart, down to the one that fails", async () => {

@@ -63,7 +63,7 @@ describe("attachments", () => {
         const all = [uploaded(isOverdue ? ACCEPTED_AT : UNTIL), ...events];
         project(attachments, `attachment-${id}`, all);
         const state = all.reduce(attachmentDecider.evolve, null);
-        if (state === null) throw new Error("it is gone");
+        if (state === null) throw new Error("it does not exist");
         const query = { workspaceId: "w", limit: 1_000 };
         const row = listAttachments(db, query).rows.find((found) => found.id === id);
         const { status } = state;

@@ -169,7 +169,7 @@ function expectedOf({ history }: Told): Expected {
     expected = moved({ before: state, after, event, expected, at: rfc3339(at), revision });
     state = after;
   }
-  if (state === null) throw new Error("every message of these logs was accepted");
+  if (state === null) throw new Error("a message of these logs was not accepted");
   return { ...expected, state };
 }
 

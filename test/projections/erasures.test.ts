@@ -196,7 +196,7 @@ describe("erasures", () => {
   const erasures = projections.find(({ name }) => name === "erasures") as Projection;
   const event = (id: string, type: string, data: object, seconds: number): RecordedEvent => {
     const [made] = toNewEvents([{ type, data }], at(seconds));
-    if (made === undefined) throw new Error("one in, one out");
+    if (made === undefined) throw new Error("one input gave no output");
     return { ...made, stream: `erasure-${id}`, revision: 0, position: LOG_START };
   };
   const requested = (id: string, seconds: number, workspaceId = WORKSPACE) =>
@@ -263,12 +263,12 @@ describe("messages", () => {
       ...more,
     };
     const [made] = toNewEvents([{ type: "EmailQueued", data }], at(seconds));
-    if (made === undefined) throw new Error("one in, one out");
+    if (made === undefined) throw new Error("one input gave no output");
     return { ...made, stream: `email-${id}`, revision: 1, position: LOG_START };
   };
   const later = (id: string, type: string, data: object): RecordedEvent => {
     const [made] = toNewEvents([{ type, data }], at(99));
-    if (made === undefined) throw new Error("one in, one out");
+    if (made === undefined) throw new Error("one input gave no output");
     return { ...made, stream: `email-${id}`, revision: 2, position: LOG_START };
   };
 

@@ -228,7 +228,7 @@ describe.each(cases)("a list of $name", (list) => {
     const made = Array.from({ length: 5 }, () => ({ id: crypto.randomUUID(), at: rfc3339(START) }));
     withRows(list, made, (db) => {
       const [first, last] = list.list(db, { limit: 2 });
-      if (first === undefined || last === undefined) throw new Error("a page has two items");
+      if (first === undefined || last === undefined) throw new Error("the page does not have two items");
       for (const { id } of [first, last]) tell(db, list, gone({ id, at: rfc3339(START) }), rfc3339(START));
       const next = list.list(db, { limit: 5, after: last });
       expect(next.map(given)).toEqual(
@@ -260,7 +260,7 @@ describe.each(cases)("a list of $name", (list) => {
 
 test("a walk through messages uses the same order, oldest first", () => {
   const list = cases.find(({ projection }) => projection === emails);
-  if (list === undefined) throw new Error("messages have a list");
+  if (list === undefined) throw new Error("messages have no list");
   fc.assert(
     fc.property(items, (made) => {
       withRows(list, made, (db) => {

@@ -89,9 +89,9 @@ describe("a read model as of a moment", () => {
     const store = memoryEventStore();
     await append(store, "s-1", ...Array.from({ length: 5_000 }, (_, index) => at(0, added(index))));
     const stopping = new AbortController();
-    const onProgress = () => stopping.abort(new Error("enough"));
+    const onProgress = () => stopping.abort(new Error("stopped by the test"));
     const wanted = { ...options(store), onProgress, signal: stopping.signal };
-    await expect(withReadModelAsOf(wanted, [NOON], async () => {})).rejects.toThrow("enough");
+    await expect(withReadModelAsOf(wanted, [NOON], async () => {})).rejects.toThrow("stopped by the test");
     expect(readdirSync(place.directory)).toEqual([]);
   });
 

@@ -155,7 +155,7 @@ describe("following", () => {
       },
     };
     const following = follow(place, store, [watched]);
-    await until(() => asked > 3, "the follower to miss the store");
+    await until(() => asked > 3, "the follower to notice that the store is unavailable");
     isAway = false;
     await following.caughtUp();
     expect(following.readers.reader("counter").get("SELECT count FROM counter")).toEqual({ count: 40 });
@@ -422,7 +422,7 @@ describe("a database that fails", () => {
       readAll(...call) {
         if (isReadable) return store.readAll(...call);
         refusals += 1;
-        throw new StoreError("unavailable", "the store is away");
+        throw new StoreError("unavailable", "the store is unavailable");
       },
     };
     const following = follow({ ...place, databases: { ...place.databases, open } }, watched, [counter]);
@@ -431,12 +431,12 @@ describe("a database that fails", () => {
     const { signal } = new AbortController();
     const options = { ...place, store, projections: [counter], owner: false, switchWaitMsMax: 1, signal };
     await rebuildReadModels(options);
-    await until(() => refusals > 0, "the rebuilt one to be brought up");
+    await until(() => refusals > 0, "the rebuilt read model to catch up");
     const reader = following.readers.reader("counter");
     expect(() => reader.get("SELECT count FROM counter")).toThrow("malformed");
     await until(() => following.events.some(({ type }) => type === "failed"), "the failure");
     const refusedBefore = refusals;
-    await until(() => refusals > refusedBefore + 1, "more tries");
+    await until(() => refusals > refusedBefore + 1, "more attempts");
     isReadable = true;
     await until(() => currentFile(place, "counter") === "counter.1.2.db", "the switch");
     await appendMany(store, 5);
@@ -473,7 +473,7 @@ test("an error that a listener throws is not swallowed", async () => {
   const store = memoryEventStore();
   const following = follow(place, store, [tally]);
   following.readers.receive = () => {
-    throw new Error("the listener's own");
+    throw new Error("thrown by the listener");
   };
   await until(() => following.events.length > 0);
   expect(following.stop()).rejects.toThrow("listener");

@@ -33,7 +33,7 @@ const sums: Projection = {
       [note],
       [amount],
     );
-    if (note === "break") throw new Error("it cannot be applied");
+    if (note === "break") throw new Error("the event cannot be applied");
   },
 };
 

@@ -126,7 +126,7 @@ describe("beside a running service", () => {
     const busy = [read(), write()];
     const results = await rebuild(store, [counter, tally], { owner: false });
     expect(results.map(({ outcome }) => outcome)).toEqual(["current", "current"]);
-    await until(() => databaseFiles(place).length === 2, "the old files to go");
+    await until(() => databaseFiles(place).length === 2, "the old files to be removed");
     isDone = true;
     await Promise.all(busy);
     await following.caughtUp();
@@ -180,7 +180,7 @@ describe("beside a running service", () => {
     expect(databaseFiles(place)).toEqual(["counter.1.1.db", "counter.1.2.db"]);
     expect(elsewhere.get("SELECT count FROM counter")).toEqual({ count: 10 });
     elsewhere.close();
-    await until(() => databaseFiles(place).length === 1, "the old file to go");
+    await until(() => databaseFiles(place).length === 1, "the old file to be removed");
     await following.stop();
   });
 
@@ -192,7 +192,7 @@ describe("beside a running service", () => {
     expect(result?.outcome).toBe("ready");
     const following = follow(place, store, [counter]);
     await until(() => currentFile(place, "counter") === "counter.1.2.db", "the switch");
-    await until(() => databaseFiles(place).length === 1, "the old file to go");
+    await until(() => databaseFiles(place).length === 1, "the old file to be removed");
     await following.stop();
     expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 10 }] });
   });
@@ -312,7 +312,7 @@ describe("beside a running service", () => {
     const foreign = { owner: false, logId: "log-2" };
     const [result] = await rebuild(store, [counter], foreign);
     expect(result?.outcome).toBe("failed");
-    await until(() => databaseFiles(place).length === 1, "the foreign file to go");
+    await until(() => databaseFiles(place).length === 1, "the foreign file to be removed");
     expect(currentFile(place, "counter")).toBe("counter.1.1.db");
     await following.stop();
   });
@@ -325,7 +325,7 @@ test("the current generation is found even when a rebuild switches between looku
   await rebuild(store, [counter], { owner: false, switchWaitMsMax: 1 });
   using catalog = openCatalog(place.databases, place.directory);
   const [ready, before] = catalog.generations();
-  if (!ready || !before) throw new Error("there are two");
+  if (!ready || !before) throw new Error("expected two");
   const databases: ReadDatabases = {
     ...place.databases,
     open(path, mode) {

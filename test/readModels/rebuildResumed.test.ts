@@ -48,9 +48,9 @@ function rebuild(store: EventStore, projections: Projection[], { at = place, ...
 /** Interrupts a rebuild after its first transaction. */
 async function interrupted(store: EventStore, projections: Projection[], options: Rebuilding = {}) {
   const stopping = new AbortController();
-  const onProgress = () => stopping.abort(new Error("enough"));
+  const onProgress = () => stopping.abort(new Error("stopped by the test"));
   const rebuilding = rebuild(store, projections, { onProgress, signal: stopping.signal, ...options });
-  await expect(rebuilding).rejects.toThrow("enough");
+  await expect(rebuilding).rejects.toThrow("stopped by the test");
 }
 
 function savedFiles(): string[] {
@@ -112,12 +112,12 @@ describe("an interrupted rebuild", () => {
         let events = 0;
         for await (const batch of store.readAll(...args)) {
           events += batch.events.length;
-          if (events > 3_000) throw new Error("away");
+          if (events > 3_000) throw new Error("unavailable");
           yield batch;
         }
       },
     };
-    await expect(rebuild(goesAway, [counter], { owner: false })).rejects.toThrow("away");
+    await expect(rebuild(goesAway, [counter], { owner: false })).rejects.toThrow("unavailable");
     const [result] = await rebuild(store, [counter], { owner: false, switchWaitMsMax: 1 });
     expect(result).toMatchObject({ outcome: "ready", file: "counter.1.2.db" });
     expect(result?.resumedFrom).not.toBeNull();
@@ -247,7 +247,7 @@ function killedAt(projection: Projection, count: number, kill: () => void): Proj
     apply(event, db) {
       events += 1;
       if (events === count) kill();
-      if (events >= count) throw new Error("killed");
+      if (events >= count) throw new Error("killed by the test");
       projection.apply(event, db);
     },
   };

@@ -22,7 +22,7 @@ afterEach(() => place.remove());
 /** The projection with other indexes on its first table, at the same version. */
 function withIndexes(projection: Projection, indexes: readonly string[]): Projection {
   const [first, ...others] = projection.tables;
-  if (!first) throw new Error(`${projection.name} has a table`);
+  if (!first) throw new Error(`${projection.name} has no table`);
   return { ...projection, tables: [{ ...first, indexes }, ...others] };
 }
 

@@ -246,7 +246,7 @@ describe("verify", () => {
     expect(signalled.results.map(({ failure }) => failure)).toEqual([
       never,
       "its rows are of version 1, this program's projection is version 2",
-      "projection brittle stopped at Added, stream s-0, revision 0: RangeError: on purpose",
+      "projection brittle stopped at Added, stream s-0, revision 0: RangeError: thrown by the test",
     ]);
     const foreign = await verify(store, [counter], { logId: "log-2" });
     expect(foreign.results[0]?.failure).toBe("its rows were made from another log");
@@ -259,15 +259,18 @@ describe("verify", () => {
     await appendMany(store, 5_000);
     await followOnce(place, store, [counter]);
     const stopping = new AbortController();
-    const options = { signal: stopping.signal, onProgress: () => stopping.abort(new Error("enough")) };
-    await expect(verify(store, [counter], options)).rejects.toThrow("enough");
+    const options = {
+      signal: stopping.signal,
+      onProgress: () => stopping.abort(new Error("stopped by the test")),
+    };
+    await expect(verify(store, [counter], options)).rejects.toThrow("stopped by the test");
     await verify(store, [counter], options).catch(() => {});
     expect(databaseFiles(place)).toEqual(["counter.1.1.db"]);
   });
 });
 
 function fail(): void {
-  throw new RangeError("on purpose");
+  throw new RangeError("thrown by the test");
 }
 
 test("two tables are walked in the same order, whatever the types and letters of their keys", () => {
@@ -293,7 +296,7 @@ test("two tables are walked in the same order, whatever the types and letters of
         return { db, unique };
       });
       const [left, right] = sides;
-      if (!left || !right) throw new Error("there are two sides");
+      if (!left || !right) throw new Error("expected two sides");
       const walked = [...compareTable(left.db, right.db, table)];
       const ids = new Set([...left.unique.keys(), ...right.unique.keys()]);
       const differing = [...ids].filter((id) => left.unique.get(id)?.[2] !== right.unique.get(id)?.[2]);

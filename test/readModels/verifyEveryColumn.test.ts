@@ -41,7 +41,7 @@ beforeAll(async () => {
   const head = await service.log.store.head();
   await until(
     () => projections.every(({ name }) => live(name, (db) => readMeta(db).checkpoint >= head)),
-    "all read models to be at the head",
+    "all read models to catch up",
   );
   place = { ...place, logId: live("emails", (db) => readMeta(db).logId) };
   await service.app.app.stop();

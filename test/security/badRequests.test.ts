@@ -105,7 +105,7 @@ describe("a service that gets requests it must refuse", () => {
     // Garbage is collected on demand, so poll until it is gone.
     await until(
       async () => (await memoryBytes()) - before < GROWTH_BYTES_MAX,
-      "the memory to be given back",
+      "the memory to be released",
       20_000,
     );
     const sent = await service.send(newKey(), message({ from: "hello@example.com" }));

@@ -91,8 +91,8 @@ describe.each(sqlite)("bodies on $name", (store) => {
     const slow = begin(service.url, tenant.apiKey, announced);
     slow.write(" ".repeat(8_000_000));
     // It stands still, so it soon is the slower one.
-    await until(async () => (await large(tenant)).status === 202, "a faster one to get its room");
-    await until(() => slow.answer() !== "" || slow.isClosed(), "the slow one to be cut off");
+    await until(async () => (await large(tenant)).status === 202, "a faster request to be admitted");
+    await until(() => slow.answer() !== "" || slow.isClosed(), "the slow request to be cut off");
   });
 
   test("past the bound are refused with Retry-After, and room is freed when requests are answered", async () => {
@@ -116,7 +116,7 @@ describe.each(sqlite)("bodies on $name", (store) => {
       begin(service.url, tenant.apiKey, "Transfer-Encoding: chunked"),
     );
     for (const one of many) one.write(chunk.repeat(12));
-    await until(() => many.some((one) => statusOf(one) === 503), "one of them to be refused");
+    await until(() => many.some((one) => statusOf(one) === 503), "one request to be refused");
   });
 
   test("free their room when their clients disconnect", async () => {
@@ -126,7 +126,7 @@ describe.each(sqlite)("bodies on $name", (store) => {
       await tenant.call("GET", "/webhooks");
       for (const socket of sockets.splice(0)) socket.destroy();
     }
-    await until(async () => (await large(tenant)).status === 202, "the room to be free");
+    await until(async () => (await large(tenant)).status === 202, "the budget to be free");
   });
 
   test("larger than the limit get PAYLOAD_TOO_LARGE, however little room is left", async () => {
@@ -139,7 +139,7 @@ describe.each(sqlite)("bodies on $name", (store) => {
     const trickling = [announced, "Transfer-Encoding: chunked", "Content-Length: 1000"].map((framing) =>
       begin(service.url, tenant.apiKey, framing),
     );
-    await until(() => trickling.every((one) => statusOf(one) === 503 && one.isClosed()), "their end");
+    await until(() => trickling.every((one) => statusOf(one) === 503 && one.isClosed()), "them to end");
     for (const one of trickling) {
       expect(one.answer()).toMatch(/\r\nretry-after: \d+\r\n/i);
       expect(one.answer()).toContain("less than 4096 bytes a second");

@@ -181,7 +181,7 @@ describe.each([sqliteStore])("a delivery that is asked for without end, on $name
     let last = 0;
     let retries = 0;
     for (; retries < 30 && last !== 429; retries += 1) {
-      await until(isDelivered, "the delivery");
+      await until(isDelivered, "the delivery to be made");
       last = (await tenant.call("POST", `${path}/retry`)).status;
     }
     expect({ last, retries }).toEqual({ last: 429, retries: 21 });

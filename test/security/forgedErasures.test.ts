@@ -69,7 +69,7 @@ function deskOf(path: string, store: EventStore, workspaceId: string): Desk {
     const event = { id: newId(), type, data, metadata: { ...metadataOf(context), ...more } };
     const last = await store.lastRevision(stream);
     const result = await store.append(stream, [event], last ?? "noStream");
-    if (result.outcome !== "appended") throw new Error("nobody else appends");
+    if (result.outcome !== "appended") throw new Error("another append won");
     return result.revision;
   };
   return {

@@ -84,7 +84,7 @@ describe.each(await testStores())("keys and workspaces on $name", (store) => {
       const email = (await owner.send(newKey(), message())).json.id;
       const deliveries = `/webhooks/${endpoint}/deliveries`;
       const delivery = async () => (await owner.call("GET", deliveries)).json.data[0]?.id ?? "";
-      await until(async () => (await delivery()) !== "", "a delivery to be owed");
+      await until(async () => (await delivery()) !== "", "a delivery to be created");
       foreign = {
         emails: [email],
         templates: [

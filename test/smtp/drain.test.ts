@@ -18,15 +18,15 @@ test("a stopping service accepts the mail that is already coming in, and no othe
   for (const line of ["MAIL FROM:<a@example.com>", "RCPT TO:<ana@example.com>", "DATA"])
     await busy.command(line);
   busy.write(`From: ${SENDER}\r\nSubject: Hello\r\n\r\nThe first half`);
-  await until(() => app.inFlight().requests === 1, "the mail to be on its way in");
+  await until(() => app.inFlight().requests === 1, "the mail to be in transfer");
   const stopped = app.stop();
   expect(await idle.reply()).toStartWith("421 4.3.2 ");
-  await until(() => idle.isClosed(), "the end of the idle session");
+  await until(() => idle.isClosed(), "the idle session to end");
   busy.write(" and the second.\r\n.\r\n");
   expect(await busy.reply()).toStartWith("250 2.6.0 accepted as ");
   expect(await busy.reply()).toStartWith("421 4.3.2 ");
   await stopped;
-  await until(() => busy.isClosed(), "the end of the busy session");
+  await until(() => busy.isClosed(), "the busy session to end");
   const late = await smtpClient(port);
   expect(late.isClosed()).toBe(true);
   await service.log.store.close();

@@ -124,7 +124,7 @@ describe("sessions over raw sockets", () => {
     client.write(`${ENVELOPE}${HEADER}Half a`);
     for (const code of ["250", "250", "354"]) expect(await client.reply()).toStartWith(code);
     client.destroy();
-    await until(() => service.app.app.inFlight().requests === 0, "nothing to be under way");
+    await until(() => service.app.app.inFlight().requests === 0, "nothing to be in flight");
     expect((await own.call("GET", "/api/v1/emails")).json.data).toEqual([]);
   });
 
@@ -159,6 +159,6 @@ describe("sessions over raw sockets", () => {
       const reply = await next.command("NOOP");
       next.destroy();
       return reply.startsWith("250");
-    }, "room for another one");
+    }, "room for another connection");
   });
 });

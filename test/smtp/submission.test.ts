@@ -55,7 +55,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
   describe("what nodemailer sends", () => {
     test("arrives with its text, html and attachments", async () => {
       const [, type, bytes] = SAMPLE_FILES.find(([extension]) => extension === "pdf") ?? [];
-      if (type === undefined || bytes === undefined) throw new Error("there is no sample");
+      if (type === undefined || bytes === undefined) throw new Error("no such sample");
       const client = transport();
       const { response } = await client.sendMail({
         from: SENDER,
@@ -277,7 +277,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       await until(async () => {
         const reply = await replyTo(mail(), ["gone@example.com"]);
         return (await read(idIn(reply))).status === "suppressed";
-      }, "the suppression to hold");
+      }, "the suppression to take effect");
     });
   });
 
@@ -336,7 +336,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       await setLimits(service.log, own.workspaceId, { messagesPerDay: 2 });
       await until(
         async () => (await replyTo(mail(fields), recipients, own.apiKey)).startsWith("250 "),
-        "the limit to be known",
+        "the limit to take effect",
       );
       await until(async () => (await idsOf(own)).length === 2, "two messages in the list");
     });
@@ -350,7 +350,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       expect(await client.logIn(`pl_${"x".repeat(50)}`)).toStartWith("535 5.7.8 ");
       // The third one ends the connection.
       expect(await client.logIn("wrong")).toStartWith("421 5.7.8 ");
-      await until(() => client.isClosed(), "the end of the connection");
+      await until(() => client.isClosed(), "the connection to end");
     });
 
     test("without the scope email:send is not let in", async () => {
@@ -386,7 +386,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
         return !reply.startsWith("530 5.7.0 ");
       }, "the session to end");
       expect(lastMs).toBeLessThan(1_000);
-      await until(() => client.isClosed(), "the end of the connection");
+      await until(() => client.isClosed(), "the connection to end");
     });
 
     test("may send a bounded number of mails per second", async () => {

@@ -18,7 +18,7 @@ const samples = new Map(SAMPLE_FILES.map(([extension, , bytes]) => [extension, b
 
 function sample(extension: string): Buffer {
   const bytes = samples.get(extension);
-  if (!bytes) throw new Error(`there is no sample of ${extension}`);
+  if (!bytes) throw new Error(`no sample of ${extension}`);
   return bytes;
 }
 
@@ -672,7 +672,7 @@ describe("a malware scanner", () => {
     expect(seen).toEqual([pdf.bytes, pdf.bytes]);
   });
 
-  test("is not asked about a file that cannot be sent, and gives no verdict while it is away", async () => {
+  test("is not asked about a file that cannot be sent, and gives no verdict while it is unavailable", async () => {
     const away = new StoreError("unavailable", "the malware scanner does not answer");
     const scanned = fileInspector({ scanner: { scan: () => Promise.reject(away) } });
     expect((await scanned.inspect({ ...pdf, bytes: sample("png") }, EVERYBODY, "owner")).kind).toBe(

@@ -103,7 +103,7 @@ describe("a webhook call", () => {
     const outcome = await callTo(transport, url("/endless"));
     expect(outcome).toMatchObject({ kind: "answered", statusCode: 200 });
     expect(outcome.kind === "answered" && outcome.body.length).toBe(16_384);
-    await until(() => drips.size === 0, "the receiver to notice");
+    await until(() => drips.size === 0, "the receiver to see the connection close");
   });
 
   test("fails when its answer is incomplete", async () => {

@@ -17,7 +17,7 @@ const ed25519 = () => generateKeyPairSync("ed25519").privateKey.export(PEM) as s
 
 function keyOf(domain: string, selector: string, privateKey: string): DkimKey {
   const algorithm = dkimAlgorithm(privateKey);
-  if (algorithm === null) throw new Error("that is no key");
+  if (algorithm === null) throw new Error("not a key");
   return { domain, selector, algorithm, privateKey };
 }
 
@@ -160,7 +160,7 @@ describe("a key", () => {
   test("is tried: it signs what its record verifies", async () => {
     for (const key of KEYS) expect(await dkimKeyFault(key)).toBeNull();
     const [rsaKey] = KEYS;
-    if (rsaKey === undefined) throw new Error("there is no key");
+    if (rsaKey === undefined) throw new Error("the key is missing");
     expect(await dkimKeyFault({ ...rsaKey, algorithm: "ed25519-sha256" })).not.toBeNull();
   });
 

@@ -382,13 +382,13 @@ describe("a boundary", () => {
   };
   const boundaryOf = (message: MailMessage): string => {
     const boundary = /boundary="([^"]+)"/.exec(buildMime(message).toString())?.[1];
-    if (boundary === undefined) throw new Error("there is no boundary");
+    if (boundary === undefined) throw new Error("the mail has no boundary");
     return boundary;
   };
 
   test("changes with anything in the message, so no content can contain its own boundary", async () => {
     const [file] = sent.attachments ?? [];
-    if (!file) throw new Error("there is no file");
+    if (!file) throw new Error("the mail has no file");
     const boundary = boundaryOf(sent);
     const others: MailMessage[] = [
       { ...sent, text: `--${boundary}--\r\n` },

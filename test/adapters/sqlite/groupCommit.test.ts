@@ -10,7 +10,7 @@ test("a transaction whose writer throws is retried as one that may already be in
   const writer = {
     commit: async (): Promise<TransactionOutcome> => {
       commits += 1;
-      if (commits === 1) throw new Error("no thread can be begun");
+      if (commits === 1) throw new Error("no thread can be started");
       return { kind: "committed", results: [APPENDED], hasWritten: true };
     },
     close: async () => {},

@@ -162,7 +162,7 @@ test("nothing is rewritten while another process writes", async () => {
     return flushes.length !== 1;
   };
   const append = store.append("one", [newEvent()], "noStream");
-  await until(() => flushes.length > 3, "several tries");
+  await until(() => flushes.length > 3, "several attempts");
   expect(new Set(flushes.slice(1))).toEqual(new Set(["rewritten"]));
   other.exec("ROLLBACK");
   expect(await append).toMatchObject({ outcome: "appended" });

@@ -44,11 +44,11 @@ test("an idle subscription, which polls rarely, is woken by the first commit of 
     rareLooks += 1;
     return realSetTimeout(() => {}, ms);
   }) as typeof setTimeout;
-  await until(() => rareLooks > 0, "the subscription to look rarely");
+  await until(() => rareLooks > 0, "the subscription to poll rarely");
   await writer.append("one", [newEvent()], "noStream");
   await until(() => seen.length === 1, "the event");
   await writer.append("two", [newEvent()], "noStream");
-  await until(() => seen.length === 2, "the next one, for which nobody is woken");
+  await until(() => seen.length === 2, "the next event, which wakes nobody");
   expect(seen).toEqual(["one", "two"]);
   stopping.abort();
   await following;

@@ -12,7 +12,7 @@ let dataDir: string;
 /** What a service finds that starts on a data directory, having taken its lock. */
 function startOn(directory: string, bootId: string | null = "this boot") {
   const lock = lockDirectory(directory);
-  if (lock === null) throw new Error("another one has the lock");
+  if (lock === null) throw new Error("the lock is held");
   held.push(lock);
   const place = { path: join(directory, "service.id"), lockPath: lockPathOf(directory) };
   return serviceIdFile({ ...place, bootId: () => bootId });

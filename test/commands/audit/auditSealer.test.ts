@@ -148,9 +148,9 @@ describe("a sealer", () => {
     const failing: EventStore = {
       ...store,
       async append(...call) {
-        if (fate === "before") throw new StoreError("unavailable", "away");
+        if (fate === "before") throw new StoreError("unavailable", "the store is unavailable");
         const result = await store.append(...call);
-        if (fate === "after") throw new StoreError("outcomeUnknown", "away");
+        if (fate === "after") throw new StoreError("outcomeUnknown", "the store is unavailable");
         return result;
       },
     };
@@ -224,30 +224,30 @@ describe("sealing", () => {
     });
     const lookTwice = async () => {
       const seen = looks;
-      await until(() => looks > seen + 2, "it to look again");
+      await until(() => looks > seen + 2, "the sealer to check again");
     };
     sealing.start();
     await happen(store, 3);
     await lookTwice();
     expect(await sealsOf(store)).toEqual([]);
     now += intervalMs;
-    await until(async () => (await sealsOf(store)).length === 1, "a seal");
+    await until(async () => (await sealsOf(store)).length === 1, "a seal to be written");
     now += 10 * intervalMs;
     await lookTwice();
     expect(await sealsOf(store)).toHaveLength(1);
     isAway = true;
-    await until(() => troubles.length > 0, "trouble");
+    await until(() => troubles.length > 0, "a failure report");
     isAway = false;
     await happen(store, 1);
     await lookTwice();
     now += intervalMs;
-    await until(async () => (await sealsOf(store)).length === 2, "another seal");
+    await until(async () => (await sealsOf(store)).length === 2, "another seal to be written");
     expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
     instance = { ...stopped, frozenAt: now };
     await happen(store, 1);
     now += 10 * intervalMs;
     const before = asked;
-    await until(() => asked > before + 3, "it to see that the log goes on elsewhere");
+    await until(() => asked > before + 3, "the sealer to see that the log was moved");
     expect(await sealsOf(store)).toHaveLength(2);
     await sealing.stop();
   });

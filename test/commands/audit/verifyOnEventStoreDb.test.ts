@@ -87,7 +87,7 @@ describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
       await scavenge(server.port);
       await until(
         async () => (await eventsOf()).length < before,
-        "the scavenge to remove what was erased",
+        "the scavenge to remove erased events",
         60_000,
       );
       expect(await verify()).toMatchObject({ findings: 0, uncovered: 0 });
@@ -157,7 +157,7 @@ describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
 
 async function scavenge(port: number): Promise<void> {
   const answer = await fetch(`http://127.0.0.1:${port}/admin/scavenge`, { method: "POST" });
-  if (!answer.ok) throw new Error(`the server refuses to scavenge: ${answer.status}`);
+  if (!answer.ok) throw new Error(`the server refused to scavenge: ${answer.status}`);
 }
 
 /**

@@ -63,7 +63,7 @@ describe("a send under a key that was used", () => {
 
   test("costs another instance that has it listed no access to the log, but changed content costs as usual", async () => {
     const first = await send(world.deps, { text: "Hello." });
-    if (first.outcome.kind !== "accepted") throw new Error("the first was not accepted");
+    if (first.outcome.kind !== "accepted") throw new Error("the first send was not accepted");
     const { id, status: acceptedAs, acceptedAt } = first.outcome.receipt;
     const known = world.deps.acceptances.get(id)?.fingerprint;
     const acceptanceList: AcceptanceList = {

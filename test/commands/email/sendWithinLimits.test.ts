@@ -13,7 +13,7 @@ const used = () => world.deps.quota.used(world.workspaceId, world.clock.now());
 /** Sends while appends to messages' streams fail. */
 async function sendInTrouble(failure: StoreFailure): Promise<void> {
   world.store.beforeAppend = (stream) => {
-    if (stream.startsWith("email-")) throw new StoreError(failure, "in trouble");
+    if (stream.startsWith("email-")) throw new StoreError(failure, "the store failed");
   };
   await expect(world.accept("in trouble")).rejects.toThrow(StoreError);
   world.store.beforeAppend = () => {};

@@ -47,7 +47,7 @@ afterEach(async () => {
 
 function addressOf(text: string) {
   const address = parseAddress(text);
-  if (address === null || "invalid" in address) throw new Error(`${text} is no address`);
+  if (address === null || "invalid" in address) throw new Error(`${text} is not an address`);
   return address;
 }
 

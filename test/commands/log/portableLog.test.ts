@@ -59,7 +59,7 @@ function dying(store: EventStore, appends: number): EventStore {
   let left = appends;
   const give: EventStore["append"] = (...call) => {
     left -= 1;
-    if (left < 0) throw new StoreError("unavailable", "killed");
+    if (left < 0) throw new StoreError("unavailable", "killed by the test");
     return store.append(...call);
   };
   return Object.assign(Object.create(store) as EventStore, { append: give });
@@ -261,7 +261,7 @@ describe("an import", () => {
     await append(used, "email-9", someEvent());
     expect(await into(used, lines)).toContain("not empty");
     const store = memoryEventStore();
-    expect(await into(dying(store, 4), lines)).toContain("killed");
+    expect(await into(dying(store, 4), lines)).toContain("killed by the test");
     expect(await into(store, others)).toContain("another export");
     expect(await into(store, lines)).toBe("imported");
     expect(await into(store, lines)).toContain("not empty");

@@ -52,7 +52,7 @@ export async function exportOf(store: EventStore): Promise<{ lines: readonly str
   for await (const chunk of exportLog({ store, header, scratch, onProgress: () => {}, onEnd })) text += chunk;
   scratch.close();
   const [end] = ends;
-  if (!end) throw new Error("the export told no end");
+  if (!end) throw new Error("the export reported no end");
   return { lines: text.trimEnd().split("\n"), end };
 }
 

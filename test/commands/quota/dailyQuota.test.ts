@@ -181,7 +181,10 @@ describe("a unit that was taken and not used", () => {
     clock.advance(idleMs / 2);
     expect(await takeMany(quota, 1)).toBe(1);
     clock.advance(idleMs / 2);
-    await until(async () => (await instance().used(other, clock.now())) === 1, "the other block to return");
+    await until(
+      async () => (await instance().used(other, clock.now())) === 1,
+      "the other block to be returned",
+    );
     expect(await usedInLog()).toBe(62);
     await quota.stop();
   });
@@ -228,7 +231,7 @@ describe("a store in trouble", () => {
     const [one, two] = [instance(), instance()];
     expect(await takeMany(one, 2)).toBe(2);
     store.afterAppend = () => {
-      throw new StoreError("outcomeUnknown", "who knows");
+      throw new StoreError("outcomeUnknown", "outcome unknown");
     };
     await one.stop();
     store.afterAppend = () => {};
@@ -239,7 +242,7 @@ describe("a store in trouble", () => {
     const quota = instance();
     store.afterAppend = (stream) => {
       if (stream === quotaStream(workspaceId, quotaDay(clock.now())))
-        throw new StoreError("outcomeUnknown", "who knows");
+        throw new StoreError("outcomeUnknown", "outcome unknown");
     };
     await expect(quota.take(workspaceId, newId(), clock.now())).rejects.toThrow(StoreError);
     store.afterAppend = () => {};
@@ -250,7 +253,7 @@ describe("a store in trouble", () => {
     const quota = instance();
     expect(await takeMany(quota, 60)).toBe(60);
     store.beforeAppend = () => {
-      throw new StoreError("unavailable", "away");
+      throw new StoreError("unavailable", "the store is unavailable");
     };
     expect(await takeMany(quota, 2)).toBe(2);
     await expect(quota.take(workspaceId, newId(), clock.now())).rejects.toThrow(StoreError);

@@ -98,7 +98,7 @@ describe("the storage quota", () => {
   test("survives an outage of the store: waiting callers get the error, the next one is served", async () => {
     const quota = instance();
     store.beforeAppend = () => {
-      throw new StoreError("unavailable", "away");
+      throw new StoreError("unavailable", "the store is unavailable");
     };
     const answers = await Promise.allSettled([reserve(quota, "a", 1), reserve(quota, "b", 1)]);
     expect(answers.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
@@ -109,7 +109,7 @@ describe("the storage quota", () => {
   test("counts what the store accepted without an answer", async () => {
     const quota = instance();
     store.afterAppend = () => {
-      throw new StoreError("outcomeUnknown", "who knows");
+      throw new StoreError("outcomeUnknown", "outcome unknown");
     };
     await expect(reserve(quota, "a", 7)).rejects.toThrow(StoreError);
     store.afterAppend = () => {};
@@ -132,7 +132,7 @@ describe("a long history of storage", () => {
       await Promise.all(names.map((name) => release(quota, name)));
       return (await firstReadable()) > before;
     };
-    await until(isCut, "the stream to be cut off");
+    await until(isCut, "the stream to be truncated");
   };
 
   test("is counted again and truncated, and no reservation is lost", async () => {
@@ -166,7 +166,7 @@ describe("a long history of storage", () => {
     const { truncateBefore } = store;
     store.truncateBefore = async () => {
       asked += 1;
-      throw new StoreError("unavailable", "away");
+      throw new StoreError("unavailable", "the store is unavailable");
     };
     const name = "passing";
     await reserve(quota, "kept", 100);
@@ -174,7 +174,7 @@ describe("a long history of storage", () => {
       await reserve(quota, name, 1);
       await release(quota, name);
       return asked === 1;
-    }, "an attempt to cut off");
+    }, "an attempt to truncate");
     expect(await usedInLog()).toBe(100);
     store.truncateBefore = truncateBefore;
     await wearOut(quota);

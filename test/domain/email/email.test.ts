@@ -477,7 +477,7 @@ describe("nextDeliveryAction", () => {
 
 test("a message lives for 72 hours, plus its pauses", () => {
   const state = foldOf(emailAggregate, queued);
-  if (state === null) throw new Error("it was accepted");
+  if (state === null) throw new Error("it was not accepted");
   expect(expiresAt(state, DELIVERY_POLICY, 5)).toBe(ACCEPTED_AT + 72 * HOUR_MS + 5);
 });
 

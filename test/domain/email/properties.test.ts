@@ -46,7 +46,7 @@ describe("whatever several workers do and however late (properties):", () => {
   test("a message ends at most once, and its end never changes", () => {
     forEveryHistory(({ steps }) => {
       for (const { before, after } of steps) {
-        if (before === null || after === null) throw new Error("an accepted message has a state");
+        if (before === null || after === null) throw new Error("the accepted message has no state");
         if (!isTerminal(before.status)) continue;
         expect(after.status).toBe(before.status);
         expect(after.claim).toBeNull();
@@ -102,7 +102,7 @@ describe("whatever several workers do and however late (properties):", () => {
         const [event] = events;
         // An operator's word is for now, whenever that is.
         if (event?.type !== "EmailDeferred" || event.data.reason === RESUMED) continue;
-        if (before === null) throw new Error("only what was accepted is deferred");
+        if (before === null) throw new Error("a message was deferred that was never accepted");
         const at = Date.parse(event.data.nextAttemptAt);
         expect(at).toBeLessThanOrEqual(expiresAt(before, policy, input.pausedMs));
       }
@@ -173,7 +173,7 @@ describe("whenever content is erased (properties):", () => {
 
   test("retention erases messages that have ended and are old enough, and no others", () => {
     forEveryHistory(({ state }) => {
-      if (state === null) throw new Error("it was accepted");
+      if (state === null) throw new Error("it was not accepted");
       const isDue = isTerminal(state.status) && !state.contentErased;
       expect(expireContent(state, ACCEPTED_AT - 1)).toEqual({ outcome: "notDue", events: [] });
       const { outcome, events } = expireContent(state, ACCEPTED_AT);

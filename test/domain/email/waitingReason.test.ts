@@ -54,7 +54,7 @@ const deferred = (until: number, ambiguous = false): EmailEvent => ({
 
 function given(...events: readonly EmailEvent[]): Email {
   const state = events.reduce(emailDecider.evolve, emailDecider.initialState);
-  if (state === null) throw new Error("it was never accepted");
+  if (state === null) throw new Error("the message was never accepted");
   return state;
 }
 

@@ -122,7 +122,7 @@ export class EndpointChurn {
 
   /** 409 is what a test of a disabled endpoint gets; 503 what a service says that is busy. */
   private async ask(name: string, method: string, path: string, body?: unknown): Promise<Answer> {
-    if (this.service === null) throw new Error("there is no service to ask");
+    if (this.service === null) throw new Error("no service is running");
     const answer = await this.service.call(method, path, body === undefined ? {} : { body });
     if (answer.status < 300) this.done.set(name, (this.done.get(name) ?? 0) + 1);
     else if (![409, 503].includes(answer.status))

@@ -74,7 +74,7 @@ async function kill({ service, sink, load }: Scene): Promise<Generation> {
 async function killWhileAccepting(scene: Scene): Promise<Kill> {
   await Bun.sleep(randomBelow(ACCEPT_DELAY_MS_MAX));
   const open = (): readonly Post[] => scene.load.inFlight().filter((post) => post.receipt === null);
-  await until(() => open().length > 0, "a request to be under way", STAGE_MS_MAX);
+  await until(() => open().length > 0, "a request to be in flight", STAGE_MS_MAX);
   const underWay = open();
   const generation = await kill(scene);
   const cutOff = underWay.some((post) => post.receipt === null);
@@ -118,7 +118,7 @@ function stageReached(sink: RawSink, stage: SinkStage, { hold }: { hold: boolean
   let left = 1 + randomBelow(ORDINAL_MAX);
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
-      () => reject(new Error(`no message came as far as "${stage}" in ${STAGE_MS_MAX} ms of load`)),
+      () => reject(new Error(`no message reached "${stage}" within ${STAGE_MS_MAX} ms of load`)),
       STAGE_MS_MAX,
     );
     sink.onStage = (at) => {

@@ -133,7 +133,7 @@ export async function changedProgram(name: string, changes: readonly Plant[]): P
     const path = join(root, file);
     const source = await readFile(path, "utf8");
     if (source.split(from).length !== 2)
-      throw new Error(`${file} no longer holds once what ${name} replaces: ${from}`);
+      throw new Error(`${file} no longer contains exactly once what ${name} replaces: ${from}`);
     await writeFile(
       path,
       source.replace(from, () => to),

@@ -91,7 +91,7 @@ export class ServiceUnderTest {
   }
 
   get running(): TestProcess {
-    if (!this.process) throw new Error("the service does not run");
+    if (!this.process) throw new Error("the service is not running");
     return this.process;
   }
 

@@ -195,13 +195,13 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
     await suppress(other, others);
     await until(
       () => receiver.calls.some(({ body }) => body.includes(person)),
-      "the endpoint to be told",
+      "the webhook to be delivered",
       SETTLED_MS_MAX,
     );
     const path = `/webhooks/${hook.json.id}/deliveries?status=pending`;
     await until(
       async () => (await service.call("GET", path)).json.data.length === 0,
-      "all of it",
+      "all of it to be delivered",
       SETTLED_MS_MAX,
     );
     await stop("SIGTERM");
@@ -265,7 +265,7 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
     await until(() => {
       if (after.unreadable.length > 0) after = search();
       return after.unreadable.length === 0;
-    }, "files that can be read").catch(() => {});
+    }, "the files to be readable").catch(() => {});
     const places = theirs.all.flatMap((marker) =>
       [...(after.found.get(marker) ?? [])].map((place) => `${theirs.all.indexOf(marker)} ${marker} ${place}`),
     );

@@ -91,7 +91,7 @@ async function files(tenant: Tenant): Promise<string> {
   const status = async (id: string) => (await tenant.call("GET", `/api/v1/attachments/${id}`)).json.status;
   await until(
     async () => !(await Promise.all(uploaded.map(status))).includes("pending"),
-    "the uploads to be looked at",
+    "the uploads to be checked",
     30_000,
   );
   const attachments = [uploaded[0], direct(pdf("direct.pdf"))];
@@ -115,7 +115,7 @@ async function storage({ log }: TestService, tenant: Tenant): Promise<void> {
   for (const holder of more) await log.storage.release(workspaceId, holder, systemCommandContext("test"));
   const firstRevision = async () =>
     (await log.store.read(storageStream(workspaceId), 0, 1))[0]?.revision ?? 0;
-  await until(async () => (await firstRevision()) > 0, "the storage stream to be cut off");
+  await until(async () => (await firstRevision()) > 0, "the storage stream to be truncated");
 }
 
 async function suppressions(tenant: Tenant): Promise<void> {
@@ -222,7 +222,7 @@ async function forgetSomebody(tenant: Tenant): Promise<void> {
   await tenant.call("POST", path, { body: { address } });
   const { json } = await tenant.call("POST", "/api/v1/erasures", { body: { address } });
   const status = async () => (await tenant.call("GET", `/api/v1/erasures/${json.id}`)).json.status;
-  await until(async () => (await status()) === "completed", "a person to be forgotten", 60_000);
+  await until(async () => (await status()) === "completed", "a person to be erased", 60_000);
 }
 
 /**

@@ -63,7 +63,7 @@ describe.each(await testStores())("read models are verified on a schedule, on $n
       const { json } = await tenant.send(newKey(), message());
       const rowOf = (db: ReturnType<typeof sqliteReadDatabases.open>) =>
         db.get(`SELECT status FROM ${emails.name} WHERE id = ?`, json.id)?.status;
-      await until(() => live(rowOf) === "queued", "the row of the message");
+      await until(() => live(rowOf) === "queued", "the message's row");
       live((db) => db.run("UPDATE emails SET status = 'sent' WHERE id = ?", json.id));
       const runs: (readonly VerifiedReadModel[])[] = [];
       const failures: string[] = [];

@@ -16,11 +16,11 @@ const ACTIVE_KEYS_MAX = 1_000;
 const HOUR_MS = 3_600_000;
 /** Long enough for a busy machine to issue a key and try it before it expires. */
 const EXPIRY_MS = 4_000;
-const NOBODYS = "abcdefghijkl";
+const UNKNOWN_ID = "abcdefghijkl";
 
-const wanted = (parts: Record<string, unknown> = {}) => ({ name: "shop", scopes: ["email:send"], ...parts });
+const keyBody = (parts: Record<string, unknown> = {}) => ({ name: "shop", scopes: ["email:send"], ...parts });
 const issue = async (caller: Caller, parts: Record<string, unknown> = {}) => {
-  const answer = await caller.call("POST", PATH, { body: wanted(parts) });
+  const answer = await caller.call("POST", PATH, { body: keyBody(parts) });
   return answer;
 };
 const list = async (caller: Caller, query = "") => {
@@ -160,8 +160,8 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
         expect(answer.json.errors[0].pointer).toBe("/expires_at");
         expect(answer.json.detail).toContain(new Date(expiresAt).toISOString());
       }
-      const atIts = await issue(issuer, { expires_at: new Date(expiresAt).toISOString() });
-      expect(atIts.status).toBe(201);
+      const atIssuerExpiry = await issue(issuer, { expires_at: new Date(expiresAt).toISOString() });
+      expect(atIssuerExpiry.status).toBe(201);
       expect((await issue(issuer, { expires_at: fromNow(HOUR_MS / 2) })).status).toBe(201);
     });
 
@@ -245,7 +245,7 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
     test("finds no key that is unknown, another workspace's or no key id", async () => {
       const other = await service.tenant({ sender: null });
       for (const id of [
-        NOBODYS,
+        UNKNOWN_ID,
         other.keyId,
         crypto.randomUUID(),
         "a",
@@ -330,7 +330,7 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       const ending = (await get(own, old.id)).json;
       expect(Date.parse(ending.expires_at)).toBeLessThan(Date.now() + 1_001);
       expect(await opens(key)).toBe(200);
-      await until(async () => (await opens(old.key)) === 401, "the old key to end");
+      await until(async () => (await opens(old.key)) === 401, "the old key to expire");
       expect(await opens(key)).toBe(200);
       expectProblem(await rotate(own, old.id), 409, "API_KEY_NOT_ACTIVE");
     });
@@ -341,10 +341,10 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       await rotate(own, old.id);
       const day = Date.parse((await get(own, old.id)).json.expires_at) - Date.now();
       expect(day).toBeWithin(24 * HOUR_MS - 60_000, 24 * HOUR_MS + 1);
-      const brief = (await issue(own, { expires_at: fromNow(HOUR_MS) })).json;
-      const next = (await rotate(own, brief.id, {})).json;
-      expect(next.expires_at).toBe(brief.expires_at);
-      expect((await get(own, brief.id)).json.expires_at).toBe(brief.expires_at);
+      const shortLived = (await issue(own, { expires_at: fromNow(HOUR_MS) })).json;
+      const next = (await rotate(own, shortLived.id, {})).json;
+      expect(next.expires_at).toBe(shortLived.expires_at);
+      expect((await get(own, shortLived.id)).json.expires_at).toBe(shortLived.expires_at);
     });
 
     test("is for a key itself, and not for one that holds less", async () => {
@@ -405,8 +405,8 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       const own = await service.tenant({ sender: "shop@one.example" });
       const scopes = ["email:send", "email:read"];
       for (const senders of [["Shop@ONE.example"], ["one.example"]]) {
-        const { key, senders: told } = (await issue(own, { scopes, senders })).json;
-        expect(told).toEqual([senders[0]?.toLowerCase()]);
+        const { key, senders: shownSenders } = (await issue(own, { scopes, senders })).json;
+        expect(shownSenders).toEqual([senders[0]?.toLowerCase()]);
         expect((await send(callerOf(service.url, key), "Shop@one.example")).status).toBe(202);
       }
       const { key } = (await issue(own, { scopes, senders: ["two.example", "a@one.example"] })).json;

@@ -105,14 +105,15 @@ describe.each(await testStores())("API keys on $name", (store) => {
         await tenant.withKey({ expiresAt: Date.now() - 1 }),
       ];
       await revokeKey(service.log, revoked.keyId, systemCommandContext("test"));
-      const told = async (authorization: string) => (await withHeader(authorization)).json.errors[0].message;
-      const unknown = await told(`Bearer ${newApiKey().key}`);
+      const messageFor = async (authorization: string) =>
+        (await withHeader(authorization)).json.errors[0].message;
+      const unknown = await messageFor(`Bearer ${newApiKey().key}`);
       for (const [{ apiKey }, message] of [
         [revoked, "was revoked"],
         [expired, "has expired"],
       ] as const) {
-        expect(await told(`Bearer ${apiKey}`)).toContain(message);
-        expect(await told(`Bearer ${withOtherSecret(apiKey)}`)).toBe(unknown);
+        expect(await messageFor(`Bearer ${apiKey}`)).toContain(message);
+        expect(await messageFor(`Bearer ${withOtherSecret(apiKey)}`)).toBe(unknown);
       }
     });
 
@@ -122,9 +123,9 @@ describe.each(await testStores())("API keys on $name", (store) => {
     });
 
     test("from the moment its key expires, though it was good just before", async () => {
-      const brief = await tenant.withKey({ expiresAt: Date.now() + 250 });
-      expect((await brief.call("GET", LIST)).status).toBe(200);
-      await until(async () => (await brief.call("GET", LIST)).status === 401, "the key to expire");
+      const shortLived = await tenant.withKey({ expiresAt: Date.now() + 250 });
+      expect((await shortLived.call("GET", LIST)).status).toBe(200);
+      await until(async () => (await shortLived.call("GET", LIST)).status === 401, "the key to expire");
     });
 
     test("before anything else of it is looked at", async () => {

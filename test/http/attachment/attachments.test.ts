@@ -45,19 +45,20 @@ describe.each(await testStores())("attachments on $name", (store) => {
   afterAll(() => service.remove());
 
   /** Uploads as a form, as browsers and curl do. */
-  const upload = (file: SampleFile, by = tenant): Promise<Answer> => by.call("POST", PATH, formOf(file));
-  const uploadJson = (body: unknown, by = tenant) => by.call("POST", PATH, { body });
-  const read = (id: string, by = tenant) => by.call("GET", `${PATH}/${id}`);
-  const remove = (id: string, by = tenant) => by.call("DELETE", `${PATH}/${id}`);
-  const untilStatus = async (id: string, status: string, by = tenant) => {
-    await until(async () => (await read(id, by)).json.status === status, `the upload to be ${status}`);
-    return (await read(id, by)).json;
+  const upload = (file: SampleFile, caller = tenant): Promise<Answer> =>
+    caller.call("POST", PATH, formOf(file));
+  const uploadJson = (body: unknown, caller = tenant) => caller.call("POST", PATH, { body });
+  const read = (id: string, caller = tenant) => caller.call("GET", `${PATH}/${id}`);
+  const remove = (id: string, caller = tenant) => caller.call("DELETE", `${PATH}/${id}`);
+  const untilStatus = async (id: string, status: string, caller = tenant) => {
+    await until(async () => (await read(id, caller)).json.status === status, `the upload to be ${status}`);
+    return (await read(id, caller)).json;
   };
   /** The id of an upload that can be sent. */
-  const ready = async (file: SampleFile, by = tenant): Promise<string> => {
-    const answer = await upload(file, by);
+  const ready = async (file: SampleFile, caller = tenant): Promise<string> => {
+    const answer = await upload(file, caller);
     expect(answer.status).toBe(201);
-    await untilStatus(answer.json.id, "ready", by);
+    await untilStatus(answer.json.id, "ready", caller);
     return answer.json.id;
   };
   /** Everything that the content store has of a workspace, by owner. */
@@ -68,13 +69,14 @@ describe.each(await testStores())("attachments on $name", (store) => {
     }
     return found;
   };
-  const unreadable = (by = tenant, lifeMs?: number) =>
-    unreadableUpload(service, store, by.workspaceId, lifeMs);
+  const unreadable = (caller = tenant, lifetimeMs?: number) =>
+    unreadableUpload(service, store, caller.workspaceId, lifetimeMs);
   /** The files of an accepted message, as its own folder holds them. */
   const filesOf = async (id: string) => {
     const { state, events } = await readEmailHistory(service.log.store, id);
     const stored = events[0]?.event;
-    if (state === null || stored?.type !== "EmailContentStored") throw new Error("it was never accepted");
+    if (state === null || stored?.type !== "EmailContentStored")
+      throw new Error("the message was never accepted");
     const folder = { workspaceId: state.workspaceId, ownerId: id, folderId: state.contentEventId };
     return Promise.all(
       (stored.data.content?.attachments ?? []).map(async ({ filename, contentType, sha256 }) => {
@@ -83,7 +85,7 @@ describe.each(await testStores())("attachments on $name", (store) => {
       }),
     );
   };
-  const asSent = ({ filename, contentType, bytes }: SampleFile) => {
+  const expectedUpload = ({ filename, contentType, bytes }: SampleFile) => {
     return { filename, contentType, bytes: Buffer.from(bytes) };
   };
   const attached = (...attachments: readonly unknown[]) => message({ attachments });
@@ -111,8 +113,8 @@ describe.each(await testStores())("attachments on $name", (store) => {
       expect(Date.parse(json.expires_at)).toBe(createdAt + 24 * HOUR_MS);
       expect(await untilStatus(json.id, "ready")).toEqual({ ...json, status: "ready" });
       const folder = { workspaceId: tenant.workspaceId, ownerId: json.id, folderId: json.id };
-      const kept = await service.log.content.get(folder, json.sha256);
-      expect(Buffer.from(kept ?? "")).toEqual(Buffer.from(file.bytes));
+      const remaining = await service.log.content.get(folder, json.sha256);
+      expect(Buffer.from(remaining ?? "")).toEqual(Buffer.from(file.bytes));
     });
 
     test("JSON answers the same", async () => {
@@ -163,7 +165,7 @@ describe.each(await testStores())("attachments on $name", (store) => {
       const { json } = await upload({ ...pdf(), bytes: Buffer.from("no PDF at all") }, own);
       const rejected = await untilStatus(json.id, "rejected", own);
       expect(rejected.rejection_reason).toBeString();
-      await until(async () => (await owners(own.workspaceId)).length === 0, "the bytes to go");
+      await until(async () => (await owners(own.workspaceId)).length === 0, "the bytes to be removed");
       const stream = await service.log.store.read(attachmentStream(json.id), 0, 10);
       expect(stream.map(({ type }) => type).slice(0, 2)).toEqual([
         "AttachmentUploaded",
@@ -273,7 +275,7 @@ describe.each(await testStores())("attachments on $name", (store) => {
     });
 
     /** Sends a form in chunks without an end; the answer, and how many bytes went before it came. */
-    const endless = (by: Tenant) =>
+    const endless = (caller: Tenant) =>
       new Promise<{ readonly answer: string; readonly sent: number }>((resolve, reject) => {
         const { hostname, port } = new URL(service.url);
         let answer = "";
@@ -282,7 +284,7 @@ describe.each(await testStores())("attachments on $name", (store) => {
           const lines = [
             `POST ${PATH} HTTP/1.1`,
             "Host: localhost",
-            `Authorization: Bearer ${by.apiKey}`,
+            `Authorization: Bearer ${caller.apiKey}`,
             "Content-Type: multipart/form-data; boundary=b",
             "Transfer-Encoding: chunked",
           ];
@@ -313,7 +315,7 @@ describe.each(await testStores())("attachments on $name", (store) => {
         const { answer, sent } = await endless(own);
         expect(answer).toStartWith("HTTP/1.1 413");
         expect(sent).toBeGreaterThan(FILE_BYTES_MAX);
-        await until(async () => (await owners(own.workspaceId)).length === 0, "nothing to be left");
+        await until(async () => (await owners(own.workspaceId)).length === 0, "all content to be removed");
       },
       SLOW_MS,
     );
@@ -347,9 +349,9 @@ describe.each(await testStores())("attachments on $name", (store) => {
       ];
       const socket = connect(Number(port), hostname);
       socket.write(`${lines.join("\r\n")}\r\n\r\n${part(HEAD, "x".repeat(1_000))}`);
-      await until(async () => (await owners(own.workspaceId)).length === 1, "it to be on its way");
+      await until(async () => (await owners(own.workspaceId)).length === 1, "the upload to start");
       socket.destroy();
-      await until(async () => (await owners(own.workspaceId)).length === 0, "nothing to be left");
+      await until(async () => (await owners(own.workspaceId)).length === 0, "all content to be removed");
       expect((await own.call("GET", PATH)).json.data).toEqual([]);
     });
   });
@@ -366,8 +368,8 @@ describe.each(await testStores())("attachments on $name", (store) => {
           expect(json.data.map(({ id }: { id: string }) => id)).toEqual(ids);
         }
         for (const id of ids) await untilStatus(id, "ready", own);
-        const whole = (await own.call("GET", PATH)).json;
-        expect(whole.next_cursor).toBeNull();
+        const all = (await own.call("GET", PATH)).json;
+        expect(all.next_cursor).toBeNull();
         const paged: unknown[] = [];
         let query = "?limit=2";
         for (let page = 0; page < 3; page += 1) {
@@ -375,25 +377,25 @@ describe.each(await testStores())("attachments on $name", (store) => {
           paged.push(...data);
           query = `?limit=2&cursor=${cursor}`;
         }
-        expect(paged).toEqual(whole.data);
-        expect(whole.data[0]).toEqual((await read(ids[0] ?? "", own)).json);
+        expect(paged).toEqual(all.data);
+        expect(all.data[0]).toEqual((await read(ids[0] ?? "", own)).json);
       },
       SLOW_MS,
     );
 
     test("can be of one status", async () => {
       const own = await service.tenant();
-      const kept = await ready(pdf(), own);
-      const gone = await ready(pdf(), own);
-      await remove(gone, own);
+      const remaining = await ready(pdf(), own);
+      const deleted = await ready(pdf(), own);
+      await remove(deleted, own);
       const { json: bad } = await upload({ ...pdf(), bytes: Buffer.from("x") }, own);
       await untilStatus(bad.id, "rejected", own);
-      const stuck = await unreadable(own);
+      const unchecked = await unreadable(own);
       for (const [status, id] of [
-        ["ready", kept],
-        ["expired", gone],
+        ["ready", remaining],
+        ["expired", deleted],
         ["rejected", bad.id],
-        ["pending", stuck],
+        ["pending", unchecked],
       ]) {
         const { json } = await own.call("GET", `${PATH}?status=${status}`);
         expect(json.data.map((row: { id: string }) => row.id)).toEqual([id]);
@@ -455,7 +457,7 @@ describe.each(await testStores())("attachments on $name", (store) => {
       const answer = await tenant.send(newKey(), body);
       expect(answer.status).toBe(202);
       const expected = [second, first, third, first, second];
-      expect(await filesOf(answer.json.id)).toEqual(expected.map(asSent));
+      expect(await filesOf(answer.json.id)).toEqual(expected.map(expectedUpload));
       const { json } = await tenant.call("GET", `/api/v1/emails/${answer.json.id}`);
       expect(json.attachments).toEqual(
         expected.map(({ filename, contentType, bytes }) => {
@@ -641,20 +643,20 @@ describe.each(await testStores())("attachments on $name", (store) => {
     });
 
     test("answers the first of two faults in the order of the checks", async () => {
-      const gone = await ready(pdf());
-      await remove(gone);
+      const deleted = await ready(pdf());
+      await remove(deleted);
       const unknown = crypto.randomUUID();
       const large = direct(txt(FILE_BYTES_MAX + 1));
       const program = { ...direct(pdf()), filename: "a.exe" };
-      const stuck = await unreadable();
+      const unchecked = await unreadable();
       for (const [files, code] of [
         [[...Array(10).fill(program), unknown], "ATTACHMENT_LIMIT_EXCEEDED"],
         [[large, unknown], "INVALID_REQUEST"],
-        [[gone, large], "ATTACHMENT_LIMIT_EXCEEDED"],
-        [[gone, stuck], "ATTACHMENT_EXPIRED"],
-        [[stuck, gone], "ATTACHMENT_NOT_READY"],
-        [[program, gone], "ATTACHMENT_TYPE_UNSUPPORTED"],
-        [[gone, program], "ATTACHMENT_EXPIRED"],
+        [[deleted, large], "ATTACHMENT_LIMIT_EXCEEDED"],
+        [[deleted, unchecked], "ATTACHMENT_EXPIRED"],
+        [[unchecked, deleted], "ATTACHMENT_NOT_READY"],
+        [[program, deleted], "ATTACHMENT_TYPE_UNSUPPORTED"],
+        [[deleted, program], "ATTACHMENT_EXPIRED"],
       ] as const) {
         expect((await tenant.send(newKey(), attached(...files))).json.code).toBe(code);
       }
@@ -667,9 +669,9 @@ describe.each(await testStores())("attachments on $name", (store) => {
       const first = await tenant.send(key, body);
       expect(first.status).toBe(202);
       await remove(id);
-      const again = await tenant.send(key, body);
-      expect({ status: again.status, json: again.json }).toEqual({ status: 202, json: first.json });
-      expect(again.headers.get("idempotent-replayed")).toBe("true");
+      const repeat = await tenant.send(key, body);
+      expect({ status: repeat.status, json: repeat.json }).toEqual({ status: 202, json: first.json });
+      expect(repeat.headers.get("idempotent-replayed")).toBe("true");
       expectProblem(await tenant.send(key, attached(id)), 409, "IDEMPOTENCY_CONFLICT");
       expectProblem(await tenant.send(newKey(), body), 410, "ATTACHMENT_EXPIRED");
     });
@@ -679,7 +681,7 @@ describe.each(await testStores())("attachments on $name", (store) => {
       const id = await ready(file);
       const answer = await tenant.send(newKey(), attached(id));
       expect((await remove(id)).status).toBe(204);
-      expect(await filesOf(answer.json.id)).toEqual([asSent(file)]);
+      expect(await filesOf(answer.json.id)).toEqual([expectedUpload(file)]);
     });
 
     test("shows that its files have expired, once it has ended and their time is over", async () => {
@@ -691,10 +693,10 @@ describe.each(await testStores())("attachments on $name", (store) => {
       const context = { ...systemCommandContext("test"), workspaceId: tenant.workspaceId };
       const later = { ...context, at: Date.now() + 25 * HOUR_MS };
       await expireEmailFiles(service.log, json.id, later);
-      expect(await filesOf(json.id)).toEqual([uploaded, sent].map(asSent));
+      expect(await filesOf(json.id)).toEqual([uploaded, sent].map(expectedUpload));
       expect((await tenant.call("POST", `/api/v1/emails/${json.id}/cancel`)).status).toBe(200);
       await expireEmailFiles(service.log, json.id, context);
-      expect(await filesOf(json.id)).toEqual([uploaded, sent].map(asSent));
+      expect(await filesOf(json.id)).toEqual([uploaded, sent].map(expectedUpload));
       for (let time = 0; time < 2; time += 1) await expireEmailFiles(service.log, json.id, later);
 
       expect((await filesOf(json.id)).map(({ bytes }) => bytes.toString())).toEqual(["gone", "gone"]);
@@ -726,7 +728,7 @@ describe.each(await testStores())("attachments on $name", (store) => {
       async () => {
         const check = async (answer: Answer, file: SampleFile) => {
           if (answer.status === 202)
-            expect(await filesOf(answer.json.id)).toEqual([asSent(file), asSent(file)]);
+            expect(await filesOf(answer.json.id)).toEqual([expectedUpload(file), expectedUpload(file)]);
           else expectProblem(answer, 410, "ATTACHMENT_EXPIRED");
         };
         for (let round = 0; round < 5; round += 1) {

@@ -27,13 +27,13 @@ function settingsFor(server: S3Server): Readonly<Record<string, string>> {
 }
 
 /** Waits until the bucket was listed so often anew. */
-async function sweepsOf(server: S3Server, count: number): Promise<void> {
+async function waitForSweeps(server: S3Server, count: number): Promise<void> {
   let lists = 0;
   server.intercept = (method, url) => {
     if (method === "GET" && url.includes("list-type=2")) lists += 1;
     return null;
   };
-  await until(() => lists > count, "sweeps");
+  await until(() => lists > count, "the sweeps to finish");
   server.intercept = () => null;
 }
 
@@ -66,7 +66,7 @@ describe("a service with its content on S3", () => {
       "true",
     );
     const status = async () => (await tenant.call("GET", `/api/v1/emails/${id}`)).json.status;
-    await until(async () => (await status()) === "sent", "the delivery");
+    await until(async () => (await status()) === "sent", "the delivery to be made");
     const outbox = join(service.app.dataDir, "outbox");
     const name = (await readdir(outbox)).find((file) => file.includes(id)) ?? "none";
     const mail = await PostalMime.parse(await readFile(join(outbox, name)));
@@ -98,18 +98,18 @@ describe("a service with its content on S3", () => {
     const { json } = await tenant.send(newKey(), message({ html: LARGE }));
     const [named = ""] = (await server.keys()).filter((path) => path.includes(json.id));
     const folder = { workspaceId: tenant.workspaceId, ownerId: json.id, folderId: crypto.randomUUID() };
-    const put = async (text: string) =>
+    const putOrphan = async (text: string) =>
       `mail/${filePath(folder, await service.log.content.put(folder, Buffer.from(text)))}`;
-    const old = await put("nobody's");
-    const longAgo = new Date(Date.now() - CONTENT_SWEEP_AGE_MS - 60_000);
-    for (const key of [named, old]) await utimes(server.pathOf(key), longAgo, longAgo);
-    await until(async () => !(await server.keys()).includes(old), "the sweep");
-    const young = { ...folder, folderId: crypto.randomUUID() };
-    await service.log.content.put(young, Buffer.from("nobody's yet"));
-    await sweepsOf(server, 2);
+    const old = await putOrphan("nobody's");
+    const oldEnough = new Date(Date.now() - CONTENT_SWEEP_AGE_MS - 60_000);
+    for (const key of [named, old]) await utimes(server.pathOf(key), oldEnough, oldEnough);
+    await until(async () => !(await server.keys()).includes(old), "the sweep to finish");
+    const tooYoung = { ...folder, folderId: crypto.randomUUID() };
+    await service.log.content.put(tooYoung, Buffer.from("nobody's yet"));
+    await waitForSweeps(server, 2);
     const folderIn = (path: string) => path.split("/")[3];
-    const kept = (await server.keys()).filter((path) => path.includes(json.id)).map(folderIn);
-    expect(kept.sort()).toEqual([folderIn(named), young.folderId].sort());
+    const remaining = (await server.keys()).filter((path) => path.includes(json.id)).map(folderIn);
+    expect(remaining.sort()).toEqual([folderIn(named), tooYoung.folderId].sort());
     expect((await tenant.call("GET", `/api/v1/emails/${json.id}`)).json.html).toBe(LARGE);
   });
 
@@ -122,12 +122,17 @@ describe("a service with its content on S3", () => {
     await from.identity();
     await from.claim("the-log");
     const credentials = { accessKeyId: server.accessKeyId, secretAccessKey: server.secretAccessKey };
-    const place = { endpoint: server.endpoint, bucket: server.bucket, region: "us-east-1", ...credentials };
+    const location = {
+      endpoint: server.endpoint,
+      bucket: server.bucket,
+      region: "us-east-1",
+      ...credentials,
+    };
     for (const path of await readdir(root, { recursive: true })) {
       const file = Bun.file(join(root, path));
-      if (await file.exists()) await new Bun.S3Client(place).write(`moved/${path}`, file);
+      if (await file.exists()) await new Bun.S3Client(location).write(`moved/${path}`, file);
     }
-    const to = s3ContentStore({ ...place, prefix: "moved/", timeoutMs: 10_000 });
+    const to = s3ContentStore({ ...location, prefix: "moved/", timeoutMs: 10_000 });
     expect([await to.identity(), await to.claimedBy()]).toEqual([await from.identity(), "the-log"]);
     expect(Buffer.from((await to.get(folder, sha256)) ?? []).toString()).toBe("moved");
     await rm(root, { recursive: true });
@@ -145,11 +150,11 @@ describe("a service with its content on S3", () => {
       const { out } = await runCommand(["doctor"], dataDir, { ...settings, ...env });
       return out.split("\n").find((line) => line.includes("content (")) ?? out;
     };
-    const place = `content (S3 bucket ${server.bucket} at ${new URL(server.endpoint).host})`;
-    expect(await doctor({})).toStartWith(`ok       ${place}: answering`);
+    const location = `content (S3 bucket ${server.bucket} at ${new URL(server.endpoint).host})`;
+    expect(await doctor({})).toStartWith(`ok       ${location}: answering`);
     const denied = await doctor({ S3_ACCESS_KEY_ID: "stranger" });
     expect(denied).toBe(
-      `failed   ${place}: the content store cannot be used: the S3 server answered 403 InvalidAccessKeyId. To do: check CONTENT_URL and the S3_ settings`,
+      `failed   ${location}: the content store cannot be used: the S3 server answered 403 InvalidAccessKeyId. To do: check CONTENT_URL and the S3_ settings`,
     );
     await rm(dataDir, { recursive: true });
   }, 60_000);

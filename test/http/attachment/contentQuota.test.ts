@@ -60,10 +60,10 @@ describe.each(await testStores())("the content quota on $name", (store) => {
       usage: { content_bytes: 0 },
     });
     await send();
-    const ofMessage = await used();
-    expect(ofMessage).toBeWithin(TEXT_CHARACTERS, TEXT_CHARACTERS + REST_BYTES_MAX);
+    const messageBytes = await used();
+    expect(messageBytes).toBeWithin(TEXT_CHARACTERS, TEXT_CHARACTERS + REST_BYTES_MAX);
     await draft(await createTemplate());
-    expect((await used()) - ofMessage).toBeWithin(TEXT_CHARACTERS, TEXT_CHARACTERS + REST_BYTES_MAX);
+    expect((await used()) - messageBytes).toBeWithin(TEXT_CHARACTERS, TEXT_CHARACTERS + REST_BYTES_MAX);
   });
 
   test("refuses messages once it is used up, however small, and leaves no trace of their keys", async () => {
@@ -91,8 +91,8 @@ describe.each(await testStores())("the content quota on $name", (store) => {
     const first = await tenant.send(key, large());
     await send();
     expectRefused(await send());
-    const again = await tenant.send(key, large());
-    expect({ status: again.status, text: again.text }).toEqual({ status: 202, text: first.text });
+    const repeat = await tenant.send(key, large());
+    expect({ status: repeat.status, text: repeat.text }).toEqual({ status: 202, text: first.text });
   });
 
   test("has room again for what is erased", async () => {
@@ -102,7 +102,7 @@ describe.each(await testStores())("the content quota on $name", (store) => {
     const path = `/api/v1/emails/${first?.json.id}/content`;
     for (const _ of [1, 2]) expect((await tenant.call("DELETE", path)).status).toBe(200);
     expect(before - (await used())).toBeWithin(TEXT_CHARACTERS, TEXT_CHARACTERS + REST_BYTES_MAX);
-    await until(async () => (await send()).status === 202, "room for another");
+    await until(async () => (await send()).status === 202, "room for another message");
   });
 
   test("is the workspace's own", async () => {

@@ -94,9 +94,9 @@ describe.each(await testStores())("the storage quota on $name", (store) => {
     const first = await tenant.send(key, withFiles(QUOTA_BYTES));
     expect(first.status).toBe(202);
     expectRefused(await send(QUOTA_BYTES));
-    const again = await tenant.send(key, withFiles(QUOTA_BYTES));
-    expect({ status: again.status, text: again.text }).toEqual({ status: 202, text: first.text });
-    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    const repeat = await tenant.send(key, withFiles(QUOTA_BYTES));
+    expect({ status: repeat.status, text: repeat.text }).toEqual({ status: 202, text: first.text });
+    expect(repeat.headers.get("idempotent-replayed")).toBe("true");
     const changed = await tenant.send(key, withFiles(QUOTA_BYTES - 1));
     expect({ status: changed.status, code: changed.json.code }).toEqual({
       status: 409,

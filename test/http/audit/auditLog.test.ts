@@ -21,7 +21,7 @@ describe.each(await testStores())("the audit log on $name", (store) => {
     expect(answer.status).toBe(200);
     return answer.json.data;
   };
-  const done = async (tenant: Tenant, method: string, path: string, body?: unknown) => {
+  const perform = async (tenant: Tenant, method: string, path: string, body?: unknown) => {
     const answer = await tenant.call(method, path, body === undefined ? {} : { body });
     expect(answer.status).toBeLessThan(300);
     return answer;
@@ -29,11 +29,11 @@ describe.each(await testStores())("the audit log on $name", (store) => {
 
   test("tells who did what to what, when, and by which request", async () => {
     const tenant = await service.tenant();
-    const { json: key, headers } = await done(tenant, "POST", "/api/v1/api-keys", {
+    const { json: key, headers } = await perform(tenant, "POST", "/api/v1/api-keys", {
       name: "shop",
       scopes: ["email:send"],
     });
-    await done(tenant, "POST", `/api/v1/api-keys/${key.id}/revoke`);
+    await perform(tenant, "POST", `/api/v1/api-keys/${key.id}/revoke`);
     const [revoked, issued] = await list(tenant, "?limit=2");
     expect(issued).toEqual({
       id: expect.any(String),
@@ -50,23 +50,25 @@ describe.each(await testStores())("the audit log on $name", (store) => {
 
   test("has everything that can be done to what a workspace is made of", async () => {
     const tenant = await service.tenant({ sender: null });
-    const { json: sender } = await done(tenant, "POST", "/api/v1/senders", { address: "Shop@example.com" });
-    await done(tenant, "POST", `/api/v1/senders/${sender.id}/disable`);
-    await done(tenant, "POST", `/api/v1/senders/${sender.id}/enable`);
-    const { json: template } = await done(tenant, "POST", "/api/v1/templates", { name: "Welcome" });
+    const { json: sender } = await perform(tenant, "POST", "/api/v1/senders", {
+      address: "Shop@example.com",
+    });
+    await perform(tenant, "POST", `/api/v1/senders/${sender.id}/disable`);
+    await perform(tenant, "POST", `/api/v1/senders/${sender.id}/enable`);
+    const { json: template } = await perform(tenant, "POST", "/api/v1/templates", { name: "Welcome" });
     const versions = `/api/v1/templates/${template.id}/versions`;
-    const { json: version } = await done(tenant, "POST", versions, { subject: "Hi", text: "Hi" });
-    await done(tenant, "POST", `${versions}/${version.id}/publish`);
-    await done(tenant, "POST", `/api/v1/templates/${template.id}/archive`);
+    const { json: version } = await perform(tenant, "POST", versions, { subject: "Hi", text: "Hi" });
+    await perform(tenant, "POST", `${versions}/${version.id}/publish`);
+    await perform(tenant, "POST", `/api/v1/templates/${template.id}/archive`);
     const url = "https://hooks.example.com/secret";
-    const { json: endpoint } = await done(tenant, "POST", "/webhooks", { url });
-    await done(tenant, "PATCH", `/webhooks/${endpoint.id}`, { description: "ours" });
-    await done(tenant, "DELETE", `/webhooks/${endpoint.id}`);
-    await done(tenant, "POST", "/api/v1/suppressions", { address: "ana@example.com" });
-    await done(tenant, "DELETE", "/api/v1/suppressions/ana@example.com");
-    await done(tenant, "POST", "/api/v1/workspace/pause");
-    await done(tenant, "POST", "/api/v1/workspace/resume");
-    await done(tenant, "POST", "/api/v1/erasures", { address: "ana@example.com" });
+    const { json: endpoint } = await perform(tenant, "POST", "/webhooks", { url });
+    await perform(tenant, "PATCH", `/webhooks/${endpoint.id}`, { description: "ours" });
+    await perform(tenant, "DELETE", `/webhooks/${endpoint.id}`);
+    await perform(tenant, "POST", "/api/v1/suppressions", { address: "ana@example.com" });
+    await perform(tenant, "DELETE", "/api/v1/suppressions/ana@example.com");
+    await perform(tenant, "POST", "/api/v1/workspace/pause");
+    await perform(tenant, "POST", "/api/v1/workspace/resume");
+    await perform(tenant, "POST", "/api/v1/erasures", { address: "ana@example.com" });
     const all = (await list(tenant, "?limit=100")).toReversed();
     const actions = all.map(({ action }) => action).filter((action) => action !== "erasure.completed");
     expect(actions).toEqual([
@@ -99,16 +101,18 @@ describe.each(await testStores())("the audit log on $name", (store) => {
     await service.resume(tenant.workspaceId);
     const sent = await tenant.send(newKey(), message());
     await tenant.call("DELETE", `/api/v1/emails/${sent.json.id}/content`);
-    const about = await list(tenant, `?target_id=${sent.json.id}`);
-    expect(about.map(({ target }) => target.type)).toEqual(about.map(() => "email"));
-    expect(about.map(({ action }) => action).join()).toMatch(/email\.(content_erased|erasure_requested)/);
+    const entriesOfMessage = await list(tenant, `?target_id=${sent.json.id}`);
+    expect(entriesOfMessage.map(({ target }) => target.type)).toEqual(entriesOfMessage.map(() => "email"));
+    expect(entriesOfMessage.map(({ action }) => action).join()).toMatch(
+      /email\.(content_erased|erasure_requested)/,
+    );
   });
 
   test("is filtered, and paged", async () => {
     const tenant = await service.tenant({ sender: null });
     for (let nth = 0; nth < 3; nth += 1) {
-      await done(tenant, "POST", "/api/v1/workspace/pause");
-      await done(tenant, "POST", "/api/v1/workspace/resume");
+      await perform(tenant, "POST", "/api/v1/workspace/pause");
+      await perform(tenant, "POST", "/api/v1/workspace/resume");
     }
     const paused = await list(tenant, `?action=sending.paused&actor=${tenant.keyId}`);
     expect(paused).toHaveLength(3);
@@ -154,22 +158,29 @@ describe.each(await testStores())("the audit log on $name", (store) => {
       expect(end.err).toBe("");
       return end;
     };
-    const ofWorkspace = await command("--workspace", tenant.workspaceId, "--json");
-    expect(ofWorkspace.json[0]).toMatchObject({
+    const workspaceEntries = await command("--workspace", tenant.workspaceId, "--json");
+    expect(workspaceEntries.json[0]).toMatchObject({
       action: "limits.changed",
       actor: { type: "command_line" },
       target: { type: "workspace", id: tenant.workspaceId },
       requestId: "by-hand",
       details: { messages_per_day: 7 },
     });
-    const added = ofWorkspace.json.find(({ action }: Entry) => action === "sender.added");
+    const added = workspaceEntries.json.find(({ action }: Entry) => action === "sender.added");
     expect(added.target.label).toBe("sender@example.com");
     const installation = await command("--since", "1h");
     expect(installation.out).toContain("instance.created");
     expect(installation.out).not.toContain("limits.changed");
-    const none = await runCommand(["audit", "log", "--workspace", "nobody"], service.app.dataDir, store.env);
-    expect([none.exitCode, none.err.includes("there is no workspace nobody")]).toEqual([1, true]);
-    const when = await runCommand(["audit", "log", "--since", "soon"], service.app.dataDir, store.env);
-    expect([when.exitCode, when.err.includes("--since")]).toEqual([2, true]);
+    const unknownWorkspace = await runCommand(
+      ["audit", "log", "--workspace", "nobody"],
+      service.app.dataDir,
+      store.env,
+    );
+    expect([
+      unknownWorkspace.exitCode,
+      unknownWorkspace.err.includes("there is no workspace nobody"),
+    ]).toEqual([1, true]);
+    const invalidTime = await runCommand(["audit", "log", "--since", "soon"], service.app.dataDir, store.env);
+    expect([invalidTime.exitCode, invalidTime.err.includes("--since")]).toEqual([2, true]);
   });
 });

@@ -3,7 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { answerJson } from "../../../src/http/body/answerJson.ts";
 import { Closed } from "../../../src/http/body/commonSchemas.ts";
 
-const Thing = Closed({
+const Sample = Closed({
   id: Type.String(),
   object: Type.Literal("thing"),
   next_attempt_at: Type.Union([Type.String(), Type.Null()]),
@@ -12,11 +12,11 @@ const Thing = Closed({
 
 test("an answer has the members of its schema in its order, and nothing else of what it was made of", () => {
   const row = { nextAttemptAt: null, secret: "whsec", id: "1", tag: "a" };
-  const answer = answerJson(Thing)(row);
+  const answer = answerJson(Sample)(row);
   expect(JSON.stringify(answer)).toBe('{"id":"1","object":"thing","next_attempt_at":null,"tag":"a"}');
 });
 
 test("what is undefined is left out", () => {
   const row: { nextAttemptAt: string | null; id: string; tag?: string } = { nextAttemptAt: null, id: "1" };
-  expect(Object.keys(answerJson(Thing)(row))).toEqual(["id", "object", "next_attempt_at"]);
+  expect(Object.keys(answerJson(Sample)(row))).toEqual(["id", "object", "next_attempt_at"]);
 });

@@ -62,11 +62,11 @@ describe("what the schema of a body finds and what the rules across its members 
       { "content-type": "application/json", "content-encoding": "gzip" },
       "Content-Encoding: must be identity",
     ],
-  ])("and a header of POST %s that is wrong is named: %j", async (path, headers, told) => {
+  ])("and a header of POST %s that is wrong is named: %j", async (path, headers, expectedMessage) => {
     const { status, json } = await app.call("POST", path, { body: "{}", headers });
-    const [name, message] = told.split(": ");
+    const [name, message] = expectedMessage.split(": ");
     expect({ status, code: json.code }).toEqual({ status: 400, code: "INVALID_REQUEST" });
-    expect(json.detail).toBe(`/${told}`);
+    expect(json.detail).toBe(`/${expectedMessage}`);
     expect(json.errors).toEqual([{ pointer: `/${name}`, message }]);
   });
 
@@ -77,8 +77,8 @@ describe("what the schema of a body finds and what the rules across its members 
   });
 
   test("and of a member or a parameter that is given twice the last one counts", async () => {
-    const twice = '{"name":"first","name":"second"}';
-    expect((await app.call("POST", "/api/v1/templates", { body: twice })).json.name).toBe("second");
+    const duplicated = '{"name":"first","name":"second"}';
+    expect((await app.call("POST", "/api/v1/templates", { body: duplicated })).json.name).toBe("second");
     const { json } = await app.call("GET", "/api/v1/templates?limit=100&limit=1");
     expect(json.data).toHaveLength(1);
   });

@@ -18,39 +18,42 @@ const form = (...parts: readonly Uint8Array[]) =>
   Buffer.concat([...parts, Buffer.from(`--${BOUNDARY}--\r\n`)]);
 
 /** A body in pieces, and how many of them were asked for. */
-function pieces(bodies: Iterable<Uint8Array>) {
-  const asked = { pieces: 0, canceled: false };
+function sourceOf(bodies: Iterable<Uint8Array>) {
+  const state = { pieces: 0, canceled: false };
   const left = bodies[Symbol.iterator]();
   const stream = new ReadableStream<Uint8Array>(
     {
       pull(controller) {
         const { done, value } = left.next();
         if (done) return controller.close();
-        asked.pieces += 1;
+        state.pieces += 1;
         controller.enqueue(value);
       },
       cancel() {
-        asked.canceled = true;
+        state.canceled = true;
       },
     },
     { highWaterMark: 0 },
   );
   const headers = { "content-type": `multipart/form-data; boundary=${BOUNDARY}` };
-  return { request: new Request("http://localhost/", { method: "POST", headers, body: stream }), asked };
+  return {
+    request: new Request("http://localhost/", { method: "POST", headers, body: stream }),
+    state,
+  };
 }
 
-function cut(body: Uint8Array, size: number): Uint8Array[] {
-  const cuts: Uint8Array[] = [];
-  for (let start = 0; start < body.length; start += size) cuts.push(body.subarray(start, start + size));
-  return cuts;
+function split(body: Uint8Array, size: number): Uint8Array[] {
+  const chunks: Uint8Array[] = [];
+  for (let start = 0; start < body.length; start += size) chunks.push(body.subarray(start, start + size));
+  return chunks;
 }
 
 function incoming() {
   return new BodyAdmissionControl(BODY_BYTES_IN_FLIGHT_MIN).open("workspace");
 }
 
-async function readWhole(bodies: Iterable<Uint8Array>) {
-  const file = await openFilePart(pieces(bodies).request, incoming());
+async function readFile(bodies: Iterable<Uint8Array>) {
+  const file = await openFilePart(sourceOf(bodies).request, incoming());
   const chunks: Uint8Array[] = [];
   for await (const chunk of file.chunks) chunks.push(Uint8Array.from(chunk));
   const { filename, contentType } = file;
@@ -59,12 +62,12 @@ async function readWhole(bodies: Iterable<Uint8Array>) {
 
 async function fileFaultOf(bodies: Iterable<Uint8Array>): Promise<Problem> {
   try {
-    await readWhole(bodies);
+    await readFile(bodies);
   } catch (error) {
     if (error instanceof Problem) return error;
     throw error;
   }
-  throw new Error("it was taken");
+  throw new Error("it was accepted");
 }
 
 describe("the file of a multipart body", () => {
@@ -80,7 +83,7 @@ describe("the file of a multipart body", () => {
     );
     await fc.assert(
       fc.asyncProperty(content, fc.integer({ min: 1, max: 500 }), async (bytes, size) => {
-        const file = await readWhole(cut(form(part(HEAD, bytes)), size));
+        const file = await readFile(split(form(part(HEAD, bytes)), size));
         expect(file).toEqual({ filename: "a.txt", contentType: "text/plain", bytes: Buffer.from(bytes) });
       }),
       { numRuns: 300 },
@@ -88,25 +91,25 @@ describe("the file of a multipart body", () => {
   });
 
   test("is refused when the body ends anywhere before its own end", async () => {
-    const whole = form(part(HEAD, "hello"));
-    const end = whole.length - "\r\n".length;
+    const complete = form(part(HEAD, "hello"));
+    const end = complete.length - "\r\n".length;
     for (let length = 0; length < end; length += 1) {
-      expect((await fileFaultOf([whole.subarray(0, length)])).code).toBe("INVALID_REQUEST");
+      expect((await fileFaultOf([complete.subarray(0, length)])).code).toBe("INVALID_REQUEST");
     }
-    expect((await readWhole([whole.subarray(0, end)])).bytes.toString()).toBe("hello");
+    expect((await readFile([complete.subarray(0, end)])).bytes.toString()).toBe("hello");
   });
 
   test("is not read ahead of whoever takes its bytes", async () => {
     const chunk = new Uint8Array(10_000).fill(0x61);
     const bodies = [Buffer.from(`--${BOUNDARY}\r\n${HEAD}\r\n\r\n`), ...Array<Uint8Array>(100).fill(chunk)];
-    const { request, asked } = pieces([...bodies, Buffer.from(`\r\n--${BOUNDARY}--\r\n`)]);
+    const { request, state } = sourceOf([...bodies, Buffer.from(`\r\n--${BOUNDARY}--\r\n`)]);
     const file = await openFilePart(request, incoming());
-    let taken = 0;
+    let bytesRead = 0;
     for await (const bytes of file.chunks) {
-      taken += bytes.length;
-      expect(asked.pieces * chunk.length).toBeLessThan(taken + 3 * chunk.length);
+      bytesRead += bytes.length;
+      expect(state.pieces * chunk.length).toBeLessThan(bytesRead + 3 * chunk.length);
     }
-    expect(taken).toBe(100 * chunk.length);
+    expect(bytesRead).toBe(100 * chunk.length);
   });
 
   test("that is too large is let go at once", async () => {
@@ -115,23 +118,23 @@ describe("the file of a multipart body", () => {
       yield Buffer.from(`--${BOUNDARY}\r\n${HEAD}\r\n\r\n`);
       for (;;) yield chunk;
     }
-    const { request, asked } = pieces(endless());
+    const { request, state } = sourceOf(endless());
     const file = await openFilePart(request, incoming());
-    let taken = 0;
+    let bytesRead = 0;
     const take = async () => {
-      for await (const bytes of file.chunks) taken += bytes.length;
+      for await (const bytes of file.chunks) bytesRead += bytes.length;
     };
     await expect(take()).rejects.toMatchObject({ code: "ATTACHMENT_LIMIT_EXCEEDED" });
-    expect(taken).toBeLessThanOrEqual(FILE_BYTES_MAX);
-    expect(asked.pieces * chunk.length).toBeLessThan(FILE_BYTES_MAX + 3 * chunk.length);
-    expect(asked.canceled).toBeTrue();
+    expect(bytesRead).toBeLessThanOrEqual(FILE_BYTES_MAX);
+    expect(state.pieces * chunk.length).toBeLessThan(FILE_BYTES_MAX + 3 * chunk.length);
+    expect(state.canceled).toBeTrue();
   });
 
   test("that nobody wants is let go", async () => {
-    const { request, asked } = pieces(cut(form(part(HEAD, "a".repeat(1_000))), 300));
+    const { request, state } = sourceOf(split(form(part(HEAD, "a".repeat(1_000))), 300));
     const file = await openFilePart(request, incoming());
     await file.close();
-    expect(asked.canceled).toBeTrue();
+    expect(state.canceled).toBeTrue();
   });
 
   test.each([
@@ -172,7 +175,7 @@ describe("the file of a multipart body", () => {
 
   test("may have a name of 255 characters in UTF-8", async () => {
     const filename = `${"é".repeat(251)}.txt`;
-    const file = await readWhole([form(part(HEAD.replace("a.txt", filename), "a"))]);
+    const file = await readFile([form(part(HEAD.replace("a.txt", filename), "a"))]);
     expect(file.filename).toBe(filename);
   });
 });

@@ -10,15 +10,15 @@ const SECRET = /data-copy="(pl_[0-9A-Za-z]{50})"/;
 const ID = /href="\/dashboard\/api-keys\/([0-9A-Za-z]{12})">\s*I have copied it/;
 
 describe.each(await testStores())("API keys in the dashboard on $name", (store) => {
-  const here = dashboardFixture(store);
+  const fixture = dashboardFixture(store);
 
-  const shownOn = ({ status, html }: PageAnswer) => {
+  const keyShownOn = ({ status, html }: PageAnswer) => {
     expect(status).toBe(200);
     return { secret: SECRET.exec(html)?.[1] ?? "", id: ID.exec(html)?.[1] ?? "" };
   };
-  const create = async (fields: Readonly<Record<string, string>> = {}, by: Visitor = here.visitor) =>
-    shownOn(await by.post("/api-keys", { name: "Shop", scopes: "email:read", ...fields }));
-  const usage = (key: string) => callerOf(here.service.url, key).call("GET", "/api/v1/usage");
+  const create = async (fields: Readonly<Record<string, string>> = {}, visitor: Visitor = fixture.visitor) =>
+    keyShownOn(await visitor.post("/api-keys", { name: "Shop", scopes: "email:read", ...fields }));
+  const usage = (key: string) => callerOf(fixture.service.url, key).call("GET", "/api/v1/usage");
 
   test("a key is created, shown once, and may do what was ticked", async () => {
     const { secret, id } = await create({
@@ -28,52 +28,52 @@ describe.each(await testStores())("API keys in the dashboard on $name", (store) 
       client_ranges: "127.0.0.0/8\r\n::1",
     });
     expect((await usage(secret)).status).toBe(200);
-    expect((await here.tenant.call("GET", `/api/v1/api-keys/${id}`)).json).toMatchObject({
+    expect((await fixture.tenant.call("GET", `/api/v1/api-keys/${id}`)).json).toMatchObject({
       scopes: ["email:read"],
       expires_at: "2199-01-31T12:00:00.000Z",
       senders: ["example.com"],
       client_ranges: ["127.0.0.0/8", "::1"],
-      issued_by: here.tenant.keyId,
+      issued_by: fixture.tenant.keyId,
     });
-    const { html } = await here.visitor.get(`/api-keys/${id}`);
-    for (const text of ["&lt;b&gt;Shop&lt;/b&gt;", "email:read", "127.0.0.0/8", here.tenant.keyId])
+    const { html } = await fixture.visitor.get(`/api-keys/${id}`);
+    for (const text of ["&lt;b&gt;Shop&lt;/b&gt;", "email:read", "127.0.0.0/8", fixture.tenant.keyId])
       expect(html).toContain(text);
     expect(html).not.toContain(secret);
-    expect((await here.visitor.get("/api-keys")).html).toContain("&lt;b&gt;Shop&lt;/b&gt;");
+    expect((await fixture.visitor.get("/api-keys")).html).toContain("&lt;b&gt;Shop&lt;/b&gt;");
   });
 
   test("a form with faults is shown again with what was typed, and no key is made", async () => {
-    const { status, html } = await here.visitor.post("/api-keys", {
+    const { status, html } = await fixture.visitor.post("/api-keys", {
       name: "Faulty",
       expires_at: "2001-01-31T12:00",
     });
     expect(status).toBe(400);
     expect(html).toContain('value="Faulty"');
-    expect((await here.visitor.post("/api-keys", { name: "Faulty" })).html).toContain(
+    expect((await fixture.visitor.post("/api-keys", { name: "Faulty" })).html).toContain(
       `It must hold 1 to ${SCOPES.length} items.`,
     );
     const range = { name: "Faulty", scopes: "email:read", client_ranges: "here" };
-    expect((await here.visitor.post("/api-keys", range)).html).toContain(
+    expect((await fixture.visitor.post("/api-keys", range)).html).toContain(
       "It must be an IP address, or a range",
     );
-    expect((await here.visitor.get("/api-keys")).html).not.toContain("Faulty");
+    expect((await fixture.visitor.get("/api-keys")).html).not.toContain("Faulty");
   });
 
   test("a key that ends creates none that lasts longer, and says so", async () => {
-    const ending = await here.tenant.withKey({ expiresAt: Date.now() + HOUR_MS });
-    const other = await logIn(here.service.url, ending.apiKey);
+    const ending = await fixture.tenant.withKey({ expiresAt: Date.now() + HOUR_MS });
+    const other = await logIn(fixture.service.url, ending.apiKey);
     expect((await other.get("/api-keys/new")).html).toContain("it cannot create one that lasts longer");
     const refused = await other.post("/api-keys", { name: "Lasting", scopes: "email:read" });
     expect(refused.status).toBe(400);
     expect(refused.html).toContain("It must be given and not be later than");
-    const rotated = await other.post(`/api-keys/${here.tenant.keyId}/rotate`);
+    const rotated = await other.post(`/api-keys/${fixture.tenant.keyId}/rotate`);
     expect(rotated.status).toBe(400);
     expect(rotated.html).toContain("The new key would last longer");
   });
 
   test("offers the scopes that its own key holds, and refuses others", async () => {
-    const narrow = await here.tenant.withKey({ scopes: ["workspace:manage", "email:read"] });
-    const other = await logIn(here.service.url, narrow.apiKey);
+    const narrow = await fixture.tenant.withKey({ scopes: ["workspace:manage", "email:read"] });
+    const other = await logIn(fixture.service.url, narrow.apiKey);
     const { html } = await other.get("/api-keys/new");
     expect(html).toContain('value="email:read"');
     expect(html).not.toContain('value="email:send"');
@@ -84,33 +84,42 @@ describe.each(await testStores())("API keys in the dashboard on $name", (store) 
 
   test("a key is rotated: the new one opens, and the old one ends after the overlap", async () => {
     const old = await create();
-    expect((await here.visitor.get(`/api-keys/${old.id}/rotate`)).html).toContain("The old key goes on for");
-    const made = shownOn(await here.visitor.post(`/api-keys/${old.id}/rotate`, { overlap_seconds: "0" }));
-    expect((await usage(made.secret)).status).toBe(200);
-    expect((await usage(old.secret)).status).toBe(401);
-    expect((await here.visitor.get(`/api-keys/${made.id}`)).html).toContain("Replaces");
-    expect((await here.visitor.post(`/api-keys/${old.id}/rotate`)).status).toBe(409);
-    expect((await here.visitor.post(`/api-keys/${made.id}/rotate`, { overlap_seconds: "-1" })).status).toBe(
-      400,
+    expect((await fixture.visitor.get(`/api-keys/${old.id}/rotate`)).html).toContain(
+      "The old key goes on for",
     );
+    const rotated = keyShownOn(
+      await fixture.visitor.post(`/api-keys/${old.id}/rotate`, { overlap_seconds: "0" }),
+    );
+    expect((await usage(rotated.secret)).status).toBe(200);
+    expect((await usage(old.secret)).status).toBe(401);
+    expect((await fixture.visitor.get(`/api-keys/${rotated.id}`)).html).toContain("Replaces");
+    expect((await fixture.visitor.post(`/api-keys/${old.id}/rotate`)).status).toBe(409);
+    expect(
+      (await fixture.visitor.post(`/api-keys/${rotated.id}/rotate`, { overlap_seconds: "-1" })).status,
+    ).toBe(400);
   });
 
   test("a key is revoked after one question, with the keys that came of it where that is wanted", async () => {
     const parent = await create({ scopes: "workspace:manage" });
-    const child = await create({ scopes: "workspace:manage" }, await logIn(here.service.url, parent.secret));
+    const child = await create(
+      { scopes: "workspace:manage" },
+      await logIn(fixture.service.url, parent.secret),
+    );
     const opens = async ({ secret }: { secret: string }) =>
-      (await callerOf(here.service.url, secret).call("GET", "/api/v1/workspace")).status;
-    expect((await here.visitor.get(`/api-keys/${parent.id}/revoke`)).html).toContain("Also revoke the 1 key");
-    const revoked = await here.visitor.post(`/api-keys/${parent.id}/revoke`);
+      (await callerOf(fixture.service.url, secret).call("GET", "/api/v1/workspace")).status;
+    expect((await fixture.visitor.get(`/api-keys/${parent.id}/revoke`)).html).toContain(
+      "Also revoke the 1 key",
+    );
+    const revoked = await fixture.visitor.post(`/api-keys/${parent.id}/revoke`);
     expect(revoked.location).toBe("/dashboard/api-keys");
     expect([await opens(parent), await opens(child)]).toEqual([401, 200]);
-    await here.visitor.post(`/api-keys/${parent.id}/revoke`, { with_children: "true" });
+    await fixture.visitor.post(`/api-keys/${parent.id}/revoke`, { with_children: "true" });
     expect(await opens(child)).toBe(401);
   });
 
   test("nobody sees or changes another workspace's key", async () => {
     const { id, secret } = await create();
-    const other = await logIn(here.service.url, (await here.service.tenant()).apiKey);
+    const other = await logIn(fixture.service.url, (await fixture.service.tenant()).apiKey);
     expect((await other.get("/api-keys")).html).not.toContain(id);
     for (const page of ["", "/rotate", "/revoke"])
       expect((await other.get(`/api-keys/${id}${page}`)).status).toBe(404);

@@ -12,28 +12,28 @@ import { until } from "../../support/until.ts";
 const TEST_MS_MAX = 120_000;
 
 describe.each(await testStores())("what a verification finds is told on the dashboard, on $name", (store) => {
-  const here = dashboardFixture(store);
+  const fixture = dashboardFixture(store);
   let operator: Visitor;
   beforeAll(async () => {
-    operator = await logInAsOperator(here.service, here.tenant);
+    operator = await logInAsOperator(fixture.service, fixture.tenant);
   });
 
   const resultOf = async (path: string, action: string, fields: Readonly<Record<string, string>> = {}) => {
     await operator.post(`${path}/${action}`, fields);
-    const isOver = async () => !(await operator.get(path)).html.includes('aria-label="Under way"');
-    await until(isOver, "the end of the task", TEST_MS_MAX / 2);
+    const isDone = async () => !(await operator.get(path)).html.includes('aria-label="Under way"');
+    await until(isDone, "the task to end", TEST_MS_MAX / 2);
     return (await operator.get(path)).html;
   };
 
   test(
     "rows that are not as the log says are counted, and a rebuild repairs them",
     async () => {
-      const { json } = await here.tenant.send(newKey(), message());
-      const directory = join(here.service.app.dataDir, "projections");
-      const place = { databases: sqliteReadDatabases, directory, logId: "" };
-      const db = sqliteReadDatabases.open(join(directory, currentFile(place, "emails")), "write");
+      const { json } = await fixture.tenant.send(newKey(), message());
+      const directory = join(fixture.service.app.dataDir, "projections");
+      const storage = { databases: sqliteReadDatabases, directory, logId: "" };
+      const db = sqliteReadDatabases.open(join(directory, currentFile(storage, "emails")), "write");
       const status = () => db.get("SELECT status FROM emails WHERE id = ?", json.id)?.status;
-      await until(() => status() === "queued", "the row of the message");
+      await until(() => status() === "queued", "the message's row");
       db.run("UPDATE emails SET status = 'sent' WHERE id = ?", json.id);
       db.close();
       const path = "/audit/read-models";
@@ -52,12 +52,12 @@ describe.each(await testStores())("what a verification finds is told on the dash
     async () => {
       const stream = `email-${newId()}`;
       const forged = { id: newId(), type: "SomebodyElsesEvent", data: {}, metadata: {} };
-      await here.service.log.store.append(stream, [forged], "noStream");
+      await fixture.service.log.store.append(stream, [forged], "noStream");
       const html = await resultOf("/audit/seals", "verify");
       expect(html).toMatch(/\d+ findings?</);
       expect(html).toContain("Postledger writes no such event");
       expect(html).toContain(stream);
-      const seen = (await here.visitor.get("/audit/seals")).html;
+      const seen = (await fixture.visitor.get("/audit/seals")).html;
       expect(seen).toContain("Postledger writes no such event");
       expect(seen).not.toContain(stream);
     },

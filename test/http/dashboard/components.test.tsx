@@ -81,8 +81,8 @@ describe("times", () => {
     [0, "just now"],
     [7_200_000, "2 hours ago"],
     [200_000_000, "2 days ago"],
-  ])("of %d ms ago: %s", (ago, told) => {
-    expect(String(<Ago at={now - ago} now={now} />)).toContain(`>${told}</time>`);
+  ])("of %d ms ago: %s", (ago, text) => {
+    expect(String(<Ago at={now - ago} now={now} />)).toContain(`>${text}</time>`);
   });
 
   test("of less than a second are none", () => expect(lengthOfTime(400)).toBe("0 seconds"));

@@ -7,51 +7,51 @@ import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 describe.each(await testStores())("erasures in the dashboard on $name", (store) => {
-  const here = dashboardFixture(store);
+  const fixture = dashboardFixture(store);
 
   test("an empty list says what it is for", async () => {
-    expect((await here.visitor.get("/audit/erasures")).html).toContain("Nobody was erased");
+    expect((await fixture.visitor.get("/audit/erasures")).html).toContain("Nobody was erased");
   });
 
   test("a person is erased by the key that asked, and the report says what was reached and what was not", async () => {
-    const sent = await here.tenant.send(newKey(), message({ to: "ana@example.org" }));
+    const sent = await fixture.tenant.send(newKey(), message({ to: "ana@example.org" }));
     expect(sent.status).toBe(202);
-    const { html } = await here.visitor.get("/audit/erasures/new");
+    const { html } = await fixture.visitor.get("/audit/erasures/new");
     expect(html).toContain("This cannot be undone.");
-    const { location } = await here.visitor.post("/audit/erasures", { address: "Ana@example.org" });
+    const { location } = await fixture.visitor.post("/audit/erasures", { address: "Ana@example.org" });
     const path = location?.replace("/dashboard", "") ?? "";
     expect(path).toMatch(/^\/audit\/erasures\/[0-9a-f-]{36}$/);
     await until(
-      async () => (await here.visitor.get(path)).html.includes(">completed<"),
-      "the erasure",
+      async () => (await fixture.visitor.get(path)).html.includes(">completed<"),
+      "the erasure to complete",
       60_000,
     );
-    const report = await here.visitor.get(path);
+    const report = await fixture.visitor.get(path);
     expect(report.html).toContain("1, 1 of them canceled");
     expect(report.html).toContain("Copies of the log, the content or the outbox");
     // What is done needs no more looks.
     expect(report.html).not.toContain("every 2s");
-    expect((await here.visitor.get(`/messages/${sent.json.id}`)).html).not.toContain("ana@example.org");
+    expect((await fixture.visitor.get(`/messages/${sent.json.id}`)).html).not.toContain("ana@example.org");
     await until(
-      async () => (await here.visitor.get("/audit/erasures")).html.includes(path),
+      async () => (await fixture.visitor.get("/audit/erasures")).html.includes(path),
       "the request in the list",
     );
     const id = path.split("/").at(-1) ?? "";
-    const [requested] = await here.service.log.store.read(erasureStream(id), 0, 1);
-    expect(requested?.metadata.actor).toBe(`api-key:${here.tenant.keyId}`);
+    const [requested] = await fixture.service.log.store.read(erasureStream(id), 0, 1);
+    expect(requested?.metadata.actor).toBe(`api-key:${fixture.tenant.keyId}`);
   }, 90_000);
 
   test("what is no address is refused, with what was typed", async () => {
-    const { status, html } = await here.visitor.post("/audit/erasures", { address: "ana at example" });
+    const { status, html } = await fixture.visitor.post("/audit/erasures", { address: "ana at example" });
     expect(status).toBe(400);
     expect(html).toContain('value="ana at example"');
     expect(html).toContain('id="address-fault"');
   });
 
   test("nobody reads another workspace's request", async () => {
-    const { location } = await here.visitor.post("/audit/erasures", { address: "eve@example.org" });
+    const { location } = await fixture.visitor.post("/audit/erasures", { address: "eve@example.org" });
     const path = location?.replace("/dashboard", "") ?? "";
-    const other = await logIn(here.service.url, (await here.service.tenant()).apiKey);
+    const other = await logIn(fixture.service.url, (await fixture.service.tenant()).apiKey);
     expect((await other.get(path)).status).toBe(404);
     expect((await other.get("/audit/erasures")).html).not.toContain(path);
   });

@@ -25,10 +25,10 @@ const actions = routes.filter(({ method }) => method === "POST");
 const guarded = routes.flatMap((route) => (route.scope === null ? [] : [{ ...route, scope: route.scope }]));
 
 describe("every page of the dashboard", () => {
-  const here = dashboardFixture(sqliteStore);
+  const fixture = dashboardFixture(sqliteStore);
 
   test.each(pages)("$path may load from this service alone, and be kept nowhere", async ({ path }) => {
-    const { headers, html } = await here.visitor.get(pathOf(path));
+    const { headers, html } = await fixture.visitor.get(pathOf(path));
     const policy = headers.get("content-security-policy") ?? "";
     // What shows a mail has a policy of its own, which is narrower.
     if (!policy.startsWith("sandbox")) expect(policy).toBe(POLICY);
@@ -40,14 +40,15 @@ describe("every page of the dashboard", () => {
   });
 
   test.each(routes)("$method $path needs a session", async ({ method, path }) => {
-    const { status } = await askDashboard(here.service.url, pathOf(path), { method });
+    const { status } = await askDashboard(fixture.service.url, pathOf(path), { method });
     expect(status).toBe(method === "GET" ? 303 : 401);
   });
 
   test.each(guarded)("$method $path is refused to a key without $scope", async ({ method, path, scope }) => {
-    const other = await here.tenant.withKey({ scopes: SCOPES.filter((one) => one !== scope) });
-    const asked = await logIn(here.service.url, other.apiKey);
-    const answer = method === "GET" ? await asked.get(pathOf(path)) : await asked.post(pathOf(path));
+    const other = await fixture.tenant.withKey({ scopes: SCOPES.filter((one) => one !== scope) });
+    const otherVisitor = await logIn(fixture.service.url, other.apiKey);
+    const answer =
+      method === "GET" ? await otherVisitor.get(pathOf(path)) : await otherVisitor.post(pathOf(path));
     expect(answer.status).toBe(403);
     expect(answer.html).toContain(scope);
   });
@@ -55,30 +56,30 @@ describe("every page of the dashboard", () => {
   test.each(actions)(
     "POST $path is refused without the token of the session, and from elsewhere",
     async ({ path }) => {
-      expect((await here.visitor.post(pathOf(path), null)).status).toBe(403);
-      const other = await logIn(here.service.url, here.tenant.apiKey);
+      expect((await fixture.visitor.post(pathOf(path), null)).status).toBe(403);
+      const other = await logIn(fixture.service.url, fixture.tenant.apiKey);
       const foreign = { form_token: await other.formToken() };
-      expect((await here.visitor.post(pathOf(path), foreign)).status).toBe(403);
+      expect((await fixture.visitor.post(pathOf(path), foreign)).status).toBe(403);
       for (const headers of [
         { "sec-fetch-site": "cross-site" },
         { "sec-fetch-site": "same-site" },
         { origin: "https://evil.example" },
         { origin: "null" },
       ])
-        expect((await here.visitor.post(pathOf(path), {}, headers)).status).toBe(403);
+        expect((await fixture.visitor.post(pathOf(path), {}, headers)).status).toBe(403);
     },
   );
 
   test("that does not exist is a page that says so", async () => {
-    const { status, html } = await here.visitor.get("/no-such-page");
+    const { status, html } = await fixture.visitor.get("/no-such-page");
     expect(status).toBe(404);
     expect(html).toContain("<h1>Not found</h1>");
-    expect((await here.visitor.post("/")).status).toBe(405);
+    expect((await fixture.visitor.post("/")).status).toBe(405);
   });
 
   test("shows the pages that its key may see, and no others", async () => {
-    const { apiKey } = await here.tenant.withKey({ scopes: [] });
-    const { html } = await (await logIn(here.service.url, apiKey)).get("/");
+    const { apiKey } = await fixture.tenant.withKey({ scopes: [] });
+    const { html } = await (await logIn(fixture.service.url, apiKey)).get("/");
     const hidden = guarded.filter(({ method, path }) => method === "GET" && !path.includes(":"));
     for (const { path } of hidden) expect(html).not.toContain(`href="/dashboard${path}"`);
   });
@@ -86,14 +87,14 @@ describe("every page of the dashboard", () => {
   test("comes with scripts and styles that are small, and kept for ever under a name of their content", async () => {
     const files = new Set<string>();
     for (const { path } of pages) {
-      const { html } = await here.visitor.get(pathOf(path));
+      const { html } = await fixture.visitor.get(pathOf(path));
       for (const [, file = ""] of html.matchAll(/(?:href|src)="\/dashboard(\/assets\/[^"]+)"/g))
         files.add(file);
     }
     expect(files.size).toBeGreaterThan(3);
     let bytes = 0;
     for (const file of files) {
-      const response = await fetch(`${here.service.url}/dashboard${file}`, {
+      const response = await fetch(`${fixture.service.url}/dashboard${file}`, {
         headers: { "accept-encoding": "gzip" },
         decompress: false,
       });
@@ -102,7 +103,7 @@ describe("every page of the dashboard", () => {
       bytes += (await response.arrayBuffer()).byteLength;
     }
     expect(bytes).toBeLessThan(COMPRESSED_BYTES_MAX);
-    expect((await askDashboard(here.service.url, "/assets/dashboard.000000000000.css")).status).toBe(404);
+    expect((await askDashboard(fixture.service.url, "/assets/dashboard.000000000000.css")).status).toBe(404);
   });
 });
 

@@ -20,11 +20,11 @@ test("a stream that nobody reads is ended, and keeps no more than a little of wh
   const [unread, read] = [streams.open(watch), streams.open({ ...watch, subject: "another" })];
   let readBytes = 0;
   const reading = (async () => {
-    for await (const piece of read?.body ?? []) readBytes += piece.length;
+    for await (const chunk of read?.body ?? []) readBytes += chunk.length;
   })();
-  for (let look = 0; look < CHANGES; look += 1) {
+  for (let change = 0; change < CHANGES; change += 1) {
     jest.advanceTimersByTime(1_000);
-    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+    for (let tick = 0; tick < 20; tick += 1) await Promise.resolve();
   }
   expect(readBytes).toBeGreaterThan((CHANGES * VERSION_CHARS) / 2);
   await expect(unread?.text()).rejects.toThrow("does not read");

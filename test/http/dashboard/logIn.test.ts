@@ -76,13 +76,15 @@ describe.each(await testStores())("logging in on $name", (store) => {
     );
     expect(racing.map(({ status }) => status).sort()).toEqual([303, 401, 401]);
     await service.restart();
-    const again = await submitLogIn(service.url, token);
+    const secondUse = await submitLogIn(service.url, token);
     expect({
-      status: again.status,
-      told: again.html.includes("was used already. Make another one: bun run postledger dashboard link"),
+      status: secondUse.status,
+      isExplained: secondUse.html.includes(
+        "was used already. Make another one: bun run postledger dashboard link",
+      ),
     }).toEqual({
       status: 401,
-      told: true,
+      isExplained: true,
     });
     const old = await submitLogIn(service.url, tokenFor(tenant.workspaceId, Date.now() - LOG_IN_LINK_MS));
     expect(old.html).toContain("The link has expired");
@@ -139,9 +141,10 @@ describe.each(await testStores())("logging in on $name", (store) => {
     };
     const { cookie } = await logIn(service.url, tenant.apiKey);
     const [name = ""] = cookie.split("=");
-    const cookieOf = (of: object) =>
-      `${name}=${service.log.keys.encryptForBrowser("dashboard session", JSON.stringify(of))}`;
-    const ask = (of: object) => askDashboard(service.url, "/", { headers: { cookie: cookieOf(of) } });
+    const cookieOf = (contents: object) =>
+      `${name}=${service.log.keys.encryptForBrowser("dashboard session", JSON.stringify(contents))}`;
+    const ask = (contents: object) =>
+      askDashboard(service.url, "/", { headers: { cookie: cookieOf(contents) } });
     expect((await ask(session)).status).toBe(303);
     expect((await ask({ ...session, startedAt: now - 60_000, seenAt: now - 60_000 })).status).toBe(200);
   });
@@ -151,18 +154,18 @@ describe.each(await testStores())("logging in on $name", (store) => {
     ["half a key", "pl_half", "Was it cut"],
     ["nothing", "", "Paste an API key"],
     ["something else", "let me in", "neither an API key nor a log-in link"],
-  ])("%s is told what to do, and not shown again", async (_name, secret, told) => {
+  ])("%s is told what to do, and not shown again", async (_name, secret, message) => {
     const { status, html } = await submitLogIn(service.url, secret);
     expect(status).toBe(401);
-    expect(html).toContain(told);
+    expect(html).toContain(message);
     if (secret.length > 8) expect(html).not.toContain(secret);
   });
 
   test("a log-in that another site sends is refused", async () => {
-    const cross = await submitLogIn(service.url, tenant.apiKey, { "sec-fetch-site": "cross-site" });
-    expect(cross.status).toBe(403);
-    const foreign = await submitLogIn(service.url, tenant.apiKey, { origin: "https://evil.example" });
-    expect(foreign.status).toBe(403);
+    const crossSite = await submitLogIn(service.url, tenant.apiKey, { "sec-fetch-site": "cross-site" });
+    expect(crossSite.status).toBe(403);
+    const otherOrigin = await submitLogIn(service.url, tenant.apiKey, { origin: "https://evil.example" });
+    expect(otherOrigin.status).toBe(403);
     expect((await submitLogIn(service.url, tenant.apiKey, { origin: service.url })).status).toBe(303);
   });
 
@@ -178,7 +181,7 @@ describe.each(await testStores())("logging in on $name", (store) => {
 describe("log-ins that fail", () => {
   test("are limited for each client, and a right key waits then too", async () => {
     const [store] = await testStores();
-    if (store === undefined) throw new Error("there is a store");
+    if (store === undefined) throw new Error("the store is missing");
     const service = await startService(store);
     try {
       const tenant = await service.tenant();

@@ -82,23 +82,23 @@ describe.each(await testStores())("messages on $name", (store) => {
     ["hello", "does not say what to look for: give a whole address"],
     ["bounced", "did you mean status:bounced?"],
     ["Supressed", "did you mean status:suppressed?"],
-  ])("a search for %s is told what is wrong", async (text, told) => {
+  ])("a search for %s is told what is wrong", async (text, expectedText) => {
     const { status, html } = await search(text);
     expect(status).toBe(422);
-    expect(html).toContain(told);
+    expect(html).toContain(expectedText);
     expect(html).toContain(`value="${text}"`);
   });
 
   test("say why, with the words of the relay, and what happened when", async () => {
     const { html } = await visitor.get(`/messages/${samples.bounced}`);
-    for (const told of [
+    for (const text of [
       "The address does not exist.",
       "550 5.1.1",
       "Attempt 1 began",
       "eager-otter",
       "Accepted",
     ])
-      expect(html).toContain(told);
+      expect(html).toContain(text);
     const then = await visitor.get(`/messages/${samples.bounced}?at=2`);
     expect(then.html).not.toContain("eager-otter");
   });
@@ -116,7 +116,7 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(complained).toContain("The recipient has reported it as unwanted.");
     expect(complained).toContain("Amazon SES says so.");
     const problems = async () => (await visitor.get("/")).html.split('id="problems"')[1] ?? "";
-    await until(async () => (await problems()).includes(json.id), "the problem");
+    await until(async () => (await problems()).includes(json.id), "the problem report");
     expect(await problems()).toContain("The recipient has reported it as unwanted.");
   });
 
@@ -197,7 +197,7 @@ describe.each(await testStores())("messages on $name", (store) => {
 
   test("another workspace's are not there", async () => {
     const other = await service.tenant();
-    const stranger = await logIn(service.url, other.apiKey);
+    const otherVisitor = await logIn(service.url, other.apiKey);
     for (const path of [
       "",
       "/timeline",
@@ -209,16 +209,16 @@ describe.each(await testStores())("messages on $name", (store) => {
       "/send-again",
       "/reschedule",
     ])
-      expect((await stranger.get(`/messages/${samples.bounced}${path}`)).status).toBe(404);
+      expect((await otherVisitor.get(`/messages/${samples.bounced}${path}`)).status).toBe(404);
     for (const path of ["/erase", "/cancel", "/try-now", "/reschedule", "/send-now"])
-      expect((await stranger.post(`/messages/${samples.bounced}${path}`)).status).toBe(404);
-    const again = await stranger.post(`/messages/${samples.bounced}/send-again`, {
+      expect((await otherVisitor.post(`/messages/${samples.bounced}${path}`)).status).toBe(404);
+    const otherCopy = await otherVisitor.post(`/messages/${samples.bounced}/send-again`, {
       to: "a@example.com",
       nonce: crypto.randomUUID(),
     });
-    expect(again.status).toBe(404);
-    expect((await stranger.get(`/live/messages/${samples.bounced}`)).status).toBe(404);
-    const rows = await stranger.get(`/messages/rows?ids=${samples.bounced}`);
+    expect(otherCopy.status).toBe(404);
+    expect((await otherVisitor.get(`/live/messages/${samples.bounced}`)).status).toBe(404);
+    const rows = await otherVisitor.get(`/messages/rows?ids=${samples.bounced}`);
     expect(rowsIn(rows.html)).toEqual([]);
   });
 
@@ -252,13 +252,13 @@ describe.each(await testStores())("messages on $name", (store) => {
       status: 422,
       told: true,
     });
-    const wrong = await send("nobody");
-    expect(wrong.status).toBe(422);
+    const invalid = await send("nobody");
+    expect(invalid.status).toBe(422);
   });
 
   test("one whose recipient is suppressed since says so, before it is sent again as well", async () => {
     const own = await service.tenant();
-    const person = await logIn(service.url, own.apiKey);
+    const session = await logIn(service.url, own.apiKey);
     const { json } = await own.send(newKey(), message());
     await service.addEmailEvents(
       json.id,
@@ -269,15 +269,15 @@ describe.each(await testStores())("messages on $name", (store) => {
       },
     );
     const pages = async () => {
-      const told = [`/messages/${json.id}`, `/messages/${json.id}/send-again`].map((path) =>
-        person.get(path),
+      const pagesShown = [`/messages/${json.id}`, `/messages/${json.id}/send-again`].map((path) =>
+        session.get(path),
       );
-      return (await Promise.all(told)).map(({ html }) => /suppressed since/.test(html));
+      return (await Promise.all(pagesShown)).map(({ html }) => /suppressed since/.test(html));
     };
     expect(await pages()).toEqual([false, false]);
     await own.call("POST", "/api/v1/suppressions", { body: { address: "ana@example.com" } });
     expect(await pages()).toEqual([true, true]);
-    expect((await person.get(`/messages/${json.id}`)).html).toContain(
+    expect((await session.get(`/messages/${json.id}`)).html).toContain(
       "/suppressions?address=ana%40example.com",
     );
     await own.call("DELETE", "/api/v1/suppressions/ana%40example.com");
@@ -297,12 +297,12 @@ describe.each(await testStores())("messages on $name", (store) => {
 
   test("all that match are sent again, once, and not what came of it", async () => {
     const own = await service.tenant();
-    const person = await logIn(service.url, own.apiKey);
+    const session = await logIn(service.url, own.apiKey);
     const ids = new Set<string>();
     for (let nth = 0; nth < 3; nth += 1) ids.add((await own.send(newKey(), message())).json.id);
     const count = async () => (await own.call("GET", "/api/v1/emails")).json.data.length;
     await until(async () => (await count()) === 3, "the list");
-    const { html } = await person.get("/messages/send-again?q=to%3Aana%40example.com");
+    const { html } = await session.get("/messages/send-again?q=to%3Aana%40example.com");
     const fields = Object.fromEntries(
       [...html.matchAll(/name="(q|until|nonce)" value="([^"]*)"/g)].map(([, name = "", value = ""]) => [
         name,
@@ -310,9 +310,9 @@ describe.each(await testStores())("messages on $name", (store) => {
       ]),
     );
     for (let nth = 0; nth < 2; nth += 1) {
-      const done = await person.post("/messages/send-again", fields);
-      expect(done.html).toContain("3 messages were sent again");
-      await until(async () => (await count()) === 6, "the new ones");
+      const answer = await session.post("/messages/send-again", fields);
+      expect(answer.html).toContain("3 messages were sent again");
+      await until(async () => (await count()) === 6, "the new messages in the list");
     }
   });
 
@@ -320,9 +320,9 @@ describe.each(await testStores())("messages on $name", (store) => {
     const own = await service.tenant();
     for (const subject of ["=HYPERLINK(1)", 'Quoted "and", with a comma', "plain"])
       await own.send(newKey(), message({ subject }));
-    const person = await logIn(service.url, own.apiKey);
-    await until(async () => rowsIn((await person.get("/messages")).html).length === 3, "the list");
-    const { headers, html: text } = await person.get("/messages.csv");
+    const session = await logIn(service.url, own.apiKey);
+    await until(async () => rowsIn((await session.get("/messages")).html).length === 3, "the list");
+    const { headers, html: text } = await session.get("/messages.csv");
     expect(headers.get("content-type")).toBe("text/csv; charset=utf-8");
     const lines = text.trimEnd().split("\r\n");
     expect(lines[0]).toBe("id,status,created_at,updated_at,from,to,subject,template_id,attempts,reason");
@@ -376,9 +376,9 @@ describe.each(await testStores())("messages on $name", (store) => {
     const bound = await tenant.call("POST", "/api/v1/api-keys", {
       body: { name: "bound", scopes: ["email:send", "email:read"], senders: ["other@example.com"] },
     });
-    const person = await logIn(service.url, bound.json.key);
+    const session = await logIn(service.url, bound.json.key);
     for (const path of ["cancel", "erase", "try-now"])
-      expect((await person.post(`/messages/${samples.queued}/${path}`)).status).toBe(403);
+      expect((await session.post(`/messages/${samples.queued}/${path}`)).status).toBe(403);
   });
 });
 
@@ -440,7 +440,7 @@ describe("a file of CSV", () => {
   });
 
   test("ends when nobody takes it any more, also where nothing is found", async () => {
-    let asked = 0;
+    let queries = 0;
     let ended = 0;
     const left = Promise.withResolvers<void>();
     const stream = csvStream<string>({
@@ -450,8 +450,8 @@ describe("a file of CSV", () => {
       },
       isAllowed: async () => true,
       async page() {
-        asked += 1;
-        if (asked === 3) left.resolve();
+        queries += 1;
+        if (queries === 3) left.resolve();
         await nextTurn();
         return { rows: [], nextCursor: "on" };
       },
@@ -461,9 +461,9 @@ describe("a file of CSV", () => {
     void reader.read();
     await left.promise;
     await reader.cancel();
-    const then = asked;
+    const then = queries;
     for (let turns = 0; turns < 10; turns += 1) await nextTurn();
-    expect(asked).toBeLessThanOrEqual(then + 1);
+    expect(queries).toBeLessThanOrEqual(then + 1);
     expect(ended).toBe(1);
   });
 });

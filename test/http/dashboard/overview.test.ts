@@ -12,63 +12,67 @@ function figureOf(html: string, name: string): string | undefined {
 }
 
 describe.each(await testStores())("the overview in the dashboard on $name", (store) => {
-  const here = dashboardFixture(store, { DELIVERY: "on", SMTP_URL: "outbox:" });
+  const fixture = dashboardFixture(store, { DELIVERY: "on", SMTP_URL: "outbox:" });
 
   test("a message of which more is told after it was sent still counts as sent", async () => {
-    const { tenant, visitor } = here;
+    const { tenant, visitor } = fixture;
     for (const name of ["delivered", "complained", "bounced"]) {
       const { status } = await tenant.send(newKey(), message({ to: `${name}@simulator.test` }));
       expect(status).toBe(202);
     }
-    const wanted = { accepted: "3", sent: "2", delivered: "1", bounced: "1", complained: "1", failed: "0" };
+    const expected = { accepted: "3", sent: "2", delivered: "1", bounced: "1", complained: "1", failed: "0" };
     for (const range of ["hour", "day", "month"]) {
       let seen = {};
-      const look = async () => {
+      const readFigures = async () => {
         const { html } = await visitor.get(`/?range=${range}`);
-        seen = Object.fromEntries(Object.keys(wanted).map((name) => [name, figureOf(html, name)]));
-        return Bun.deepEquals(seen, wanted);
+        seen = Object.fromEntries(Object.keys(expected).map((name) => [name, figureOf(html, name)]));
+        return Bun.deepEquals(seen, expected);
       };
-      await until(look, `the figures of a ${range}`).catch(() => expect(seen).toEqual(wanted));
+      await until(readFigures, `the figures of a ${range}`).catch(() => expect(seen).toEqual(expected));
     }
   });
 });
 
 describe("the overview of what is scheduled", () => {
-  const here = dashboardFixture(sqliteStore);
+  const fixture = dashboardFixture(sqliteStore);
 
   test("counts what is to begin later beside what waits, and leads to it", async () => {
     const later = new Date(Date.now() + 3_600_000).toISOString();
-    for (let nth = 0; nth < 2; nth += 1) await here.tenant.send(newKey(), message({ scheduled_at: later }));
+    for (let nth = 0; nth < 2; nth += 1)
+      await fixture.tenant.send(newKey(), message({ scheduled_at: later }));
     let html = "";
     const isCounted = async () => {
-      html = (await here.visitor.get("/")).html;
+      html = (await fixture.visitor.get("/")).html;
       return html.includes("2 scheduled");
     };
     await until(isCounted, "the count");
     expect(figureOf(html, "waiting")).toBe("0");
     expect(html).toContain('href="/dashboard/messages?q=status%3Ascheduled"');
-    await here.tenant.send(newKey(), message());
-    await until(async () => figureOf((await here.visitor.get("/")).html, "waiting") === "1", "the other");
-    expect((await here.visitor.get("/")).html).toContain("</time>, 2 scheduled");
+    await fixture.tenant.send(newKey(), message());
+    await until(
+      async () => figureOf((await fixture.visitor.get("/")).html, "waiting") === "1",
+      "the other message",
+    );
+    expect((await fixture.visitor.get("/")).html).toContain("</time>, 2 scheduled");
   });
 });
 
 describe("the overview with several relays", () => {
   // Nobody listens on ports 1 and 2.
-  const here = dashboardFixture(sqliteStore, {
+  const fixture = dashboardFixture(sqliteStore, {
     DELIVERY: "on",
     SMTP_URL: "smtp://127.0.0.1:1 smtp://127.0.0.1:2?order=2",
   });
 
   test("says of each whether it takes mail, to whoever looks after the installation", async () => {
-    const operator = await logInAsOperator(here.service, here.tenant);
+    const operator = await logInAsOperator(fixture.service, fixture.tenant);
     expect((await operator.get("/")).html).toContain(
       '<dt>127.0.0.1:1</dt><dd><span class="status good">taking mail</span></dd>',
     );
-    await here.tenant.send(newKey(), message());
+    await fixture.tenant.send(newKey(), message());
     const isResting = async () =>
       /127\.0\.0\.1:1<\/dt><dd><span class="status waiting">resting/.test((await operator.get("/")).html);
-    await until(isResting, "the relay to rest");
-    expect((await here.visitor.get("/")).html).not.toContain("127.0.0.1:1");
+    await until(isResting, "the relay's circuit breaker to open");
+    expect((await fixture.visitor.get("/")).html).not.toContain("127.0.0.1:1");
   });
 });

@@ -43,9 +43,9 @@ test(
       await until(isBuilt, "the read models", TEST_MS_MAX / 2);
       expect((await visitor.get("/suppressions")).status).toBe(200);
       expect((await app.call("GET", "/health/ready")).json.checks.read_models.detail).toBe("caught up");
-      const asked = { "hx-request": "true" };
-      expect((await visitor.get("/live/read-models", asked)).html).toContain("are complete now");
-      const { headers } = await visitor.get("/live/read-models?without-rows", asked);
+      const htmxRequest = { "hx-request": "true" };
+      expect((await visitor.get("/live/read-models", htmxRequest)).html).toContain("are complete now");
+      const { headers } = await visitor.get("/live/read-models?without-rows", htmxRequest);
       expect(headers.get("hx-refresh")).toBe("true");
     } finally {
       await app.remove();

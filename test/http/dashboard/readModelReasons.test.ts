@@ -20,13 +20,13 @@ test("why a read model stopped is for the operator: it may name another workspac
   };
   const routes = maintenanceRoutes(parts as unknown as Parameters<typeof maintenanceRoutes>[0]);
   const route = routes.find(({ method, path }) => method === "GET" && path === "/audit/read-models");
-  const shownTo = async (hasOwnKey: boolean) => {
+  const reasonShownTo = async (hasOwnKey: boolean) => {
     const context = { session: { hasOwnKey }, formToken: "t", to: (path: string) => path, may: () => true };
     const page = (await route?.answer(context as unknown as PageContext)) as Page;
     return String(page.body);
   };
-  expect(await shownTo(true)).toContain("email-of-another-workspace");
-  const tenants = await shownTo(false);
+  expect(await reasonShownTo(true)).toContain("email-of-another-workspace");
+  const tenants = await reasonShownTo(false);
   expect(tenants).not.toContain("email-of-another-workspace");
   expect(tenants).toContain("log says why");
 });

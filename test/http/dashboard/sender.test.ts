@@ -65,8 +65,8 @@ describe.each(await testStores())("senders in the dashboard on $name", (store) =
     expect(html).toContain('<span class="status waiting">missing</span>');
     expect(html).toContain("DKIM was not looked up");
     const other = await service.tenant();
-    const stranger = await logIn(service.url, other.apiKey);
-    expect((await stranger.get(`${path}/records`)).status).toBe(404);
+    const otherVisitor = await logIn(service.url, other.apiKey);
+    expect((await otherVisitor.get(`${path}/records`)).status).toBe(404);
   });
 
   test("an address gets a link by mail, and its code is shown to be compared", async () => {
@@ -78,9 +78,11 @@ describe.each(await testStores())("senders in the dashboard on $name", (store) =
     const { html } = await visitor.get(path);
     const sender = (await tenant.call("GET", `/api/v1${path}`)).json;
     expect(CODE.exec(html)?.[1]).toBe(sender.verification.code);
-    const again = await visitor.post(`${path}/verify`);
-    expect(again.status).toBe(429);
-    expect(again.html).toMatch(/There were too many verification mails; try again later\. You can in \d+ /);
+    const secondVerify = await visitor.post(`${path}/verify`);
+    expect(secondVerify.status).toBe(429);
+    expect(secondVerify.html).toMatch(
+      /There were too many verification mails; try again later\. You can in \d+ /,
+    );
   });
 
   test("a domain is verified by the record that its page shows, and told what was found before", async () => {

@@ -12,49 +12,49 @@ const PATH = "/api/v1/templates";
 const HOSTILE = `<script>alert(1)</script>"><img src=x onerror=alert(1)>`;
 
 describe("templates in the dashboard", () => {
-  const here = dashboardFixture(sqliteStore);
+  const fixture = dashboardFixture(sqliteStore);
 
-  const create = async (name = "Order", caller = here.tenant): Promise<string> =>
+  const create = async (name = "Order", caller = fixture.tenant): Promise<string> =>
     (await caller.call("POST", PATH, { body: { name } })).json.id;
   const draft = async (id: string, source: Readonly<Record<string, unknown>> = {}): Promise<string> => {
     const body = { subject: "Order", text: "Thank you.", ...source };
-    return (await here.tenant.call("POST", `${PATH}/${id}/versions`, { body })).json.id;
+    return (await fixture.tenant.call("POST", `${PATH}/${id}/versions`, { body })).json.id;
   };
-  const read = async (id: string) => (await here.tenant.call("GET", `${PATH}/${id}`)).json;
+  const read = async (id: string) => (await fixture.tenant.call("GET", `${PATH}/${id}`)).json;
   const lastEvent = async (id: string) =>
-    (await here.service.log.store.read(templateStream(id), 0, 100)).at(-1);
+    (await fixture.service.log.store.read(templateStream(id), 0, 100)).at(-1);
 
   test("say what to do where there are none, and are listed with their status", async () => {
-    const other = await here.service.tenant();
-    const theirs = await logIn(here.service.url, other.apiKey);
-    expect((await theirs.get("/templates")).html).toContain("No templates yet");
+    const other = await fixture.service.tenant();
+    const otherVisitor = await logIn(fixture.service.url, other.apiKey);
+    expect((await otherVisitor.get("/templates")).html).toContain("No templates yet");
     const id = await create("Listed");
-    const { html } = await here.visitor.get("/templates");
+    const { html } = await fixture.visitor.get("/templates");
     expect(html).toContain(`href="/dashboard/templates/${id}"`);
     expect(html).toContain("Listed");
-    expect((await theirs.get("/templates")).html).not.toContain(id);
+    expect((await otherVisitor.get("/templates")).html).not.toContain(id);
   });
 
   test("come in pages", async () => {
-    const other = await here.service.tenant();
+    const other = await fixture.service.tenant();
     for (let nth = 0; nth < 26; nth += 1) await create(`Number ${nth}`, other);
-    const theirs = await logIn(here.service.url, other.apiKey);
-    const first = (await theirs.get("/templates")).html;
+    const otherVisitor = await logIn(fixture.service.url, other.apiKey);
+    const first = (await otherVisitor.get("/templates")).html;
     const [, next = ""] = /href="\/dashboard(\/templates\?cursor=[^"]+)"/.exec(first) ?? [];
     expect(first).not.toContain("Number 0<");
-    expect((await theirs.get(next)).html).toContain("Number 0<");
-    expect((await theirs.get("/templates?cursor=nonsense")).status).toBe(400);
+    expect((await otherVisitor.get(next)).html).toContain("Number 0<");
+    expect((await otherVisitor.get("/templates?cursor=nonsense")).status).toBe(400);
     const [, cursor] = next.split("?");
     for (const list of ["/messages", "/audit", "/suppressions"])
-      expect([list, (await theirs.get(`${list}?${cursor}`)).status]).toEqual([list, 400]);
+      expect([list, (await otherVisitor.get(`${list}?${cursor}`)).status]).toEqual([list, 400]);
   });
 
   test("are created with a name of bounded length, by the session's key", async () => {
-    const { status, location } = await here.visitor.post("/templates/new", { name: " Welcome " });
+    const { status, location } = await fixture.visitor.post("/templates/new", { name: " Welcome " });
     expect(status).toBe(303);
     const id = location?.split("/").at(-1) ?? "";
     expect(await read(id)).toMatchObject({ name: "Welcome", status: "draft" });
-    const [key] = (await here.tenant.call("GET", "/api/v1/api-keys")).json.data;
+    const [key] = (await fixture.tenant.call("GET", "/api/v1/api-keys")).json.data;
     expect(JSON.stringify((await lastEvent(id))?.metadata)).toContain(key.id);
     const unreadable = "must have visible characters, and no control characters";
     for (const [name, fault] of [
@@ -63,7 +63,7 @@ describe("templates in the dashboard", () => {
       ["a\u202eb", unreadable],
       ["x".repeat(201), "must have at most 200 characters"],
     ] as const) {
-      const refused = await here.visitor.post("/templates/new", { name });
+      const refused = await fixture.visitor.post("/templates/new", { name });
       expect(refused.status).toBe(422);
       expect(refused.html).toContain(`A name ${fault}.`);
     }
@@ -80,7 +80,7 @@ describe("templates in the dashboard", () => {
       `/templates/${id}/versions/${one}`,
       `/templates/${id}/compare?from=${one}&to=${two}`,
     ]) {
-      const { status, html } = await here.visitor.get(path);
+      const { status, html } = await fixture.visitor.get(path);
       expect(status).toBe(200);
       expect(html).toContain("&lt;script&gt;");
       expect(html).not.toMatch(/<script>|<img/);
@@ -89,31 +89,33 @@ describe("templates in the dashboard", () => {
 
   test("have versions, of which one is published and in use", async () => {
     const id = await create();
-    expect((await here.visitor.get(`/templates/${id}`)).html).toContain("No version yet");
+    expect((await fixture.visitor.get(`/templates/${id}`)).html).toContain("No version yet");
     const variables = [
       { name: "name", type: "string", default: "there" },
       { name: "order", type: "number", required: true },
     ];
     const version = await draft(id, { text: "Hello {{ name }}: {{ order }}", variables });
-    const { html } = await here.visitor.get(`/templates/${id}/versions/${version}`);
+    const { html } = await fixture.visitor.get(`/templates/${id}/versions/${version}`);
     for (const text of ["Hello {{ name }}: {{ order }}", "&quot;there&quot;", "the send is refused"])
       expect(html).toContain(text);
-    const { status, location } = await here.visitor.post(`/templates/${id}/versions/${version}/publish`);
+    const { status, location } = await fixture.visitor.post(`/templates/${id}/versions/${version}/publish`);
     expect([status, location]).toEqual([303, `/dashboard/templates/${id}`]);
     expect(await read(id)).toMatchObject({ status: "published", current_version_id: version });
-    expect((await here.visitor.get(`/templates/${id}`)).html).toContain("in use");
-    expect((await here.visitor.get(`/templates/${id}/versions/${version}`)).html).not.toContain("/publish");
+    expect((await fixture.visitor.get(`/templates/${id}`)).html).toContain("in use");
+    expect((await fixture.visitor.get(`/templates/${id}/versions/${version}`)).html).not.toContain(
+      "/publish",
+    );
   });
 
   test("show two versions side by side", async () => {
     const id = await create();
     const from = await draft(id, { text: "One\nTwo\nThree", html: "<b>Same</b>" });
     const to = await draft(id, { text: "One\nZwei\nThree\nFour", html: "<b>Same</b>" });
-    const { html } = await here.visitor.get(`/templates/${id}/compare?from=${from}&to=${to}`);
+    const { html } = await fixture.visitor.get(`/templates/${id}/compare?from=${from}&to=${to}`);
     for (const text of ["<del>Two</del>", "<ins>Zwei</ins>", "<ins>Four</ins>", "The same in both."])
       expect(html).toContain(text);
     expect(html).not.toContain("<ins>One");
-    expect((await here.visitor.get(`/templates/${id}/compare?from=${from}`)).status).toBe(404);
+    expect((await fixture.visitor.get(`/templates/${id}/compare?from=${from}`)).status).toBe(404);
   });
 
   const row = (index: number, name: string, type = "string", fallback = "") => ({
@@ -134,10 +136,10 @@ describe("templates in the dashboard", () => {
       ...row(2, "name", "string", "there"),
       ...row(3, "items", "list", '["a"]'),
     };
-    const { status, location } = await here.visitor.post(`/templates/${id}/draft`, fields);
+    const { status, location } = await fixture.visitor.post(`/templates/${id}/draft`, fields);
     expect(status).toBe(303);
     const version = location?.split("/").at(-1);
-    expect((await here.tenant.call("GET", `${PATH}/${id}/versions/${version}`)).json).toMatchObject({
+    expect((await fixture.tenant.call("GET", `${PATH}/${id}/versions/${version}`)).json).toMatchObject({
       subject: "Order {{ order }}",
       html: "<p>{{ name }}</p>\n<p>{{ items | size }}</p>",
       text: null,
@@ -147,7 +149,7 @@ describe("templates in the dashboard", () => {
         { name: "items", type: "list", required: false, default: ["a"] },
       ],
     });
-    const { html } = await here.visitor.get(`/templates/${id}/draft`);
+    const { html } = await fixture.visitor.get(`/templates/${id}/draft`);
     for (const text of ["Order {{ order }}", "Order 42", 'value="there"', "sample-items"])
       expect(html).toContain(text);
   });
@@ -162,15 +164,15 @@ describe("templates in the dashboard", () => {
       ...row(1, "name", "number", "x"),
     };
     for (const path of ["/draft", "/draft/preview"]) {
-      const { status, html } = await here.visitor.post(`/templates/${id}${path}`, fields);
+      const { status, html } = await fixture.visitor.post(`/templates/${id}${path}`, fields);
       expect(status).toBe(path === "/draft" ? 422 : 200);
       expect(html).toMatch(/id="variable-1-fault">Must be a number\.</);
       expect(html).toContain("&lt;p&gt;{% if %}&lt;/p&gt;");
     }
-    const { html } = await here.visitor.post(`/templates/${id}/draft`, { ...fields, ...row(1, "name") });
+    const { html } = await fixture.visitor.post(`/templates/${id}/draft`, { ...fields, ...row(1, "name") });
     expect(html).toMatch(/id="html-fault">Invalid [^<]*line:1/);
     expect(html).toMatch(/id="text-fault">Uses nmae in line 1[^<]*did you mean name\?/);
-    expect((await here.visitor.get(`/templates/${id}`)).html).toContain("No version yet");
+    expect((await fixture.visitor.get(`/templates/${id}`)).html).toContain("No version yet");
   });
 
   test("are previewed with samples, in a frame that loads nothing and runs nothing", async () => {
@@ -181,24 +183,24 @@ describe("templates in the dashboard", () => {
       ...row(0, "name"),
       "sample-name": HOSTILE,
     };
-    const preview = await here.visitor.post(`/templates/${id}/draft/preview`, fields, {
+    const preview = await fixture.visitor.post(`/templates/${id}/draft/preview`, fields, {
       "hx-request": "true",
     });
     expect(preview.html).toContain("Hi &lt;script&gt;");
     expect(preview.html).not.toMatch(/<script|<img|<html/);
-    const { headers, html } = await here.visitor.post(`/templates/${id}/draft/frame`, fields);
+    const { headers, html } = await fixture.visitor.post(`/templates/${id}/draft/frame`, fields);
     expect(html).toContain("<p>&lt;script&gt;");
     const policy = headers.get("content-security-policy") ?? "";
     expect(policy).toStartWith("sandbox");
     expect(policy).toContain("default-src 'none'");
     expect(policy).not.toContain("allow-scripts");
-    const wrong = await here.visitor.post(
+    const invalid = await fixture.visitor.post(
       `/templates/${id}/draft/preview`,
       { ...fields, ...row(0, "name", "number") },
       { "hx-request": "true" },
     );
-    expect(wrong.html).toContain('id="sample-name-fault"');
-    expect(wrong.html).toContain("Must be a number.");
+    expect(invalid.html).toContain('id="sample-name-fault"');
+    expect(invalid.html).toContain("Must be a number.");
   });
 
   test("are sent to somebody who looks at them: a draft too, and a form sent twice once", async () => {
@@ -208,23 +210,27 @@ describe("templates in the dashboard", () => {
       variables: [{ name: "name", type: "string", required: true }],
     });
     const at = `/templates/${id}/versions/${version}/test-send`;
-    const { html } = await here.visitor.get(at);
+    const { html } = await fixture.visitor.get(at);
     const [, nonce = ""] = /name="nonce" value="([^"]+)"/.exec(html) ?? [];
     const fields = { nonce, from: SENDER, to: "colleague@example.com", "sample-name": "Ana" };
-    const sent = [await here.visitor.post(at, fields), await here.visitor.post(at, fields)];
+    const sent = [await fixture.visitor.post(at, fields), await fixture.visitor.post(at, fields)];
     expect(sent[0]?.location).toStartWith("/dashboard/messages/");
     expect(sent[1]?.location).toBe(sent[0]?.location ?? null);
-    const message = (await here.tenant.call("GET", `/api/v1/emails/${sent[0]?.location?.split("/").at(-1)}`))
-      .json;
+    const message = (
+      await fixture.tenant.call("GET", `/api/v1/emails/${sent[0]?.location?.split("/").at(-1)}`)
+    ).json;
     expect(message).toMatchObject({ text: "Dear Ana", template_id: null });
-    await here.visitor.post(`/templates/${id}/versions/${version}/publish`);
-    const second = await here.visitor.post(at, { ...fields, nonce: crypto.randomUUID() });
-    const published = await here.tenant.call("GET", `/api/v1/emails/${second.location?.split("/").at(-1)}`);
+    await fixture.visitor.post(`/templates/${id}/versions/${version}/publish`);
+    const second = await fixture.visitor.post(at, { ...fields, nonce: crypto.randomUUID() });
+    const published = await fixture.tenant.call(
+      "GET",
+      `/api/v1/emails/${second.location?.split("/").at(-1)}`,
+    );
     expect(published.json).toMatchObject({ text: "Dear Ana", template_id: id, template_version_id: version });
-    const wrong = await here.visitor.post(at, { ...fields, to: "nobody", "sample-name": "" });
-    expect(wrong.status).toBe(422);
-    expect(wrong.html).toContain('id="sample-name-fault"');
-    const unsendable = await here.visitor.post(at, {
+    const invalid = await fixture.visitor.post(at, { ...fields, to: "nobody", "sample-name": "" });
+    expect(invalid.status).toBe(422);
+    expect(invalid.html).toContain('id="sample-name-fault"');
+    const unsendable = await fixture.visitor.post(at, {
       ...fields,
       nonce: crypto.randomUUID(),
       from: "x@other.example",
@@ -235,20 +241,22 @@ describe("templates in the dashboard", () => {
   test("are archived and deleted once that was confirmed", async () => {
     const id = await create();
     await draft(id);
-    expect((await here.visitor.get(`/templates/${id}/archive`)).html).toContain("cannot be brought back");
+    expect((await fixture.visitor.get(`/templates/${id}/archive`)).html).toContain("cannot be brought back");
     expect((await read(id)).status).toBe("draft");
-    expect((await here.visitor.post(`/templates/${id}/archive`)).status).toBe(303);
+    expect((await fixture.visitor.post(`/templates/${id}/archive`)).status).toBe(303);
     expect((await read(id)).status).toBe("archived");
-    expect((await here.visitor.get(`/templates/${id}`)).html).not.toContain("New draft");
-    expect((await here.visitor.get(`/templates/${id}/delete`)).html).toContain("Messages that were accepted");
-    expect((await here.visitor.post(`/templates/${id}/delete`)).location).toBe("/dashboard/templates");
-    expect((await here.visitor.get(`/templates/${id}`)).status).toBe(404);
+    expect((await fixture.visitor.get(`/templates/${id}`)).html).not.toContain("New draft");
+    expect((await fixture.visitor.get(`/templates/${id}/delete`)).html).toContain(
+      "Messages that were accepted",
+    );
+    expect((await fixture.visitor.post(`/templates/${id}/delete`)).location).toBe("/dashboard/templates");
+    expect((await fixture.visitor.get(`/templates/${id}`)).status).toBe(404);
   });
 
   test("of another workspace do not exist", async () => {
     const id = await create();
     const version = await draft(id);
-    const stranger = await logIn(here.service.url, (await here.service.tenant()).apiKey);
+    const otherVisitor = await logIn(fixture.service.url, (await fixture.service.tenant()).apiKey);
     for (const path of [
       "",
       "/archive",
@@ -258,9 +266,11 @@ describe("templates in the dashboard", () => {
       `/versions/${version}`,
       `/versions/${version}/test-send`,
     ])
-      expect((await stranger.get(`/templates/${id}${path}`)).status).toBe(404);
+      expect((await otherVisitor.get(`/templates/${id}${path}`)).status).toBe(404);
     for (const path of ["/archive", "/delete", `/versions/${version}/publish`, "/draft"])
-      expect((await stranger.post(`/templates/${id}${path}`, { subject: "x", text: "x" })).status).toBe(404);
+      expect((await otherVisitor.post(`/templates/${id}${path}`, { subject: "x", text: "x" })).status).toBe(
+        404,
+      );
     expect(await read(id)).toMatchObject({ status: "draft" });
   });
 });

@@ -7,61 +7,64 @@ import { message, newKey, type Tenant } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 describe.each(await testStores())("test mail in the dashboard on $name", (store) => {
-  const here = dashboardFixture(store);
+  const fixture = dashboardFixture(store);
   const SUBJECTS = { live: "For customers", test: "For the tests" };
 
-  async function sent(by: Tenant, subject: string): Promise<string> {
-    const { json } = await by.send(newKey(), message({ subject }));
-    const list = async () => (await by.call("GET", "/api/v1/emails")).json.data;
+  async function sent(sender: Tenant, subject: string): Promise<string> {
+    const { json } = await sender.send(newKey(), message({ subject }));
+    const list = async () => (await sender.call("GET", "/api/v1/emails")).json.data;
     await until(
       async () => (await list()).some(({ id }: { id: string }) => id === json.id),
-      "it to be listed",
+      "the message in the list",
     );
     return json.id;
   }
 
   test("is shown in place of live mail where that is asked for, on every page and in the CSV", async () => {
-    const tester = await here.tenant.withKey({ isTest: true, scopes: TEST_SCOPES });
+    const testTenant = await fixture.tenant.withKey({ isTest: true, scopes: TEST_SCOPES });
     const ids = {
-      live: await sent(here.tenant, SUBJECTS.live),
-      test: await sent(tester, SUBJECTS.test),
+      live: await sent(fixture.tenant, SUBJECTS.live),
+      test: await sent(testTenant, SUBJECTS.test),
     };
-    const switched = async (by: Visitor, show: string) => {
-      const { status, headers } = await by.post("/mail", { show });
+    const switchMode = async (visitor: Visitor, show: string) => {
+      const { status, headers } = await visitor.post("/mail", { show });
       expect(status).toBe(303);
-      return visitorOf(here.service.url, headers.get("set-cookie")?.split(";")[0] ?? "");
+      return visitorOf(fixture.service.url, headers.get("set-cookie")?.split(";")[0] ?? "");
     };
-    const shows = async (by: Visitor, mail: "live" | "test") => {
+    const shows = async (visitor: Visitor, mail: "live" | "test") => {
       const other = mail === "live" ? "test" : "live";
       for (const path of ["/messages", "/messages.csv"]) {
-        const { html } = await by.get(path);
+        const { html } = await visitor.get(path);
         expect(html).toContain(SUBJECTS[mail]);
         expect(html).not.toContain(SUBJECTS[other]);
       }
-      expect((await by.get(`/messages/${ids[mail]}`)).status).toBe(200);
-      const elsewhere = await by.get(`/messages/${ids[other]}`);
-      expect(elsewhere.status).toBe(404);
-      expect(elsewhere.html).toContain(`It is ${other} mail`);
-      expect(elsewhere.html).not.toContain("another workspace");
-      const nowhere = await by.get(`/messages/${crypto.randomUUID()}`);
-      expect(nowhere.html).toContain("It may belong to another workspace");
-      expect((await by.get("/")).html.includes("Test mail:")).toBe(mail === "test");
+      expect((await visitor.get(`/messages/${ids[mail]}`)).status).toBe(200);
+      const otherModeMessage = await visitor.get(`/messages/${ids[other]}`);
+      expect(otherModeMessage.status).toBe(404);
+      expect(otherModeMessage.html).toContain(`It is ${other} mail`);
+      expect(otherModeMessage.html).not.toContain("another workspace");
+      const unknownMessage = await visitor.get(`/messages/${crypto.randomUUID()}`);
+      expect(unknownMessage.html).toContain("It may belong to another workspace");
+      expect((await visitor.get("/")).html.includes("Test mail:")).toBe(mail === "test");
     };
-    await shows(here.visitor, "live");
-    const inTest = await switched(here.visitor, "test");
-    await shows(inTest, "test");
-    const form = await inTest.get(`/messages/${ids.test}/send-again`);
+    await shows(fixture.visitor, "live");
+    const testVisitor = await switchMode(fixture.visitor, "test");
+    await shows(testVisitor, "test");
+    const form = await testVisitor.get(`/messages/${ids.test}/send-again`);
     const [, nonce = ""] = /name="nonce" value="([^"]+)"/.exec(form.html) ?? [];
-    const again = await inTest.post(`/messages/${ids.test}/send-again`, { nonce, to: "bo@example.net" });
-    expect(again.status).toBe(303);
-    const list = async () => (await tester.call("GET", "/api/v1/emails")).json.data;
-    await until(async () => (await list()).length === 2, "it to be sent again as test mail");
-    await shows(await switched(inTest, "live"), "live");
+    const sentAgain = await testVisitor.post(`/messages/${ids.test}/send-again`, {
+      nonce,
+      to: "bo@example.net",
+    });
+    expect(sentAgain.status).toBe(303);
+    const list = async () => (await testTenant.call("GET", "/api/v1/emails")).json.data;
+    await until(async () => (await list()).length === 2, "the copy in the list of test mail");
+    await shows(await switchMode(testVisitor, "live"), "live");
   });
 
   test("is all that a test key shows", async () => {
-    const tester = await here.tenant.withKey({ isTest: true, scopes: TEST_SCOPES });
-    const visitor = await logIn(here.service.url, tester.apiKey);
+    const testTenant = await fixture.tenant.withKey({ isTest: true, scopes: TEST_SCOPES });
+    const visitor = await logIn(fixture.service.url, testTenant.apiKey);
     const { html } = await visitor.get("/messages");
     expect(html).toContain(SUBJECTS.test);
     expect(html).not.toContain(SUBJECTS.live);
@@ -70,12 +73,12 @@ describe.each(await testStores())("test mail in the dashboard on $name", (store)
 
   test("a test key is made where the box is ticked", async () => {
     const fields = { name: "Staging", scopes: "email:send", test: "true" };
-    expect((await here.visitor.post("/api-keys", fields)).html).toMatch(
+    expect((await fixture.visitor.post("/api-keys", fields)).html).toMatch(
       /data-copy="pl_test_[0-9A-Za-z]{50}"/,
     );
-    const tooMuch = await here.visitor.post("/api-keys", { ...fields, scopes: "webhook:manage" });
-    expect(tooMuch.status).toBe(400);
-    expect(tooMuch.html).toContain("for a test key");
-    expect((await here.visitor.get("/api-keys")).html).toContain("Staging (test)");
+    const refused = await fixture.visitor.post("/api-keys", { ...fields, scopes: "webhook:manage" });
+    expect(refused.status).toBe(400);
+    expect(refused.html).toContain("for a test key");
+    expect((await fixture.visitor.get("/api-keys")).html).toContain("Staging (test)");
   });
 });

@@ -8,7 +8,7 @@ import { until } from "../../support/until.ts";
 import { startWebhookWorld, type WebhookWorld } from "../../support/webhook/webhookWorld.ts";
 
 /** An endpoint is left alone after fewer failures in a row: the rest waits. */
-const TESTS_UNTIL_LEFT_ALONE = 25;
+const TESTS_UNTIL_BREAKER_OPENS = 25;
 const SECRET = /whsec_[A-Za-z0-9+/]{43}=/;
 const HOSTILE = `<script>alert(1)</script>"'&`;
 
@@ -43,10 +43,10 @@ describe("the pages of webhooks", () => {
     return events.at(-1);
   };
   /** Sends a test, and waits until `isThere` finds what it looks for on the page of its delivery. */
-  const tested = async (id: string, isThere: (html: string) => boolean): Promise<string> => {
+  const sendTest = async (id: string, isShown: (html: string) => boolean): Promise<string> => {
     const { location } = await visitor.post(`/webhooks/${id}/test`);
     const path = (location ?? "").replace(/^\/dashboard/, "");
-    await until(async () => isThere((await visitor.get(path)).html), "the delivery");
+    await until(async () => isShown((await visitor.get(path)).html), "the delivery to be made");
     return path;
   };
 
@@ -82,12 +82,15 @@ describe("the pages of webhooks", () => {
       description: "x".repeat(501),
     });
     expect(long.html).toContain('id="description-fault"');
-    const odd = await visitor.post("/webhooks/new", { url: world.urlOf("two"), event_types: "email.opened" });
-    expect(odd.status).toBe(422);
+    const unknownType = await visitor.post("/webhooks/new", {
+      url: world.urlOf("two"),
+      event_types: "email.opened",
+    });
+    expect(unknownType.status).toBe(422);
     await registered("two");
-    const twice = await visitor.post("/webhooks/new", { url: world.urlOf("two") });
-    expect(twice.status).toBe(422);
-    expect(twice.html).toContain('id="url-fault"');
+    const duplicate = await visitor.post("/webhooks/new", { url: world.urlOf("two") });
+    expect(duplicate.status).toBe(422);
+    expect(duplicate.html).toContain('id="url-fault"');
   });
 
   test("an endpoint is changed, disabled, enabled and deleted", async () => {
@@ -115,7 +118,7 @@ describe("the pages of webhooks", () => {
     expect(rotated.html).toMatch(SECRET);
     expect((await visitor.get(`/webhooks/${id}`)).html).not.toMatch(SECRET);
     status = 200;
-    await tested(id, (html) => html.includes("The endpoint has taken it."));
+    await sendTest(id, (html) => html.includes("The endpoint has taken it."));
     const call = world.receiver.calls.findLast(({ path }) => path === "/four");
     expect(call?.headers["webhook-signature"]?.split(" ")).toHaveLength(2);
   });
@@ -124,7 +127,7 @@ describe("the pages of webhooks", () => {
     const id = await registered("five");
     status = 500;
     text = HOSTILE;
-    const path = await tested(id, (html) => html.includes("trying again"));
+    const path = await sendTest(id, (html) => html.includes("trying again"));
     const failed = (await visitor.get(path)).html;
     expect(failed).toContain("with status 500");
     expect(failed).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
@@ -139,15 +142,15 @@ describe("the pages of webhooks", () => {
     expect((await visitor.post(`${path}/retry`)).status).toBe(303);
     await until(
       async () => (await visitor.get(path)).html.includes("The endpoint has taken it."),
-      "the delivery",
+      "the delivery to be made",
     );
     const story = await world.service.log.store.read(
       webhookDeliveryStream(path.split("/").at(-1) ?? ""),
       0,
       20,
     );
-    const asked = story.find(({ type }) => type === "WebhookRedeliveryRequested");
-    expect(asked?.metadata).toMatchObject({ actor: `api-key:${tenant.keyId}` });
+    const requested = story.find(({ type }) => type === "WebhookRedeliveryRequested");
+    expect(requested?.metadata).toMatchObject({ actor: `api-key:${tenant.keyId}` });
     const delivered = (await visitor.get(`/webhooks/${id}?status=delivered`)).html;
     expect(delivered).toContain(path);
     expect((await visitor.get(`/webhooks/${id}?status=skipped`)).html).toContain("None like that");
@@ -157,12 +160,13 @@ describe("the pages of webhooks", () => {
   test("calls that an endpoint which fails keeps waiting are due, and not of some time ago", async () => {
     const id = await registered("seven");
     status = 500;
-    for (let sent = 0; sent < TESTS_UNTIL_LEFT_ALONE; sent += 1) await visitor.post(`/webhooks/${id}/test`);
+    for (let sent = 0; sent < TESTS_UNTIL_BREAKER_OPENS; sent += 1)
+      await visitor.post(`/webhooks/${id}/test`);
     let html = "";
     await until(async () => {
       html = (await visitor.get(`/webhooks/${id}?status=pending`)).html;
       return html.includes("The last call failed") && />due<\/td>/.test(html);
-    }, "calls that wait their turn");
+    }, "queued calls");
     expect(html).not.toContain(" ago</time></td>");
   });
 
@@ -179,7 +183,7 @@ describe("the pages of webhooks", () => {
     await until(async () => {
       html = (await visitor.get(`/messages/${json.id}`)).html;
       return /Webhook waits.*eight\.receiver.*The last call failed/s.test(html);
-    }, "a call that failed");
+    }, "a failed call");
     expect(html).toContain("The last call failed: it did not answer 2xx (status 500).");
     expect(html).toMatch(/Next call at <time/);
     status = 200;
@@ -198,31 +202,31 @@ describe("the pages of webhooks", () => {
     expect(sent.status).toBe(202);
     await until(
       async () => (await visitor.get(`/webhooks/${id}?status=skipped`)).html.includes("email.queued"),
-      "what was missed",
+      "the missed deliveries",
     );
     expect((await visitor.post(`/webhooks/${id}/recover`, { since_ms: "3600000" })).status).toBe(409);
     await visitor.post(`/webhooks/${id}/enable`);
     expect((await visitor.post(`/webhooks/${id}/recover`, { since_ms: "3600000" })).status).toBe(303);
     await until(
       async () => (await visitor.get(`/webhooks/${id}?status=delivered`)).html.includes("email.queued"),
-      "what was recovered",
+      "the recovered deliveries",
     );
   });
 
   test("what is another workspace's is not found", async () => {
     const other = await world.service.tenant();
-    const stranger = await logIn(world.service.url, other.apiKey);
+    const otherVisitor = await logIn(world.service.url, other.apiKey);
     const { json } = await tenant.call("GET", "/webhooks");
     const { id } = json.data[0];
-    expect((await stranger.get("/webhooks")).html).not.toContain(id);
+    expect((await otherVisitor.get("/webhooks")).html).not.toContain(id);
     for (const path of ["", "/edit", "/delete", "/rotate"])
-      expect((await stranger.get(`/webhooks/${id}${path}`)).status).toBe(404);
+      expect((await otherVisitor.get(`/webhooks/${id}${path}`)).status).toBe(404);
     for (const action of ["edit", "test", "disable", "enable", "delete", "rotate", "recover"])
-      expect((await stranger.post(`/webhooks/${id}/${action}`)).status).toBe(404);
+      expect((await otherVisitor.post(`/webhooks/${id}/${action}`)).status).toBe(404);
     const deliveries = await tenant.call("GET", `/webhooks/${id}/deliveries`);
     const delivery = deliveries.json.data[0].id;
     expect((await visitor.get(`/webhooks/${id}/deliveries/${delivery}`)).status).toBe(200);
-    expect((await stranger.get(`/webhooks/${id}/deliveries/${delivery}`)).status).toBe(404);
+    expect((await otherVisitor.get(`/webhooks/${id}/deliveries/${delivery}`)).status).toBe(404);
     expect((await visitor.get("/webhooks/not-an-id")).status).toBe(404);
   });
 });

@@ -6,22 +6,22 @@ import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
 
 describe.each(await testStores())("the workspace in the dashboard on $name", (store) => {
-  const here = dashboardFixture(store, { LIMIT_MESSAGES_PER_DAY: "12345" });
+  const fixture = dashboardFixture(store, { LIMIT_MESSAGES_PER_DAY: "12345" });
 
   test("its limits stand beside what is used of them, and its usage by day", async () => {
-    expect((await here.visitor.get("/workspace")).html).toContain("No message was accepted.");
-    expect((await here.tenant.send(newKey(), message())).status).toBe(202);
-    const { html } = await here.visitor.get("/workspace");
+    expect((await fixture.visitor.get("/workspace")).html).toContain("No message was accepted.");
+    expect((await fixture.tenant.send(newKey(), message())).status).toBe(202);
+    const { html } = await fixture.visitor.get("/workspace");
     expect(html).toContain("1 of 12,345");
     expect(html).toContain('of <span title="1,000,000,000 bytes">1 GB</span>');
-    expect(html).toContain(`postledger workspace limits ${here.tenant.workspaceId} --help`);
+    expect(html).toContain(`postledger workspace limits ${fixture.tenant.workspaceId} --help`);
     expect(html).toMatch(/<tr id="row-\d{4}-\d\d-\d\d"><td>[\d-]+<\/td><td class="number">1<\/td>/);
   });
 
   test("messages are counted by their tags, each of which leads to its messages", async () => {
-    await here.tenant.send(newKey(), message({ tags: ["welcome", "spring & sale"] }));
-    await here.tenant.send(newKey(), message({ tags: ["welcome"] }));
-    const { html } = await here.visitor.get("/workspace");
+    await fixture.tenant.send(newKey(), message({ tags: ["welcome", "spring & sale"] }));
+    await fixture.tenant.send(newKey(), message({ tags: ["welcome"] }));
+    const { html } = await fixture.visitor.get("/workspace");
     const [welcome, sale] =
       html.split("Tags of the last 30 days")[1]?.split('<tr id="row-tag-').slice(1) ?? [];
     expect(welcome).toMatch(/q=tag%3Awelcome">welcome<\/a><\/td><td class="number">2</);
@@ -31,21 +31,21 @@ describe.each(await testStores())("the workspace in the dashboard on $name", (st
   });
 
   test("usage is not shown to a key that may not read it", async () => {
-    const { apiKey } = await here.tenant.withKey({ scopes: ["workspace:manage"] });
-    const { html } = await (await logIn(here.service.url, apiKey)).get("/workspace");
+    const { apiKey } = await fixture.tenant.withKey({ scopes: ["workspace:manage"] });
+    const { html } = await (await logIn(fixture.service.url, apiKey)).get("/workspace");
     expect(html).toContain("Messages today");
     expect(html).not.toContain("Usage of the last 30 days");
   });
 
   test("sending is paused after one question, and resumed, by the key that asked", async () => {
-    expect((await here.visitor.get("/workspace/pause")).html).toContain("Pause sending?");
-    expect((await here.visitor.post("/workspace/pause")).location).toBe("/dashboard/workspace");
-    expect((await here.visitor.get("/workspace")).html).toContain("sending is paused");
-    expect((await here.tenant.send(newKey(), message())).json.code).toBe("SENDING_PAUSED");
-    await here.visitor.post("/workspace/resume");
-    expect((await here.tenant.send(newKey(), message())).status).toBe(202);
-    const events = await here.service.log.store.read(workspaceStream(here.tenant.workspaceId), 0, 100);
+    expect((await fixture.visitor.get("/workspace/pause")).html).toContain("Pause sending?");
+    expect((await fixture.visitor.post("/workspace/pause")).location).toBe("/dashboard/workspace");
+    expect((await fixture.visitor.get("/workspace")).html).toContain("sending is paused");
+    expect((await fixture.tenant.send(newKey(), message())).json.code).toBe("SENDING_PAUSED");
+    await fixture.visitor.post("/workspace/resume");
+    expect((await fixture.tenant.send(newKey(), message())).status).toBe(202);
+    const events = await fixture.service.log.store.read(workspaceStream(fixture.tenant.workspaceId), 0, 100);
     const actors = events.slice(-2).map(({ metadata }) => metadata.actor);
-    expect(actors).toEqual([`api-key:${here.tenant.keyId}`, `api-key:${here.tenant.keyId}`]);
+    expect(actors).toEqual([`api-key:${fixture.tenant.keyId}`, `api-key:${fixture.tenant.keyId}`]);
   });
 });

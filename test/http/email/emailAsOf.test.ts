@@ -66,8 +66,8 @@ describe.each(await testStores())("a message as it was, on $name", (store) => {
       [2_000, "sent", 1, 4, 2_000],
       [1e9, "sent", 1, 4, 2_000],
     ]);
-    const { json: now } = await tenant.call("GET", `${PATH}/${id}`);
-    expect((await get(id, rfc3339(at + 2_000))).json).toEqual(now);
+    const { json: current } = await tenant.call("GET", `${PATH}/${id}`);
+    expect((await get(id, rfc3339(at + 2_000))).json).toEqual(current);
   });
 
   test("takes every form of an RFC 3339 time", async () => {
@@ -89,13 +89,13 @@ describe.each(await testStores())("a message as it was, on $name", (store) => {
 
   test("was not there before it was accepted, and is never another workspace's", async () => {
     const { id, at } = await delivered();
-    const stranger = await service.tenant();
+    const otherTenant = await service.tenant();
     const unknown = "00000000-0000-5000-8000-000000000000";
     for (const answer of [
       await get(id, rfc3339(at - 1)),
       await get(unknown, rfc3339(at)),
       await get("no-uuid", rfc3339(at)),
-      await get(id, rfc3339(at), stranger),
+      await get(id, rfc3339(at), otherTenant),
     ]) {
       expect({ status: answer.status, code: answer.json.code }).toEqual({ status: 404, code: "NOT_FOUND" });
     }

@@ -60,16 +60,16 @@ describe.each(await testStores())("a batch on $name", (store) => {
       return { ...rest, template_id: template.id };
     });
     let turns = 0;
-    let isOver = false;
+    let isDone = false;
     const count = () => {
       turns += 1;
-      if (!isOver) setTimeout(count, 0);
+      if (!isDone) setTimeout(count, 0);
     };
     // A timer that is due gets to run between two renders. A few that are quick may share one turn.
     const sent = send(templated);
     setTimeout(count, 0);
     const answers = answersOf(await sent);
-    isOver = true;
+    isDone = true;
     expect(answers.map(({ status }: { status: string }) => status)).toEqual(templated.map(() => "queued"));
     expect(turns).toBeGreaterThan(templated.length / 6);
   });
@@ -77,19 +77,19 @@ describe.each(await testStores())("a batch on $name", (store) => {
   test("answers a repeat as before, and a send by itself with the same key and content is the same message", async () => {
     const emails = [email(), email({ to: "nobody" }), email({ html: "<p>a</p>" })];
     const first = answersOf(await send(emails));
-    const again = answersOf(await send(emails));
-    expect([again[0], again[2]]).toEqual([first[0], first[2]]);
+    const repeated = answersOf(await send(emails));
+    expect([repeated[0], repeated[2]]).toEqual([first[0], first[2]]);
     const { idempotency_key: key, ...body } = emails[0] as Record<string, string>;
-    const alone = await tenant.send(key as string, body);
-    expect(alone.json).toEqual(first[0]);
-    expect(alone.headers.get("idempotent-replayed")).toBe("true");
+    const single = await tenant.send(key as string, body);
+    expect(single.json).toEqual(first[0]);
+    expect(single.headers.get("idempotent-replayed")).toBe("true");
     expect(await service.log.store.lastRevision(emailStream(first[0].id))).toBe(1);
   });
 
   test("refuses one for its own fault, and accepts the others", async () => {
     await tenant.call("POST", "/api/v1/suppressions", { body: { address: "gone@example.com" } });
-    const taken = email();
-    await send([taken]);
+    const existing = email();
+    await send([existing]);
     const cases: readonly (readonly [unknown, object])[] = [
       [email(), { status: "queued" }],
       [email({ to: "nobody" }), { status: 400, code: "INVALID_REQUEST", errors: [{ pointer: "/to" }] }],
@@ -98,7 +98,7 @@ describe.each(await testStores())("a batch on $name", (store) => {
       [email({ idempotency_key: "one, two, three" }), { errors: [{ pointer: "/idempotency_key" }] }],
       [email({ unknown: 1 }), { code: "INVALID_REQUEST", errors: [{ pointer: "/unknown" }] }],
       [
-        { ...taken, subject: "Other" },
+        { ...existing, subject: "Other" },
         { status: 409, code: "IDEMPOTENCY_CONFLICT" },
       ],
       [email({ from: "other@example.com" }), { status: 422, code: "SENDER_UNAVAILABLE" }],
@@ -138,12 +138,12 @@ describe.each(await testStores())("a batch on $name", (store) => {
   });
 
   test("takes no more than the daily limit", async () => {
-    const few = await service.tenant();
-    await setLimits(service.log, few.workspaceId, { messagesPerDay: 3 });
+    const limited = await service.tenant();
+    await setLimits(service.log, limited.workspaceId, { messagesPerDay: 3 });
     const answers = answersOf(
       await send(
         Array.from({ length: 5 }, () => email()),
-        few,
+        limited,
       ),
     );
     const codes = answers.map(({ code = "accepted" }: { code?: string }) => code);

@@ -38,21 +38,21 @@ const TEXTS = Object.values(CONTENT).flatMap((value) =>
 const shown = async (id: string) => (await tenant.call("GET", `/api/v1/emails/${id}`)).json;
 
 test("every field of a send is tried here: add a new one to CONTENT, or to INSTRUCTIONS", () => {
-  const tried = [...Object.keys(CONTENT), "attachments", ...INSTRUCTIONS];
-  expect(Object.keys(SendEmailBody.properties).toSorted()).toEqual(tried.toSorted());
+  const fields = [...Object.keys(CONTENT), "attachments", ...INSTRUCTIONS];
+  expect(Object.keys(SendEmailBody.properties).toSorted()).toEqual(fields.toSorted());
 });
 
 test("a message shows each field of its content, and keeps it when it is sent again", async () => {
   const content = Buffer.from("A note.").toString("base64");
   const { json } = await tenant.send(newKey(), { ...CONTENT, attachments: [{ ...FILE, content }] });
-  const whole = { ...CONTENT, attachments: [FILE] };
-  expect(await shown(json.id)).toMatchObject(whole);
+  const complete = { ...CONTENT, attachments: [FILE] };
+  expect(await shown(json.id)).toMatchObject(complete);
   const visitor = await logIn(service.url, tenant.apiKey);
   const form = { to: CONTENT.to, nonce: crypto.randomUUID() };
   const { location } = await visitor.post(`/messages/${json.id}/send-again`, form);
   const [again = ""] = /[0-9a-f-]{36}/.exec(location ?? "") ?? [];
   expect(again).not.toBe(json.id);
-  expect(await shown(again)).toMatchObject(whole);
+  expect(await shown(again)).toMatchObject(complete);
 });
 
 test("the dashboard shows each field of a message's content", async () => {

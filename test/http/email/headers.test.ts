@@ -24,7 +24,7 @@ describe.each(await testStores())("headers of the caller's own on $name", (store
     return Object.fromEntries(faults.map(({ pointer, message }) => [pointer, message]));
   };
 
-  const taken: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
+  const allowed: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
     ["one click to unsubscribe", ONE_CLICK],
     ["an X header in any script", { "X-Kunde": "Grüße an 山田 👩‍💻", "x-SES-Tags": 'a="b", c=d' }],
     ["a thread", { References: "<1@example.com> <2@example.com>", "In-Reply-To": "<2@example.com>" }],
@@ -33,7 +33,7 @@ describe.each(await testStores())("headers of the caller's own on $name", (store
     ["998 characters", { "X-Long": "🎩".repeat(998) }],
     ["20 of them", Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`X-${index}`, "a"]))],
   ];
-  for (const [what, headers] of taken) {
+  for (const [what, headers] of allowed) {
     test(`${what} are taken, shown as they came, and erased with the content`, async () => {
       const { status, json } = await send(headers);
       expect(status).toBe(202);

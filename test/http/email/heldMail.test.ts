@@ -34,9 +34,15 @@ afterAll(async () => {
   await rm(outbox, { recursive: true, force: true });
 });
 
-async function restore(takenAt: number): Promise<void> {
+async function restore(backupAt: number): Promise<void> {
   const context = systemCommandContext("test");
-  const restoration = { copyId: newId(), from: "backup", takenAt, sealed: false, at: context.at } as const;
+  const restoration = {
+    copyId: newId(),
+    from: "backup",
+    takenAt: backupAt,
+    sealed: false,
+    at: context.at,
+  } as const;
   const aggregate = instanceAggregate;
   await transact(service.log.store, aggregate, (state) => restoreInstance(state, restoration), context);
 }
@@ -66,27 +72,30 @@ describe("mail that is held since its log was restored", () => {
     await until(async () => (await statusOf(model.id)) === "sent", "a first message to be sent");
     await service.pause(tenant.workspaceId);
     const now = Date.now();
-    const takenAt = now - 10 * DAY_MS;
-    const young = await acceptedAt(takenAt - HOUR_MS, model.id);
-    const old = await acceptedAt(takenAt - 4 * DAY_MS, model.id);
-    await restore(takenAt);
+    const backupAt = now - 10 * DAY_MS;
+    const recent = await acceptedAt(backupAt - HOUR_MS, model.id);
+    const old = await acceptedAt(backupAt - 4 * DAY_MS, model.id);
+    await restore(backupAt);
     await service.restart();
     await service.resume(tenant.workspaceId);
     const fresh = await tenant.send(newKey(), message());
-    await until(async () => (await statusOf(fresh.json.id)) === "sent", "what is new to be sent");
-    expect([await statusOf(young), await statusOf(old)]).toEqual(["queued", "queued"]);
+    await until(async () => (await statusOf(fresh.json.id)) === "sent", "new mail to be sent");
+    expect([await statusOf(recent), await statusOf(old)]).toEqual(["queued", "queued"]);
     const sent = await readdir(outbox);
     expect(sent.sort()).toEqual([`${model.id}.eml`, `${fresh.json.id}.eml`].sort());
     expect(await heldCheck()).toMatchObject({ status: "failed" });
     await resumeDelivery(service.log.store, systemCommandContext("test"));
     expect(await heldCheck()).toBeUndefined();
-    await until(async () => (await statusOf(young)) === "sent", "what was held to be sent");
-    await until(async () => (await statusOf(old)) === "failed", "what was too old already to end");
+    await until(async () => (await statusOf(recent)) === "sent", "the held mail to be sent");
+    await until(async () => (await statusOf(old)) === "failed", "the mail that was too old to end");
   }, 60_000);
 
   test("a log that is sealed answers nobody, but for how it is; nothing leaves", async () => {
     await freezeLog(service.log.store, systemCommandContext("test"));
-    await until(async () => (await tenant.send(newKey(), message())).status === 503, "the door to be closed");
+    await until(
+      async () => (await tenant.send(newKey(), message())).status === 503,
+      "the resume command to be refused",
+    );
     const lost = await tenant.send(newKey(), message());
     expect(lost).toMatchObject({ status: 503, json: { code: "INTERNAL_ERROR", retryable: true } });
     expect(lost.headers.get("retry-after")).toBe("2");

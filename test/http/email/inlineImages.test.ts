@@ -8,19 +8,20 @@ import { sqliteStore } from "../../support/stores/stores.ts";
 import { message, newKey, SENDER } from "../../support/tenants.ts";
 
 const [, , PNG] = SAMPLE_FILES.find(([extension]) => extension === "png") ?? [];
-if (PNG === undefined) throw new Error("there is no sample");
+if (PNG === undefined) throw new Error("no such sample");
 const HTML = '<p>Hello</p><img src="cid:logo@example.com">';
 const FILE = { filename: "logo.png", content_type: "image/png", content: PNG.toString("base64") };
 const LOGO = { ...FILE, content_id: "logo@example.com" };
 const NOTE = { filename: "note.txt", content_type: "text/plain", content: "VGhhbmsgeW91Lgo=" };
 
 describe("images that the html shows", () => {
-  const here = serviceWithRelay(sqliteStore, { env: { SUBMISSION_PORT: "0" } });
+  const fixture = serviceWithRelay(sqliteStore, { env: { SUBMISSION_PORT: "0" } });
 
   const delivered = async (subject: string): Promise<Buffer> => {
-    const of = () => here.sink.record.messages.find(({ raw }) => raw.includes(`Subject: ${subject}\r\n`));
-    await here.sink.until(() => of() !== undefined);
-    return of()?.raw ?? Buffer.alloc(0);
+    const findMail = () =>
+      fixture.sink.record.messages.find(({ raw }) => raw.includes(`Subject: ${subject}\r\n`));
+    await fixture.sink.until(() => findMail() !== undefined);
+    return findMail()?.raw ?? Buffer.alloc(0);
   };
 
   const expectShown = async (raw: Buffer) => {
@@ -40,11 +41,11 @@ describe("images that the html shows", () => {
 
   test("come with a send over HTTP, and are delivered beside the html", async () => {
     const body = message({ subject: "Over HTTP", html: HTML, attachments: [LOGO, NOTE] });
-    const { status, json } = await here.tenant.send(newKey(), body);
+    const { status, json } = await fixture.tenant.send(newKey(), body);
     expect(status).toBe(202);
-    expect((await here.tenant.call("GET", `/api/v1/emails/${json.id}`)).json.attachments).toEqual([
-      { ...shown("logo.png", "image/png", PNG.byteLength), content_id: "logo@example.com" },
-      shown("note.txt", "text/plain", 11),
+    expect((await fixture.tenant.call("GET", `/api/v1/emails/${json.id}`)).json.attachments).toEqual([
+      { ...expectedImage("logo.png", "image/png", PNG.byteLength), content_id: "logo@example.com" },
+      expectedImage("note.txt", "text/plain", 11),
     ]);
     await expectShown(await delivered("Over HTTP"));
   });
@@ -52,8 +53,8 @@ describe("images that the html shows", () => {
   test("come in over SMTP, and are delivered beside the html", async () => {
     const client = createTransport({
       host: "127.0.0.1",
-      port: here.service.app.app.submission?.port ?? 0,
-      auth: { user: "any", pass: here.tenant.apiKey },
+      port: fixture.service.app.app.submission?.port ?? 0,
+      auth: { user: "any", pass: fixture.tenant.apiKey },
     });
     await client.sendMail({
       from: SENDER,
@@ -73,9 +74,9 @@ describe("images that the html shows", () => {
   test("make another message of a repeat when they are called otherwise", async () => {
     const key = newKey();
     const parts = { html: HTML, attachments: [LOGO] };
-    expect((await here.tenant.send(key, message(parts))).status).toBe(202);
+    expect((await fixture.tenant.send(key, message(parts))).status).toBe(202);
     const other = { ...parts, attachments: [{ ...FILE, content_id: "other" }] };
-    expect((await here.tenant.send(key, message(other))).json.code).toBe("IDEMPOTENCY_CONFLICT");
+    expect((await fixture.tenant.send(key, message(other))).json.code).toBe("IDEMPOTENCY_CONFLICT");
   });
 
   test.each([
@@ -86,18 +87,18 @@ describe("images that the html shows", () => {
     ["x".repeat(256), "/attachments/0/content_id"],
   ])("are refused as %p", async (contentId, pointer) => {
     const attachments = [{ ...FILE, content_id: contentId }];
-    const { status, json } = await here.tenant.send(newKey(), message({ html: HTML, attachments }));
+    const { status, json } = await fixture.tenant.send(newKey(), message({ html: HTML, attachments }));
     expect({ status, pointer: json.errors[0].pointer }).toEqual({ status: 400, pointer });
   });
 
   test("are refused when two are called the same", async () => {
-    const { json } = await here.tenant.send(newKey(), message({ html: HTML, attachments: [LOGO, LOGO] }));
+    const { json } = await fixture.tenant.send(newKey(), message({ html: HTML, attachments: [LOGO, LOGO] }));
     expect(json.errors).toEqual([
       { pointer: "/attachments/1/content_id", message: "is already used by another file" },
     ]);
   });
 });
 
-function shown(filename: string, type: string, bytes: number) {
+function expectedImage(filename: string, type: string, bytes: number) {
   return { filename, content_type: type, size_bytes: bytes, expired: false };
 }

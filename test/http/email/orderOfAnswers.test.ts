@@ -26,12 +26,12 @@ interface Send {
 interface Fault {
   readonly code: string;
   readonly status: number;
-  readonly what: string;
+  readonly name: string;
   /** RowPage in the answer's detail, where the code alone does not tell which check it was. */
   readonly detail?: RegExp;
   /** Where the fault is in the workspace's state and not in the request: brings that state about, before any request. */
   readonly impose?: (service: TestService, tenants: Tenants) => Promise<void>;
-  readonly spoil: (send: Send, tenants: Tenants) => void;
+  readonly apply: (send: Send, tenants: Tenants) => void;
 }
 
 /** One workspace in two keys: all scopes, and all but the one that sending needs. `usedKey` has its message. */
@@ -47,7 +47,7 @@ interface Tenants {
 }
 
 const FILE = direct(pdf());
-const TOO_MANY = 11;
+const TAGS_TOO_MANY = 11;
 
 function limit(changes: Parameters<typeof setLimits>[2]): NonNullable<Fault["impose"]> {
   return (service, { sender }) => setLimits(service.log, sender.workspaceId, changes);
@@ -57,9 +57,9 @@ function limit(changes: Parameters<typeof setLimits>[2]): NonNullable<Fault["imp
 const RATE_LIMITED: Fault = {
   code: "RATE_LIMITED",
   status: 429,
-  what: "a workspace over its rate limit",
+  name: "a workspace over its rate limit",
   impose: limit({ workspaceRequestsPerSecond: 1 }),
-  spoil: () => {},
+  apply: () => {},
 };
 /** Of so many at once most are over the limit. */
 const BURST = 6;
@@ -69,17 +69,17 @@ const FAULTS: readonly Fault[] = [
   {
     code: "UNAUTHORIZED",
     status: 401,
-    what: "no API key",
-    spoil: (send) => {
+    name: "no API key",
+    apply: (send) => {
       send.authorization = null;
     },
   },
   {
     code: "FORBIDDEN",
     status: 403,
-    what: "a key without email:send",
+    name: "a key without email:send",
     // Where there is no key at all there is none without the scope.
-    spoil: (send, { reader }) => {
+    apply: (send, { reader }) => {
       if (send.authorization !== null) send.authorization = `Bearer ${reader.apiKey}`;
     },
   },
@@ -87,91 +87,91 @@ const FAULTS: readonly Fault[] = [
   {
     code: "IDEMPOTENCY_KEY_REQUIRED",
     status: 400,
-    what: "no Idempotency-Key",
-    spoil: (send) => {
+    name: "no Idempotency-Key",
+    apply: (send) => {
       send.idempotencyKey = null;
     },
   },
   {
     code: "INVALID_REQUEST",
     status: 400,
-    what: "Content-Type text/plain",
+    name: "Content-Type text/plain",
     detail: /Content-Type/,
-    spoil: (send) => {
+    apply: (send) => {
       send.contentType = "text/plain";
     },
   },
   {
     code: "PAYLOAD_TOO_LARGE",
     status: 413,
-    what: "16,000,001 bytes",
-    spoil: (send) => {
+    name: "16,000,001 bytes",
+    apply: (send) => {
       send.bytes = BODY_BYTES_MAX + 1;
     },
   },
   {
     code: "INVALID_REQUEST",
     status: 400,
-    what: "a recipient that is no address",
+    name: "a recipient that is no address",
     detail: /^\/to: /,
-    spoil: (send) => {
+    apply: (send) => {
       send.body.to = "nobody";
     },
   },
   {
     code: "IDEMPOTENCY_CONFLICT",
     status: 409,
-    what: "a key used with other content",
-    spoil: (send, { usedKey }) => {
+    name: "a key used with other content",
+    apply: (send, { usedKey }) => {
       if (send.idempotencyKey !== null) send.idempotencyKey = usedKey;
     },
   },
   {
     code: "SENDER_UNAVAILABLE",
     status: 422,
-    what: "a sender that was never added",
-    spoil: (send) => {
+    name: "a sender that was never added",
+    apply: (send) => {
       send.body.from = "nobody@example.com";
     },
   },
   {
     code: "SENDING_PAUSED",
     status: 403,
-    what: "a paused workspace",
+    name: "a paused workspace",
     impose: (service, { sender }) => service.pause(sender.workspaceId),
-    spoil: () => {},
+    apply: () => {},
   },
   {
     code: "TEMPLATE_UNAVAILABLE",
     status: 422,
-    what: "a template that is not there",
-    spoil: (send) => {
+    name: "a template that is not there",
+    apply: (send) => {
       send.body.template_id = crypto.randomUUID();
     },
   },
   {
     code: "INVALID_TEMPLATE_DATA",
     status: 422,
-    what: "a template without its variable",
+    name: "a template without its variable",
     // A template that is not there needs none.
-    spoil: (send, { templateId }) => {
+    apply: (send, { templateId }) => {
       send.body.template_id ??= templateId;
     },
   },
   {
     code: "ATTACHMENT_LIMIT_EXCEEDED",
     status: 413,
-    what: "11 files",
-    spoil: (send) => {
-      send.attachments.push(...Array(TOO_MANY).fill(FILE));
+    name: "11 files",
+    apply: (send) => {
+      send.attachments.push(...Array(TAGS_TOO_MANY).fill(FILE));
     },
   },
   {
     code: "INVALID_REQUEST",
     status: 400,
-    what: "an upload that is not there",
+    name: "an upload that is not there",
     detail: /^\/attachments\/\d+: is not an upload/,
-    spoil: (send) => {
+    apply: (send) => {
       send.attachments.push(crypto.randomUUID());
     },
   },
@@ -179,50 +179,50 @@ const FAULTS: readonly Fault[] = [
   {
     code: "ATTACHMENT_NOT_READY",
     status: 409,
-    what: "an upload that is not checked yet",
-    spoil: (send, { pendingId }) => {
+    name: "an upload that is not checked yet",
+    apply: (send, { pendingId }) => {
       send.attachments.push(pendingId);
     },
   },
   {
     code: "ATTACHMENT_EXPIRED",
     status: 410,
-    what: "an upload past its time",
-    spoil: (send, { expiredId }) => {
+    name: "an upload past its time",
+    apply: (send, { expiredId }) => {
       send.attachments.push(expiredId);
     },
   },
   {
     code: "ATTACHMENT_INVALID",
     status: 422,
-    what: "a file unlike its type",
-    spoil: (send) => {
+    name: "a file unlike its type",
+    apply: (send) => {
       send.attachments.push({ ...FILE, content: "aGVsbG8=" });
     },
   },
   {
     code: "ATTACHMENT_TYPE_UNSUPPORTED",
     status: 422,
-    what: "a program as a file",
-    spoil: (send) => {
+    name: "a program as a file",
+    apply: (send) => {
       send.attachments.push({ ...FILE, filename: "a.exe" });
     },
   },
   {
     code: "STORAGE_LIMIT_EXCEEDED",
     status: 413,
-    what: "a file without room for it",
+    name: "a file without room for it",
     impose: limit({ storageBytes: 0 }),
-    spoil: (send) => {
+    apply: (send) => {
       send.attachments.push(FILE);
     },
   },
   {
     code: "DAILY_LIMIT_REACHED",
     status: 429,
-    what: "a workspace that has had its messages of the day",
+    name: "a workspace that has had its messages of the day",
     impose: limit({ messagesPerDay: 0 }),
-    spoil: () => {},
+    apply: () => {},
   },
 ];
 /** What a workspace's state refuses behind the door: a replay comes before all of it. */
@@ -232,7 +232,7 @@ const WITHIN = FAULTS.filter((fault) => fault !== RATE_LIMITED);
 function stateOf(faults: readonly Fault[]): string {
   return faults
     .filter(({ impose }) => impose !== undefined)
-    .map(({ what }) => what)
+    .map(({ name }) => name)
     .join(" + ");
 }
 
@@ -298,7 +298,7 @@ describe.each(await testStores())("the order of answers to a send on $name", (st
 
   const tenantsIn = (faults: readonly Fault[]): Tenants => {
     const tenants = tenantsByState.get(stateOf(faults));
-    if (!tenants) throw new Error(`no workspace was made for: ${stateOf(faults)}`);
+    if (!tenants) throw new Error(`no workspace was prepared for: ${stateOf(faults)}`);
     return tenants;
   };
 
@@ -312,7 +312,7 @@ describe.each(await testStores())("the order of answers to a send on $name", (st
       attachments: [],
       bytes: null,
     };
-    for (const fault of faults) fault.spoil(send, tenants);
+    for (const fault of faults) fault.apply(send, tenants);
     const headers = {
       authorization: send.authorization,
       "idempotency-key": send.idempotencyKey,
@@ -323,13 +323,13 @@ describe.each(await testStores())("the order of answers to a send on $name", (st
     return tenants.sender.call("POST", "/api/v1/emails", { body, headers });
   };
 
-  const answerTo = async (faults: readonly Fault[]): Promise<Answer> => {
+  const answerFor = async (faults: readonly Fault[]): Promise<Answer> => {
     const count = faults.includes(RATE_LIMITED) ? BURST : 1;
     const answers = await Promise.all(Array.from({ length: count }, () => ask(faults)));
     const limited = answers.find(({ json }) => json?.code === RATE_LIMITED.code);
     const answer = limited ?? (answers[0] as Answer);
     const all = faults.length === FAULTS.length ? "everything wrong" : null;
-    const request = all ?? (faults.map(({ what }) => what).join(" + ") || "nothing wrong");
+    const request = all ?? (faults.map(({ name }) => name).join(" + ") || "nothing wrong");
     rows.push(`  ${answer.status} ${(answer.json?.code ?? "").padEnd(28)} ${request}`);
     return answer;
   };
@@ -340,19 +340,19 @@ describe.each(await testStores())("the order of answers to a send on $name", (st
   };
 
   test("a request with nothing wrong is accepted", async () => {
-    expect((await answerTo([])).status).toBe(202);
+    expect((await answerFor([])).status).toBe(202);
   });
 
   test.each([...FAULTS])("$what alone is $code", async (fault) => {
-    expectFault(await answerTo([fault]), fault);
+    expectFault(await answerFor([fault]), fault);
   });
 
   test.each(PAIRS)("$first.what comes before $second.what", async ({ first, second }) => {
-    expectFault(await answerTo([first, second]), first);
+    expectFault(await answerFor([first, second]), first);
   });
 
   test("all faults together are answered by the first", async () => {
-    expectFault(await answerTo(FAULTS), FAULTS[0] as Fault);
+    expectFault(await answerFor(FAULTS), FAULTS[0] as Fault);
   });
 
   test("a replay comes before every refusal that depends on state", async () => {

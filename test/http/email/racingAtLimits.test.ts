@@ -76,33 +76,33 @@ describe.each(await testStores())("one key that races on $name", (store) => {
   test("is one message where the last of the day is in one instance's hand", async () => {
     const tenant = await limited({ messagesPerDay: 40 });
     const [one, two] = [makeDependencies(service.log), makeDependencies(service.log)];
-    const sendOther = (instance: Dependencies) => sendAt(instance, tenant, newKey(), message());
+    const sendNew = (instance: Dependencies) => sendAt(instance, tenant, newKey(), message());
     // It has a block of two, of which one is left.
-    expect((await sendOther(one)).kind).toBe("accepted");
-    for (let left = 38; left > 0; left -= 1) expect((await sendOther(two)).kind).toBe("accepted");
-    expect(await sendOther(two)).toMatchObject({ code: "DAILY_LIMIT_REACHED" });
+    expect((await sendNew(one)).kind).toBe("accepted");
+    for (let left = 38; left > 0; left -= 1) expect((await sendNew(two)).kind).toBe("accepted");
+    expect(await sendNew(two)).toMatchObject({ code: "DAILY_LIMIT_REACHED" });
     const key = newKey();
     const outcomes = await Promise.all(
       times(RACERS, (index) => sendAt(index % 2 === 0 ? two : one, tenant, key, message())),
     );
     expect(outcomes.map(({ kind }) => kind)).toEqual(outcomes.map(() => "accepted"));
-    expect(await sendOther(one)).toMatchObject({ code: "DAILY_LIMIT_REACHED" });
+    expect(await sendNew(one)).toMatchObject({ code: "DAILY_LIMIT_REACHED" });
   });
 
   describe.each(LIMITS)("with $name", ({ limits, body, refusal }) => {
     const used1 = { messages: 1, bytes: body === message ? 0 : FILE_BYTES };
 
-    test.each([RACERS, 100])("is one message with one answer for %d requests at once", async (racers) => {
+    test.each([RACERS, 100])("is one message with one answer for %d requests at once", async (count) => {
       for (let round = 0; round < ROUNDS; round += 1) {
         const tenant = await limited(limits);
         const key = newKey();
-        expectOneMessage(await Promise.all(times(racers, () => tenant.send(key, body()))));
+        expectOneMessage(await Promise.all(times(count, () => tenant.send(key, body()))));
         // No block is in hand so near the limit, so the log alone says what is used.
         if (limits.messagesPerDay === 1) {
           expect(await used(makeDependencies(service.log), tenant)).toEqual(used1);
         }
         expect((await tenant.send(newKey(), body())).json.code).toBe(refusal);
-        if (racers > RACERS && round >= 3) break;
+        if (count > RACERS && round >= 3) break;
       }
     });
 

@@ -169,8 +169,8 @@ describe.each(await testStores())("reading on $name", (store) => {
       await service.addEmailEvents(id, { type: "EmailContentErased", data: { reason: "operator" } });
       await service.log.store.truncateBefore(emailStream(id), 1);
       const { json, text } = await get(id);
-      const nothing = { from: null, to: null, subject: null, html: null, text: null, metadata: null };
-      expect(json).toMatchObject({ ...nothing, content_erased: true, status: "queued" });
+      const emptyContent = { from: null, to: null, subject: null, html: null, text: null, metadata: null };
+      expect(json).toMatchObject({ ...emptyContent, content_erased: true, status: "queued" });
       expect(json.timeline.map((entry: { type: string }) => entry.type)).toEqual([
         "queued",
         "content_erased",
@@ -355,15 +355,15 @@ describe.each(await testStores())("reading on $name", (store) => {
     test("can be told a time: from included, before not", async () => {
       const own = await service.tenant();
       const { json: first } = await own.send(newKey(), message());
-      await until(() => Date.now() > Date.parse(first.created_at), "another millisecond");
+      await until(() => Date.now() > Date.parse(first.created_at), "the clock to advance");
       const { json: second } = await own.send(newKey(), message());
       await untilListed(own, 2);
       expect(await idsOf(own, { created_from: second.created_at })).toEqual([second.id]);
       expect(await idsOf(own, { created_before: second.created_at })).toEqual([first.id]);
       expect(await idsOf(own, { created_from: first.created_at })).toHaveLength(2);
       expect(await idsOf(own, { created_before: first.created_at })).toEqual([]);
-      const elsewhere = new Date(Date.parse(second.created_at) + 2 * 3_600_000).toISOString();
-      expect(await idsOf(own, { created_from: elsewhere.replace("Z", "+02:00") })).toEqual([second.id]);
+      const inOtherZone = new Date(Date.parse(second.created_at) + 2 * 3_600_000).toISOString();
+      expect(await idsOf(own, { created_from: inOtherZone.replace("Z", "+02:00") })).toEqual([second.id]);
       expect(await idsOf(own, { created_from: second.created_at.toLowerCase() })).toEqual([second.id]);
     });
 
@@ -411,8 +411,8 @@ describe.each(await testStores())("reading on $name", (store) => {
       await untilListed(other, 1);
       const { next_cursor: cursor } = await list(other, { limit: 1 });
       expect(cursor).toBeNull();
-      const foreign = (await list(own, { limit: 1 })).next_cursor ?? "";
-      const answer = await other.call("GET", `/api/v1/emails?cursor=${foreign}`);
+      const otherCursor = (await list(own, { limit: 1 })).next_cursor ?? "";
+      const answer = await other.call("GET", `/api/v1/emails?cursor=${otherCursor}`);
       expectProblem(answer, 400, "INVALID_REQUEST", ["/cursor"]);
     });
 
@@ -525,10 +525,10 @@ describe.each(await testStores())("reading on $name", (store) => {
       const id = await accept();
       for (const path of [`${PATH}/${id}`, PATH, "/webhooks", "/health/live"]) {
         const head = await tenant.call("HEAD", path);
-        const whole = await tenant.call("GET", path);
+        const complete = await tenant.call("GET", path);
         expect({ path, status: head.status, text: head.text }).toEqual({ path, status: 200, text: "" });
-        expect(head.headers.get("content-type")).toBe(whole.headers.get("content-type"));
-        const dates = [head, whole].map(({ headers }) => Date.parse(headers.get("date") ?? ""));
+        expect(head.headers.get("content-type")).toBe(complete.headers.get("content-type"));
+        const dates = [head, complete].map(({ headers }) => Date.parse(headers.get("date") ?? ""));
         expect(Math.abs((dates[0] as number) - (dates[1] as number))).toBeLessThan(5_000);
       }
     });
@@ -618,14 +618,14 @@ describe.each(await testStores())("reading on $name", (store) => {
   test("a path in BASE_URL prefixes routes and links", async () => {
     const own = await startService(store, { BASE_URL: "https://mail.example.com/mail/" });
     try {
-      const mine = await own.tenant();
+      const ownTenant = await own.tenant();
       expect(own.url).toEndWith("/mail");
-      const answer = await mine.send(newKey(), message());
+      const answer = await ownTenant.send(newKey(), message());
       expect(answer.headers.get("location")).toBe(`/mail${PATH}/${answer.json.id}`);
-      expect((await mine.call("GET", `${PATH}/${answer.json.id}`)).status).toBe(200);
-      expect((await mine.call("GET", "/webhooks")).status).toBe(200);
-      expect((await mine.call("GET", "/health/live")).status).toBe(200);
-      const refused = await mine.call("OPTIONS", PATH);
+      expect((await ownTenant.call("GET", `${PATH}/${answer.json.id}`)).status).toBe(200);
+      expect((await ownTenant.call("GET", "/webhooks")).status).toBe(200);
+      expect((await ownTenant.call("GET", "/health/live")).status).toBe(200);
+      const refused = await ownTenant.call("OPTIONS", PATH);
       expectProblem(refused, 405, "METHOD_NOT_ALLOWED");
       // Neither the bare path nor one under another prefix is a route.
       for (const path of [PATH, `/liam${PATH}`, `/mai${PATH}`, `/mailbox${PATH}`]) {

@@ -31,77 +31,77 @@ interface World {
 }
 
 /** What happens after a send was accepted, and what the same send under a new key is told from then on. */
-interface Since {
+interface LaterChange {
   readonly what: string;
   /** The code of a refusal, or the status of an acceptance. */
-  readonly told: string;
-  readonly happen: (world: World) => Promise<unknown>;
+  readonly answer: string;
+  readonly apply: (world: World) => Promise<unknown>;
   /** Only sends with files are told. */
-  readonly isOfFiles?: true;
+  readonly needsFiles?: true;
 }
 
-const SINCE: readonly Since[] = [
+const LATER_CHANGES: readonly LaterChange[] = [
   {
     what: "its sender was disabled",
-    told: "SENDER_UNAVAILABLE",
-    happen: ({ service, tenant }) =>
+    answer: "SENDER_UNAVAILABLE",
+    apply: ({ service, tenant }) =>
       service.addSenderEvent(tenant.workspaceId, SENDER, { type: "SenderDisabled", data: {} }),
   },
   {
     what: "sending was paused",
-    told: "SENDING_PAUSED",
-    happen: ({ service, tenant }) => service.pause(tenant.workspaceId),
+    answer: "SENDING_PAUSED",
+    apply: ({ service, tenant }) => service.pause(tenant.workspaceId),
   },
   {
     what: "its template was archived",
-    told: "TEMPLATE_UNAVAILABLE",
-    happen: ({ tenant, templateId }) => tenant.call("POST", `/api/v1/templates/${templateId}/archive`),
+    answer: "TEMPLATE_UNAVAILABLE",
+    apply: ({ tenant, templateId }) => tenant.call("POST", `/api/v1/templates/${templateId}/archive`),
   },
   {
     what: "its upload was deleted",
-    isOfFiles: true,
-    told: "ATTACHMENT_EXPIRED",
-    happen: ({ tenant, uploadId }) => tenant.call("DELETE", `/api/v1/attachments/${uploadId}`),
+    needsFiles: true,
+    answer: "ATTACHMENT_EXPIRED",
+    apply: ({ tenant, uploadId }) => tenant.call("DELETE", `/api/v1/attachments/${uploadId}`),
   },
   {
     what: "its upload expired",
-    isOfFiles: true,
-    told: "ATTACHMENT_EXPIRED",
-    happen: ({ service, tenant, uploadId }) => {
+    needsFiles: true,
+    answer: "ATTACHMENT_EXPIRED",
+    apply: ({ service, tenant, uploadId }) => {
       const context = { ...systemCommandContext("test"), workspaceId: tenant.workspaceId };
       return expireUpload(service.log, uploadId, { ...context, at: Date.now() + 25 * HOUR_MS });
     },
   },
   {
     what: "the storage quota was used up",
-    isOfFiles: true,
-    told: "STORAGE_LIMIT_EXCEEDED",
-    happen: ({ service, tenant }) => setLimits(service.log, tenant.workspaceId, { storageBytes: FILE_BYTES }),
+    needsFiles: true,
+    answer: "STORAGE_LIMIT_EXCEEDED",
+    apply: ({ service, tenant }) => setLimits(service.log, tenant.workspaceId, { storageBytes: FILE_BYTES }),
   },
   {
     what: "the day's messages were used up",
-    told: "DAILY_LIMIT_REACHED",
-    happen: ({ service, tenant }) => setLimits(service.log, tenant.workspaceId, { messagesPerDay: 1 }),
+    answer: "DAILY_LIMIT_REACHED",
+    apply: ({ service, tenant }) => setLimits(service.log, tenant.workspaceId, { messagesPerDay: 1 }),
   },
   {
     what: "its recipient was suppressed",
-    told: "suppressed",
-    happen: ({ service, tenant }) => service.suppress(tenant.workspaceId, RECIPIENT),
+    answer: "suppressed",
+    apply: ({ service, tenant }) => service.suppress(tenant.workspaceId, RECIPIENT),
   },
 ];
 
-const EVERYTHING: Since = {
+const ALL_CHANGES: LaterChange = {
   what: "all of this happened",
-  told: "SENDER_UNAVAILABLE",
-  async happen(world) {
-    for (const { happen } of SINCE) await happen(world);
+  answer: "SENDER_UNAVAILABLE",
+  async apply(world) {
+    for (const { apply } of LATER_CHANGES) await apply(world);
   },
 };
 
 /** A repeat of a send with files is looked for before its files are, one of a send without only before a refusal. */
-const CASES = [...SINCE, EVERYTHING].flatMap((since) => [
-  { ...since, files: "with files", hasFiles: true },
-  ...(since.isOfFiles ? [] : [{ ...since, files: "without files", hasFiles: false }]),
+const CASES = [...LATER_CHANGES, ALL_CHANGES].flatMap((change) => [
+  { ...change, files: "with files", hasFiles: true },
+  ...(change.needsFiles ? [] : [{ ...change, files: "without files", hasFiles: false }]),
 ]);
 
 describe.each(await testStores())("a send that was accepted, repeated on $name after", (store) => {
@@ -113,29 +113,29 @@ describe.each(await testStores())("a send that was accepted, repeated on $name a
 
   const makeWorld = async (): Promise<World> => {
     const tenant = await service.tenant();
-    const made = async (path: string, options: Parameters<Tenant["call"]>[2] = {}): Promise<string> => {
+    const create = async (path: string, options: Parameters<Tenant["call"]>[2] = {}): Promise<string> => {
       const answer = await tenant.call("POST", `/api/v1${path}`, options);
       expect(answer.status).toBeOneOf([200, 201]);
       return answer.json.id;
     };
-    const templateId = await made("/templates", { body: { name: "Welcome" } });
+    const templateId = await create("/templates", { body: { name: "Welcome" } });
     const source = {
       subject: "Hello {{ name }}",
       text: "Hello",
       variables: [{ name: "name", type: "string" }],
     };
-    const versionId = await made(`/templates/${templateId}/versions`, { body: source });
-    await made(`/templates/${templateId}/versions/${versionId}/publish`);
-    const uploadId = await made("/attachments", formOf(pdf()));
+    const versionId = await create(`/templates/${templateId}/versions`, { body: source });
+    await create(`/templates/${templateId}/versions/${versionId}/publish`);
+    const uploadId = await create("/attachments", formOf(pdf()));
     await until(
       async () => (await tenant.call("GET", `/api/v1/attachments/${uploadId}`)).json.status === "ready",
       "the upload to be ready",
     );
     return { service, tenant, templateId, uploadId };
   };
-  const toldBy = ({ json }: Answer): string => json.code ?? json.status;
+  const codeOrStatus = ({ json }: Answer): string => json.code ?? json.status;
 
-  test.each(CASES)("$what is answered as at first, $files", async ({ told, happen, hasFiles }) => {
+  test.each(CASES)("$what is answered as at first, $files", async ({ answer, apply, hasFiles }) => {
     const world = await makeWorld();
     const { tenant, templateId, uploadId } = world;
     const attachments = hasFiles ? [uploadId, direct(txt(FILE_BYTES))] : [];
@@ -143,18 +143,18 @@ describe.each(await testStores())("a send that was accepted, repeated on $name a
       message({ to: RECIPIENT, template_id: templateId, variables: { name }, attachments });
     const key = newKey();
     const first = await tenant.send(key, sendOf("Ana"));
-    expect({ status: first.status, told: toldBy(first) }).toEqual({ status: 202, told: "queued" });
+    expect({ status: first.status, answer: codeOrStatus(first) }).toEqual({ status: 202, answer: "queued" });
 
-    await happen(world);
+    await apply(world);
     await until(
-      async () => toldBy(await tenant.send(newKey(), sendOf("Ana"))) === told,
-      `new sends to be told ${told}`,
+      async () => codeOrStatus(await tenant.send(newKey(), sendOf("Ana"))) === answer,
+      `new sends to be told ${answer}`,
     );
     for (const _ of [1, 2]) {
-      const again = await tenant.send(key, sendOf("Ana"));
-      expect({ status: again.status, text: again.text }).toEqual({ status: 202, text: first.text });
-      expect(again.headers.get("idempotent-replayed")).toBe("true");
-      expect(again.headers.get("location")).toBe(first.headers.get("location"));
+      const repeat = await tenant.send(key, sendOf("Ana"));
+      expect({ status: repeat.status, text: repeat.text }).toEqual({ status: 202, text: first.text });
+      expect(repeat.headers.get("idempotent-replayed")).toBe("true");
+      expect(repeat.headers.get("location")).toBe(first.headers.get("location"));
       const changed = await tenant.send(key, sendOf("Bea"));
       expect({ status: changed.status, code: changed.json.code }).toEqual({
         status: 409,

@@ -70,8 +70,8 @@ describe.each(await testStores())("scheduled messages on $name", (store) => {
     const first = await send(at, key);
     await reschedule(first.json.id, inDays(2));
     await service.addEmailEvents(first.json.id, started);
-    const again = await send(at, key);
-    expect({ text: again.text, replayed: again.headers.get("idempotent-replayed") }).toEqual({
+    const repeat = await send(at, key);
+    expect({ text: repeat.text, replayed: repeat.headers.get("idempotent-replayed") }).toEqual({
       text: first.text,
       replayed: "true",
     });
@@ -83,15 +83,15 @@ describe.each(await testStores())("scheduled messages on $name", (store) => {
   test("are moved, listed and canceled", async () => {
     const { id } = (await send(inDays(1))).json;
     const at = inDays(4);
-    const moved = await reschedule(id, at);
-    expect(moved.status).toBe(200);
-    expect(moved.json).toMatchObject({ id, status: "scheduled", scheduled_at: at });
-    expect(moved.json.timeline.at(-1)).toMatchObject({ type: "rescheduled", scheduled_at: at });
-    const again = await reschedule(id, at);
-    expect(again.json.timeline).toHaveLength(moved.json.timeline.length);
+    const rescheduled = await reschedule(id, at);
+    expect(rescheduled.status).toBe(200);
+    expect(rescheduled.json).toMatchObject({ id, status: "scheduled", scheduled_at: at });
+    expect(rescheduled.json.timeline.at(-1)).toMatchObject({ type: "rescheduled", scheduled_at: at });
+    const repeat = await reschedule(id, at);
+    expect(repeat.json.timeline).toHaveLength(rescheduled.json.timeline.length);
     const list = async () => (await tenant.call("GET", `${PATH}?status=scheduled&limit=100`)).json.data;
     const isListed = async () => (await list()).some((email: { id: string }) => email.id === id);
-    await until(isListed, "it to be listed");
+    await until(isListed, "the message in the list");
     const canceled = await tenant.call("POST", `${PATH}/${id}/cancel`);
     expect(canceled.json).toMatchObject({ status: "canceled", waiting: null });
     const refused = await reschedule(id, at);
@@ -136,7 +136,7 @@ describe.each(await testStores())("scheduled messages on $name", (store) => {
 
 test("a scheduled message goes now when it is moved to the present", async () => {
   const [store] = await testStores();
-  if (store === undefined) throw new Error("there is no store");
+  if (store === undefined) throw new Error("the store is missing");
   const service = await startService(store, { DELIVERY: "on" });
   try {
     const tenant = await service.tenant();
@@ -144,7 +144,7 @@ test("a scheduled message goes now when it is moved to the present", async () =>
     const body = { scheduled_at: new Date().toISOString() };
     expect((await tenant.call("POST", `${PATH}/${id}/reschedule`, { body })).status).toBe(200);
     const status = async () => (await tenant.call("GET", `${PATH}/${id}`)).json.status;
-    await until(async () => (await status()) === "sent", "it to be sent");
+    await until(async () => (await status()) === "sent", "the message to be sent");
   } finally {
     await service.remove();
   }

@@ -153,10 +153,10 @@ describe.each(await testStores())("sending on $name", (store) => {
       const key = newKey();
       const other = await service.tenant();
       const first = await tenant.send(key, message());
-      const foreign = await other.send(key, message({ subject: "Quite another thing" }));
-      expect(foreign.status).toBe(202);
-      expect(foreign.headers.get(REPLAYED)).toBeNull();
-      expect(foreign.json.id).not.toBe(first.json.id);
+      const otherTenantSend = await other.send(key, message({ subject: "Quite another thing" }));
+      expect(otherTenantSend.status).toBe(202);
+      expect(otherTenantSend.headers.get(REPLAYED)).toBeNull();
+      expect(otherTenantSend.json.id).not.toBe(first.json.id);
     });
 
     test("is shared by the API keys of a workspace", async () => {
@@ -181,12 +181,12 @@ describe.each(await testStores())("sending on $name", (store) => {
     test("is remembered across a restart of the service", async () => {
       const own = await startService(store);
       try {
-        const mine = await own.tenant();
+        const ownTenant = await own.tenant();
         const key = newKey();
-        const first = await mine.send(key, message());
+        const first = await ownTenant.send(key, message());
         await own.restart();
-        expectReplay(await mine.send(key, message()), first);
-        expectProblem(await mine.send(key, message({ text: "Other" })), 409, "IDEMPOTENCY_CONFLICT");
+        expectReplay(await ownTenant.send(key, message()), first);
+        expectProblem(await ownTenant.send(key, message({ text: "Other" })), 409, "IDEMPOTENCY_CONFLICT");
       } finally {
         await own.remove();
       }
@@ -213,10 +213,10 @@ describe.each(await testStores())("sending on $name", (store) => {
       const subjects = Array.from({ length: RACERS }, (_, index) => `Subject ${index}`);
       const answers = await Promise.all(subjects.map((subject) => tenant.send(key, message({ subject }))));
       const winners = answers.filter(({ status }) => status === 202);
-      const losers = answers.filter(({ status }) => status !== 202);
+      const refused = answers.filter(({ status }) => status !== 202);
       expect(winners).toHaveLength(1);
       expect(winners[0]?.headers.get(REPLAYED)).toBeNull();
-      for (const loser of losers) expectProblem(loser, 409, "IDEMPOTENCY_CONFLICT");
+      for (const answer of refused) expectProblem(answer, 409, "IDEMPOTENCY_CONFLICT");
       const { subject } = (await tenant.call("GET", `/api/v1/emails/${winners[0]?.json.id}`)).json;
       expect(answers.findIndex(({ status }) => status === 202)).toBe(subjects.indexOf(subject));
     });
@@ -224,9 +224,9 @@ describe.each(await testStores())("sending on $name", (store) => {
 
   describe("state that refuses a new send", () => {
     /** A refusal that says why its sender cannot send. */
-    const expectSenderFault = (answer: Answer, why: RegExp) => {
+    const expectSenderFault = (answer: Answer, pattern: RegExp) => {
       expectProblem(answer, 422, "SENDER_UNAVAILABLE");
-      expect(answer.json.errors).toEqual([{ pointer: "/from", message: expect.stringMatching(why) }]);
+      expect(answer.json.errors).toEqual([{ pointer: "/from", message: expect.stringMatching(pattern) }]);
     };
 
     test("an address that was never added is SENDER_UNAVAILABLE", async () => {
@@ -277,7 +277,7 @@ describe.each(await testStores())("sending on $name", (store) => {
       expect(refused.json.retryable).toBe(true);
       expect(refused.headers.get("retry-after")).toBe("60");
       await service.resume(own.workspaceId);
-      await until(async () => (await own.send(newKey(), message())).status === 202, "the end of the pause");
+      await until(async () => (await own.send(newKey(), message())).status === 202, "the pause to end");
     });
   });
 
@@ -290,7 +290,7 @@ describe.each(await testStores())("sending on $name", (store) => {
     await until(async () => {
       key = newKey();
       return (await own.send(key, message())).json.status === "suppressed";
-    }, "the suppression to show");
+    }, "the suppression to take effect");
     const suppressed = await own.send(key, message());
     expect(Object.keys(suppressed.json).sort()).toEqual(["created_at", "id", "object", "status"]);
     expect(suppressed.json.status).toBe("suppressed");

@@ -31,7 +31,7 @@ describe("a service with several relays", () => {
   const ended = async () => {
     const { id } = (await tenant.send(newKey(), message({ to: `${newKey()}@example.com` }))).json;
     const read = async () => (await tenant.call("GET", `/api/v1/emails/${id}`)).json;
-    await until(async () => ["sent", "bounced"].includes((await read()).status), "the end of the message");
+    await until(async () => ["sent", "bounced"].includes((await read()).status), "the message to end");
     return (await read()).timeline.at(-1);
   };
 

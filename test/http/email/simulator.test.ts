@@ -37,8 +37,11 @@ describe.each(await testStores())("mail to the simulator on $name", (store: Test
   ])("%s@ ends as %s, with a label too, each time, and endpoints are told", async (name, status, type) => {
     for (const to of [`${name}@simulator.test`, `${name}+order-7@Simulator.test`, `${name}@simulator.test`]) {
       const { id, timeline } = await ended(to, status);
-      const told = () => world.receiver.calls.map(({ body }) => JSON.parse(body));
-      await until(() => told().some((one) => one.type === type && one.data.id === id), `${type} to be told`);
+      const events = () => world.receiver.calls.map(({ body }) => JSON.parse(body));
+      await until(
+        () => events().some((one) => one.type === type && one.data.id === id),
+        `the ${type} webhook`,
+      );
       const took = timeline.find((one: { type: string }) => one.type === "sent");
       if (took !== undefined) expect(took).toMatchObject({ transport: "simulator" });
     }

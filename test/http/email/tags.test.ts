@@ -74,7 +74,7 @@ describe.each(await testStores())("tags on $name", (store) => {
     for (const id of [first, both]) await own.call("DELETE", `${PATH}/${id}/content`);
     await until(
       async () => (await byTag()).every(([name]: [string | null]) => name === null),
-      "the names to go",
+      "the names to be removed",
     );
     expect((await usage({ tag: "a" }, own)).data).toMatchObject([{ accepted: 2 }]);
     for (const query of [

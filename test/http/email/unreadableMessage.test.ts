@@ -56,9 +56,9 @@ describe.each(await testStores())("a message of which an event cannot be read, o
   });
 
   test("keeps its key: a retry gets the first answer, changed content a conflict", async () => {
-    const again = await tenant.send(key, message({ to: "poisoned@example.net" }));
-    expect(again).toMatchObject({ status: 202 });
-    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    const repeat = await tenant.send(key, message({ to: "poisoned@example.net" }));
+    expect(repeat).toMatchObject({ status: 202 });
+    expect(repeat.headers.get("idempotent-replayed")).toBe("true");
     expect(await tenant.send(key, message({ to: "another@example.net" }))).toMatchObject({ status: 409 });
   });
 

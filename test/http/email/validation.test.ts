@@ -35,8 +35,8 @@ function metadataOfBytes(bytes: number): Record<string, string> {
 }
 
 /** Variables whose compact JSON is this many characters. */
-function variablesOfLength(characters: number, filling: string): { v: string } {
-  return { v: filling.repeat(characters - '{"v":""}'.length) };
+function variablesOfLength(characters: number, character: string): { v: string } {
+  return { v: character.repeat(characters - '{"v":""}'.length) };
 }
 
 /** A JSON text that nests `depth` levels inside the request's `variables`, which is the second level. */
@@ -75,11 +75,11 @@ describe.each(await testStores())("validating a send on $name", (store) => {
   const expectAccepted = (body: unknown) => acceptedId(tenant, body);
   const stored = (body: unknown) => acceptedEmail(tenant, body);
 
-  const expectInvalid = async (body: unknown, pointer: string, about?: RegExp): Promise<Answer> => {
+  const expectInvalid = async (body: unknown, pointer: string, messagePattern?: RegExp): Promise<Answer> => {
     const answer = await tenant.send(newKey(), body);
     expectProblem(answer, 400, "INVALID_REQUEST");
     expect(answer.json.errors.map((error: { pointer: string }) => error.pointer)).toContain(pointer);
-    if (about) expect(JSON.stringify(answer.json.errors)).toMatch(about);
+    if (messagePattern) expect(JSON.stringify(answer.json.errors)).toMatch(messagePattern);
     return answer;
   };
 
@@ -91,12 +91,12 @@ describe.each(await testStores())("validating a send on $name", (store) => {
       ["metadata/key", 500, (key) => message({ metadata: { key } })],
     ];
     for (const [name, max, make] of texts) {
-      for (const filling of ["a", EMOJI]) {
-        test(`${name} of ${max} × ${filling} is accepted`, async () => {
-          await expectAccepted(make(filling.repeat(max)));
+      for (const character of ["a", EMOJI]) {
+        test(`${name} of ${max} × ${character} is accepted`, async () => {
+          await expectAccepted(make(character.repeat(max)));
         });
-        test(`${name} of ${max + 1} × ${filling} is refused`, async () => {
-          await expectInvalid(make(filling.repeat(max + 1)), `/${name}`);
+        test(`${name} of ${max + 1} × ${character} is refused`, async () => {
+          await expectInvalid(make(character.repeat(max + 1)), `/${name}`);
         });
       }
     }
@@ -111,10 +111,10 @@ describe.each(await testStores())("validating a send on $name", (store) => {
       expect(await stored(message(parts))).toMatchObject(parts);
     });
 
-    for (const filling of ["k", EMOJI]) {
-      test(`a metadata key of 80 × ${filling} is accepted, 81 refused`, async () => {
-        await expectAccepted(message({ metadata: { [filling.repeat(80)]: 1 } }));
-        await expectInvalid(message({ metadata: { [filling.repeat(81)]: 1 } }), "/metadata", /80/);
+    for (const character of ["k", EMOJI]) {
+      test(`a metadata key of 80 × ${character} is accepted, 81 refused`, async () => {
+        await expectAccepted(message({ metadata: { [character.repeat(80)]: 1 } }));
+        await expectInvalid(message({ metadata: { [character.repeat(81)]: 1 } }), "/metadata", /80/);
       });
     }
 
@@ -125,10 +125,10 @@ describe.each(await testStores())("validating a send on $name", (store) => {
       await expectInvalid(message({ metadata: metadataOfBytes(16_001) }), "/metadata", /16,000/);
     });
 
-    for (const filling of ["v", EMOJI]) {
-      test(`variables of 100,000 characters of ${filling} are accepted, one more refused`, async () => {
-        await expectAccepted(message({ variables: variablesOfLength(100_000, filling) }));
-        await expectInvalid(message({ variables: variablesOfLength(100_001, filling) }), "/variables");
+    for (const character of ["v", EMOJI]) {
+      test(`variables of 100,000 characters of ${character} are accepted, one more refused`, async () => {
+        await expectAccepted(message({ variables: variablesOfLength(100_000, character) }));
+        await expectInvalid(message({ variables: variablesOfLength(100_001, character) }), "/variables");
       });
     }
 
@@ -205,11 +205,11 @@ describe.each(await testStores())("validating a send on $name", (store) => {
       checkAnswer(service.url, "POST", PATH, { status: response.status, headers: response.headers, text });
       return { status: response.status, json: JSON.parse(text) as Answer["json"] };
     };
-    const ways: readonly [string, (bytes: Uint8Array) => Uint8Array | ReadableStream<Uint8Array>][] = [
+    const encodings: readonly [string, (bytes: Uint8Array) => Uint8Array | ReadableStream<Uint8Array>][] = [
       ["with a Content-Length", (bytes) => bytes],
       ["in chunks", chunked],
     ];
-    for (const [how, send] of ways) {
+    for (const [how, send] of encodings) {
       test(`of 16,000,000 bytes ${how} is accepted`, async () => {
         const body = bodyOfBytes(BODY_BYTES_MAX);
         expect(body).toHaveLength(BODY_BYTES_MAX);
@@ -385,9 +385,11 @@ describe.each(await testStores())("validating a send on $name", (store) => {
     });
 
     test("of which a crowd is wrong are answered shortly", async () => {
-      const wrong = Object.fromEntries(Array.from({ length: 90_000 }, (_, index) => [`f${index}`, index]));
+      const unknownFields = Object.fromEntries(
+        Array.from({ length: 90_000 }, (_, index) => [`f${index}`, index]),
+      );
       const before = process.cpuUsage();
-      const answer = await tenant.send(newKey(), { ...message(), ...wrong });
+      const answer = await tenant.send(newKey(), { ...message(), ...unknownFields });
       expect(cpuMsSince(before)).toBeLessThan(FAST_CPU_MS);
       expectProblem(answer, 400, "INVALID_REQUEST");
       expect(answer.json.errors).toHaveLength(20);
@@ -469,10 +471,10 @@ describe.each(await testStores())("validating a send on $name", (store) => {
       await expectAccepted(message({ text: `${"[{".repeat(5_000)}\\"[` }));
     });
 
-    for (const strange of ['{"toString":1}', '[{"toString":null}]', '{"valueOf":2,"then":3,"toJSON":4}']) {
-      test(`${strange} in place of text is refused as any other object`, async () => {
-        await expectInvalid(withMembers(`"subject":${strange}`), "/subject");
-        await expectInvalid(withMembers(`"metadata":{"a":${strange}}`), "/metadata/a");
+    for (const variables of ['{"toString":1}', '[{"toString":null}]', '{"valueOf":2,"then":3,"toJSON":4}']) {
+      test(`${variables} in place of text is refused as any other object`, async () => {
+        await expectInvalid(withMembers(`"subject":${variables}`), "/subject");
+        await expectInvalid(withMembers(`"metadata":{"a":${variables}}`), "/metadata/a");
       });
     }
     test("a string goes on after an escaped quote, and ends after an escaped backslash", async () => {
@@ -534,7 +536,7 @@ describe.each(await testStores())("validating a send on $name", (store) => {
   });
 
   describe("addresses", () => {
-    const wrong = [
+    const unknownFields = [
       "",
       " ",
       "ana",
@@ -588,7 +590,7 @@ describe.each(await testStores())("validating a send on $name", (store) => {
       "ana@xn--a.com",
       "ana＠example.com",
     ];
-    for (const address of wrong) {
+    for (const address of unknownFields) {
       test(`${JSON.stringify(address).slice(0, 50)} is refused as to, and as reply_to`, async () => {
         await expectInvalid(message({ to: address }), "/to");
         await expectInvalid(message({ reply_to: address }), "/reply_to");

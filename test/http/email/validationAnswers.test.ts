@@ -6,7 +6,7 @@ import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 
 /** What came by way of which operation, and everything that is told of it. */
-type Told = readonly [
+type Case = readonly [
   what: string,
   request: readonly [string, string, unknown?],
   faults: Record<string, string>,
@@ -25,7 +25,7 @@ const ONE_RECIPIENT =
   "a message has one recipient. Send each person a message of their own: up to 100 fit into a batch";
 const DATE_TIME = "must be a date-time as in RFC 3339: 2030-01-31T12:00:00Z";
 
-const bodies: readonly Told[] = [
+const bodies: readonly Case[] = [
   [
     "nothing",
     send({}),
@@ -272,7 +272,7 @@ const bodies: readonly Told[] = [
   ["a recovery", ["POST", `/webhooks/${ID}/recover`, { since: 7 }], { "/since": "must be a string" }],
 ];
 
-const queries: readonly Told[] = [
+const queries: readonly Case[] = [
   [
     "a list of messages",
     ["GET", "/api/v1/emails?limit=0&status=lost&sort=up"],
@@ -321,16 +321,16 @@ describe.each(await testStores())("what is wrong is told in words on $name:", (s
       status: 400,
       code: "INVALID_REQUEST",
     });
-    const told = answer.json.errors.map((one: { pointer: string; message: string }) => [
+    const faultsShown = answer.json.errors.map((one: { pointer: string; message: string }) => [
       one.pointer,
       one.message,
     ]);
-    expect(Object.fromEntries(told)).toEqual(faults);
-    expect(told).toHaveLength(Object.keys(faults).length);
+    expect(Object.fromEntries(faultsShown)).toEqual(faults);
+    expect(faultsShown).toHaveLength(Object.keys(faults).length);
     const [[pointer, first] = ["", ""]] = Object.entries(faults);
     expect(answer.json.detail).toContain(
-      told.length > 1
-        ? `(and ${told.length - 1} more)`
+      faultsShown.length > 1
+        ? `(and ${faultsShown.length - 1} more)`
         : pointer
           ? `${pointer}: ${first}`
           : `the body ${first}`,
@@ -364,6 +364,6 @@ function wrongRequests({
   const schema = operation.requestBody?.content["application/json"]?.schema;
   if (schema === undefined) return [[target, undefined]];
   const members = Object.keys((schema.properties as object | undefined) ?? {});
-  const wrongs: readonly unknown[] = [null, 7, "x", [], [7], {}, true];
-  return wrongs.map((wrong) => [target, Object.fromEntries(members.map((member) => [member, wrong]))]);
+  const wrongValues: readonly unknown[] = [null, 7, "x", [], [7], {}, true];
+  return wrongValues.map((value) => [target, Object.fromEntries(members.map((member) => [member, value]))]);
 }

@@ -51,16 +51,16 @@ describe("a message", () => {
         const { id } = sent.json;
         await until(
           async () => (await waitingOf(service, id)).waiting.reason === "relay_unavailable",
-          "the message to say what it waits for",
+          "the message to show what it waits for",
         );
         const { waiting, status, attempts } = await waitingOf(service, id);
         expect({ status, attempts }).toEqual({ status: "queued", attempts: 0 });
         expect(waiting.detail).toBe("The relay cannot be reached.");
         expect(Date.parse(waiting.until)).toBeGreaterThan(Date.parse(sent.json.created_at));
         await service.send(newKey(), first());
-        const trouble = async () =>
+        const relayTrouble = async () =>
           (await service.call("GET", "/health/ready")).json.checks.relay.ok === false;
-        await until(trouble, "the breaker to open");
+        await until(relayTrouble, "the breaker to open");
         expect(relayLines(service)).toEqual([
           expect.objectContaining({
             level: 40,
@@ -77,7 +77,7 @@ describe("a message", () => {
   test(
     "whose relay refuses the log-in goes when it is let in again, and no line tells user or password",
     async () => {
-      let isWelcome = false;
+      let isAccepting = false;
       const sink = await startSmtpSink(
         {},
         {
@@ -85,7 +85,7 @@ describe("a message", () => {
           allowInsecureAuth: true,
           hideSTARTTLS: true,
           onAuth({ username = "", password }, _session, answer) {
-            if (isWelcome) return answer(null, { user: username });
+            if (isAccepting) return answer(null, { user: username });
             const refusal = new Error(`no such account: ${username} ${password}`);
             answer(Object.assign(refusal, { responseCode: 535 }));
           },
@@ -98,14 +98,14 @@ describe("a message", () => {
           const { id } = (await service.send(newKey(), first())).json;
           const isWaiting = async () =>
             (await waitingOf(service, id)).waiting?.reason === "relay_unavailable";
-          await until(isWaiting, "the message to say what it waits for");
+          await until(isWaiting, "the message to show what it waits for");
           expect((await waitingOf(service, id)).waiting.detail).toBe(
             "The relay refuses the service's log-in, or wants one.",
           );
-          isWelcome = true;
+          isAccepting = true;
           await until(async () => (await waitingOf(service, id)).status === "sent", "the message to be sent");
           expect((await waitingOf(service, id)).waiting).toBeNull();
-          await until(() => relayLines(service).length === 2, "the end to be told");
+          await until(() => relayLines(service).length === 2, "the end of the outage to be logged");
           const [began, ended] = relayLines(service);
           expect(began).toMatchObject({
             reason: expect.stringContaining("535"),
@@ -130,9 +130,9 @@ describe("a message", () => {
   test(
     "whose relay wants a log-in that SMTP_URL does not have waits and goes later, and the log says what is missing",
     async () => {
-      let isWelcome = false;
+      let isAccepting = false;
       const sink = await startSmtpSink({
-        mail: () => (isWelcome ? undefined : { code: 530, text: "5.7.0 Authentication required" }),
+        mail: () => (isAccepting ? undefined : { code: 530, text: "5.7.0 Authentication required" }),
       });
       const env = { SMTP_URL: `smtp://127.0.0.1:${sink.port}`, DELIVERY_RELAY_RETRY_MS: "100" };
       try {
@@ -140,15 +140,15 @@ describe("a message", () => {
           const { id } = (await service.send(newKey(), first())).json;
           await until(
             async () => (await waitingOf(service, id)).status === "deferred",
-            "an attempt to be put off",
+            "an attempt to be postponed",
           );
-          await until(() => relayLines(service).length > 0, "the log to say so");
+          await until(() => relayLines(service).length > 0, "the log line");
           expect(relayLines(service)[0]).toMatchObject({
             level: 40,
             reason: "authentication_required: 530",
             msg: expect.stringContaining("check user and password in SMTP_URL"),
           });
-          isWelcome = true;
+          isAccepting = true;
           await until(async () => (await waitingOf(service, id)).status === "sent", "the message to be sent");
         });
       } finally {
@@ -177,7 +177,7 @@ describe("a message", () => {
               async () => (await waitingOf(service, id)).status === "failed",
               "the message to fail",
             );
-            await until(() => relayLines(service).length > 0, "the log to say so");
+            await until(() => relayLines(service).length > 0, "the log line");
             expect(relayLines(service)[0]).toMatchObject({
               level: 40,
               emailId: id,

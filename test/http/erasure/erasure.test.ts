@@ -53,10 +53,10 @@ const sent: EmailEvent = { type: "EmailSent", data: { attempt: 1, transport: "sm
 describe.each(await testStores())("erasure on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
-  let people = 0;
+  let personCount = 0;
   const newPerson = () => {
-    people += 1;
-    return `person-${people}@example.com`;
+    personCount += 1;
+    return `person-${personCount}@example.com`;
   };
   beforeAll(async () => {
     service = await startService(store);
@@ -109,9 +109,13 @@ describe.each(await testStores())("erasure on $name", (store) => {
     return answer;
   };
   const completed = async (id: string) => {
-    const look = async () => (await tenant.call("GET", `${ERASURES}/${id}`)).json;
-    await until(async () => (await look()).status === "completed", "the erasure to complete", SETTLED_MS_MAX);
-    return look();
+    const readErasure = async () => (await tenant.call("GET", `${ERASURES}/${id}`)).json;
+    await until(
+      async () => (await readErasure()).status === "completed",
+      "the erasure to complete",
+      SETTLED_MS_MAX,
+    );
+    return readErasure();
   };
 
   describe("of one message's content", () => {
@@ -155,8 +159,8 @@ describe.each(await testStores())("erasure on $name", (store) => {
       expect(await isCleared(id)).toBe(true);
       expect((await owners()).has(id)).toBe(false);
       expect(await service.log.storage.used(tenant.workspaceId)).toBeLessThan(usedBefore);
-      const again = await erase(id);
-      expect({ status: again.status, text: again.text }).toEqual({ status: 200, text: answer.text });
+      const repeat = await erase(id);
+      expect({ status: repeat.status, text: repeat.text }).toEqual({ status: 200, text: answer.text });
       // The key answers as it did.
       const replayed = await tenant.send(key, body);
       expect(replayed.status).toBe(202);
@@ -204,10 +208,10 @@ describe.each(await testStores())("erasure on $name", (store) => {
       });
       expect(await get(id)).toMatchObject({ content_erased: true, subject: null });
       await untilCleared(id);
-      await until(async () => !(await owners()).has(id), "its files to go", SETTLED_MS_MAX);
+      await until(async () => !(await owners()).has(id), "its files to be removed", SETTLED_MS_MAX);
       await until(
         async () => timelineOf(await get(id)).includes("attachments_expired"),
-        "its end",
+        "it to end",
         SETTLED_MS_MAX,
       );
     });
@@ -222,7 +226,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
       await until(async () => {
         delivery = (await own.call("GET", path)).json?.data?.[0]?.id ?? "";
         return delivery !== "";
-      }, "the delivery to be owed");
+      }, "the delivery to be created");
       const payload = async () => (await own.call("GET", `${path}/${delivery}`)).json.payload;
       expect((await payload()).data.metadata).toEqual({ order: "secret-4711" });
       await erase(id, own);
@@ -245,15 +249,15 @@ describe.each(await testStores())("erasure on $name", (store) => {
   describe("of a person", () => {
     test("takes every message, file and suppression of theirs, and leaves everybody else's", async () => {
       const [person, other] = [newPerson(), newPerson()];
-      const theirs = await upload("for-person.pdf");
+      const personsUpload = await upload("for-person.pdf");
       const shared = await upload("for-both.pdf");
       const key = newKey();
-      const waiting = message({ to: person, attachments: [theirs, shared, direct(txt(50))] });
+      const waiting = message({ to: person, attachments: [personsUpload, shared, direct(txt(50))] });
       const { id: waits } = (await tenant.send(key, waiting)).json;
       const delivered = await accept({ to: person.toUpperCase().replace("EXAMPLE.COM", "example.com") });
       await service.addEmailEvents(delivered, started, sent);
-      const gone = await accept({ to: person });
-      await erase(gone);
+      const personsMessage = await accept({ to: person });
+      await erase(personsMessage);
       const others = await accept({ to: other, subject: "Kept", attachments: [shared] });
       for (const note of ["first", "second"]) {
         await tenant.call("POST", SUPPRESSIONS, { body: { address: person, note } });
@@ -310,7 +314,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
       expectProblem(await tenant.send(key, { ...waiting, text: "other" }), 409, "IDEMPOTENCY_CONFLICT");
 
       const uploaded = async (id: string) => (await tenant.call("GET", `${UPLOADS}/${id}`)).json;
-      expect(await uploaded(theirs)).toMatchObject({
+      expect(await uploaded(personsUpload)).toMatchObject({
         status: "expired",
         filename: null,
         sha256: null,
@@ -318,9 +322,9 @@ describe.each(await testStores())("erasure on $name", (store) => {
       });
       expect(await uploaded(shared)).toMatchObject({ status: "ready", filename: "for-both.pdf" });
       const listed = (await tenant.call("GET", `${UPLOADS}?limit=100`)).json.data;
-      expect(listed.find(({ id }: { id: string }) => id === theirs)).toMatchObject({ filename: null });
+      expect(listed.find(({ id }: { id: string }) => id === personsUpload)).toMatchObject({ filename: null });
       expectProblem(
-        await tenant.send(newKey(), message({ attachments: [theirs] })),
+        await tenant.send(newKey(), message({ attachments: [personsUpload] })),
         410,
         "ATTACHMENT_EXPIRED",
       );
@@ -335,12 +339,12 @@ describe.each(await testStores())("erasure on $name", (store) => {
       // What was cut off has left its leaves behind.
       const after = await service.log.store.read(before[0]?.stream ?? "", 0, 100);
       expect(after.map(({ type }) => type)).toEqual(["RecipientSuppressed", "SuppressionAddressErased"]);
-      const cut = before.filter(({ revision }) => revision < (after[0]?.revision ?? 0));
-      const leaves = cut.map((event) => ({ revision: event.revision, leaf: eventHash(event) }));
-      expect(after.at(-1)?.data).toMatchObject({ cutsHistory: true, erased: leaves });
+      const truncated = before.filter(({ revision }) => revision < (after[0]?.revision ?? 0));
+      const eventHashes = truncated.map((event) => ({ revision: event.revision, leaf: eventHash(event) }));
+      expect(after.at(-1)?.data).toMatchObject({ cutsHistory: true, erased: eventHashes });
       // And nothing of the request tells whom it is about.
-      const told = JSON.stringify(await service.log.store.read(erasureStream(answer.json.id), 0, 10));
-      expect(told).not.toContain(person);
+      const eventsJson = JSON.stringify(await service.log.store.read(erasureStream(answer.json.id), 0, 10));
+      expect(eventsJson).not.toContain(person);
     });
 
     test("waits for a delivery under way, and covers what was accepted before the request alone", async () => {

@@ -12,7 +12,7 @@ function startWorld(store: TestStore, relayPort: number): Promise<WebhookWorld> 
   return startWebhookWorld(store, ["told"], { env: { SMTP_URL: `smtp://127.0.0.1:${relayPort}` } });
 }
 
-interface Told {
+interface WebhookEvent {
   readonly type: string;
   readonly data: Record<string, unknown>;
 }
@@ -22,9 +22,9 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
   let world: WebhookWorld;
   let tenant: Tenant;
   /** What the relay says to the final dot; its own words unless set. */
-  let said: SinkAnswer;
+  let relayReply: SinkAnswer;
   beforeAll(async () => {
-    sink = await startSmtpSink({ final: () => said });
+    sink = await startSmtpSink({ final: () => relayReply });
     world = await startWorld(store, sink.port);
     tenant = await world.service.tenant();
     await tenant.call("POST", "/webhooks", { body: { url: world.urlOf("told") } });
@@ -44,20 +44,20 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
     return json.id;
   }
 
-  function tell(body: object) {
+  function postFeedback(body: object) {
     return tenant.call("POST", "/api/v1/feedback", { body });
   }
 
-  async function toldOf(type: string, id: string): Promise<Told> {
-    const calls = () => world.receiver.calls.map(({ body }) => JSON.parse(body) as Told);
-    const isIt = (one: Told) => one.type === type && one.data.id === id;
-    await until(() => calls().some(isIt), `${type} to be told`);
-    return calls().find(isIt) as Told;
+  async function receivedEvent(type: string, id: string): Promise<WebhookEvent> {
+    const calls = () => world.receiver.calls.map(({ body }) => JSON.parse(body) as WebhookEvent);
+    const isExpected = (one: WebhookEvent) => one.type === type && one.data.id === id;
+    await until(() => calls().some(isExpected), `the ${type} webhook`);
+    return calls().find(isExpected) as WebhookEvent;
   }
 
   test("a delivery shows in the message and is told to endpoints", async () => {
     const id = await sent(ADDRESS);
-    const { status, json } = await tell({ email_id: id, type: "delivered" });
+    const { status, json } = await postFeedback({ email_id: id, type: "delivered" });
     expect({ status, json }).toEqual({
       status: 200,
       json: { object: "feedback", email_id: id, outcome: "recorded" },
@@ -68,17 +68,17 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
       attempt: 1,
       source: "api",
     });
-    expect((await toldOf("email.delivered", id)).data).toMatchObject({
+    expect((await receivedEvent("email.delivered", id)).data).toMatchObject({
       status: "delivered",
       attempt: 1,
       source: "api",
     });
-    expect((await tell({ email_id: id, type: "delivered" })).json.outcome).toBe("superseded");
+    expect((await postFeedback({ email_id: id, type: "delivered" })).json.outcome).toBe("superseded");
     const listed = async () => (await tenant.call("GET", "/api/v1/emails?status=delivered")).json.data;
-    await until(async () => (await listed()).length === 1, "the list to show it");
+    await until(async () => (await listed()).length === 1, "the list to show the feedback");
     expect((await listed())[0]).toMatchObject({ id, status: "delivered" });
     const usage = async () => (await tenant.call("GET", "/api/v1/usage?by=hour")).json.data[0];
-    await until(async () => (await usage())?.delivered === 1, "usage to count it");
+    await until(async () => (await usage())?.delivered === 1, "usage to count the feedback");
     expect(await usage()).toMatchObject({ sent: 1, delivered: 1, complained: 0 });
   });
 
@@ -88,7 +88,7 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
     const reply = `550 5.1.1 <${to}> user unknown`;
     const messageId = `<${id}@example.com>`;
     expect(
-      (await tell({ message_id: messageId, type: "bounced", status: "5.1.1", reply })).json.outcome,
+      (await postFeedback({ message_id: messageId, type: "bounced", status: "5.1.1", reply })).json.outcome,
     ).toBe("recorded");
     const email = await emailOf(id);
     expect(email.status).toBe("bounced");
@@ -104,7 +104,10 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
       reason: "bounce",
       email_id: id,
     });
-    expect((await toldOf("email.bounced", id)).data).toMatchObject({ status: "bounced", source: "api" });
+    expect((await receivedEvent("email.bounced", id)).data).toMatchObject({
+      status: "bounced",
+      source: "api",
+    });
   });
 
   test("a bounce for policy, quota or time suppresses nobody", async () => {
@@ -115,7 +118,9 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
       ["4.4.7", ""],
     ] as const) {
       const id = await sent(to);
-      expect((await tell({ email_id: id, type: "bounced", status, reply })).json.outcome).toBe("recorded");
+      expect((await postFeedback({ email_id: id, type: "bounced", status, reply })).json.outcome).toBe(
+        "recorded",
+      );
       expect((await emailOf(id)).status).toBe("bounced");
     }
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).status).toBe(404);
@@ -124,38 +129,41 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
   test("a complaint suppresses; lifted by hand, a repeat does not suppress again", async () => {
     const to = "annoyed@example.net";
     const id = await sent(to);
-    await tell({ email_id: id, type: "complained", feedback_type: "fraud" });
+    await postFeedback({ email_id: id, type: "complained", feedback_type: "fraud" });
     expect(await emailOf(id)).toMatchObject({ status: "complained" });
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({
       reason: "complaint",
     });
-    expect((await toldOf("email.complained", id)).data).toMatchObject({
+    expect((await receivedEvent("email.complained", id)).data).toMatchObject({
       feedback_type: "fraud",
       source: "api",
     });
     expect((await tenant.call("DELETE", `/api/v1/suppressions/${to}`)).status).toBe(204);
-    expect((await tell({ email_id: id, type: "complained" })).json.outcome).toBe("superseded");
+    expect((await postFeedback({ email_id: id, type: "complained" })).json.outcome).toBe("superseded");
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).status).toBe(404);
   });
 
   test("a complaint about a canceled message is recorded once and suppresses if the relay may have delivered it", async () => {
     const to = "unknown@example.net";
-    said = "drop";
+    relayReply = "drop";
     const { json } = await tenant.send(newKey(), message({ to }));
-    await until(async () => (await emailOf(json.id)).status === "deferred", "the relay to break off");
+    await until(
+      async () => (await emailOf(json.id)).status === "deferred",
+      "the relay to drop the connection",
+    );
     expect((await tenant.call("POST", `/api/v1/emails/${json.id}/cancel`)).status).toBe(200);
-    said = undefined;
-    expect((await tell({ email_id: json.id, type: "complained" })).json.outcome).toBe("recorded");
+    relayReply = undefined;
+    expect((await postFeedback({ email_id: json.id, type: "complained" })).json.outcome).toBe("recorded");
     const canceled = await emailOf(json.id);
     expect(canceled.status).toBe("canceled");
     expect(canceled.timeline.at(-1)).toMatchObject({ type: "complained", attempt: 1, source: "api" });
-    expect((await toldOf("email.complained", json.id)).data).toMatchObject({ status: "canceled" });
+    expect((await receivedEvent("email.complained", json.id)).data).toMatchObject({ status: "canceled" });
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({
       reason: "complaint",
       email_id: json.id,
     });
     expect((await tenant.call("DELETE", `/api/v1/suppressions/${to}`)).status).toBe(204);
-    expect((await tell({ email_id: json.id, type: "complained" })).json.outcome).toBe("superseded");
+    expect((await postFeedback({ email_id: json.id, type: "complained" })).json.outcome).toBe("superseded");
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).status).toBe(404);
     const held = (
       await tenant.send(
@@ -164,7 +172,7 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
       )
     ).json;
     await tenant.call("POST", `/api/v1/emails/${held.id}/cancel`);
-    expect((await tell({ email_id: held.id, type: "complained" })).json.outcome).toBe("superseded");
+    expect((await postFeedback({ email_id: held.id, type: "complained" })).json.outcome).toBe("superseded");
     expect((await tenant.call("GET", "/api/v1/suppressions/never@example.net")).status).toBe(404);
   });
 
@@ -173,7 +181,7 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
     const id = await sent(to);
     await tenant.call("DELETE", `/api/v1/emails/${id}/content`);
     const reply = `550 5.1.1 <${to}> user unknown`;
-    expect((await tell({ email_id: id, type: "bounced", reply })).json.outcome).toBe("recorded");
+    expect((await postFeedback({ email_id: id, type: "bounced", reply })).json.outcome).toBe("recorded");
     const email = await emailOf(id);
     expect(email).toMatchObject({ status: "bounced", to: null });
     expect(JSON.stringify(email)).not.toContain("erased@");
@@ -191,25 +199,31 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
     });
     expect(answer.status).toBe(404);
     expect((await emailOf(id)).status).toBe("sent");
-    expect((await tell({ message_id: "<somebody@else.example>", type: "delivered" })).status).toBe(404);
-    expect((await tell({ email_id: crypto.randomUUID(), type: "delivered" })).status).toBe(404);
+    expect((await postFeedback({ message_id: "<somebody@else.example>", type: "delivered" })).status).toBe(
+      404,
+    );
+    expect((await postFeedback({ email_id: crypto.randomUUID(), type: "delivered" })).status).toBe(404);
   });
 
   test("is found by what the relay called the message, with its recipient", async () => {
     const to = "provider@example.net";
     const relayId = "0102018f3c2d4e5f-7a8b9c0d";
-    said = { code: 250, text: `Ok ${relayId}` };
+    relayReply = { code: 250, text: `Ok ${relayId}` };
     const id = await sent(to);
-    said = undefined;
+    relayReply = undefined;
     const named = { provider_id: relayId, recipient: to, type: "delivered" };
-    expect((await tell({ ...named, recipient: "else@example.net" })).status).toBe(404);
-    expect((await tell({ ...named, provider_id: "0102018f3c2d4e5f-00000000" })).status).toBe(404);
-    expect((await tell(named)).json).toEqual({ object: "feedback", email_id: id, outcome: "recorded" });
+    expect((await postFeedback({ ...named, recipient: "else@example.net" })).status).toBe(404);
+    expect((await postFeedback({ ...named, provider_id: "0102018f3c2d4e5f-00000000" })).status).toBe(404);
+    expect((await postFeedback(named)).json).toEqual({
+      object: "feedback",
+      email_id: id,
+      outcome: "recorded",
+    });
   });
 
   test("names one message, by one of its names", async () => {
     const id = crypto.randomUUID();
-    const faults = async (body: object) => (await tell(body)).json.errors[0];
+    const faults = async (body: object) => (await postFeedback(body)).json.errors[0];
     expect(await faults({ type: "delivered" })).toMatchObject({ pointer: "/email_id" });
     expect(await faults({ type: "delivered", email_id: id, message_id: `<${id}@a.example>` })).toMatchObject({
       pointer: "/email_id",

@@ -5,22 +5,22 @@ import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 describe.each(await testStores())("webhook calls of Postmark on $name", (store: TestStore) => {
-  const here = serviceWithRelay(store, { query: "?provider=postmark&return_path=off" });
+  const fixture = serviceWithRelay(store, { query: "?provider=postmark&return_path=off" });
 
   async function emailOf(id: string) {
-    return (await here.tenant.call("GET", `/api/v1/emails/${id}`)).json;
+    return (await fixture.tenant.call("GET", `/api/v1/emails/${id}`)).json;
   }
 
   /** A message, and the metadata that Postmark would give back. */
   async function sent(to: string): Promise<{ readonly id: string; readonly Metadata: object }> {
-    const { json } = await here.tenant.send(newKey(), message({ to }));
+    const { json } = await fixture.tenant.send(newKey(), message({ to }));
     await until(async () => (await emailOf(json.id)).status === "sent", "the message to be sent");
-    const raw = here.sink.record.messages.find((one) => one.to.includes(to))?.raw.toString() ?? "";
+    const raw = fixture.sink.record.messages.find((one) => one.to.includes(to))?.raw.toString() ?? "";
     const [, name = "", value = ""] = /^X-PM-Metadata-([^:]+): (.+)\r$/m.exec(raw) ?? [];
     return { id: json.id, Metadata: { [name]: value } };
   }
 
-  async function call(body: object, caller = here.tenant): Promise<number> {
+  async function call(body: object, caller = fixture.tenant): Promise<number> {
     return (await caller.call("POST", "/api/v1/feedback/postmark", { body })).status;
   }
 
@@ -41,19 +41,19 @@ describe.each(await testStores())("webhook calls of Postmark on $name", (store: 
     const { id, Metadata } = await sent(to);
     expect(await call({ ...event, Metadata })).toBe(204);
     expect((await emailOf(id)).status).toBe(status);
-    const isSuppressed = (await here.tenant.call("GET", `/api/v1/suppressions/${to}`)).status === 200;
+    const isSuppressed = (await fixture.tenant.call("GET", `/api/v1/suppressions/${to}`)).status === 200;
     const { Type = "" } = event as { Type?: string };
     expect(isSuppressed).toBe(status === "complained" || Type === "HardBounce");
   });
 
   test("changes nothing of another workspace, nor of what it does not name", async () => {
     const { id, Metadata } = await sent("other@example.net");
-    const other = await here.service.tenant();
+    const other = await fixture.service.tenant();
     expect(await call({ RecordType: "SpamComplaint", Metadata }, other)).toBe(204);
     expect(await call({ RecordType: "SpamComplaint" })).toBe(204);
     expect(await call({ RecordType: "SpamComplaint", Metadata: { postledger_id: "x" } })).toBe(204);
     expect((await emailOf(id)).status).toBe("sent");
-    const reader = await here.tenant.withKey({ scopes: ["email:read"] });
+    const reader = await fixture.tenant.withKey({ scopes: ["email:read"] });
     expect(await call({ RecordType: "SpamComplaint", Metadata }, reader)).toBe(403);
     expect(await call({ Type: "HardBounce" })).toBe(400);
   });

@@ -19,10 +19,10 @@ const CERTIFICATE_URL = `${HOST}/SimpleNotificationService-0a1b2c3d.pem`;
 const CONFIRM_URL = `${HOST}/?Action=ConfirmSubscription&TopicArn=${TOPIC}&Token=abc`;
 
 const signer = certificateAuthority("Test SNS").issue("sns.amazonaws.com", ["sns.amazonaws.com"]);
-const stranger = certificateAuthority("Somebody").issue("sns.amazonaws.com", ["sns.amazonaws.com"]);
+const otherIssuer = certificateAuthority("Somebody").issue("sns.amazonaws.com", ["sns.amazonaws.com"]);
 
 function signed(facts: Readonly<Record<string, string>>, { key = signer.key, version = "2" } = {}): string {
-  const whole = {
+  const notification = {
     Type: "Notification",
     MessageId: crypto.randomUUID(),
     TopicArn: TOPIC,
@@ -31,23 +31,23 @@ function signed(facts: Readonly<Record<string, string>>, { key = signer.key, ver
     ...facts,
   };
   const algorithm = version === "1" ? "RSA-SHA1" : "RSA-SHA256";
-  const Signature = createSign(algorithm).update(snsSignedText(whole)).sign(key, "base64");
-  return JSON.stringify({ ...whole, SignatureVersion: version, Signature });
+  const Signature = createSign(algorithm).update(snsSignedText(notification)).sign(key, "base64");
+  return JSON.stringify({ ...notification, SignatureVersion: version, Signature });
 }
 
 describe.each(await testStores())("notifications of Amazon SES on $name", (store: TestStore) => {
   let sink: Sink;
   let service: TestService;
   let tenant: Tenant;
-  const asked: string[] = [];
+  const requestedUrls: string[] = [];
   let isReachable = true;
-  let take: (text: string) => Promise<SesOutcome>;
+  let handle: (text: string) => Promise<SesOutcome>;
   beforeAll(async () => {
     sink = await startSmtpSink();
     const relay = `smtp://127.0.0.1:${sink.port}?provider=ses&configuration_set=shop`;
     service = await startService(store, { DELIVERY: "on", SMTP_URL: relay, SES_TOPIC_ARNS: TOPIC });
     tenant = await service.tenant();
-    take = taking();
+    handle = newHandler();
   });
   afterAll(async () => {
     await service.remove();
@@ -55,18 +55,18 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
   });
 
   /** What the service's own path does, with Amazon in our hands. */
-  function taking(): (text: string) => Promise<SesOutcome> {
+  function newHandler(): (text: string) => Promise<SesOutcome> {
     const sns = {
       async get(url: string) {
-        asked.push(url);
+        requestedUrls.push(url);
         if (!isReachable) return null;
         return url === CERTIFICATE_URL ? signer.certificate : "<ConfirmSubscriptionResponse/>";
       },
     };
     const { store: log, content, keys } = service.log;
     const shared = { store: log, content, keys, bounceDomains: true, topicArns: new Set([TOPIC]), sns };
-    const takeIt = sesNotifications(shared);
-    return (text) => takeIt(text, { at: Date.now(), actor: "amazon-sns", correlationId: newRequestId() });
+    const handler = sesNotifications(shared);
+    return (text) => handler(text, { at: Date.now(), actor: "amazon-sns", correlationId: newRequestId() });
   }
 
   async function emailOf(id: string) {
@@ -139,7 +139,7 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
       { tags: { postledger_id: [others, own] } },
       { tags: { postledger_id: [others] }, commonHeaders: { messageId: `<${own}@example.com>` } },
     ])
-      expect(await take(signed({ Message: JSON.stringify({ mail, ...bounce }) }))).toBe("taken");
+      expect(await handle(signed({ Message: JSON.stringify({ mail, ...bounce }) }))).toBe("taken");
     for (const id of [own, others]) expect((await emailOf(id)).status).toBe("sent");
   });
 
@@ -147,7 +147,7 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
     const to = "gone@example.net";
     const id = await sent(to);
     const text = signed({ Message: event(id, hardBounce(to)) });
-    expect(await take(text)).toBe("taken");
+    expect(await handle(text)).toBe("taken");
     const email = await emailOf(id);
     expect(email.timeline.at(-1)).toMatchObject({
       type: "bounced",
@@ -155,8 +155,8 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
       reply: "550 5.1.1 <recipient> unknown",
     });
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).status).toBe(200);
-    expect(await take(text)).toBe("taken");
-    expect(await take(signed({ Message: event(id, hardBounce(to)) }, { version: "1" }))).toBe("taken");
+    expect(await handle(text)).toBe("taken");
+    expect(await handle(signed({ Message: event(id, hardBounce(to)) }, { version: "1" }))).toBe("taken");
     expect((await emailOf(id)).timeline).toHaveLength(email.timeline.length);
   });
 
@@ -168,10 +168,10 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
       bounceSubType: "General",
       bouncedRecipients: [{ emailAddress: to }],
     };
-    expect(await take(signed({ Message: event(id, { eventType: "Bounce", bounce }) }))).toBe("taken");
+    expect(await handle(signed({ Message: event(id, { eventType: "Bounce", bounce }) }))).toBe("taken");
     expect((await emailOf(id)).status).toBe("sent");
     const complaint = { complaintFeedbackType: "abuse" };
-    expect(await take(signed({ Message: event(id, { eventType: "Complaint", complaint }) }))).toBe("taken");
+    expect(await handle(signed({ Message: event(id, { eventType: "Complaint", complaint }) }))).toBe("taken");
     expect((await emailOf(id)).status).toBe("complained");
     expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({
       reason: "complaint",
@@ -181,11 +181,11 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
   test("what Amazon has not signed, or what is not of our topic, changes nothing and confirms nothing", async () => {
     const id = await sent("safe@example.net");
     const Message = event(id, hardBounce("safe@example.net"));
-    asked.length = 0;
-    const good = signed({ Message });
-    const changed = (facts: object) => JSON.stringify({ ...JSON.parse(good), ...facts });
+    requestedUrls.length = 0;
+    const valid = signed({ Message });
+    const changed = (facts: object) => JSON.stringify({ ...JSON.parse(valid), ...facts });
     for (const text of [
-      signed({ Message }, { key: stranger.key }),
+      signed({ Message }, { key: otherIssuer.key }),
       changed({ Message: Message.replace("5.1.1", "5.1.2") }),
       changed({ SignatureVersion: "3" }),
       changed({ Signature: "" }),
@@ -210,8 +210,8 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
       "[]",
       "{}",
     ])
-      expect(await take(text)).toBe("refused");
-    expect(asked.filter((url) => url !== CERTIFICATE_URL)).toEqual([]);
+      expect(await handle(text)).toBe("refused");
+    expect(requestedUrls.filter((url) => url !== CERTIFICATE_URL)).toEqual([]);
     expect((await emailOf(id)).status).toBe("sent");
   });
 
@@ -222,12 +222,12 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
       Token: "abc",
       SubscribeURL: CONFIRM_URL,
     });
-    asked.length = 0;
-    expect(await take(confirmation)).toBe("taken");
-    expect(asked).toContain(CONFIRM_URL);
-    expect(await take(signed({ Message: "Successfully validated SNS topic" }))).toBe("taken");
+    requestedUrls.length = 0;
+    expect(await handle(confirmation)).toBe("taken");
+    expect(requestedUrls).toContain(CONFIRM_URL);
+    expect(await handle(signed({ Message: "Successfully validated SNS topic" }))).toBe("taken");
     isReachable = false;
-    expect(await taking()(confirmation)).toBe("unavailable");
+    expect(await newHandler()(confirmation)).toBe("unavailable");
     isReachable = true;
   });
 
@@ -242,17 +242,17 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
       },
     };
     const shared = { store: log, content, keys, bounceDomains: true, topicArns: new Set([TOPIC]), sns };
-    const takeIt = sesNotifications(shared);
-    const takeWith = (nth: number) => {
+    const handler = sesNotifications(shared);
+    const handleNth = (nth: number) => {
       const SigningCertURL = CERTIFICATE_URL.replace("0a1b2c3d", String(nth));
       const origin = { at: Date.now(), actor: "amazon-sns", correlationId: newRequestId() };
-      return takeIt(signed({ Message: "x", SigningCertURL }), origin);
+      return handler(signed({ Message: "x", SigningCertURL }), origin);
     };
-    const taken = Array.from({ length: 100 }, (_, nth) => takeWith(nth % 20));
-    await Promise.all(taken.filter((_, nth) => nth % 20 >= 5));
+    const outcomes = Array.from({ length: 100 }, (_, nth) => handleNth(nth % 20));
+    await Promise.all(outcomes.filter((_, nth) => nth % 20 >= 5));
     expect(requests.size).toBe(5);
     for (const { resolve } of requests.values()) resolve(null);
-    expect(new Set(await Promise.all(taken))).toEqual(new Set(["unavailable"]));
+    expect(new Set(await Promise.all(outcomes))).toEqual(new Set(["unavailable"]));
   });
 
   test("whoever names certificates without end is not in the way of what Amazon has signed", async () => {
@@ -262,17 +262,17 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
       get: () => (hangs ? new Promise<null>(() => {}) : Promise.resolve(signer.certificate)),
     };
     const shared = { store: log, content, keys, bounceDomains: true, topicArns: new Set([TOPIC]), sns };
-    const takeIt = sesNotifications(shared);
+    const handler = sesNotifications(shared);
     const origin = { at: Date.now(), actor: "amazon-sns", correlationId: newRequestId() };
     const forged = (nth: number) => {
       const SigningCertURL = CERTIFICATE_URL.replace("0a1b2c3d", String(nth));
-      return takeIt(signed({ Message: "x", SigningCertURL }, { key: stranger.key }), origin);
+      return handler(signed({ Message: "x", SigningCertURL }, { key: otherIssuer.key }), origin);
     };
-    expect(await takeIt(signed({ Message: "x" }), origin)).toBe("taken");
+    expect(await handler(signed({ Message: "x" }), origin)).toBe("taken");
     for (let nth = 0; nth < 20; nth += 1) expect(await forged(nth)).toBe("refused");
     hangs = true;
     for (let nth = 20; nth < 40; nth += 1) void forged(nth);
-    expect(await takeIt(signed({ Message: "x" }), origin)).toBe("taken");
+    expect(await handler(signed({ Message: "x" }), origin)).toBe("taken");
   });
 
   test("what is nested without end is not even parsed", async () => {
@@ -304,13 +304,13 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
     const to = "told@example.net";
     const id = await sent(to);
     // The one certificate that is Amazon's is not to be had here.
-    const amazon = spyOn(snsEndpoint, "get").mockResolvedValue(signer.certificate);
+    const getCertificate = spyOn(snsEndpoint, "get").mockResolvedValue(signer.certificate);
     try {
       const body = signed({ Message: event(id, hardBounce(to)) });
       const headers = { authorization: null, "content-type": "text/plain; charset=UTF-8" };
       expect((await tenant.call("POST", "/feedback/ses", { headers, body })).status).toBe(204);
     } finally {
-      amazon.mockRestore();
+      getCertificate.mockRestore();
     }
     expect((await emailOf(id)).status).toBe("bounced");
   });

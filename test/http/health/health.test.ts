@@ -43,9 +43,9 @@ describe("health", () => {
     const content = message({ from: "hello@example.com" });
     const key = newKey();
     try {
-      const roomy = await startTestApp({ dataDir, env: { DELIVERY: "off" } });
-      const first = await roomy.send(key, content);
-      await roomy.remove();
+      const restarted = await startTestApp({ dataDir, env: { DELIVERY: "off" } });
+      const first = await restarted.send(key, content);
+      await restarted.remove();
       const full = await startTestApp({
         dataDir,
         env: { DELIVERY: "off", DISK_FREE_BYTES_MIN: MORE_THAN_ANY_DISK },
@@ -80,7 +80,10 @@ describe("health", () => {
       const accepted = await app.send(newKey(), message({ from: "hello@example.com" }));
       expect(accepted.status).toBe(202);
       const ready = () => app.call("GET", "/health/ready");
-      await until(async () => (await ready()).json.status === "degraded", "the relay's trouble to show");
+      await until(
+        async () => (await ready()).json.status === "degraded",
+        "the relay's failure to be reported",
+      );
       const { status, json } = await ready();
       expect(status).toBe(200);
       expect(json.checks.relay).toEqual({

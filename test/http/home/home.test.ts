@@ -19,17 +19,17 @@ describe("the service's own address", () => {
       text: "Hi",
     });
     await until(
-      async () => (await home({ accept: "application/json" })).json.status === "degraded",
-      "the trouble",
+      async () => (await getHome({ accept: "application/json" })).json.status === "degraded",
+      "the failure report",
     );
   }, START_MS);
   afterAll(() => app.remove());
-  const home = (headers: Readonly<Record<string, string>> = {}, method = "GET") =>
+  const getHome = (headers: Readonly<Record<string, string>> = {}, method = "GET") =>
     app.call(method, "/", { headers: { authorization: null, ...headers } });
 
   test("leads people on to the dashboard", async () => {
     const accept = "text/html,application/xhtml+xml,*/*;q=0.8";
-    const { status, headers } = await home({ accept });
+    const { status, headers } = await getHome({ accept });
     expect({ status, location: headers.get("location") }).toEqual({
       status: 303,
       location: "/mail/dashboard",
@@ -38,7 +38,7 @@ describe("the service's own address", () => {
   });
 
   test("does not tell where the relay is, nor anything else from inside", async () => {
-    const { text } = await home({ accept: "application/json" });
+    const { text } = await getHome({ accept: "application/json" });
     for (const inner of ["127.0.0.1", "ECONNREFUSED", app.dataDir, app.apiKey])
       expect(text).not.toContain(inner);
   });
@@ -52,11 +52,11 @@ describe("the service's own address", () => {
     ["application/json;q=0, */*", 303],
     ["", 303],
   ])("answers Accept %p with %d", async (accept, status) => {
-    expect((await home({ accept })).status).toBe(status);
+    expect((await getHome({ accept })).status).toBe(status);
   });
 
   test("is JSON for a program", async () => {
-    const { json } = await home({ accept: "application/json" });
+    const { json } = await getHome({ accept: "application/json" });
     const links = {
       dashboard: "/mail/dashboard",
       docs: "/mail/docs",
@@ -68,9 +68,9 @@ describe("the service's own address", () => {
   });
 
   test("answers HEAD, and its path without the slash", async () => {
-    expect(await home({}, "HEAD")).toMatchObject({ status: 303, text: "" });
+    expect(await getHome({}, "HEAD")).toMatchObject({ status: 303, text: "" });
     expect((await fetch(app.url, { redirect: "manual" })).status).toBe(303);
-    expect((await home({}, "POST")).status).toBe(405);
+    expect((await getHome({}, "POST")).status).toBe(405);
     // Two slashes are another path. `fetch` would make them one.
     expect((await rawCall(app.url, ["GET", "//"], {})).status).toBe(404);
   });

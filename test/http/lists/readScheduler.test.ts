@@ -22,10 +22,10 @@ describe("the read scheduler:", () => {
     const scheduler = new ReadScheduler();
     const seen: string[] = [];
     let round = 0;
-    let isOver = false;
+    let isDone = false;
     const count = () => {
       round += 1;
-      if (!isOver) setImmediate(count);
+      if (!isDone) setImmediate(count);
     };
     setImmediate(count);
     const read = async (name: string) => {
@@ -33,7 +33,7 @@ describe("the read scheduler:", () => {
       seen.push(`${name} ${round}`);
     };
     await Promise.all(["first", "second", "third"].map(read));
-    isOver = true;
+    isDone = true;
     expect(seen.map((text) => text.split(" ")[0])).toEqual(["first", "second", "third"]);
     expect(new Set(seen.map((text) => text.split(" ")[1])).size).toBe(3);
   });
@@ -51,17 +51,17 @@ describe("the read scheduler:", () => {
   test("a page looks up its items a few in each round, in their order", async () => {
     const scheduler = new ReadScheduler();
     let under = 0;
-    let most = 0;
+    let mostRunning = 0;
     const items = Array.from({ length: 95 }, (_, number) => number);
     const seen = await scheduler.mapEach(items, async (item) => {
       under += 1;
-      most = Math.max(most, under);
+      mostRunning = Math.max(mostRunning, under);
       await Promise.resolve();
       under -= 1;
       return item * 2;
     });
     expect(seen).toEqual(items.map((item) => item * 2));
-    expect(most).toBeLessThanOrEqual(10);
+    expect(mostRunning).toBeLessThanOrEqual(10);
   });
 
   test("a page looks up more while items are slow to come, as many as are allowed, and keeps their order", async () => {
@@ -69,15 +69,15 @@ describe("the read scheduler:", () => {
     const items = Array.from({ length: 95 }, (_, number) => number);
     const waiting: (() => void)[] = [];
     let under = 0;
-    let most = 0;
+    let mostRunning = 0;
     const page = scheduler.mapEach(items, async (item) => {
       under += 1;
-      most = Math.max(most, under);
+      mostRunning = Math.max(mostRunning, under);
       await new Promise<void>((resolve) => waiting.push(resolve));
       under -= 1;
       return item * 2;
     });
-    while (most < 40) await new Promise(setImmediate);
+    while (mostRunning < 40) await new Promise(setImmediate);
     // Last come, first served: what began first ends last.
     const first = waiting.shift();
     let ended = 0;
@@ -89,17 +89,17 @@ describe("the read scheduler:", () => {
     }
     first?.();
     expect(await page).toEqual(items.map((item) => item * 2));
-    expect(most).toBe(40);
+    expect(mostRunning).toBe(40);
   });
 
   test("a page of which one item fails begins no more, waits for what is under way, and fails", async () => {
     const scheduler = new ReadScheduler();
-    const looked: number[] = [];
+    const order: number[] = [];
     let under = 0;
     const page = scheduler.mapEach(
       Array.from({ length: 95 }, (_, number) => number),
       async (item) => {
-        looked.push(item);
+        order.push(item);
         under += 1;
         await new Promise(setImmediate);
         under -= 1;
@@ -108,7 +108,7 @@ describe("the read scheduler:", () => {
     );
     expect(await page.catch(String)).toBe("Error: no 1");
     expect(under).toBe(0);
-    expect(looked.length).toBeLessThan(40);
+    expect(order.length).toBeLessThan(40);
   });
 
   test("one step is taken in each round", async () => {
@@ -128,21 +128,21 @@ describe("a page of a list", () => {
   type Row = ReturnType<typeof place>;
   /** Finds a row in every so many queries; each looks at ten rows. */
   const finding = (every: number, rows: number) => {
-    const asked: number[] = [];
+    const order: number[] = [];
     const find = (_: ReadDatabase, query: { after?: Row; limit: number }): RowPage<Row> => {
       const from = query.after === undefined ? 0 : Date.parse(query.after.createdAt) / 1_000;
-      asked.push(from);
+      order.push(from);
       const next = from + 10 >= rows ? null : place(from + 10);
       return { rows: every > 0 && (from / 10) % every === 0 ? [place(from + 5)] : [], next };
     };
-    return { asked, find };
+    return { order, find };
   };
 
   test("that finds nothing ends after ten queries, and says where to go on", async () => {
-    const { asked, find } = finding(0, 1_000);
+    const { order, find } = finding(0, 1_000);
     const page = await findPage(modelWith(new ReadScheduler()), { limit: 25 }, find);
     expect(page.shown).toEqual([]);
-    expect(asked).toHaveLength(10);
+    expect(order).toHaveLength(10);
     expect(decodeCursor(page.nextCursor ?? "")).toEqual(place(100));
   });
 

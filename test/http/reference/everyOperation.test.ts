@@ -17,7 +17,7 @@ const BODY_BYTES_MAX = 16_000_000;
 const guarded = described.filter(({ operation }) => operation.security.length > 0);
 const reading = described.filter(({ operation }) => operation.requestBody !== undefined);
 /** Others say what its body is, and may add to it. */
-const ofOthers = new Set(["takePostmarkEvent"]);
+const otherAuthentication = new Set(["takePostmarkEvent"]);
 /** What takes no body at all. */
 const bodiless = guarded.filter(({ operation }) => operation.requestBody === undefined);
 /** What looks at anything stored: the document says INTERNAL_ERROR of it. */
@@ -60,8 +60,8 @@ describe.each(await testStores())("every operation on $name", (store) => {
     },
   );
 
-  const ours = guarded.filter(({ name }) => !ofOthers.has(name));
-  test.each(ours)("$name refuses what it does not know by name", async (one) => {
+  const withApiKey = guarded.filter(({ name }) => !otherAuthentication.has(name));
+  test.each(withApiKey)("$name refuses what it does not know by name", async (one) => {
     const hasBody = one.operation.requestBody !== undefined;
     const answer = await tenant.call(one.method, hasBody ? pathOf(one) : `${pathOf(one)}?nonsense=1`, {
       ...(hasBody ? { body: { nonsense: 1 } } : {}),
@@ -71,18 +71,18 @@ describe.each(await testStores())("every operation on $name", (store) => {
     expect(answer.text).toContain("nonsense");
   });
 
-  const ofTime = guarded.filter(({ operation }) =>
+  const withAsOf = guarded.filter(({ operation }) =>
     operation.parameters?.some(({ name }: { name: string }) => name === "created_from"),
   );
   test("several lists can be asked for a range of time", () =>
-    expect(ofTime.map(({ name }) => name).sort()).toEqual([
+    expect(withAsOf.map(({ name }) => name).sort()).toEqual([
       "listAuditLog",
       "listEmails",
       "listSuppressions",
       "listWebhookDeliveries",
     ]));
 
-  test.each(ofTime)("$name refuses a range of time that ends before it begins", async (one) => {
+  test.each(withAsOf)("$name refuses a range of time that ends before it begins", async (one) => {
     const range = "created_from=2026-02-01T00:00:00Z&created_before=2026-02-01T00:00:00";
     const refused = await tenant.call(one.method, `${pathOf(one)}?${range}%2B01:00`);
     expect(problemOf(refused)).toEqual({ status: 400, code: "INVALID_REQUEST" });
@@ -172,13 +172,13 @@ describe.each(await testStores())("every operation on $name", (store) => {
     test.each(guarded)("$name is RATE_LIMITED, whatever its body, which is not waited for", async (one) => {
       const hasBody = one.operation.requestBody !== undefined;
       // Announced and never sent: without the limit it is refused by its length, so that we do not wait either.
-      const unsent = { "Content-Type": "text/plain", "Content-Length": String(BODY_BYTES_MAX + 1) };
+      const announcedBody = { "Content-Type": "text/plain", "Content-Length": String(BODY_BYTES_MAX + 1) };
       let answer: SeenAnswer = { status: 0, headers: new Headers(), text: "" };
       // The first request of each second is let through.
       await until(async () => {
         answer = await rawCall(service.url, [one.method, pathOf(one)], {
           Authorization: `Bearer ${limited.apiKey}`,
-          ...(hasBody ? unsent : {}),
+          ...(hasBody ? announcedBody : {}),
         });
         return answer.status === 429;
       }, "a request beyond the limit");
@@ -229,7 +229,7 @@ describe.each(await testStores())("every operation while the log on $name", (sto
   afterAll(() => service.remove());
 
   /** Asks with a key that the service has not seen, so that it has to read. */
-  const answerTo = async (one: Described, fault: Fault) => {
+  const answerDuring = async (one: Described, fault: Fault) => {
     const fresh = await tenant.withKey({});
     const path = pathOf({ ...one, path: one.path.replace("{token}", tokenOf(service)) });
     const body = one.operation.requestBody === undefined ? {} : { body: {} };
@@ -242,7 +242,7 @@ describe.each(await testStores())("every operation while the log on $name", (sto
   };
 
   test.each(storing)("cannot be read: $name is unavailable and says when to come back", async (one) => {
-    const answer = await answerTo(one, () => {
+    const answer = await answerDuring(one, () => {
       throw new Error("disk I/O error");
     });
     expect(answer).toMatchObject({ status: 503, json: { code: "INTERNAL_ERROR", retryable: true } });
@@ -250,7 +250,7 @@ describe.each(await testStores())("every operation while the log on $name", (sto
   });
 
   test.each(storing)("holds what cannot be understood: $name says only that it failed", async (one) => {
-    const answer = await answerTo(one, (stream) => [
+    const answer = await answerDuring(one, (stream) => [
       {
         stream,
         revision: 0,

@@ -60,10 +60,10 @@ describe("the document", () => {
     ["a schema of an unknown type", (one: string) => one.replace('"type":"integer"', '"type":"int"')],
     ["an answer without a description", (one: string) => one.replace('"description":"Accepted",', "")],
     ["a path that does not begin with a slash", (one: string) => one.replace('"/webhooks"', '"webhooks"')],
-  ])("with %s is not", (_, spoil) => {
+  ])("with %s is not", (_, breakAnswer) => {
     const text = JSON.stringify(document);
-    expect(spoil(text)).not.toBe(text);
-    expect(metaSchemaFaults(JSON.parse(spoil(text)))).not.toEqual([]);
+    expect(breakAnswer(text)).not.toBe(text);
+    expect(metaSchemaFaults(JSON.parse(breakAnswer(text)))).not.toEqual([]);
   });
 
   test("is so as it is served, too, where what repeats stands in one place", () => {
@@ -151,8 +151,8 @@ describe("served", () => {
     test(`${path} is not sent again to who has it`, async () => {
       const etag = (await get(path)).headers.get("etag") ?? "";
       expect(etag).toMatch(/^"[\w-]{43}(-gzip)?"$/);
-      for (const kept of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
-        expect(await get(path, { "if-none-match": kept })).toMatchObject({ status: 304, text: "" });
+      for (const ifNoneMatch of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+        expect(await get(path, { "if-none-match": ifNoneMatch })).toMatchObject({ status: 304, text: "" });
       }
       expect((await get(path, { "if-none-match": '"other"' })).status).toBe(200);
       expect((await get(path, {}, "HEAD")).headers.get("etag")).toBe(etag);
@@ -160,10 +160,10 @@ describe("served", () => {
 
     test(`HEAD of ${path} has the length of its GET`, async () => {
       const plain = { "accept-encoding": "identity" };
-      const whole = await get(path, plain);
+      const uncompressed = await get(path, plain);
       const { headers, text } = await get(path, plain, "HEAD");
       expect(text).toBe("");
-      expect(headers.get("content-length")).toBe(String(Buffer.byteLength(whole.text)));
+      expect(headers.get("content-length")).toBe(String(Buffer.byteLength(uncompressed.text)));
     });
   }
 
@@ -247,14 +247,20 @@ describe("served", () => {
 });
 
 test("the page escapes whatever a description holds", () => {
-  const evil = `</code><script>alert("1")</script> & '2'`;
-  const body = Type.Object({ [evil]: Text({ maxLength: 3, description: evil }) });
-  const sendEmail = { ...operations.sendEmail, summary: evil, description: evil, tag: evil, body };
+  const hostileText = `</code><script>alert("1")</script> & '2'`;
+  const body = Type.Object({ [hostileText]: Text({ maxLength: 3, description: hostileText }) });
+  const sendEmail = {
+    ...operations.sendEmail,
+    summary: hostileText,
+    description: hostileText,
+    tag: hostileText,
+    body,
+  };
   const page = referencePage(
     openApiDocument({
       operations: { ...operations, sendEmail } as typeof operations,
       baseUrl,
-      version: evil,
+      version: hostileText,
     }),
     { document: "/openapi.json", script: "/script.js" },
   );
@@ -266,13 +272,13 @@ test("the page escapes whatever a description holds", () => {
 
 describe("the check of answers", () => {
   const LIST = "/webhooks";
-  const good: SeenAnswer = {
+  const validAnswer: SeenAnswer = {
     status: 200,
     headers: new Headers({ "content-type": "application/json", "x-request-id": "0123456789abcdefghjk" }),
     text: '{"data":[]}',
   };
   const withHeaders = (headers: Record<string, string>): SeenAnswer => ({
-    ...good,
+    ...validAnswer,
     headers: new Headers(headers),
   });
   const problem = (status: number, code: string, headers: Record<string, string> = {}): SeenAnswer => ({
@@ -295,7 +301,7 @@ describe("the check of answers", () => {
   });
 
   test.each<[string, SeenAnswer]>([
-    ["what is documented", good],
+    ["what is documented", validAnswer],
     ["a problem that is documented", problem(403, "FORBIDDEN")],
     ["a problem with the headers that it needs", problem(429, "RATE_LIMITED", { "retry-after": "1" })],
   ])("passes %s", (_, answer) => {
@@ -303,11 +309,11 @@ describe("the check of answers", () => {
   });
 
   test.each<[string, SeenAnswer, RegExp]>([
-    ["a status that is not documented", { ...good, status: 201 }, /undocumented status 201/],
-    ["a member too many", { ...good, text: '{"data":[],"total":0}' }, /additional/],
-    ["a member too few", { ...good, text: "{}" }, /required/],
-    ["a value of another type", { ...good, text: '{"data":[{"id":7}]}' }, /data\/0/],
-    ["a body that is not JSON", { ...good, text: "{" }, /not JSON/],
+    ["a status that is not documented", { ...validAnswer, status: 201 }, /undocumented status 201/],
+    ["a member too many", { ...validAnswer, text: '{"data":[],"total":0}' }, /additional/],
+    ["a member too few", { ...validAnswer, text: "{}" }, /required/],
+    ["a value of another type", { ...validAnswer, text: '{"data":[{"id":7}]}' }, /data\/0/],
+    ["a body that is not JSON", { ...validAnswer, text: "{" }, /not JSON/],
     [
       "another media type",
       withHeaders({ "content-type": "text/html", "x-request-id": "0123456789abcdefghjk" }),
@@ -324,14 +330,14 @@ describe("the check of answers", () => {
 
   test("looks at requests that no operation takes", () => {
     expect(answerFault("GET", "/nothing", problem(404, "NOT_FOUND"))).toBeNull();
-    expect(answerFault("GET", "/nothing", good)).toMatch(/is not 404/);
+    expect(answerFault("GET", "/nothing", validAnswer)).toMatch(/is not 404/);
     expect(answerFault("PUT", LIST, problem(405, "METHOD_NOT_ALLOWED", { allow: "GET" }))).toBeNull();
     expect(answerFault("PUT", LIST, problem(405, "METHOD_NOT_ALLOWED"))).toMatch(/Allow/);
   });
 
   test("wants HEAD to be without a body", () => {
-    expect(answerFault("HEAD", LIST, { ...good, text: "" })).toBeNull();
-    expect(answerFault("HEAD", LIST, good)).toMatch(/has a body/);
+    expect(answerFault("HEAD", LIST, { ...validAnswer, text: "" })).toBeNull();
+    expect(answerFault("HEAD", LIST, validAnswer)).toMatch(/has a body/);
   });
 });
 
@@ -339,29 +345,33 @@ describe("what a run has seen", () => {
   const line = (route: string, status: number, code: string | null): SeenLine => {
     return { store: "SQLite", route, method: "GET", path: "/", status, code, detail: "wrong" };
   };
-  const promised = [
+  const documented = [
     { route: "a", status: 200, code: null },
     { route: "a", status: 404, code: "NOT_FOUND" },
   ];
 
   test("must hold everything that is documented", () => {
     const seen = [line("a", 200, null), line("a", 404, "NOT_FOUND")];
-    expect(coverageFaults(seen, promised, [])).toEqual([]);
-    expect(coverageFaults(seen.slice(1), promised, [])).toEqual(["documented and never seen: a 200 -"]);
-    expect(coverageFaults(seen.slice(0, 1), promised, [])).toEqual([
+    expect(coverageFaults(seen, documented, [])).toEqual([]);
+    expect(coverageFaults(seen.slice(1), documented, [])).toEqual(["documented and never seen: a 200 -"]);
+    expect(coverageFaults(seen.slice(0, 1), documented, [])).toEqual([
       "documented and never seen: a 404 NOT_FOUND",
     ]);
   });
 
   test("may lack what is excused, but not hold it", () => {
-    const excuses = [{ route: "a", code: "NOT_FOUND", why: "nothing is lost" }];
-    expect(coverageFaults([line("a", 200, null)], promised, excuses)).toEqual([]);
-    const faults = coverageFaults([line("a", 200, null), line("a", 404, "NOT_FOUND")], promised, excuses);
+    const exceptions = [{ route: "a", code: "NOT_FOUND", why: "nothing is lost" }];
+    expect(coverageFaults([line("a", 200, null)], documented, exceptions)).toEqual([]);
+    const faults = coverageFaults(
+      [line("a", 200, null), line("a", 404, "NOT_FOUND")],
+      documented,
+      exceptions,
+    );
     expect(faults.join()).toContain("nothing is lost");
   });
 
   test("must hold everything of a webhook route on each store", () => {
-    const one = [{ route: "getWebhook", status: 404, code: "WEBHOOK_NOT_FOUND" }, ...promised];
+    const one = [{ route: "getWebhook", status: 404, code: "WEBHOOK_NOT_FOUND" }, ...documented];
     const seen = [line("getWebhook", 404, "WEBHOOK_NOT_FOUND")];
     expect(webhookFaults(seen, ["SQLite"], one)).toEqual([]);
     expect(webhookFaults(seen, ["SQLite", "EventStoreDB"], one)).toEqual([

@@ -5,7 +5,7 @@ import { startTestApp, type TestApp } from "../../support/service.ts";
 import { newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
-const SOON = new Date(Date.now() + 86_400_000).toISOString();
+const TOMORROW = new Date(Date.now() + 86_400_000).toISOString();
 const JSON_TYPE = "application/json";
 
 /** The example of an operation's JSON body: its schema has it. */
@@ -29,28 +29,28 @@ describe("every example of a request is accepted by a service as it is started f
   beforeAll(async () => {
     // Links are mailed from an address that the operator names; all else is as it comes.
     app = await startTestApp({ env: { VERIFICATION_FROM: "hello@example.com", DELIVERY: "on" } });
-    const make = async (path: string, body: unknown): Promise<string> =>
+    const create = async (path: string, body: unknown): Promise<string> =>
       (await app.call("POST", path, { body })).json.id;
-    const template = await make("/api/v1/templates", { name: "Order" });
+    const template = await create("/api/v1/templates", { name: "Order" });
     const draft = withBody.find(({ name }) => name === "draftTemplateVersion");
-    const version = await make(`/api/v1/templates/${template}/versions`, draft && requestExample(draft));
-    const endpoint = await make("/webhooks", { url: "https://other.example.com/" });
-    const sender = await make("/api/v1/senders", { address: "orders@example.com" });
+    const version = await create(`/api/v1/templates/${template}/versions`, draft && requestExample(draft));
+    const endpoint = await create("/webhooks", { url: "https://other.example.com/" });
+    const sender = await create("/api/v1/senders", { address: "orders@example.com" });
     for (const name of ["updateWebhook", "rotateWebhookSecret", "recoverWebhook"]) ids.set(name, endpoint);
     for (const name of ["draftTemplateVersion", "previewTemplateVersion"]) ids.set(name, template);
     ids.set("requestSenderVerification", sender);
     for (const name of ["revokeApiKey", "rotateApiKey"]) {
-      ids.set(name, await make("/api/v1/api-keys", { name, scopes: ["email:send"] }));
+      ids.set(name, await create("/api/v1/api-keys", { name, scopes: ["email:send"] }));
     }
     ids.set("version_id", version);
     const [{ address }] = (await app.call("GET", "/api/v1/senders?limit=100")).json.data.slice(-1);
     const mail = { from: address, to: "ana@example.com", subject: "a", text: "a" };
     const send = async (body: object): Promise<string> =>
       (await app.call("POST", "/api/v1/emails", { body, headers: { "idempotency-key": newKey() } })).json.id;
-    ids.set("rescheduleEmail", await send({ ...mail, scheduled_at: SOON }));
+    ids.set("rescheduleEmail", await send({ ...mail, scheduled_at: TOMORROW }));
     const email = await send(mail);
     const sent = async () => (await app.call("GET", `/api/v1/emails/${email}`)).json.status === "sent";
-    await until(sent, "a message of which something can be told");
+    await until(sent, "a message that accepts feedback");
     ids.set("email", email);
   });
   afterAll(() => app.remove());
@@ -59,7 +59,7 @@ describe("every example of a request is accepted by a service as it is started f
   const bodyOf = (one: Described): unknown => {
     const example = requestExample(one) as object;
     if (one.name === "tellFeedback") return { ...example, message_id: `<${ids.get("email")}@example.com>` };
-    return one.name === "rescheduleEmail" ? { ...example, scheduled_at: SOON } : example;
+    return one.name === "rescheduleEmail" ? { ...example, scheduled_at: TOMORROW } : example;
   };
 
   test.each(withBody)("$name", async (one) => {

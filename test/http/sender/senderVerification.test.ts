@@ -70,7 +70,7 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
   const mailTo = async (address: string) => {
     await sink.until(() => mailsTo(address).length > 0);
     const [mail] = mailsTo(address);
-    if (mail === undefined) throw new Error("there is a mail");
+    if (mail === undefined) throw new Error("no mail was sent");
     return mail;
   };
   /** The path of the link in the mail to `address`. */
@@ -82,7 +82,7 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
   const page = (method: string, path: string) =>
     visitor().call(method, path, { headers: { authorization: null } });
   /** A sender that has been asked for, and its link. */
-  const asked = async (as: Tenant = tenant) => {
+  const requestVerification = async (as: Tenant = tenant) => {
     const address = newAddress();
     const { id } = await add(address, as);
     expect((await ask(id, as)).status).toBe(200);
@@ -95,7 +95,7 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
   const untilSent = (id: string) =>
     until(
       async () => (await eventsOf(id)).includes("SenderVerificationMailSent"),
-      "the mail to be noted as sent",
+      "the mail to be recorded as sent",
     );
 
   test("from the request to the first send", async () => {
@@ -124,9 +124,9 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
     expect((await tenant.send(newKey(), message({ from: address }))).status).toBe(202);
 
     for (const method of ["POST", "GET"]) {
-      const again = await page(method, path);
-      expect(again.status).toBe(410);
-      expect(again.text).toContain("This link was used");
+      const repeat = await page(method, path);
+      expect(repeat.status).toBe(410);
+      expect(repeat.text).toContain("This link was used");
     }
     expect(await eventsOf(id)).toEqual([
       "SenderAdded",
@@ -141,7 +141,7 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
     const other = await service.tenant({ sender: null });
     const mails = await Promise.all(
       [tenant, other].map(async (as) => {
-        const { address } = await asked(as);
+        const { address } = await requestVerification(as);
         const { from, to, raw } = await mailTo(address);
         expect({ from, to }).toEqual({ from: FROM, to: [address] });
         const text = raw.toString();
@@ -209,7 +209,7 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
   });
 
   test("pages run no script, go into no cache and tell nobody where the link was", async () => {
-    const { path } = await asked();
+    const { path } = await requestVerification();
     for (const answer of [
       await page("GET", path),
       await page("POST", path),
@@ -234,14 +234,14 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
   });
 
   test("a form with a body confirms too", async () => {
-    const { id, path } = await asked();
+    const { id, path } = await requestVerification();
     const headers = { "content-type": "application/x-www-form-urlencoded", authorization: null };
     expect((await visitor().call("POST", path, { body: "a=1", headers })).status).toBe(200);
     expect(await statusOf(id)).toBe("verified");
   });
 
   test("no link that was changed in any place works", async () => {
-    const { id, path } = await asked();
+    const { id, path } = await requestVerification();
     const start = path.length - 107;
     const changed = Array.from({ length: 107 }, (_, index) => {
       const at = start + index;
@@ -295,33 +295,33 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
   });
 
   test("of 16 that confirm at once one is the first", async () => {
-    const { path } = await asked();
+    const { path } = await requestVerification();
     const answers = await Promise.all(Array.from({ length: 16 }, () => page("POST", path)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(15).fill(410)]);
   });
 
   test("a link verifies the address in its own workspace only", async () => {
     const other = await service.tenant({ sender: null });
-    const { address, path } = await asked();
-    const theirs = await add(address, other);
+    const { address, path } = await requestVerification();
+    const otherSender = await add(address, other);
     expect((await page("POST", path)).status).toBe(200);
-    expect(await statusOf(theirs.id, other)).toBe("unverified");
+    expect(await statusOf(otherSender.id, other)).toBe("unverified");
     expectProblem(await other.send(newKey(), message({ from: address })), 422, "SENDER_UNAVAILABLE");
   });
 
   test("a sender that is verified gets no mail", async () => {
-    const { id, address, path } = await asked();
+    const { id, address, path } = await requestVerification();
     await untilSent(id);
     await page("POST", path);
-    const again = await ask(id);
-    expect(again.status).toBe(200);
-    expect(again.json.status).toBe("verified");
+    const repeat = await ask(id);
+    expect(repeat.status).toBe(200);
+    expect(repeat.json.status).toBe("verified");
     expect(await eventsOf(id)).toHaveLength(5);
     expect(mailsTo(address)).toHaveLength(1);
   });
 
   test("confirming does not enable", async () => {
-    const { id, path } = await asked();
+    const { id, path } = await requestVerification();
     await tenant.call("POST", `${SENDERS}/${id}/disable`);
     expect((await page("POST", path)).status).toBe(200);
     expect((await tenant.call("GET", `${SENDERS}/${id}`)).json).toMatchObject({
@@ -333,15 +333,15 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
   describe("limits", () => {
     test("one mail in ten minutes and 20 a day of a workspace, whatever the others ask", async () => {
       const other = await service.tenant({ sender: null });
-      const { id, address } = await asked();
+      const { id, address } = await requestVerification();
       const answer = await ask(id);
       expectProblem(answer, 429, "RATE_LIMITED");
       expect(Number(answer.headers.get("retry-after"))).toBeWithin(500, 601);
       expect(answer.json.retryable).toBe(true);
-      const theirs = await add(address.toUpperCase(), other);
-      expect((await ask(theirs.id, other)).status).toBe(200);
+      const otherSender = await add(address.toUpperCase(), other);
+      expect((await ask(otherSender.id, other)).status).toBe(200);
       // Being refused has cost the other workspace nothing of its own.
-      expectProblem(await ask(theirs.id, other), 429, "RATE_LIMITED");
+      expectProblem(await ask(otherSender.id, other), 429, "RATE_LIMITED");
       for (let mail = 1; mail < WORKSPACE_MAILS_MAX; mail += 1) {
         expect((await ask((await add(newAddress(), other)).id, other)).status).toBe(200);
       }
@@ -354,8 +354,11 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
     test("an address that many workspaces have asked for today gets no more of them, and one of each other", async () => {
       const address = newAddress();
       const canonical = address.toLowerCase();
-      const [again, first] = [await service.tenant({ sender: null }), await service.tenant({ sender: null })];
-      const known = await add(address, again);
+      const [repeat, first] = [
+        await service.tenant({ sender: null }),
+        await service.tenant({ sender: null }),
+      ];
+      const known = await add(address, repeat);
       const count = (stream: string, at: string) =>
         transact(
           service.log.store,
@@ -366,12 +369,12 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
       const now = Date.now();
       const dayStart = now - (now % (24 * HOUR_MS));
       await count(senderLimitStream(known.id), rfc3339(dayStart));
-      const ofAll = addressLimitStream(service.log.keys.hashAddressGlobally(canonical));
-      for (let mail = 0; mail < 20; mail += 1) await count(ofAll, rfc3339(now));
-      const refused = await ask(known.id, again);
+      const globalLimitStream = addressLimitStream(service.log.keys.hashAddressGlobally(canonical));
+      for (let mail = 0; mail < 20; mail += 1) await count(globalLimitStream, rfc3339(now));
+      const refused = await ask(known.id, repeat);
       expectProblem(refused, 429, "RATE_LIMITED");
       expect((await ask((await add(address, first)).id, first)).status).toBe(200);
-      for (let mail = 21; mail < 100; mail += 1) await count(ofAll, rfc3339(now));
+      for (let mail = 21; mail < 100; mail += 1) await count(globalLimitStream, rfc3339(now));
       const late = await service.tenant({ sender: null });
       expectProblem(await ask((await add(address, late)).id, late), 429, "RATE_LIMITED");
     });
@@ -417,7 +420,7 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
       await own.call("POST", `${SENDERS}/${id}/disable`);
       // A claim from before may still be at the relay; a later one reads the log before it sends.
       const isWaiting = async () => (await own.call("GET", email)).json.status !== "sending";
-      await until(isWaiting, "the mail to wait");
+      await until(isWaiting, "the mail to be held");
       relay.isBusy = false;
       const another = newAddress();
       await own.send(newKey(), message({ from: "other@example.com", to: another }));

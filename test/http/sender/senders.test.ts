@@ -59,19 +59,23 @@ describe.each(await testStores())("senders on $name", (store) => {
     const own = await service.tenant({ sender: null });
     const sender = await verifiedDomain(`${newKey()}.example`, own);
     const read = async () => (await own.call("GET", `${PATH}/${sender.id}`)).json;
-    const asked = () => dns.questions.filter((question) => question.endsWith(sender.dns_record.name)).length;
+    const queryCount = () =>
+      dns.questions.filter((question) => question.endsWith(sender.dns_record.name)).length;
     // Name servers that do not answer say nothing of the record.
     zone.set(sender.dns_record.name, "servfail");
-    const before = asked();
-    await until(() => asked() > before + 2, "it to be looked for again");
+    const before = queryCount();
+    await until(() => queryCount() > before + 2, "the record to be looked up again");
     expect((await read()).record_missing_since).toBeNull();
     zone.set(sender.dns_record.name, [["v=spf1 -all"]]);
-    await until(async () => (await read()).record_missing_since !== null, "the loss to be noted");
+    await until(
+      async () => (await read()).record_missing_since !== null,
+      "the loss of the record to be recorded",
+    );
     const missing = await read();
     expect(missing.status).toBe("verified");
     expect((await sendFrom(`me@${sender.domain}`, own)).status).toBe(202);
-    const seen = asked();
-    await until(() => asked() > seen + 1, "another round");
+    const seen = queryCount();
+    await until(() => queryCount() > seen + 1, "another check");
     expect((await read()).record_missing_since).toBe(missing.record_missing_since);
     zone.set(sender.dns_record.name, [[sender.dns_record.value]]);
     await until(async () => (await read()).record_missing_since === null, "the record to be found");
@@ -137,10 +141,10 @@ describe.each(await testStores())("senders on $name", (store) => {
 
     test("again, in any spelling, answers 200 with the one that is there", async () => {
       const first = await add({ address: "again@example.com", display_name: "First" });
-      const again = await tenant.call("POST", PATH, { body: { address: "AGAIN@EXAMPLE.com" } });
-      expect(again.status).toBe(200);
-      expect(again.json).toEqual(first);
-      expect(again.headers.get("location")).toBe(`${PATH}/${first.id}`);
+      const repeat = await tenant.call("POST", PATH, { body: { address: "AGAIN@EXAMPLE.com" } });
+      expect(repeat.status).toBe(200);
+      expect(repeat.json).toEqual(first);
+      expect(repeat.headers.get("location")).toBe(`${PATH}/${first.id}`);
       const domain = await add({ domain: "again.example" });
       expect((await tenant.call("POST", PATH, { body: { domain: "Again.Example" } })).json).toEqual(domain);
     });
@@ -158,8 +162,8 @@ describe.each(await testStores())("senders on $name", (store) => {
       };
       expect(await nameOf("orders@named.example")).toBe("The Shop");
       expect(await nameOf("bills@named.example")).toBe("Bills");
-      const again = { domain: "named.example", display_name: null };
-      expect((await own.call("POST", PATH, { body: again })).json.display_name).toBeNull();
+      const repeat = { domain: "named.example", display_name: null };
+      expect((await own.call("POST", PATH, { body: repeat })).json.display_name).toBeNull();
       expect(await nameOf("orders@named.example")).toBeNull();
     });
 
@@ -180,8 +184,8 @@ describe.each(await testStores())("senders on $name", (store) => {
       expect(await name(null)).toMatchObject({ id, display_name: null, status: "verified" });
       expect((await own.call("GET", `${PATH}/${id}`)).json.display_name).toBeNull();
       const events = await service.log.store.read(senderStream(id), 0, 100);
-      const renamed = events.filter(({ type }) => type === "SenderRenamed");
-      expect(renamed.map(({ data }) => data)).toEqual([{ displayName: "Second" }, {}]);
+      const renames = events.filter(({ type }) => type === "SenderRenamed");
+      expect(renames.map(({ data }) => data)).toEqual([{ displayName: "Second" }, {}]);
       const { data } = (await own.call("GET", "/api/v1/audit-log")).json;
       expect(data.find(({ action }: { action: string }) => action === "sender.renamed")).toMatchObject({
         target: { id },
@@ -200,10 +204,10 @@ describe.each(await testStores())("senders on $name", (store) => {
         });
         await Promise.all(some);
       }
-      const tries = Array.from({ length: 5 }, (_, index) =>
+      const attempts = Array.from({ length: 5 }, (_, index) =>
         full.call("POST", PATH, { body: { address: `one-more-${index}@example.com` } }),
       );
-      const answers = await Promise.all(tries);
+      const answers = await Promise.all(attempts);
       expect(answers.map(({ status, json }) => `${status} ${json.code}`).toSorted()).toEqual([
         ...Array.from({ length: 2 }, () => "201 undefined"),
         ...Array.from({ length: 3 }, () => "409 SENDER_LIMIT_REACHED"),
@@ -319,16 +323,16 @@ describe.each(await testStores())("senders on $name", (store) => {
       for (let index = 0; index < 5; index += 1)
         added.unshift(await add({ address: `a${index}@example.com` }, own));
       added.unshift(await add({ domain: "list.example" }, own));
-      const whole = (await own.call("GET", PATH)).json;
-      expect(whole.data).toEqual(added);
-      expect(whole.next_cursor).toBeNull();
+      const all = (await own.call("GET", PATH)).json;
+      expect(all.data).toEqual(added);
+      expect(all.next_cursor).toBeNull();
       const paged: unknown[] = [];
       for (let cursor: string | null = ""; cursor !== null; ) {
         const { json } = await own.call("GET", `${PATH}?limit=2${cursor && `&cursor=${cursor}`}`);
         paged.push(...json.data);
         cursor = json.next_cursor;
       }
-      expect(paged).toEqual(whole.data);
+      expect(paged).toEqual(all.data);
     });
 
     test("a cursor of another list, a limit of 101 and an unknown parameter are INVALID_REQUEST", async () => {
@@ -403,10 +407,10 @@ describe.each(await testStores())("senders on $name", (store) => {
       expect(verified.status).toBe(200);
       expect(verified.json).toMatchObject({ status: "verified", verified_by: "dns", dns_record });
       // What is verified is not looked for again.
-      const asked = () => dns.questions.filter((question) => question.endsWith(dns_record.name)).length;
-      const before = asked();
+      const queryCount = () => dns.questions.filter((question) => question.endsWith(dns_record.name)).length;
+      const before = queryCount();
       expect((await verifyByDns(id, own)).json).toEqual(verified.json);
-      expect(asked()).toBe(before);
+      expect(queryCount()).toBe(before);
       expect((await sendFrom("Any@Shop.example", own)).status).toBe(202);
       for (const from of ["any@sub.shop.example", "any@op.example", "any@xshop.example", "any@example"]) {
         expect((await sendFrom(from, own)).status).not.toBe(202);
@@ -464,15 +468,15 @@ describe.each(await testStores())("senders on $name", (store) => {
       );
       zone.set(dns_record.name, [["v=spf1 -all"]]);
       expect(await detail()).toEndWith(`is "${dns_record.value}": found "v=spf1 -all"`);
-      const strange = ["a\u001b[2J\r\nb\u202ec", "x".repeat(200), "two", "three", "four"];
+      const hostileRecords = ["a\u001b[2J\r\nb\u202ec", "x".repeat(200), "two", "three", "four"];
       zone.set(
         dns_record.name,
-        strange.map((text) => [text]),
+        hostileRecords.map((text) => [text]),
       );
-      const told = await detail();
-      expect(told).toContain(`"${"x".repeat(100)}" and more`);
-      expect(told).toEndWith(" and 2 other strings");
-      expect(told).toMatch(/^[\x20-\x7e]+$/);
+      const shownDetail = await detail();
+      expect(shownDetail).toContain(`"${"x".repeat(100)}" and more`);
+      expect(shownDetail).toEndWith(" and 2 other strings");
+      expect(shownDetail).toMatch(/^[\x20-\x7e]+$/);
     });
 
     test("whose name servers fail is told so, to be tried again, and no fault of ours", async () => {
@@ -548,12 +552,12 @@ describe.each(await testStores())("senders on $name", (store) => {
         expectProblem(await verifyByDns(id, own), 422, "SENDER_VERIFICATION_FAILED");
       }
       // Other tests' verified domains are looked at again meanwhile.
-      const asked = () => dns.questions.filter((question) => question.endsWith("often.example")).length;
-      const before = asked();
+      const queryCount = () => dns.questions.filter((question) => question.endsWith("often.example")).length;
+      const before = queryCount();
       const limited = await verifyByDns(id, own);
       expectProblem(limited, 429, "RATE_LIMITED");
       expect(Number(limited.headers.get("retry-after"))).toBeWithin(3_500, 3_601);
-      expect(asked()).toBe(before);
+      expect(queryCount()).toBe(before);
       expectProblem(
         await verifyByDns((await add({ domain: "often.example" }, other)).id, other),
         422,

@@ -29,8 +29,8 @@ describe.each([
   });
 
   test("is what doctor tells", async () => {
-    const asked = await askRunningService(service.dataDir, "/status", START_MS);
-    const checks = (asked.kind === "answered" ? asked.body : []) as readonly Check[];
+    const status = await askRunningService(service.dataDir, "/status", START_MS);
+    const checks = (status.kind === "answered" ? status.body : []) as readonly Check[];
     const { detail } = checks.find(({ name }) => name === "configuration") ?? {};
     expect(detail).toMatch(new RegExp(`BASE_URL ${service.url}/?$`));
   });

@@ -127,7 +127,7 @@ describe.each(await testStores())("answers that name a person, on $name", (store
 
     const { json } = await tenant.call("POST", "/api/v1/erasures", { body: { address: PERSON } });
     const isDone = async () => (await tenant.call("GET", `/api/v1/erasures/${json.id}`)).json.status;
-    await until(async () => (await isDone()) === "completed", "the erasure", SETTLED_MS_MAX);
+    await until(async () => (await isDone()) === "completed", "the erasure to complete", SETTLED_MS_MAX);
     for (const id of ids) {
       const { timeline } = await get(id);
       expect(JSON.stringify(timeline)).not.toMatch(new RegExp(MARKERS.join("|")));

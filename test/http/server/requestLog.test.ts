@@ -19,17 +19,17 @@ const line = (status: number, path = "/") => ({
 });
 
 function world(isWhole = false) {
-  const written: string[] = [];
+  const lines: string[] = [];
   let endWindows: (() => void)[] = [];
   const write = (level: string) => (fields: { omitted?: number; status?: number }, text: string) =>
-    void written.push(`${level} ${fields.omitted ?? fields.status ?? ""} ${text}`);
+    void lines.push(`${level} ${fields.omitted ?? fields.status ?? ""} ${text}`);
   const log = requestLog({
     isWhole,
     lines: { info: write("info"), warn: write("warn"), error: write("error") },
-    after: (_delayMs, act) => void endWindows.push(act),
+    after: (_delayMs, callback) => void endWindows.push(callback),
   });
   return {
-    written,
+    lines,
     end: (status: number, times = 1, hasHungUp = false) => {
       for (let count = 0; count < times; count += 1)
         log.answered({ status, hasHungUp, line: () => line(status) });
@@ -37,52 +37,52 @@ function world(isWhole = false) {
     endOf: (path: string, status: number) =>
       log.answered({ status, hasHungUp: false, line: () => line(status, path) }),
     endWindow() {
-      const acts = endWindows;
+      const callbacks = endWindows;
       endWindows = [];
-      for (const act of acts) act();
+      for (const callback of callbacks) callback();
     },
   };
 }
 
 describe("lines of requests", () => {
   test("are those that failed", () => {
-    const { written, end } = world();
+    const { lines, end } = world();
     for (const status of [200, 202, 304, 404, 503]) end(status);
-    expect(written).toEqual(["info 404 refused", "error 503 failed"]);
+    expect(lines).toEqual(["info 404 refused", "error 503 failed"]);
   });
 
   test("are no errors for a service that says that it is not ready yet, as it does at each start", () => {
-    const { written, endOf } = world();
+    const { lines, endOf } = world();
     endOf("/health/ready", 503);
-    expect(written).toEqual(["info 503 not ready"]);
+    expect(lines).toEqual(["info 503 not ready"]);
   });
 
   test("come up to a rate; then they are counted in one, and it begins anew", () => {
-    const { written, end, endWindow } = world();
+    const { lines, end, endWindow } = world();
     end(401, 5_000);
-    expect(written).toHaveLength(100);
+    expect(lines).toHaveLength(100);
     endWindow();
-    expect(written.at(-1)).toBe("warn 4900 further refused requests were not logged one by one");
+    expect(lines.at(-1)).toBe("warn 4900 further refused requests were not logged one by one");
     end(401, 1);
     endWindow();
-    expect(written).toHaveLength(102);
+    expect(lines).toHaveLength(102);
   });
 
   test("of refusals, however many, leave room for those of failures", () => {
-    const { written, end } = world();
+    const { lines, end } = world();
     end(401, 5_000);
     end(500);
-    expect(written.at(-1)).toBe("error 500 failed");
+    expect(lines.at(-1)).toBe("error 500 failed");
   });
 
   test("are none of a client that hung up, unless all requests are told", () => {
     const some = world();
     some.end(500, 1, true);
-    expect(some.written).toEqual([]);
+    expect(some.lines).toEqual([]);
     const all = world(true);
     all.end(500, 1, true);
     all.end(202);
-    expect(all.written).toEqual(["info 499 the client hung up", "info 202 answered"]);
+    expect(all.lines).toEqual(["info 499 the client hung up", "info 202 answered"]);
   });
 });
 
@@ -103,12 +103,12 @@ describe("a path in the log", () => {
 });
 
 /** Sends the head and the beginning of a body, waits until the service has seen them, and hangs up. */
-async function hangUp(service: TestProcess, head: readonly string[], begun: string): Promise<void> {
+async function hangUp(service: TestProcess, head: readonly string[], body: string): Promise<void> {
   const socket = connect(Number(new URL(service.url).port), "127.0.0.1");
   socket.on("error", () => {});
   await new Promise((resolve) => socket.once("connect", resolve));
   await new Promise((resolve) =>
-    socket.write(`${[...head, "Host: x"].join("\r\n")}\r\n\r\n${begun}`, resolve),
+    socket.write(`${[...head, "Host: x"].join("\r\n")}\r\n\r\n${body}`, resolve),
   );
   socket.destroy();
   await new Promise((resolve) => socket.once("close", resolve));
@@ -136,16 +136,16 @@ describe("the log of a service", () => {
             '--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nabc',
           ],
         ];
-        for (const [head, begun] of bodies) await hangUp(service, head, begun);
+        for (const [head, body] of bodies) await hangUp(service, head, body);
         const hangUps = () => service.log().split('"msg":"the client hung up"').length - 1;
         await until(() => hangUps() === bodies.length, "the hang-ups in the log");
-        const person = "private.person%40example.org";
+        const address = "private.person%40example.org";
         for (const path of [
           `/${service.apiKey}`,
-          `/api/v1/suppressions/${person}`,
-          `/${person}/${service.apiKey}`,
+          `/api/v1/suppressions/${address}`,
+          `/${address}/${service.apiKey}`,
         ])
-          await service.call("GET", `${path}?to=${person}`, { headers: { authorization: null } });
+          await service.call("GET", `${path}?to=${address}`, { headers: { authorization: null } });
         const last = await service.call("GET", "/nothing");
         await until(() => service.log().includes(last.json.request_id), "the last request in the log");
         expect(service.log()).not.toContain('"level":50');
@@ -164,11 +164,11 @@ describe("a batch in the log", () => {
     async () => {
       const service = await startTestProcess();
       try {
-        const sound = message({ idempotency_key: newKey(), from: "hello@example.com" });
+        const valid = message({ idempotency_key: newKey(), from: "hello@example.com" });
         const emails = [
-          sound,
-          { ...sound, idempotency_key: newKey(), to: "nobody" },
-          { ...sound, subject: "Other" },
+          valid,
+          { ...valid, idempotency_key: newKey(), to: "nobody" },
+          { ...valid, subject: "Other" },
         ];
         const batch = await service.call("POST", "/api/v1/emails/batch", { body: { emails } });
         expect(batch.status).toBe(200);

@@ -39,10 +39,10 @@ describe.each(await testStores())("suppressions on $name", (store) => {
   });
   afterAll(() => service.remove());
 
-  let people = 0;
+  let personCount = 0;
   const newAddress = () => {
-    people += 1;
-    return `someone-${people}@example.com`;
+    personCount += 1;
+    return `someone-${personCount}@example.com`;
   };
   const storedEvents = async (workspaceId: string, address: string) => {
     const hash = service.log.keys.hashAddress(workspaceId, address);
@@ -198,9 +198,9 @@ describe.each(await testStores())("suppressions on $name", (store) => {
       expect([queued.json.status, suppressed.json.status]).toEqual(["queued", "suppressed"]);
       const expectReplays = async () => {
         for (const [key, first] of [[queuedKey, queued] as const, [suppressedKey, suppressed] as const]) {
-          const again = await tenant.send(key, message({ to }));
-          expect(again.text).toBe(first.text);
-          expect(again.headers.get("idempotent-replayed")).toBe("true");
+          const repeat = await tenant.send(key, message({ to }));
+          expect(repeat.text).toBe(first.text);
+          expect(repeat.headers.get("idempotent-replayed")).toBe("true");
         }
       };
       await expectReplays();
@@ -253,11 +253,11 @@ describe.each(await testStores())("suppressions on $name", (store) => {
         added.unshift((await add(own, { address: newAddress() })).json);
       const address = newAddress();
       await service.suppress(own.workspaceId, address);
-      const whole = await list(own);
-      expect(whole.json.next_cursor).toBeNull();
-      expect(whole.json.data.slice(1)).toEqual(added);
-      expect(whole.json.data[0]).toMatchObject({ address, reason: "bounce", note: null });
-      expect(whole.json.data[0].email_id).toMatch(/^[0-9a-f-]{36}$/);
+      const all = await list(own);
+      expect(all.json.next_cursor).toBeNull();
+      expect(all.json.data.slice(1)).toEqual(added);
+      expect(all.json.data[0]).toMatchObject({ address, reason: "bounce", note: null });
+      expect(all.json.data[0].email_id).toMatch(/^[0-9a-f-]{36}$/);
       const paged: unknown[] = [];
       let query = "?limit=4";
       for (;;) {
@@ -266,7 +266,7 @@ describe.each(await testStores())("suppressions on $name", (store) => {
         if (json.next_cursor === null) break;
         query = `?limit=4&cursor=${encodeURIComponent(json.next_cursor)}`;
       }
-      expect(paged).toEqual(whole.json.data);
+      expect(paged).toEqual(all.json.data);
     });
 
     test("is narrowed by reason and time", async () => {
@@ -305,32 +305,33 @@ describe.each(await testStores())("suppressions on $name", (store) => {
 describe.each(await testStores())("delivery and suppressions on $name", (store) => {
   /** What the relay says to RCPT. */
   let reply: { readonly code: number; readonly text: string } | undefined;
-  const here = serviceWithRelay(store, {
+  const fixture = serviceWithRelay(store, {
     relay: { rcpt: () => reply },
     env: { DELIVERY_RETRY_BASE_MS: "50", DELIVERY_RETRY_MAX_MS: "100" },
   });
 
-  const statusOf = async (id: string) => (await here.tenant.call("GET", `/api/v1/emails/${id}`)).json.status;
+  const statusOf = async (id: string) =>
+    (await fixture.tenant.call("GET", `/api/v1/emails/${id}`)).json.status;
 
   test(
     "a recipient that its own server refuses for good is suppressed until that is removed",
     async () => {
       const to = "Nobody@example.com";
       reply = { code: 550, text: "5.1.1 no such user" };
-      const { json: email } = await here.tenant.send(newKey(), message({ to }));
+      const { json: email } = await fixture.tenant.send(newKey(), message({ to }));
       await until(async () => (await statusOf(email.id)) === "bounced", "the message to bounce");
-      const { json } = await list(here.tenant);
+      const { json } = await list(fixture.tenant);
       expect(json.data).toHaveLength(1);
       expect(json.data[0]).toMatchObject({ address: to, reason: "bounce", email_id: email.id, note: null });
-      expect((await get(here.tenant, "nobody@example.com")).json).toEqual(json.data[0]);
-      expect((await here.tenant.send(newKey(), message({ to }))).json.status).toBe("suppressed");
+      expect((await get(fixture.tenant, "nobody@example.com")).json).toEqual(json.data[0]);
+      expect((await fixture.tenant.send(newKey(), message({ to }))).json.status).toBe("suppressed");
 
       reply = undefined;
-      expect((await remove(here.tenant, to)).status).toBe(204);
-      const { json: next } = await here.tenant.send(newKey(), message({ to }));
+      expect((await remove(fixture.tenant, to)).status).toBe(204);
+      const { json: next } = await fixture.tenant.send(newKey(), message({ to }));
       expect(next.status).toBe("queued");
       await until(async () => (await statusOf(next.id)) === "sent", "the next message to be sent");
-      expect(here.sink.record.messages.map((received) => received.to)).toEqual([[to]]);
+      expect(fixture.sink.record.messages.map((received) => received.to)).toEqual([[to]]);
     },
     DELIVERY_MS_MAX,
   );
@@ -340,11 +341,11 @@ describe.each(await testStores())("delivery and suppressions on $name", (store) 
     async () => {
       const to = "late@example.com";
       reply = { code: 450, text: "4.2.1 later" };
-      const { json: email } = await here.tenant.send(newKey(), message({ to }));
+      const { json: email } = await fixture.tenant.send(newKey(), message({ to }));
       await until(async () => (await statusOf(email.id)) === "deferred", "the message to be deferred");
-      await add(here.tenant, { address: to });
+      await add(fixture.tenant, { address: to });
       await until(async () => (await statusOf(email.id)) === "suppressed", "the message to end");
-      expect((await get(here.tenant, to)).json).toMatchObject({ reason: "manual", email_id: null });
+      expect((await get(fixture.tenant, to)).json).toMatchObject({ reason: "manual", email_id: null });
       reply = undefined;
     },
     DELIVERY_MS_MAX,
@@ -355,10 +356,10 @@ describe.each(await testStores())("delivery and suppressions on $name", (store) 
     async () => {
       const to = "full@example.com";
       reply = { code: 552, text: "5.2.2 mailbox full" };
-      const { json: email } = await here.tenant.send(newKey(), message({ to }));
+      const { json: email } = await fixture.tenant.send(newKey(), message({ to }));
       await until(async () => (await statusOf(email.id)) === "bounced", "the message to bounce");
       reply = undefined;
-      expectProblem(await get(here.tenant, to), 404, "NOT_FOUND");
+      expectProblem(await get(fixture.tenant, to), 404, "NOT_FOUND");
     },
     DELIVERY_MS_MAX,
   );

@@ -55,7 +55,7 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
 
   test("is nowhere any more, with its versions", async () => {
     const { id, version } = await published();
-    const kept = await published();
+    const remaining = await published();
     expect((await remove(id)).status).toBe(204);
     const one = `${PATH}/${id}`;
     const answers = [
@@ -71,9 +71,9 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
     expect(answers.map(codeOf)).toEqual(answers.map(() => "404 NOT_FOUND"));
     expect(codeOf(await sendWith(id))).toBe("422 TEMPLATE_UNAVAILABLE");
     const listed = (await tenant.call("GET", PATH)).json.data.map((template: { id: string }) => template.id);
-    expect(listed).toContain(kept.id);
+    expect(listed).toContain(remaining.id);
     expect(listed).not.toContain(id);
-    expect((await sendWith(kept.id)).status).toBe(202);
+    expect((await sendWith(remaining.id)).status).toBe(202);
   });
 
   test("leaves what was accepted with it", async () => {
@@ -127,7 +127,7 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
     const data = { workspaceId: tenant.workspaceId, at: rfc3339(context.at), erased: toErasedEvents(events) };
     const deletion = toNewEvents([{ type: "TemplateDeleted", data }], context);
     await service.log.store.append(templateStream(id), deletion, events.length - 1);
-    await until(async () => (await readLog(id)).length === 1, "the rest to be cut off");
+    await until(async () => (await readLog(id)).length === 1, "the rest to be truncated");
   });
 
   test.skipIf(store.isShared)("leaves nothing to find for who checks the log", async () => {

@@ -30,22 +30,22 @@ describe.each(await testStores())("templates on $name", (store) => {
   });
   afterAll(() => service.remove());
 
-  async function done(status: number, request: Promise<Answer>) {
+  async function expectStatus(status: number, request: Promise<Answer>) {
     const answer = await request;
     expect({ status: answer.status, detail: answer.json?.detail }).toEqual({ status } as never);
     return answer.json;
   }
   const create = (caller: Caller = tenant, name = "Welcome") =>
-    done(201, caller.call("POST", PATH, { body: { name } }));
+    expectStatus(201, caller.call("POST", PATH, { body: { name } }));
   const tryDraft = (id: string, parts: Record<string, unknown> = {}, caller: Caller = tenant) =>
     caller.call("POST", `${PATH}/${id}/versions`, { body: { ...WELCOME, ...parts } });
   const draft = (id: string, parts?: Record<string, unknown>, caller?: Caller) =>
-    done(201, tryDraft(id, parts, caller));
+    expectStatus(201, tryDraft(id, parts, caller));
   const tryPublish = (id: string, version: string, caller: Caller = tenant) =>
     caller.call("POST", `${PATH}/${id}/versions/${version}/publish`);
-  const read = (path: string, caller: Caller = tenant) => done(200, caller.call("GET", path));
+  const read = (path: string, caller: Caller = tenant) => expectStatus(200, caller.call("GET", path));
   const archive = (id: string, caller: Caller = tenant) =>
-    done(200, caller.call("POST", `${PATH}/${id}/archive`));
+    expectStatus(200, caller.call("POST", `${PATH}/${id}/archive`));
   const tryPreview = (id: string, version: string, variables?: unknown, caller: Caller = tenant) =>
     caller.call("POST", `${PATH}/${id}/versions/${version}/preview`, {
       body: variables === undefined ? {} : { variables },
@@ -53,11 +53,11 @@ describe.each(await testStores())("templates on $name", (store) => {
   const publishedTemplate = async (parts?: Record<string, unknown>, caller: Caller = tenant) => {
     const { id } = await create(caller);
     const version = await draft(id, parts, caller);
-    await done(200, tryPublish(id, version.id, caller));
+    await expectStatus(200, tryPublish(id, version.id, caller));
     return { id, versionId: version.id as string };
   };
   /** A send by a template: no content of its own. */
-  const bySend = (template_id: string, parts: Record<string, unknown> = {}) => {
+  const sendTemplate = (template_id: string, parts: Record<string, unknown> = {}) => {
     const { subject: _, text: __, ...rest } = message({ template_id, variables: { name: "Ana" }, ...parts });
     return rest;
   };
@@ -117,14 +117,14 @@ describe.each(await testStores())("templates on $name", (store) => {
     });
 
     test("that is not there, or is another workspace's, is not found by any operation", async () => {
-      const stranger = await service.tenant();
+      const otherTenant = await service.tenant();
       const { id, versionId } = await publishedTemplate();
-      const places = [
-        [stranger, id, versionId],
+      const requests = [
+        [otherTenant, id, versionId],
         [tenant, newId(), newId()],
         [tenant, "nonsense", "nonsense"],
       ] as const;
-      for (const [caller, template, version] of places) {
+      for (const [caller, template, version] of requests) {
         const path = `${PATH}/${template}`;
         for (const answer of [
           await caller.call("GET", path),
@@ -139,7 +139,7 @@ describe.each(await testStores())("templates on $name", (store) => {
         }
       }
       expect((await read(`${PATH}/${id}`)).status).toBe("published");
-      expect((await read(PATH, stranger)).data).toEqual([]);
+      expect((await read(PATH, otherTenant)).data).toEqual([]);
     });
   });
 
@@ -151,10 +151,10 @@ describe.each(await testStores())("templates on $name", (store) => {
         ids.unshift((await create(own, `n${index}`)).id);
         expect((await read(PATH, own)).data.map(({ id }: { id: string }) => id)).toEqual(ids);
       }
-      const whole = (await read(PATH, own)).data;
+      const all = (await read(PATH, own)).data;
       const first = await read(`${PATH}?limit=3`, own);
       const second = await read(`${PATH}?limit=3&cursor=${first.next_cursor}`, own);
-      expect([...first.data, ...second.data]).toEqual(whole);
+      expect([...first.data, ...second.data]).toEqual(all);
       expect(second.next_cursor).toBeNull();
     });
 
@@ -163,7 +163,7 @@ describe.each(await testStores())("templates on $name", (store) => {
       const { id } = await publishedTemplate({}, own);
       expect((await read(PATH, own)).data).toEqual([await read(`${PATH}/${id}`, own)]);
       const second = await draft(id, {}, own);
-      await done(200, tryPublish(id, second.id, own));
+      await expectStatus(200, tryPublish(id, second.id, own));
       expect((await read(PATH, own)).data).toEqual([await read(`${PATH}/${id}`, own)]);
       await archive(id, own);
       expect((await read(PATH, own)).data).toEqual([await read(`${PATH}/${id}`, own)]);
@@ -212,11 +212,11 @@ describe.each(await testStores())("templates on $name", (store) => {
     test("never changes: publishing and later versions leave it as it was", async () => {
       const { id } = await create();
       const first = await draft(id);
-      const published = await done(200, tryPublish(id, first.id));
+      const published = await expectStatus(200, tryPublish(id, first.id));
       expect(published).toEqual({ ...first, status: "published", published_at: expect.any(String) });
-      expect(await done(200, tryPublish(id, first.id))).toEqual(published);
+      expect(await expectStatus(200, tryPublish(id, first.id))).toEqual(published);
       const second = await draft(id, { subject: "Other" });
-      await done(200, tryPublish(id, second.id));
+      await expectStatus(200, tryPublish(id, second.id));
       await archive(id);
       expect(await read(`${PATH}/${id}/versions/${first.id}`)).toEqual(published);
       // Whatever a client may think of to change it.
@@ -431,15 +431,15 @@ describe.each(await testStores())("templates on $name", (store) => {
       { name: "items", type: "list" },
       { name: "shop", type: "object" },
     ];
-    const wrong = { count: "1", isNew: 1, due: "tomorrow", items: {}, shop: [] };
+    const wrongValues = { count: "1", isNew: 1, due: "tomorrow", items: {}, shop: [] };
     const all = ["name", "count", "isNew", "due", "items", "shop"].map((name) => `/variables/${name}`);
 
     test("is told whole, by a send and by a preview", async () => {
       const { id, versionId } = await publishedTemplate({ variables: definitions });
-      expectProblem(await tryPreview(id, versionId, wrong), 422, "INVALID_TEMPLATE_DATA", all);
-      const answer = await tenant.send(newKey(), bySend(id, { variables: wrong }));
+      expectProblem(await tryPreview(id, versionId, wrongValues), 422, "INVALID_TEMPLATE_DATA", all);
+      const answer = await tenant.send(newKey(), sendTemplate(id, { variables: wrongValues }));
       expectProblem(answer, 422, "INVALID_TEMPLATE_DATA", all);
-      const without = bySend(id);
+      const without = sendTemplate(id);
       delete without.variables;
       expectProblem(await tenant.send(newKey(), without), 422, "INVALID_TEMPLATE_DATA", all.slice(0, 2));
     });
@@ -447,8 +447,12 @@ describe.each(await testStores())("templates on $name", (store) => {
     test("is repaired by a retry with the same key", async () => {
       const { id } = await publishedTemplate();
       const key = newKey();
-      expectProblem(await tenant.send(key, bySend(id, { variables: {} })), 422, "INVALID_TEMPLATE_DATA");
-      expect((await tenant.send(key, bySend(id))).status).toBe(202);
+      expectProblem(
+        await tenant.send(key, sendTemplate(id, { variables: {} })),
+        422,
+        "INVALID_TEMPLATE_DATA",
+      );
+      expect((await tenant.send(key, sendTemplate(id))).status).toBe(202);
     });
 
     const subject = { subject: "{{ name }}", variables: [{ name: "name", type: "string" }] };
@@ -486,7 +490,7 @@ describe.each(await testStores())("templates on $name", (store) => {
       ],
     ])("is %s once it is rendered", async (_what, parts, name, pointers) => {
       const { id } = await publishedTemplate(parts);
-      const send = bySend(id, { variables: { name } });
+      const send = sendTemplate(id, { variables: { name } });
       expectProblem(await tenant.send(newKey(), send), 422, "INVALID_TEMPLATE_DATA", pointers);
     });
 
@@ -497,7 +501,10 @@ describe.each(await testStores())("templates on $name", (store) => {
         text: "{% for i in (1..4) %}{{ name }}{% endfor %}",
       };
       const { id } = await publishedTemplate(parts);
-      const accepted = await tenant.send(newKey(), bySend(id, { variables: { name: "é".repeat(50_000) } }));
+      const accepted = await tenant.send(
+        newKey(),
+        sendTemplate(id, { variables: { name: "é".repeat(50_000) } }),
+      );
       expect(accepted.status).toBe(202);
       const email = await read(`/api/v1/emails/${accepted.json.id}`);
       expect([email.subject, email.html, email.text].map((text) => text.length)).toEqual([
@@ -514,7 +521,9 @@ describe.each(await testStores())("templates on $name", (store) => {
 
     test("keeps what was rendered, and says by which version", async () => {
       const { id, versionId } = await publishedTemplate();
-      const email = await content(await tenant.send(newKey(), bySend(id, { variables: { name: "<Ana>" } })));
+      const email = await content(
+        await tenant.send(newKey(), sendTemplate(id, { variables: { name: "<Ana>" } })),
+      );
       expect(email).toMatchObject({
         subject: "Hello <Ana>",
         html: "<p>Dear &lt;Ana&gt;</p>",
@@ -528,8 +537,8 @@ describe.each(await testStores())("templates on $name", (store) => {
 
     test("takes its whole content from the template, whatever stands beside it", async () => {
       const { id } = await publishedTemplate({ html: null });
-      const beside = bySend(id, { subject: "Own", html: "<p>own</p>", text: "own" });
-      const email = await content(await tenant.send(newKey(), beside));
+      const withOwnContent = sendTemplate(id, { subject: "Own", html: "<p>own</p>", text: "own" });
+      const email = await content(await tenant.send(newKey(), withOwnContent));
       expect(email).toMatchObject({ subject: "Hello Ana", html: null, text: "Dear Ana" });
     });
 
@@ -537,15 +546,15 @@ describe.each(await testStores())("templates on $name", (store) => {
       const { id, versionId: first } = await publishedTemplate();
       const second = await draft(id, { subject: "Second" });
       const subjectOf = async (parts?: Record<string, unknown>) =>
-        (await content(await tenant.send(newKey(), bySend(id, parts)))).subject;
+        (await content(await tenant.send(newKey(), sendTemplate(id, parts)))).subject;
       expect(await subjectOf()).toBe("Hello Ana");
-      await done(200, tryPublish(id, second.id));
+      await expectStatus(200, tryPublish(id, second.id));
       expect(await subjectOf()).toBe("Second");
       expect(await subjectOf({ template_version_id: first })).toBe("Hello Ana");
       expect(
         await subjectOf({ template_id: id.toUpperCase(), template_version_id: first.toUpperCase() }),
       ).toBe("Hello Ana");
-      await done(200, tryPublish(id, first));
+      await expectStatus(200, tryPublish(id, first));
       expect(await subjectOf()).toBe("Hello Ana");
     });
 
@@ -567,7 +576,7 @@ describe.each(await testStores())("templates on $name", (store) => {
         at: "2030-01-01T01:30:00+02:00",
         price: null,
       };
-      const email = await content(await tenant.send(newKey(), bySend(id, { variables })));
+      const email = await content(await tenant.send(newKey(), sendTemplate(id, { variables })));
       expect(email.text).toBe("Hi b 2029-12-31 23:30 5");
     });
 
@@ -581,7 +590,7 @@ describe.each(await testStores())("templates on $name", (store) => {
         parts: Record<string, unknown>,
         [pointer, message]: readonly [string, string],
       ) => {
-        const answer = await tenant.send(newKey(), bySend("", parts));
+        const answer = await tenant.send(newKey(), sendTemplate("", parts));
         expectProblem(answer, 422, "TEMPLATE_UNAVAILABLE");
         expect(answer.json.errors).toEqual([{ pointer, message: expect.stringContaining(message) }]);
       };
@@ -626,7 +635,7 @@ describe.each(await testStores())("templates on $name", (store) => {
     test("that was accepted is answered again after a new version, and after the archive", async () => {
       const { id } = await publishedTemplate();
       const key = newKey();
-      const first = await tenant.send(key, bySend(id));
+      const first = await tenant.send(key, sendTemplate(id));
       const second = await draft(id, {
         subject: "Second",
         html: null,
@@ -634,16 +643,16 @@ describe.each(await testStores())("templates on $name", (store) => {
         variables: [{ name: "city", type: "string", required: true }],
       });
       const again = async () => {
-        const answer = await tenant.send(key, bySend(id));
+        const answer = await tenant.send(key, sendTemplate(id));
         expect(answer.json).toEqual(first.json);
         expect(answer.headers.get("idempotent-replayed")).toBe("true");
       };
-      await done(200, tryPublish(id, second.id));
+      await expectStatus(200, tryPublish(id, second.id));
       await again();
       await archive(id);
       await again();
       expectProblem(
-        await tenant.send(key, bySend(id, { variables: { name: "Bo" } })),
+        await tenant.send(key, sendTemplate(id, { variables: { name: "Bo" } })),
         409,
         "IDEMPOTENCY_CONFLICT",
       );
@@ -653,7 +662,7 @@ describe.each(await testStores())("templates on $name", (store) => {
     test("is as it was after the service starts anew", async () => {
       const { id } = await publishedTemplate();
       await service.restart();
-      expect((await content(await tenant.send(newKey(), bySend(id)))).subject).toBe("Hello Ana");
+      expect((await content(await tenant.send(newKey(), sendTemplate(id)))).subject).toBe("Hello Ana");
     });
   });
 
@@ -661,23 +670,23 @@ describe.each(await testStores())("templates on $name", (store) => {
     test("what one instance publishes and archives holds on another one", async () => {
       const other = await startTestApp({ env: { ...store.env, BOOTSTRAP: "off", DELIVERY: "off" } });
       try {
-        const elsewhere = callerOf(other.url, tenant.apiKey);
+        const otherInstance = callerOf(other.url, tenant.apiKey);
         const { id } = await publishedTemplate();
-        const subjectBy = async () => {
-          const answer = await elsewhere.send(newKey(), bySend(id));
+        const sentSubject = async () => {
+          const answer = await otherInstance.send(newKey(), sendTemplate(id));
           return answer.status === 202
             ? (await read(`/api/v1/emails/${answer.json.id}`)).subject
             : answer.json.code;
         };
-        expect(await subjectBy()).toBe("Hello Ana");
+        expect(await sentSubject()).toBe("Hello Ana");
         const second = await draft(id, { subject: "Second" });
-        await done(200, tryPublish(id, second.id));
-        await until(async () => (await subjectBy()) === "Second", "the new version on the other instance");
-        const listed = async () => (await elsewhere.call("GET", PATH)).json.data?.[0]?.current_version_id;
+        await expectStatus(200, tryPublish(id, second.id));
+        await until(async () => (await sentSubject()) === "Second", "the new version on the other instance");
+        const listed = async () => (await otherInstance.call("GET", PATH)).json.data?.[0]?.current_version_id;
         await until(async () => (await listed()) === second.id, "the list of the other instance");
         await archive(id);
         await until(
-          async () => (await subjectBy()) === "TEMPLATE_UNAVAILABLE",
+          async () => (await sentSubject()) === "TEMPLATE_UNAVAILABLE",
           "the archive on the other instance",
         );
       } finally {

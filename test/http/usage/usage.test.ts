@@ -59,7 +59,7 @@ describe.each(await testStores())("usage on $name", (store) => {
       templateId = await publishedTemplate(tenant);
       const { json } = await tenant.call("GET", "/api/v1/senders");
       senderId = json.data[0].id;
-      await tell();
+      await sendFeedback();
     } while (start !== today());
   });
   afterAll(() => service.remove());
@@ -70,7 +70,7 @@ describe.each(await testStores())("usage on $name", (store) => {
     return tenant.send(newKey(), { ...rest, template_id: templateId });
   };
   /** Six messages: two of a template, one sent, three bounced and one of these late, one canceled. */
-  async function tell(): Promise<void> {
+  async function sendFeedback(): Promise<void> {
     expect((await acceptByTemplate()).status).toBe(202);
     const ended = [[sent], [bounced("one.example")], [bounced("two.example"), sent], [bounced()]] as const;
     for (const events of ended) await service.addEmailEvents(await accept(), started, ...events);
@@ -101,8 +101,8 @@ describe.each(await testStores())("usage on $name", (store) => {
       of(null, { accepted: 4, sent: 1, bounced: 3 }),
       of(templateId, { accepted: 2, canceled: 1 }),
     ]);
-    const alone = await get(USAGE, { template_id: templateId.toUpperCase() });
-    expect(alone.data).toEqual([{ object: "usage", start, ...NOTHING, accepted: 2, canceled: 1 }]);
+    const ofTemplate = await get(USAGE, { template_id: templateId.toUpperCase() });
+    expect(ofTemplate.data).toEqual([{ object: "usage", start, ...NOTHING, accepted: 2, canceled: 1 }]);
   });
 
   test("by sender tells whose messages they were", async () => {
@@ -141,11 +141,11 @@ describe.each(await testStores())("usage on $name", (store) => {
   test("two ranges that meet share no bucket and leave none out, wherever they meet", async () => {
     const now = Date.now();
     const [from, to] = [rfc3339(now - DAY_MS), rfc3339(now + DAY_MS)];
-    const whole = await get(USAGE, { from, to, by: "hour" });
-    for (const middle of [now - HOUR_MS, now - 1, now, now + HOUR_MS].map(rfc3339)) {
-      const older = await get(USAGE, { from, to: middle, by: "hour" });
-      const newer = await get(USAGE, { from: middle, to, by: "hour" });
-      expect([...newer.data, ...older.data]).toEqual(whole.data);
+    const complete = await get(USAGE, { from, to, by: "hour" });
+    for (const asOf of [now - HOUR_MS, now - 1, now, now + HOUR_MS].map(rfc3339)) {
+      const older = await get(USAGE, { from, to: asOf, by: "hour" });
+      const newer = await get(USAGE, { from: asOf, to, by: "hour" });
+      expect([...newer.data, ...older.data]).toEqual(complete.data);
     }
   });
 

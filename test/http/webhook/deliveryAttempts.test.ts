@@ -13,10 +13,10 @@ const origin = {
 };
 
 function historyOf(reason: string): readonly WebhookHistoryEvent[] {
-  const begun = { origin, attempt: 1, worker: "w", leaseMs: 30_000 };
+  const started = { origin, attempt: 1, worker: "w", leaseMs: 30_000 };
   const failed = { attempt: 1, durationMs: 30_000, reason, attemptBurnt: true };
   return [
-    { at: "2026-11-23T00:00:00.000Z", event: { type: "WebhookAttemptStarted", data: begun } },
+    { at: "2026-11-23T00:00:00.000Z", event: { type: "WebhookAttemptStarted", data: started } },
     { at: "2026-11-23T00:00:30.000Z", event: { type: "WebhookAttemptFailed", data: failed } },
   ];
 }

@@ -51,12 +51,12 @@ describe.each(sqlite)("webhook destinations on $name", (store) => {
   const register = (url: string) => tenant.call("POST", "/webhooks", { body: { url } });
 
   test("whose names lead to private addresses are refused when they are named, and nothing is told of them", async () => {
-    const { json: taken } = await register("https://public.example.org/");
+    const { json: registered } = await register("https://public.example.org/");
     for (const name of ["private", "mixed", "azure"]) {
       const body = { url: `https://${name}.example.org/hook` };
       for (const answer of [
         await tenant.call("POST", "/webhooks", { body }),
-        await tenant.call("PATCH", `/webhooks/${taken.id}`, { body }),
+        await tenant.call("PATCH", `/webhooks/${registered.id}`, { body }),
       ]) {
         expect(answer.json).toMatchObject({
           status: 422,

@@ -26,8 +26,8 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
   });
   afterAll(() => world.remove());
 
-  const register = async (by: Tenant, name: string, parts: Record<string, unknown> = {}) => {
-    const { status, json } = await by.call("POST", "/webhooks", {
+  const register = async (caller: Tenant, name: string, parts: Record<string, unknown> = {}) => {
+    const { status, json } = await caller.call("POST", "/webhooks", {
       body: { url: world.urlOf(name), ...parts },
     });
     expect(status).toBe(201);
@@ -68,7 +68,7 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     const moved = await other.call("PATCH", `/webhooks/${id}`, { body: { url: world.urlOf("moved") } });
     expect(moved.json.url).toBe(world.urlOf("moved"));
     await other.send(newKey(), message());
-    await until(() => callsTo("moved").length > 0, "the event at the new place");
+    await until(() => callsTo("moved").length > 0, "the event at the new URL");
   });
 
   test("sign with the new secret alone when a rotation says so in its body", async () => {
@@ -92,8 +92,8 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
       const answer = await rotate({ overlap_seconds: overlap });
       expect(answer.json).toMatchObject({ status: 400, errors: [{ pointer: "/overlap_seconds" }] });
     }
-    const twice = await rotate({ overlap_seconds: 0 }, "?overlap_seconds=0");
-    expect(twice.json).toMatchObject({ status: 400, errors: [{ pointer: "/overlap_seconds" }] });
+    const conflicting = await rotate({ overlap_seconds: 0 }, "?overlap_seconds=0");
+    expect(conflicting.json).toMatchObject({ status: 400, errors: [{ pointer: "/overlap_seconds" }] });
   });
 
   test("sign with both secrets while a rotation overlaps, and with the new one alone after it", async () => {
@@ -123,11 +123,11 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     await other.call("POST", `/webhooks/${id}/test`);
     await until(
       async () => (await other.call("GET", `/webhooks/${id}`)).json.status === "disabled",
-      "the end",
+      "the end of the delivery",
     );
     const { json } = await other.call("GET", `/webhooks/${id}`);
     expect(json).toMatchObject({ status: "disabled", disabled_reason: "gone" });
-    await until(() => callsTo("shy").length > 0, "the news");
+    await until(() => callsTo("shy").length > 0, "the new events");
     expect(JSON.parse(callsTo("shy")[0]?.body ?? "")).toMatchObject({
       type: "webhook.disabled",
       data: { id, reason: "gone", object: "webhook_endpoint" },
@@ -160,7 +160,7 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     });
     const recover = () => other.call("POST", `/webhooks/${id}/recover`, { body: { since } });
     expect((await recover()).json).toEqual({ object: "webhook_recovery", requested: 1, has_more: false });
-    await until(() => callsTo("busy").length === 2, "the recovered one");
+    await until(() => callsTo("busy").length === 2, "the recovered delivery");
     const [first, second] = callsTo("busy");
     expect(second?.headers["webhook-id"]).toBe(first?.headers["webhook-id"] as string);
     expect((await recover()).json.requested).toBe(0);
@@ -193,7 +193,7 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     }
     const missed = async () =>
       (await other.call("GET", `/webhooks/${id}/deliveries?status=skipped`)).json.data as { id: string }[];
-    await until(async () => (await missed()).length === sent.length, "what it missed");
+    await until(async () => (await missed()).length === sent.length, "the missed deliveries");
     const [one] = await missed();
     expect((await other.call("GET", `/webhooks/${id}/deliveries/${one?.id}`)).json).toMatchObject({
       status: "skipped",
@@ -209,14 +209,14 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     // Also when two ask at once.
     const requested = await Promise.all([recover(), recover()]);
     expect(requested.reduce((sum, count) => sum + count)).toBe(sent.length);
-    await until(() => callsTo("missing").length >= sent.length, "all that it missed");
-    const told = () => callsTo("missing").map(({ body }) => JSON.parse(body).data.id as string);
-    expect(told().sort()).toEqual(sent.toSorted());
+    await until(() => callsTo("missing").length >= sent.length, "all missed deliveries");
+    const deliveredIds = () => callsTo("missing").map(({ body }) => JSON.parse(body).data.id as string);
+    expect(deliveredIds().sort()).toEqual(sent.toSorted());
     await until(async () => (await missed()).length === 0, "their outcomes");
     expect(await recover()).toBe(0);
     sent.push((await other.send(newKey(), message())).json.id);
-    await until(() => callsTo("missing").length > sent.length - 1, "what happens from then on");
-    expect(told().sort()).toEqual(sent.toSorted());
+    await until(() => callsTo("missing").length > sent.length - 1, "the later events");
+    expect(deliveredIds().sort()).toEqual(sent.toSorted());
   });
 
   test("show each delivery with its attempts, and repeat one on request", async () => {
@@ -242,13 +242,16 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     expect(retried.status).toBe(202);
     await until(() => callsTo("shop").length === before + 1, "the repeat");
     expect(callsTo("shop").at(-1)?.headers["webhook-id"]).toBe(delivery.id);
-    await until(async () => (await tenant.call("GET", path)).json.attempt_log.length === 2, "its record");
+    await until(
+      async () => (await tenant.call("GET", path)).json.attempt_log.length === 2,
+      "the record of the call",
+    );
   });
 
   test("are nobody else's, and an id that is none is refused as such", async () => {
     const other = await world.service.tenant();
-    const { json: mine } = await tenant.call("GET", "/webhooks");
-    const { id } = mine.data[0];
+    const { json: endpoints } = await tenant.call("GET", "/webhooks");
+    const { id } = endpoints.data[0];
     const since = new Date().toISOString();
     const requests: readonly (readonly [string, string, object?])[] = [
       ["GET", ""],
@@ -265,8 +268,8 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     ];
     for (const [method, rest, body] of requests) {
       const options = body === undefined ? {} : { body };
-      for (const foreign of [id, NOBODY]) {
-        const { status, json } = await other.call(method, `/webhooks/${foreign}${rest}`, options);
+      for (const otherId of [id, NOBODY]) {
+        const { status, json } = await other.call(method, `/webhooks/${otherId}${rest}`, options);
         expect({ method, rest, status, code: json?.code }).toEqual({
           method,
           rest,
@@ -287,26 +290,26 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
       expect((await tenant.call(method, path)).json.code).toBe("NOT_FOUND");
     }
     const { json: untouched } = await tenant.call("GET", `/webhooks/${id}`);
-    expect(untouched).toEqual(mine.data[0]);
+    expect(untouched).toEqual(endpoints.data[0]);
   });
 
   test("have their destinations for themselves, and those are public", async () => {
     const { json } = await tenant.call("GET", "/webhooks");
     const [first, second] = json.data;
-    const taken = await tenant.call("PATCH", `/webhooks/${first.id}`, { body: { url: second.url } });
-    expect({ status: taken.status, code: taken.json.code }).toEqual({
+    const duplicate = await tenant.call("PATCH", `/webhooks/${first.id}`, { body: { url: second.url } });
+    expect({ status: duplicate.status, code: duplicate.json.code }).toEqual({
       status: 409,
       code: "WEBHOOK_ALREADY_EXISTS",
     });
-    const inside = await tenant.call("PATCH", `/webhooks/${first.id}`, {
+    const privateHost = await tenant.call("PATCH", `/webhooks/${first.id}`, {
       body: { url: "https://127.0.0.1/" },
     });
-    expect({ status: inside.status, code: inside.json.code }).toEqual({
+    expect({ status: privateHost.status, code: privateHost.json.code }).toEqual({
       status: 422,
       code: "INVALID_WEBHOOK_URL",
     });
-    const nothing = await tenant.call("PATCH", `/webhooks/${first.id}`, { body: {} });
-    expect(nothing.status).toBe(400);
+    const emptyChange = await tenant.call("PATCH", `/webhooks/${first.id}`, { body: {} });
+    expect(emptyChange.status).toBe(400);
     const unknown = await tenant.call("PATCH", `/webhooks/${first.id}`, {
       body: { event_types: ["email.read"] },
     });
@@ -327,7 +330,7 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     await register(other, "busy", { event_types: ["suppression.created"] });
     const before = callsTo("busy").length;
     await world.service.suppress(other.workspaceId, "nobody@example.net");
-    await until(() => callsTo("busy").length > before, "the news");
+    await until(() => callsTo("busy").length > before, "the new events");
     expect(JSON.parse(callsTo("busy").at(-1)?.body ?? "")).toMatchObject({
       type: "suppression.created",
       data: { object: "suppression", address: "nobody@example.net", reason: "bounce" },

@@ -12,7 +12,7 @@ const METADATA_BYTES_MAX = 16_000;
 const REPLY_CHARACTERS_MAX = 500;
 const TEST_MS_MAX = 60_000;
 
-interface Told {
+interface WebhookEvent {
   readonly type: string;
   readonly version: number;
   readonly timestamp: string;
@@ -24,13 +24,13 @@ async function subscriber(world: WebhookWorld, name: string) {
   const tenant = await world.service.tenant();
   const { json } = await tenant.call("POST", "/webhooks", { body: { url: world.urlOf(name) } });
   const calls = () => world.receiver.calls.filter(({ path }) => path === `/${name}`);
-  const told = () => calls().map(({ body }) => JSON.parse(body) as Told);
-  const toldOf = async (type: string, id?: string): Promise<Told> => {
-    const isIt = (one: Told) => one.type === type && (id === undefined || one.data.id === id);
-    await until(() => told().some(isIt), `${type} to be told`, TEST_MS_MAX / 2);
-    return told().find(isIt) as Told;
+  const receivedEvents = () => calls().map(({ body }) => JSON.parse(body) as WebhookEvent);
+  const receivedEvent = async (type: string, id?: string): Promise<WebhookEvent> => {
+    const isExpected = (one: WebhookEvent) => one.type === type && (id === undefined || one.data.id === id);
+    await until(() => receivedEvents().some(isExpected), `the ${type} webhook`, TEST_MS_MAX / 2);
+    return receivedEvents().find(isExpected) as WebhookEvent;
   };
-  return { tenant, endpointId: json.id as string, calls, told, toldOf };
+  return { tenant, endpointId: json.id as string, calls, receivedEvents, receivedEvent };
 }
 
 function accept(tenant: Tenant, parts: Readonly<Record<string, unknown>> = {}): Promise<string> {
@@ -62,12 +62,12 @@ describe.each(await testStores())("what endpoints are told on $name", (store) =>
   test(
     "is every type that there is, each as it is documented",
     async () => {
-      const { tenant, endpointId, calls, told, toldOf } = await subscriber(world, "all");
+      const { tenant, endpointId, calls, receivedEvents, receivedEvent } = await subscriber(world, "all");
       const metadata = { order: "A-7", größe: 2.5, paid: true };
 
       const sent = await accept(tenant, { metadata });
-      expect((await toldOf("email.queued", sent)).data).toMatchObject({ status: "queued", metadata });
-      expect((await toldOf("email.sent", sent)).data).toMatchObject({
+      expect((await receivedEvent("email.queued", sent)).data).toMatchObject({ status: "queued", metadata });
+      expect((await receivedEvent("email.sent", sent)).data).toMatchObject({
         status: "sent",
         attempt: 1,
         transport: "smtp",
@@ -77,25 +77,28 @@ describe.each(await testStores())("what endpoints are told on $name", (store) =>
       const tell = (type: string) =>
         tenant.call("POST", "/api/v1/feedback", { body: { email_id: sent, type } });
       expect((await tell("delivered")).status).toBe(200);
-      expect((await toldOf("email.delivered", sent)).data).toMatchObject({
+      expect((await receivedEvent("email.delivered", sent)).data).toMatchObject({
         status: "delivered",
         attempt: 1,
         source: "api",
         metadata,
       });
       expect((await tell("complained")).status).toBe(200);
-      expect((await toldOf("email.complained", sent)).data).toMatchObject({
+      expect((await receivedEvent("email.complained", sent)).data).toMatchObject({
         status: "complained",
         feedback_type: "abuse",
         source: "api",
       });
-      await until(() => told().some(({ data }) => data.email_id === sent), "the suppression for it");
-      const complainedOf = message({}).to;
-      expect((await tenant.call("DELETE", `/api/v1/suppressions/${complainedOf}`)).status).toBe(204);
+      await until(
+        () => receivedEvents().some(({ data }) => data.email_id === sent),
+        "the suppression after the complaint",
+      );
+      const complainant = message({}).to;
+      expect((await tenant.call("DELETE", `/api/v1/suppressions/${complainant}`)).status).toBe(204);
 
       rcpt = { code: 450, text: "4.2.1 <ana@example.com> come back later" };
       const late = await accept(tenant);
-      expect((await toldOf("email.delivery_delayed", late)).data).toMatchObject({
+      expect((await receivedEvent("email.delivery_delayed", late)).data).toMatchObject({
         status: "deferred",
         attempt: 1,
         reason: "recipient_deferred",
@@ -103,62 +106,62 @@ describe.each(await testStores())("what endpoints are told on $name", (store) =>
         reply: "450 4.2.1 <recipient> come back later",
         metadata: null,
       });
-      const { json: byHand } = await tenant.call("POST", "/api/v1/suppressions", {
+      const { json: manualSuppression } = await tenant.call("POST", "/api/v1/suppressions", {
         body: { address: "ana@example.com" },
       });
-      expect((await toldOf("suppression.created", byHand.id)).data).toMatchObject({
+      expect((await receivedEvent("suppression.created", manualSuppression.id)).data).toMatchObject({
         object: "suppression",
         address: "ana@example.com",
         reason: "manual",
         email_id: null,
       });
-      expect((await toldOf("email.suppressed", late)).data).toMatchObject({
+      expect((await receivedEvent("email.suppressed", late)).data).toMatchObject({
         status: "suppressed",
         reason: "suppressed_since",
       });
-      expect((await toldOf("email.suppressed", await accept(tenant))).data).toMatchObject({
+      expect((await receivedEvent("email.suppressed", await accept(tenant))).data).toMatchObject({
         reason: "recipient_suppressed",
         sequence: 1,
       });
       expect((await tenant.call("DELETE", "/api/v1/suppressions/ana@example.com")).status).toBe(204);
-      expect((await toldOf("suppression.deleted", byHand.id)).data).toMatchObject({
+      expect((await receivedEvent("suppression.deleted", manualSuppression.id)).data).toMatchObject({
         address: "ana@example.com",
       });
 
       rcpt = { code: 550, text: "5.1.1 nobody here" };
       const bounced = await accept(tenant, { to: "nobody@example.net" });
-      expect((await toldOf("email.bounced", bounced)).data).toMatchObject({
+      expect((await receivedEvent("email.bounced", bounced)).data).toMatchObject({
         status: "bounced",
         reason: "recipient_address_rejected",
         source: "relay",
         code: 550,
       });
       await until(
-        () => told().some(({ data }) => data.email_id === bounced),
-        "the suppression by the bounce",
+        () => receivedEvents().some(({ data }) => data.email_id === bounced),
+        "the suppression after the bounce",
       );
       rcpt = { code: 550, text: "5.7.1 not from you" };
       const refused = await accept(tenant, { to: "them@example.net" });
-      expect((await toldOf("email.failed", refused)).data).toMatchObject({
+      expect((await receivedEvent("email.failed", refused)).data).toMatchObject({
         status: "failed",
         reason: "policy_rejected",
       });
 
       await tenant.call("POST", `/webhooks/${endpointId}/test`);
-      expect((await toldOf("webhook.test", endpointId)).data).toMatchObject({
+      expect((await receivedEvent("webhook.test", endpointId)).data).toMatchObject({
         object: "webhook_endpoint",
         url: world.urlOf("all"),
       });
       const { json: other } = await tenant.call("POST", "/webhooks", { body: { url: world.urlOf("other") } });
       await tenant.call("POST", `/webhooks/${other.id}/disable`);
-      expect((await toldOf("webhook.disabled", other.id)).data).toMatchObject({
+      expect((await receivedEvent("webhook.disabled", other.id)).data).toMatchObject({
         url: world.urlOf("other"),
         reason: "manual",
       });
 
       const scheduled_at = new Date(Date.now() + 86_400_000).toISOString();
       const scheduled = await accept(tenant, { scheduled_at });
-      expect((await toldOf("email.scheduled", scheduled)).data).toMatchObject({
+      expect((await receivedEvent("email.scheduled", scheduled)).data).toMatchObject({
         status: "scheduled",
         scheduled_at,
       });
@@ -169,12 +172,14 @@ describe.each(await testStores())("what endpoints are told on $name", (store) =>
         const answer = await tenant.call("POST", `/api/v1/emails/${unwanted}/cancel`);
         return answer.status === 200;
       };
-      await until(canceled, "the message to wait and be called back");
-      expect((await toldOf("email.canceled", unwanted)).data).toMatchObject({ status: "canceled" });
+      await until(canceled, "the message to be held and canceled");
+      expect((await receivedEvent("email.canceled", unwanted)).data).toMatchObject({ status: "canceled" });
 
-      expect([...new Set(told().map(({ type }) => type))].sort()).toEqual([...WEBHOOK_EVENT_TYPES].sort());
+      expect([...new Set(receivedEvents().map(({ type }) => type))].sort()).toEqual(
+        [...WEBHOOK_EVENT_TYPES].sort(),
+      );
       for (const { headers, body } of calls()) {
-        const { type, data } = JSON.parse(body) as Told;
+        const { type, data } = JSON.parse(body) as WebhookEvent;
         const fault = webhookFault(type, { headers: new Headers(headers), text: body });
         expect({ type, fault }).toEqual({ type, fault: null });
         const id = headers["webhook-id"] as string;
@@ -192,7 +197,7 @@ describe.each(await testStores())("what endpoints are told on $name", (store) =>
   test(
     "is under 20,000 bytes at its largest",
     async () => {
-      const { tenant, calls, toldOf } = await subscriber(world, "size");
+      const { tenant, calls, receivedEvent } = await subscriber(world, "size");
       const text = "x".repeat(500);
       const entries = Array.from({ length: 31 }, (_, index) => [
         `name ${String(index).padStart(2, "0")}`,
@@ -203,13 +208,13 @@ describe.each(await testStores())("what endpoints are told on $name", (store) =>
       expect(JSON.stringify(metadata).length).toBe(METADATA_BYTES_MAX);
       rcpt = { code: 450, text: "4.2.1 later" };
       const id = await accept(tenant, { metadata });
-      await toldOf("email.delivery_delayed", id);
+      await receivedEvent("email.delivery_delayed", id);
       const reply = "\u0001".repeat(REPLY_CHARACTERS_MAX);
       await world.service.addEmailEvents(id, {
         type: "EmailBounced",
         data: { attempt: 1, reason: "recipient_address_rejected", code: 550, reply },
       });
-      expect((await toldOf("email.bounced", id)).data).toMatchObject({ reply, metadata });
+      expect((await receivedEvent("email.bounced", id)).data).toMatchObject({ reply, metadata });
       const sizes = calls().map(({ body }) => Buffer.byteLength(body));
       expect(Math.max(...sizes)).toBeGreaterThan(METADATA_BYTES_MAX + 6 * REPLY_CHARACTERS_MAX);
       expect(Math.max(...sizes)).toBeLessThan(PAYLOAD_BYTES_MAX);
@@ -223,22 +228,22 @@ describe.each(await testStores())("what endpoints are told on $name without a re
   test(
     "is the end of a message that was never tried",
     async () => {
-      const brief = await startWorld(store, 1, { DELIVERY_LIFETIME_MS: "1000" });
+      const shortLifetime = await startWorld(store, 1, { DELIVERY_LIFETIME_MS: "1000" });
       try {
-        const { tenant, calls, toldOf } = await subscriber(brief, "life");
+        const { tenant, calls, receivedEvent } = await subscriber(shortLifetime, "life");
         const id = await accept(tenant);
-        expect((await toldOf("email.failed", id)).data).toMatchObject({
+        expect((await receivedEvent("email.failed", id)).data).toMatchObject({
           attempt: 0,
           reason: "expired",
           code: null,
         });
         for (const { headers, body } of calls()) {
-          const { type } = JSON.parse(body) as Told;
+          const { type } = JSON.parse(body) as WebhookEvent;
           expect(webhookFault(type, { headers: new Headers(headers), text: body })).toBeNull();
         }
         expect((await tenant.call("GET", `/api/v1/emails/${id}`)).json.status).toBe("failed");
       } finally {
-        await brief.remove();
+        await shortLifetime.remove();
       }
     },
     TEST_MS_MAX,
@@ -257,14 +262,14 @@ describe("the check of what endpoints are told", () => {
     url: null,
     sequence: 3,
   };
-  const good = { type: "webhook.test", version: 1, timestamp: "2030-01-01T00:00:00.000Z", data };
+  const validEvent = { type: "webhook.test", version: 1, timestamp: "2030-01-01T00:00:00.000Z", data };
 
   test.each<[string, object, RegExp | null]>([
-    ["passes what is documented", good, null],
-    ["finds a member too many", { ...good, data: { ...data, secret: "x" } }, /additional/],
-    ["finds a member too few", { ...good, version: undefined }, /required/],
-    ["finds another version", { ...good, version: 2 }, /constant/],
-    ["finds another type's payload", { ...good, type: "email.sent" }, /constant/],
+    ["passes what is documented", validEvent, null],
+    ["finds a member too many", { ...validEvent, data: { ...data, secret: "x" } }, /additional/],
+    ["finds a member too few", { ...validEvent, version: undefined }, /required/],
+    ["finds another version", { ...validEvent, version: 2 }, /constant/],
+    ["finds another type's payload", { ...validEvent, type: "email.sent" }, /constant/],
   ])("%s", (_, body, fault) => {
     const found = webhookFault("webhook.test", { headers, text: JSON.stringify(body) });
     if (fault === null) expect(found).toBeNull();

@@ -227,17 +227,17 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     test("shows the secret this once: neither a list nor the log has it", async () => {
       const own = await service.tenant({ sender: null });
       const { secret } = await created({ url: newUrl() }, own);
-      const bare = secret.slice("whsec_".length);
-      const whole = await own.call("GET", PATH);
+      const base64 = secret.slice("whsec_".length);
+      const all = await own.call("GET", PATH);
       const paged = await own.call("GET", `${PATH}?limit=1`);
-      for (const { text, json } of [whole, paged]) {
-        expect(text).not.toContain(bare);
+      for (const { text, json } of [all, paged]) {
+        expect(text).not.toContain(base64);
         expect(text).not.toContain("secret");
         expect(Object.keys(json.data[0]).sort()).toEqual(FIELDS);
       }
       const stored = await service.log.store.read(webhooksStream(own.workspaceId), 0, 10);
       expect(stored).toHaveLength(1);
-      expect(JSON.stringify(stored)).not.toContain(bare);
+      expect(JSON.stringify(stored)).not.toContain(base64);
     });
 
     test("without description and event_types means none and all", async () => {
@@ -304,10 +304,10 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
       expect(await storedUrls(own.workspaceId)).toEqual([]);
     });
 
-    test.each([...WELCOME])("%p is kept as %p", async (url, kept) => {
+    test.each([...WELCOME])("%p is kept as %p", async (url, normalised) => {
       const own = await service.tenant({ sender: null });
-      expect((await created({ url }, own)).url).toBe(kept);
-      expect(await storedUrls(own.workspaceId)).toEqual([kept]);
+      expect((await created({ url }, own)).url).toBe(normalised);
+      expect(await storedUrls(own.workspaceId)).toEqual([normalised]);
     });
 
     test(`of ${URL_CHARACTERS_MAX} characters is accepted`, async () => {
@@ -411,7 +411,7 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     test("with a limit comes in pages that a cursor joins", async () => {
       const own = await service.tenant({ sender: null });
       for (let index = 0; index < 7; index += 1) await created({ url: newUrl() }, own);
-      const whole = (await list(own)).data;
+      const all = (await list(own)).data;
       const pages: unknown[] = [];
       let query = "?limit=3";
       for (let page = 0; page < 3; page += 1) {
@@ -421,7 +421,7 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
         query = `?limit=3&cursor=${cursor}`;
         if (page === 2) expect(cursor).toBeNull();
       }
-      expect(pages).toEqual(whole);
+      expect(pages).toEqual(all);
     });
 
     test("with a limit of 1 and of 100 is a page", async () => {

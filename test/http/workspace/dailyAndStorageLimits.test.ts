@@ -55,9 +55,9 @@ describe.each(stores)("limits on $name", (store) => {
       const key = newKey();
       const first = await tenant.send(key, message());
       expect((await tenant.send(newKey(), message())).status).toBe(429);
-      const again = await tenant.send(key, message());
-      expect({ status: again.status, text: again.text }).toEqual({ status: 202, text: first.text });
-      expect(again.headers.get("idempotent-replayed")).toBe("true");
+      const repeat = await tenant.send(key, message());
+      expect({ status: repeat.status, text: repeat.text }).toEqual({ status: 202, text: first.text });
+      expect(repeat.headers.get("idempotent-replayed")).toBe("true");
       expect((await tenant.send(key, message({ subject: "Changed" }))).json.code).toBe(
         "IDEMPOTENCY_CONFLICT",
       );
@@ -165,8 +165,8 @@ describe.each(sqlite)("rate limits on $name", (store) => {
     const answers = await burst(() => (keys[turn++ % 3] as Tenant).call("GET", "/webhooks"));
     expect(limitedOf(answers).length).toBeGreaterThan(0);
     expect(limitedOf(answers)[0]?.headers.get("ratelimit")).toBe('"workspace";r=0;t=1');
-    const stranger = await limitedTo({ workspaceRequestsPerSecond: PER_SECOND });
-    expect((await stranger.call("GET", "/webhooks")).status).toBe(200);
+    const otherTenant = await limitedTo({ workspaceRequestsPerSecond: PER_SECOND });
+    expect((await otherTenant.call("GET", "/webhooks")).status).toBe(200);
   });
 
   test("that change are in force within a second", async () => {

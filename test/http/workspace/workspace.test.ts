@@ -12,14 +12,14 @@ const PATH = "/api/v1/workspace";
 const COMMAND_MS_MAX = 30_000;
 const DELIVERY_MS_MAX = 30_000;
 
-async function told(caller: Caller, method: string, path: string): Promise<Answer["json"]> {
+async function callOk(caller: Caller, method: string, path: string): Promise<Answer["json"]> {
   const answer = await caller.call(method, path);
   expect(answer.status).toBe(200);
   return answer.json;
 }
-const get = (caller: Caller) => told(caller, "GET", PATH);
-const pause = (caller: Caller) => told(caller, "POST", `${PATH}/pause`);
-const resume = (caller: Caller) => told(caller, "POST", `${PATH}/resume`);
+const get = (caller: Caller) => callOk(caller, "GET", PATH);
+const pause = (caller: Caller) => callOk(caller, "POST", `${PATH}/pause`);
+const resume = (caller: Caller) => callOk(caller, "POST", `${PATH}/resume`);
 
 describe.each(await testStores())("the workspace on $name", (store) => {
   let service: TestService;
@@ -117,16 +117,16 @@ describe.each(await testStores())("the workspace on $name", (store) => {
     test("while others send fails none of them", async () => {
       const own = await service.tenant();
       const answers: Answer[] = [];
-      let isOver = false;
+      let isDone = false;
       const sender = async () => {
-        while (!isOver) answers.push(await own.send(newKey(), message()));
+        while (!isDone) answers.push(await own.send(newKey(), message()));
       };
       const senders = Array.from({ length: 8 }, sender);
       for (let round = 0; round < 20; round += 1) {
         await pause(own);
         await resume(own);
       }
-      isOver = true;
+      isDone = true;
       await Promise.all(senders);
       expect(answers.filter(({ status }) => status !== 202 && status !== 403)).toEqual([]);
       for (const answer of answers.filter(({ status }) => status === 403))
@@ -145,10 +145,10 @@ describe.each(await testStores())("the workspace on $name", (store) => {
       await pause(own);
       await own.call("DELETE", "/api/v1/suppressions/gone%40example.com");
       for (const [index, [key, body]] of sends.entries()) {
-        const again = await own.send(key, body);
-        expect(again.status).toBe(202);
-        expect(again.text).toBe(first[index]?.text as string);
-        expect(again.headers.get("idempotent-replayed")).toBe("true");
+        const repeat = await own.send(key, body);
+        expect(repeat.status).toBe(202);
+        expect(repeat.text).toBe(first[index]?.text as string);
+        expect(repeat.headers.get("idempotent-replayed")).toBe("true");
         expectProblem(await own.send(key, { ...body, subject: "Changed" }), 409, "IDEMPOTENCY_CONFLICT");
       }
     });
@@ -217,10 +217,10 @@ describe.each(await testStores())("the workspace on $name", (store) => {
       [["resume", crypto.randomUUID()], "there is no workspace"],
     ] as const)(
       "refuses workspace %p",
-      async (words, why) => {
+      async (words, expectedError) => {
         const refused = await command("workspace", ...words);
-        expect(refused.status).toBe(why === "there is no workspace" ? 1 : 2);
-        expect(refused.trouble).toContain(why);
+        expect(refused.status).toBe(expectedError === "there is no workspace" ? 1 : 2);
+        expect(refused.trouble).toContain(expectedError);
       },
       COMMAND_MS_MAX,
     );
@@ -231,12 +231,15 @@ describe.each(await testStores())("the workspace on $name", (store) => {
         const own = await service.tenant();
         const listed = async () => (await command("workspace", "list")).out;
         expect((await command("workspace", "pause", own.workspaceId)).status).toBe(0);
-        await until(async () => (await own.send(newKey(), message())).status === 403, "the pause to show");
+        await until(
+          async () => (await own.send(newKey(), message())).status === 403,
+          "the pause to take effect",
+        );
         expect((await get(own)).sending).toBe("paused");
         expect(await listed()).toContain(`${own.workspaceId}  paused  test\n`);
         const resumed = await command("workspace", "resume", own.workspaceId, "--json");
         expect(JSON.parse(resumed.out)).toEqual({ id: own.workspaceId, outcome: "resumed" });
-        await until(async () => (await own.send(newKey(), message())).status === 202, "sending to go on");
+        await until(async () => (await own.send(newKey(), message())).status === 202, "sending to resume");
         expect(await listed()).toContain(`${own.workspaceId}  active  test\n`);
       },
       COMMAND_MS_MAX,
@@ -246,7 +249,7 @@ describe.each(await testStores())("the workspace on $name", (store) => {
 
 describe.each(await testStores())("queued mail of a paused workspace on $name", (store) => {
   let reply: { readonly code: number; readonly text: string } | undefined;
-  const here = serviceWithRelay(store, {
+  const fixture = serviceWithRelay(store, {
     relay: { rcpt: () => reply },
     env: { DELIVERY_RETRY_BASE_MS: "100", DELIVERY_RETRY_MAX_MS: "100" },
   });
@@ -256,28 +259,28 @@ describe.each(await testStores())("queued mail of a paused workspace on $name", 
     async () => {
       const statusOf = async (caller: Tenant, id: string) =>
         (await caller.call("GET", `/api/v1/emails/${id}`)).json.status;
-      const [held, free] = [await here.service.tenant(), await here.service.tenant()];
+      const [held, free] = [await fixture.service.tenant(), await fixture.service.tenant()];
       reply = { code: 450, text: "4.2.1 later" };
       const { json: waiting } = await held.send(newKey(), message({ to: "held@example.com" }));
-      await until(async () => (await statusOf(held, waiting.id)) === "deferred", "the message to wait");
+      await until(async () => (await statusOf(held, waiting.id)) === "deferred", "the message to be held");
       await pause(held);
       // An attempt that had begun before may go on: the relay still refuses it.
       await until(
         async () => (await statusOf(held, waiting.id)) === "deferred",
-        "no attempt to be under way",
+        "no attempt to be in flight",
       );
       reply = undefined;
       // Accepted after it and delivered since: the relay takes mail, and the message's time has come.
       for (let round = 0; round < 5; round += 1) {
         const { json: other } = await free.send(newKey(), message({ to: "free@example.com" }));
-        await until(async () => (await statusOf(free, other.id)) === "sent", "the others' message");
+        await until(async () => (await statusOf(free, other.id)) === "sent", "the other workspace's message");
       }
       const { json: email } = await held.call("GET", `/api/v1/emails/${waiting.id}`);
       expect(email.status).not.toBe("sent");
-      expect(here.sink.record.messages.flatMap(({ to }) => to)).not.toContain("held@example.com");
+      expect(fixture.sink.record.messages.flatMap(({ to }) => to)).not.toContain("held@example.com");
       await resume(held);
-      await until(async () => (await statusOf(held, waiting.id)) === "sent", "the message to go");
-      expect(here.sink.record.messages.flatMap(({ to }) => to)).toContain("held@example.com");
+      await until(async () => (await statusOf(held, waiting.id)) === "sent", "the held message to be sent");
+      expect(fixture.sink.record.messages.flatMap(({ to }) => to)).toContain("held@example.com");
     },
     DELIVERY_MS_MAX,
   );

@@ -19,11 +19,11 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-const away = () => new StoreError("unavailable", "away");
+const away = () => new StoreError("unavailable", "the store is unavailable");
 const emailTypes = (id: string) => world.types(emailStream(id));
 const emailFolder = async (id: string) => {
   const { state } = await readEmailHistory(world.store, id);
-  if (state === null) throw new Error("it was never accepted");
+  if (state === null) throw new Error("the message was never accepted");
   return { workspaceId: world.workspaceId, ownerId: id, folderId: state.contentEventId };
 };
 const untilFilesExpired = (id: string) =>
@@ -88,9 +88,9 @@ describe("receiving a file", () => {
     ["outcomeUnknown", 1, 1],
   ] as const)("that the log has not taken (%s) leaves %i files", async (failure, files, held) => {
     world.store.beforeAppend = () => {
-      throw new StoreError(failure, "the store is away");
+      throw new StoreError(failure, "the store is unavailable");
     };
-    await expect(world.upload(pdf())).rejects.toThrow("the store is away");
+    await expect(world.upload(pdf())).rejects.toThrow("the store is unavailable");
     let folders = 0;
     for await (const _ of world.content.folders()) folders += 1;
     expect({ folders, held: world.storage.held.size }).toEqual({ folders: files, held });
@@ -99,9 +99,9 @@ describe("receiving a file", () => {
   test("whose reading fails midway leaves nothing", async () => {
     async function* broken() {
       yield new Uint8Array(10);
-      throw new Error("cut");
+      throw new Error("truncated");
     }
-    await expect(world.upload(txt(0), broken())).rejects.toThrow("cut");
+    await expect(world.upload(txt(0), broken())).rejects.toThrow("truncated");
     for await (const folder of world.content.folders()) throw new Error(`left: ${folder.ownerId}`);
   });
 });
@@ -118,7 +118,7 @@ describe("checks", () => {
     expect([...world.storage.held.keys()]).toEqual([attachmentStream(good)]);
   });
 
-  test("wait while the scanner is away, and are done when it is back", async () => {
+  test("wait while the scanner is unavailable, and are done when it is back", async () => {
     const sound = world.inspect;
     let asked = 0;
     world.inspect = async () => {
@@ -136,7 +136,7 @@ describe("checks", () => {
       [2_000, 4],
     ] as const) {
       world.pass(rest);
-      await until(() => instance.troubles.length === times, `to be asked ${times} times`);
+      await until(() => instance.troubles.length === times, `${times} queries`);
     }
     expect(asked).toBe(4);
     world.inspect = sound;

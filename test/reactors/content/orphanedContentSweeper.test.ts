@@ -133,14 +133,14 @@ describe("a sweep", () => {
     expect(await world.files()).toEqual([expect.stringContaining(strange.folderId)]);
   });
 
-  test("removes nothing while the log is away", async () => {
+  test("removes nothing while the log is unavailable", async () => {
     await world.content.put(newFolder(), NOTHING);
     world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
     let isAway = true;
     const store = {
       ...world.store,
       read: async (...request: Parameters<typeof world.store.read>) => {
-        if (isAway) throw new StoreError("unavailable", "the store is away");
+        if (isAway) throw new StoreError("unavailable", "the store is unavailable");
         return world.store.read(...request);
       },
     };
@@ -188,13 +188,13 @@ describe("a running sweeper", () => {
     const content = {
       ...world.content,
       now: async () => {
-        if (isAway) throw new StoreError("unavailable", "the content store is away");
+        if (isAway) throw new StoreError("unavailable", "the content store is unavailable");
         return world.clock.now();
       },
     };
     const sweeper = world.sweeper({ content, onTrouble: (error) => troubles.push(error) });
     sweeper.start();
-    await until(() => troubles.length > 1, "trouble");
+    await until(() => troubles.length > 1, "a failure report");
     isAway = false;
     for (let turn = 0; turn < 2; turn += 1) {
       await world.content.put(newFolder(), NOTHING);

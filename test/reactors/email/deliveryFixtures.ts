@@ -298,7 +298,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
     },
     async state(id) {
       const { state } = await readEmailHistory(store, id);
-      if (state === null) throw new Error("it was never accepted");
+      if (state === null) throw new Error("the message was never accepted");
       return state;
     },
     async events(id) {
@@ -328,7 +328,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
     },
     async addDomain(domain) {
       const added = await newSender(deps, { workspaceId, name: { kind: "domain", domain } }, context());
-      if (added === null) throw new Error("there is no such workspace");
+      if (added === null) throw new Error("no such workspace");
       await markVerified(deps, added.id, "operator", context());
       return added.id;
     },
@@ -379,7 +379,7 @@ async function startInstance(
     },
   });
   const [delivery] = deliveries;
-  if (delivery === undefined) throw new Error("an instance has one delivery");
+  if (delivery === undefined) throw new Error("the instance has no delivery");
   return { ...instance, delivery, deps, troubles, reports };
 }
 

@@ -219,7 +219,7 @@ describe("beside the messages of a paused workspace", () => {
     expect(world.relay.sent.every(({ message }) => message.from === "other@example.net")).toBe(true);
     await world.unpause();
     world.pass(2 * SECOND_MS);
-    await until(() => world.relay.sent.length > 50, "the paused workspace's mail to go on");
+    await until(() => world.relay.sent.length > 50, "the paused workspace's mail to resume");
     expect(instance.troubles).toEqual([]);
   }, 60_000);
 

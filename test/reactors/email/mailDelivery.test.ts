@@ -48,7 +48,7 @@ const lastEvent = async (id: string) => (await world.events(id)).at(-1) as Email
 const lastTold = async (id: string) =>
   (await readEmail(world.deps, { workspaceId: world.workspaceId, isTest: false }, id))?.events.at(-1)?.event
     .data;
-const unavailable = () => new StoreError("unavailable", "the store is away");
+const unavailable = () => new StoreError("unavailable", "the store is unavailable");
 
 describe("a message", () => {
   test("is delivered once, as it was accepted", async () => {
@@ -181,7 +181,7 @@ describe("the relay's answer", () => {
     const id = await world.accept("order-1001");
     const { delivery } = await world.start();
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
-    await until(() => delivery.relayFault !== null, "the trouble to be known");
+    await until(() => delivery.relayFault !== null, "the failure report");
     expect(delivery.relayFault).toEqual({ trouble: "login_refused", reason: "authentication_required: 530" });
   });
 
@@ -190,7 +190,7 @@ describe("the relay's answer", () => {
     const ids = await Promise.all(["order-1001", "order-1002", "order-1003"].map((key) => world.accept(key)));
     const { delivery, reports } = await world.start();
     for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
-    await until(() => delivery.relayFault !== null, "the trouble to be known");
+    await until(() => delivery.relayFault !== null, "the failure report");
     expect(delivery.relayFault).toEqual({ trouble: "throttled", reason: "throttled: 421" });
     expect(reports).toMatchObject([{ kind: "began", fault: { trouble: "throttled" } }]);
   });
@@ -200,7 +200,7 @@ describe("the relay's answer", () => {
     const ids = await Promise.all(["order-1001", "order-1002", "order-1003"].map((key) => world.accept(key)));
     const { delivery } = await world.start();
     for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
-    await until(() => delivery.relayFault !== null, "the trouble to be known");
+    await until(() => delivery.relayFault !== null, "the failure report");
     expect(delivery.relayFault).toEqual({ trouble: "unavailable", reason: "no_answer_to_final_dot" });
   });
 
@@ -261,10 +261,10 @@ describe("after a crash", () => {
     world.relay.answer = () => refused("rcpt", "550 5.1.1 unknown");
     const id = await world.accept("order-1001");
     world.store.beforeAppend = (_, types) => {
-      if (types.includes("EmailBounced")) throw new Error("the process ends here");
+      if (types.includes("EmailBounced")) throw new Error("killed by the test");
     };
     const first = await world.start({ worker: "w1" });
-    await until(() => first.troubles.length > 0, "the crash");
+    await until(() => first.troubles.length > 0, "the crash of the process");
     await first.stop(0);
     world.store.beforeAppend = () => {};
     await world.untilEvents(id, "EmailDeliveryStarted");
@@ -452,7 +452,7 @@ describe("what holds a message back", () => {
     await world.unpause();
     // As soon as the resumption is known, like all mail of the workspace.
     world.pass(2 * SECOND_MS);
-    await until(async () => (await world.state(id)).status === "sent", "it to be sent");
+    await until(async () => (await world.state(id)).status === "sent", "the message to be sent");
   });
 
   test("a sender disabled between check and claim: likewise", async () => {
@@ -471,7 +471,7 @@ describe("what holds a message back", () => {
     expect(world.relay.sent).toHaveLength(0);
     await world.setSender("SenderEnabled");
     world.pass(2 * SECOND_MS);
-    await until(async () => (await world.state(id)).status === "sent", "it to be sent");
+    await until(async () => (await world.state(id)).status === "sent", "the message to be sent");
   });
 
   test("a disabled sender: mail waits, then continues", async () => {
@@ -566,7 +566,7 @@ describe("what holds a message back", () => {
     const id = await world.accept("order-1001");
     world.relay.refuse = () => "not yet";
     const instance = await world.start({ sessionsMax: 1 });
-    await until(() => world.relay.sessions > 0, "a look at the message");
+    await until(() => world.relay.sessions > 0, "a read of the message");
     await appendForeign(world, id, { type: "EmailCanceled", data: {} });
     world.relay.refuse = () => null;
     await instance.caughtUp();
@@ -736,7 +736,7 @@ describe("the end of a message's life", () => {
       await appendForeign(world, id, { type: "EmailDeliveryStarted", data: claim });
     };
     world.pass(LIFE_MS + 6 * SECOND_MS);
-    await until(() => !isFirst, "the end to be tried");
+    await until(() => !isFirst, "the end to be attempted");
     await world.settle();
     expect((await world.state(id)).status).toBe("sending");
     await appendForeign(world, id, {
@@ -784,7 +784,7 @@ describe("the breaker", () => {
     world.relay.refuse = () => null;
     world.relay.answer = () => slow.promise;
     world.pass(SECOND_MS);
-    await until(() => world.relay.sent.length > 0, "the first to try");
+    await until(() => world.relay.sent.length > 0, "the first attempt");
     await world.settle();
     world.pass(MINUTE_MS);
     await world.settle();
@@ -807,7 +807,7 @@ describe("the breaker", () => {
       throw unavailable();
     };
     world.pass(SECOND_MS);
-    await until(() => faults > 0, "the fault");
+    await until(() => faults > 0, "the failure report");
     await until(() => world.relay.sent.length === 6, "all to be sent");
   });
 
@@ -843,7 +843,7 @@ describe("the breaker", () => {
     world.relay.answer = () => refused("rcpt", "450 4.7.1 greylisted");
     for (let index = 0; index < 20; index += 1) await world.accept(`order-${index}`);
     const instance = await world.start();
-    await until(() => world.relay.sent.length === 20, "all to be tried");
+    await until(() => world.relay.sent.length === 20, "all to be attempted");
     expect(instance.delivery.relayFault).toBeNull();
   });
 });
@@ -884,7 +884,7 @@ describe("stopping", () => {
       };
     };
     const instance = await world.start({ sessionsMax: 1 });
-    await until(() => world.relay.sessions > 0, "the wait for a session");
+    await until(() => world.relay.sessions > 0, "the message to wait for a session");
     const stopped = instance.stop();
     held.resolve();
     await stopped;
@@ -916,10 +916,10 @@ describe("a fault of the store", () => {
         if (!types.includes("EmailDeliveryStarted") || faults === 2) return;
         faults += 1;
         expect(world.relay.sent).toHaveLength(0);
-        throw new StoreError(failure, "the store is away");
+        throw new StoreError(failure, "the store is unavailable");
       };
       const instance = await world.start({ sessionsMax: 1 });
-      await until(() => faults === 2, "two faults");
+      await until(() => faults === 2, "two failure reports");
       await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
       expect(world.relay.sent).toHaveLength(1);
       expect(instance.troubles).toHaveLength(2);
@@ -930,7 +930,7 @@ describe("a fault of the store", () => {
     const id = await world.accept("order-1001");
     loseAnswerOnce(world.store, "EmailDeliveryStarted");
     const instance = await world.start();
-    await until(() => instance.troubles.length > 0, "the fault");
+    await until(() => instance.troubles.length > 0, "the failure report");
     await instance.caughtUp();
     await world.settle();
     expect(world.relay.sent).toHaveLength(0);
@@ -958,7 +958,7 @@ describe("a fault of the store", () => {
     const id = await world.accept("order-1001");
     loseAnswerOnce(world.store, "EmailSent");
     const instance = await world.start();
-    await until(() => instance.troubles.length > 0, "the fault");
+    await until(() => instance.troubles.length > 0, "the failure report");
     await world.settle();
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
     expect(world.relay.sent).toHaveLength(1);
@@ -1006,7 +1006,7 @@ describe("a fault of the store", () => {
       throw unavailable();
     };
     await world.start({ sessionsMax: 2, hasAccepted: false });
-    await until(() => asked >= 3, "three looks at the message");
+    await until(() => asked >= 3, "three reads of the message");
     isAway = false;
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
   });

@@ -78,7 +78,7 @@ describe("a scheduled message", () => {
       moves.push(await move(id, world.clock.now() + DAY_MS));
     };
     world.pass(4 * DAY_MS);
-    await until(() => moves.length > 0, "the message to be given up");
+    await until(() => moves.length > 0, "the message to fail");
     await world.settle();
     expect([moves, await statusOf(id)]).toEqual([["rescheduled"], "scheduled"]);
   });

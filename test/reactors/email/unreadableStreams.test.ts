@@ -48,7 +48,7 @@ describe("a message that cannot be read", () => {
     for (const id of healthy) await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
     const later = await world.accept("healthy-3");
     await world.untilEvents(later, "EmailDeliveryStarted", "EmailSent");
-    await until(() => instance.troubles.length >= MANY, "each to be looked at");
+    await until(() => instance.troubles.length >= MANY, "each to be read once");
     await world.settle();
     // The clock stands still, so none of them is due for a retry.
     expect(instance.troubles).toHaveLength(MANY);
@@ -61,7 +61,7 @@ describe("a message that cannot be read", () => {
     const id = await world.accept("poisoned");
     await poison(world.store, `email-${id}`);
     const instance = await world.start({ hasAccepted: false });
-    await until(() => instance.troubles.length === 1, "the first look");
+    await until(() => instance.troubles.length === 1, "the first read");
     await quietTime();
     let looks = 1;
     for (const restMs of [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]) {
@@ -72,7 +72,7 @@ describe("a message that cannot be read", () => {
       world.pass(1);
       looks += 1;
     }
-    await until(() => instance.troubles.length === looks, "the last look");
+    await until(() => instance.troubles.length === looks, "the last read");
     expect(String(instance.troubles[0]?.error)).toContain(`LaunchedToTheMoon (email-${id}, revision 2)`);
   });
 
@@ -85,7 +85,7 @@ describe("a message that cannot be read", () => {
     const instance = await world.start();
     await world.settle();
     world.pass(LEASE_MS);
-    await until(() => instance.troubles.length === 1, "the first look");
+    await until(() => instance.troubles.length === 1, "the first read");
     await quietTime();
     for (const [looks, restMs] of [500, 1_000, 2_000].entries()) {
       await until(() => instance.troubles.length === looks + 1, `look ${looks}`);
@@ -104,21 +104,21 @@ describe("a webhook delivery that cannot be read", () => {
     const endpoint = await world.register("hooks");
     const first = await world.start();
     const poisoned = await world.test(endpoint);
-    if (poisoned === null) throw new Error("the test was refused");
+    if (poisoned === null) throw new Error("the test event was refused");
     await world.untilEvents(poisoned, "WebhookAttemptStarted", "WebhookAttemptFailed");
     await first.stop();
     await poison(world.store, `webhookdelivery-${poisoned}`);
     world.pass(3_600 * SECOND_MS);
 
     const instance = await world.start();
-    await until(() => instance.troubles.length === 1, "the trouble");
+    await until(() => instance.troubles.length === 1, "the failure report");
     await quietTime();
     await world.happen();
     await until(() => world.endpoints.told.length === 2, "the other delivery");
     await world.settle();
     expect(instance.troubles).toHaveLength(1);
     world.pass(500);
-    await until(() => instance.troubles.length === 2, "the second look");
+    await until(() => instance.troubles.length === 2, "the second read");
     world.pass(999);
     await world.settle();
     expect(instance.troubles).toHaveLength(2);

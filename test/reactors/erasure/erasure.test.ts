@@ -108,7 +108,7 @@ function dying(deps: Dependencies, calls: number) {
   const alive = <Args extends readonly unknown[], Result>(call: (...args: Args) => Result) => {
     return (...args: Args): Result => {
       left -= 1;
-      if (left < 0) throw new StoreError("unavailable", "the process is dead");
+      if (left < 0) throw new StoreError("unavailable", "the process was killed");
       return call(...args);
     };
   };
@@ -210,7 +210,7 @@ describe("a request to erase a person", () => {
       const first = dying(world.deps, calls);
       const dead = worker(world, first.deps);
       dead.start();
-      await until(async () => first.isDead() || (await isCompleted()), "the first worker's end");
+      await until(async () => first.isDead() || (await isCompleted()), "the first worker to stop");
       await dead.stop(0);
       const wasEnough = !first.isDead();
       const second = worker(world, {
@@ -339,7 +339,7 @@ describe("a request to erase a person", () => {
       world.pass(5 * 60_000);
       one.wake();
       return isCompleted();
-    }, "the end of its patience");
+    }, "the purge to time out");
     await one.stop(5_000);
     expect((await readErasure(world.store, requestId))?.erasure.remains).toEqual(["a chunk"]);
     expect(troubles).toEqual([]);
@@ -403,8 +403,8 @@ describe("what was erased", () => {
     };
     const troubles: unknown[] = [];
     const eraser = startEraser(path, { ...world.deps, store }, troubles);
-    await until(() => isCleared(world, sound), "the sound one to be cleared");
-    await until(() => troubles.length > 1, "the broken one to be tried again");
+    await until(() => isCleared(world, sound), "the sound request to complete");
+    await until(() => troubles.length > 1, "the broken request to be retried");
     expect(await isCleared(world, broken)).toBe(false);
     // After a restart it starts with what was left.
     await eraser.stop();
@@ -412,7 +412,7 @@ describe("what was erased", () => {
     expect(contentCleanupCheckpointFile(path, "log").load() < (first?.position ?? LOG_START)).toBe(true);
     isBroken = false;
     const next = startEraser(path, { ...world.deps, store });
-    await until(() => isCleared(world, broken), "the broken one to be cleared");
+    await until(() => isCleared(world, broken), "the broken request to complete");
     await next.stop();
     await world.end();
   });
@@ -428,7 +428,7 @@ describe("what was erased", () => {
     const id = await world.send("ana@example.org");
     await world.addEmailEvents(id, ...sent, erased);
     const eraser = startEraser(path, world.deps);
-    await until(() => isCleared(world, id), "it to be cleared");
+    await until(() => isCleared(world, id), "the request to complete");
     await eraser.stop();
     await world.end();
   });
@@ -462,10 +462,10 @@ describe("content retention", () => {
     await world.addEmailEvents(young, ...sent);
     const before = world.looks;
     const retention = retaining(world);
-    await until(() => world.looks > before + 3, "a few looks");
+    await until(() => world.looks > before + 3, "a few checks");
     expect(await isErased(world, old)).toBe(false);
     world.pass(DAY_MS);
-    await until(() => isErased(world, old), "the old one to be erased");
+    await until(() => isErased(world, old), "the old message to be erased");
     expect(await world.folders(old)).toBe(0);
     expect([...world.storage.held.keys()].some((holder) => holder.startsWith(emailStream(old)))).toBe(false);
     expect((await world.store.read(emailStream(old), 0, 1))[0]?.revision).toBe(1);
@@ -473,10 +473,10 @@ describe("content retention", () => {
     // The operator sets one day, which from now on applies to existing messages too.
     await setLimits(world.deps, world.workspaceId, { contentRetentionDays: 1 });
     world.deps.workspaces.forget(world.workspaceId);
-    await until(() => isErased(world, young), "the young one to be erased");
+    await until(() => isErased(world, young), "the recent message to be erased");
     // A message that ends late is erased once it has ended.
     await world.addEmailEvents(waiting, ...sent);
-    await until(() => isErased(world, waiting), "the one that waited to be erased");
+    await until(() => isErased(world, waiting), "the message that waited to be erased");
     await retention.stop();
     await world.end();
   });

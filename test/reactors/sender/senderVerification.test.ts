@@ -114,13 +114,13 @@ const addressOf = (text: string) => {
 async function add(text: string, inWorkspace = workspaceId): Promise<string> {
   const name = { kind: "address", address: addressOf(text) } as const;
   const added = await newSender(deps, { workspaceId: inWorkspace, name }, context());
-  if (added === null) throw new Error("there is no such workspace");
+  if (added === null) throw new Error("no such workspace");
   return added.id;
 }
 
 async function ask(id: string, through = deps, inWorkspace = workspaceId) {
   const view = await readSender(through, inWorkspace, id);
-  if (view === null) throw new Error("there is no such sender");
+  if (view === null) throw new Error("no such sender");
   return requestSenderVerification(through, view, { ...context(), workspaceId: inWorkspace });
 }
 
@@ -207,11 +207,11 @@ describe("a verification mail", () => {
     store.afterAppend = (_, [type]) => {
       if (type !== "SenderVerificationMailStarted" || failures === 0) return;
       failures -= 1;
-      throw new StoreError("outcomeUnknown", "nobody knows");
+      throw new StoreError("outcomeUnknown", "outcome unknown");
     };
     const id = await requested();
     const instance = await start("w1");
-    await until(() => instance.troubles.length === 1, "the trouble");
+    await until(() => instance.troubles.length === 1, "the failure report");
     const other = await requested("other@example.com");
     await untilMail(other, "Started", "Sent");
     expect(mails().map(({ to }) => to)).toEqual(["other@example.com"]);
@@ -224,7 +224,7 @@ describe("a verification mail", () => {
     store.beforeAppend = (_, [type]) => {
       if (type !== "SenderVerificationMailSent" || failures === 0) return;
       failures -= 1;
-      throw new StoreError("unavailable", "the store is away");
+      throw new StoreError("unavailable", "the store is unavailable");
     };
     const id = await requested();
     const instance = await start("w1");
@@ -264,11 +264,11 @@ describe("a verification mail", () => {
     expect(await confirm(other)).toBe("used");
   });
 
-  test("waits while the relay is away, without a claim", async () => {
+  test("waits while the relay is unavailable, without a claim", async () => {
     relay.refuse = () => "no route";
     const id = await requested();
     await start("w1");
-    await until(() => relay.sessions > 0, "a first try");
+    await until(() => relay.sessions > 0, "a first attempt");
     relay.refuse = () => null;
     await untilMail(id, "Started", "Sent");
   });

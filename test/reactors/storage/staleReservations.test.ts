@@ -67,12 +67,12 @@ describe("an overdue reservation", () => {
       "noStream",
     );
     world.clock.advance(HOLD_MS);
-    await until(async () => (await used()) === 11, "the holders that never came to be to let go");
+    await until(async () => (await used()) === 11, "the reservations without a message to be released");
 
     const isSeen = () =>
       rowsOf(place, storageReservations).storage_reservations?.every(({ until: time }) => time === null) ??
       false;
-    await until(isSeen, "the others to be confirmed");
+    await until(isSeen, "the other reservations to be confirmed");
     expect(rowsOf(place, storageReservations).storage_reservations).toMatchObject([
       { bytes: 10 },
       { bytes: 1 },
@@ -85,22 +85,22 @@ describe("an overdue reservation", () => {
     world.clock.advance(MINUTE_MS);
     await reserve("attachment-late", 10);
     world.clock.advance(HOLD_MS - MINUTE_MS);
-    await until(async () => (await used()) < 11, "the first one to let go");
+    await until(async () => (await used()) < 11, "the first reservation to be released");
     expect(await used()).toBe(10);
     world.clock.advance(MINUTE_MS);
-    await until(async () => (await used()) === 0, "the second one to let go");
+    await until(async () => (await used()) === 0, "the second reservation to be released");
   });
 
-  test("waits while the store is away", async () => {
+  test("waits while the store is unavailable", async () => {
     await reserve("attachment-lost", 1);
     await following.caughtUp();
     world.store.beforeAppend = () => {
-      throw new StoreError("unavailable", "away");
+      throw new StoreError("unavailable", "the store is unavailable");
     };
     world.clock.advance(HOLD_MS);
-    await until(() => troubles.length > 0, "a round in vain");
+    await until(() => troubles.length > 0, "a failed round");
     expect(await used()).toBe(1);
     world.store.beforeAppend = () => {};
-    await until(async () => (await used()) === 0, "the holder to let go");
+    await until(async () => (await used()) === 0, "the reservation to be released");
   });
 });

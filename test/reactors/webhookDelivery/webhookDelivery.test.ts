@@ -25,14 +25,14 @@ beforeEach(() => {
 afterEach(() => world.close());
 
 const gate = () => Promise.withResolvers<WebhookOutcome>();
-const unavailable = () => new StoreError("unavailable", "the store is away");
+const unavailable = () => new StoreError("unavailable", "the store is unavailable");
 const urlOf = (name: string) => `https://${name}.example.org/`;
 const toldTo = (name: string) => world.endpoints.told.filter(({ url }) => url === urlOf(name));
 const idsOf = (told: readonly { readonly id: string }[]) => told.map(({ id }) => id);
 
 async function lastEvent(id: string): Promise<WebhookDeliveryEvent> {
   const event = (await world.events(id)).at(-1);
-  if (event === undefined) throw new Error("nothing has happened to it");
+  if (event === undefined) throw new Error("it has no events");
   return event;
 }
 
@@ -76,7 +76,7 @@ describe("an event", () => {
     for (let index = 0; index < 100; index += 1) events.push(await world.happen());
     await Promise.all([world.start({ worker: "w1" }), world.start({ worker: "w2" })]);
     const deliveries = ids.flatMap((id) => events.map((event) => webhookDeliveryId(event, id)));
-    await until(() => world.endpoints.told.length >= deliveries.length, "all to be told");
+    await until(() => world.endpoints.told.length >= deliveries.length, "all to be delivered");
     for (const delivery of deliveries) await world.untilEvents(delivery, ...DELIVERED);
     expect(idsOf(world.endpoints.told).sort()).toEqual(deliveries.toSorted());
     expect(new Set(world.endpoints.told.map(({ worker }) => worker)).size).toBe(2);
@@ -91,7 +91,7 @@ describe("an event", () => {
     const deliveries: string[] = [];
     for (let index = 0; index < 60; index += 1) deliveries.push(webhookDeliveryId(await onDisk.happen(), id));
     const [first] = await Promise.all([onDisk.start({ worker: "w1" }), onDisk.start({ worker: "w2" })]);
-    await until(() => onDisk.endpoints.told.length > 15, "some to be told");
+    await until(() => onDisk.endpoints.told.length > 15, "some to be delivered");
     await first.stop();
     for (const delivery of deliveries) await onDisk.untilEvents(delivery, ...DELIVERED);
     expect(idsOf(onDisk.endpoints.told).sort()).toEqual(deliveries.toSorted());
@@ -243,7 +243,7 @@ test("a delivery is not forgotten when the clock is set back while it is being c
   };
   const dueAt = world.clock.now() + 5 * SECOND_MS;
   world.pass(5 * SECOND_MS);
-  await until(() => isSetBack, "the look at it");
+  await until(() => isSetBack, "the read of the delivery");
   await world.settle();
   expect(world.endpoints.told).toHaveLength(1);
   world.pass(HOUR_MS);
@@ -258,9 +258,9 @@ describe("an endpoint", () => {
     const instance = await world.start();
     const [delivery = ""] = await happenings(id, 1);
     await world.untilEvents(delivery, ...FAILED, "WebhookDeliveryExhausted");
-    await until(async () => (await world.disabledReason(id)) === "gone", "the end");
+    await until(async () => (await world.disabledReason(id)) === "gone", "the end of the delivery");
     expect((await lastEvent(delivery)).data).toEqual({ reason: "gone" });
-    await until(() => toldTo("watching").length === 1, "the news of it");
+    await until(() => toldTo("watching").length === 1, "the event about it");
     await world.happen();
     await instance.caughtUp();
     await world.settle();
@@ -440,7 +440,7 @@ describe("a fault of the store", () => {
         if (!types.includes("WebhookAttemptStarted") || faults === 2) return;
         faults += 1;
         expect(world.endpoints.told).toHaveLength(0);
-        throw new StoreError(failure, "the store is away");
+        throw new StoreError(failure, "the store is unavailable");
       };
       const instance = await world.start();
       const [delivery = ""] = await happenings(id, 1);
@@ -455,7 +455,7 @@ describe("a fault of the store", () => {
     loseAnswerOnce(world.store, "WebhookAttemptStarted");
     const instance = await world.start();
     const [delivery = ""] = await happenings(id, 1);
-    await until(() => instance.troubles.length > 0, "the fault");
+    await until(() => instance.troubles.length > 0, "the failure report");
     await instance.caughtUp();
     await world.settle();
     expect(world.endpoints.told).toHaveLength(0);
@@ -466,7 +466,7 @@ describe("a fault of the store", () => {
     await until(async () => {
       world.pass(LEASE_MS);
       return (await lastEvent(delivery)).type === "WebhookDelivered";
-    }, "the delivery");
+    }, "the delivery to be made");
     expect(world.endpoints.told).toHaveLength(1);
   });
 
@@ -490,7 +490,7 @@ describe("a fault of the store", () => {
     loseAnswerOnce(world.store, "WebhookDelivered");
     const instance = await world.start();
     const [delivery = ""] = await happenings(id, 1);
-    await until(() => instance.troubles.length > 0, "the fault");
+    await until(() => instance.troubles.length > 0, "the failure report");
     await world.settle();
     await world.untilEvents(delivery, ...DELIVERED);
     expect(world.endpoints.told).toHaveLength(1);
@@ -507,7 +507,7 @@ describe("a fault of the store", () => {
     };
     await world.start();
     await world.happen();
-    await until(async () => (await world.disabledReason(id)) === "gone", "the end");
+    await until(async () => (await world.disabledReason(id)) === "gone", "the end of the delivery");
     expect(faults).toBe(2);
   });
 
@@ -525,7 +525,7 @@ describe("a fault of the store", () => {
       throw unavailable();
     };
     const delivery = await world.test(id);
-    await until(() => asked >= 3, "three looks");
+    await until(() => asked >= 3, "three checks");
     world.store.beforeRead = () => {};
     await world.untilEvents(delivery ?? "", ...DELIVERED);
     expect(instance.troubles.length).toBeGreaterThanOrEqual(asked);
@@ -541,7 +541,7 @@ describe("stopping", () => {
     await world.untilEvents((await world.test(id)) ?? "", ...DELIVERED);
     world.endpoints.answer = () => slow.promise;
     const deliveries = await happenings(id, 10);
-    await until(() => world.endpoints.told.length === 1 + 5, "five under way");
+    await until(() => world.endpoints.told.length === 1 + 5, "five in flight");
     let isStopped = false;
     const stopped = instance.stop().then(() => {
       isStopped = true;
@@ -611,7 +611,7 @@ test("a rebuild of the read model gives the same rows and calls nobody", async (
   world.endpoints.answer = ({ url }) => answered(url === urlOf("bad") ? 500 : 200);
   const instance = await world.start();
   for (let index = 0; index < 4; index += 1) await world.happen();
-  await until(() => world.endpoints.told.length === 12, "all to be tried");
+  await until(() => world.endpoints.told.length === 12, "all to be attempted");
   await world.delete(ids[2] ?? "");
   await world.test(ids[0] ?? "");
   await until(() => world.endpoints.told.length === 13, "the test");

@@ -234,7 +234,7 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     },
     async redeliver(id) {
       const [first] = await world.events(id);
-      if (first?.type !== "WebhookAttemptStarted") throw new Error("it was never attempted");
+      if (first?.type !== "WebhookAttemptStarted") throw new Error("the delivery was never attempted");
       return redeliverWebhook(store, id, { origin: first.data.origin, isMissed: false }, context());
     },
     async events(id) {
@@ -320,7 +320,7 @@ async function startInstance(
     },
     async rebuild() {
       const [result] = await rebuildReadModels({ ...storage, store, logId: "log", owner: false, signal });
-      if (result?.outcome !== "current") throw new Error(`the rebuild ended ${result?.outcome}`);
+      if (result?.outcome !== "current") throw new Error(`the rebuild ended with ${result?.outcome}`);
       await instance.caughtUp();
     },
   };

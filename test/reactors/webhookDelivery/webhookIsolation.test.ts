@@ -115,7 +115,10 @@ describe("the breaker", () => {
     world.endpoints.answer = () => answered(200);
     slow.resolve(answered(200));
     world.pass(5 * MINUTE_MS);
-    await until(async () => (await attemptsOf(deliveries)).delivered === deliveries.length, "all to be told");
+    await until(
+      async () => (await attemptsOf(deliveries)).delivered === deliveries.length,
+      "all to be delivered",
+    );
     const failures = whenOpen + 1;
     expect(await attemptsOf(deliveries)).toEqual({
       started: deliveries.length + failures,
@@ -153,7 +156,7 @@ describe("the breaker", () => {
     await world.register("shaky");
     await happen(60);
     await world.start();
-    await until(() => toldTo("shaky").length === 60, "all to be tried");
+    await until(() => toldTo("shaky").length === 60, "all to be attempted");
   });
 });
 
@@ -193,8 +196,8 @@ describe("an endpoint that no call gets through to", () => {
     await housekeeping();
     expect(await world.disabledReason(id)).toBeNull();
     world.pass(12 * HOUR_MS);
-    await until(async () => (await world.disabledReason(id)) === "failing", "its end");
-    await until(() => disabled.length > 0, "the news of it");
+    await until(async () => (await world.disabledReason(id)) === "failing", "it to end");
+    await until(() => disabled.length > 0, "the event about it");
     expect(disabled).toEqual([{ workspaceId: expect.any(String), endpointId: id, reason: "failing" }]);
   });
 

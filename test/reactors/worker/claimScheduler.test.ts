@@ -9,7 +9,7 @@ function failingOnce<Result>(answer: () => Result): () => Result {
   return () => {
     if (hasFailed) return answer();
     hasFailed = true;
-    throw new Error("the disk is away");
+    throw new Error("the disk is unavailable");
   };
 }
 
@@ -45,10 +45,10 @@ test("a failing query or permit is reported and does not stop the scheduler", as
     onTrouble: (error, id) => troubles.push([(error as Error).message, id]),
   });
   const running = scheduler.run();
-  await until(() => done.length === 1, "the item to be worked on");
+  await until(() => done.length === 1, "the item to be processed");
   stopping.abort();
   await running;
-  const told = ["the disk is away", ""];
+  const told = ["the disk is unavailable", ""];
   expect(troubles).toEqual([told, told]);
   expect(permits).toBe(1);
 });

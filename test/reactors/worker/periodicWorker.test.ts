@@ -15,7 +15,7 @@ function workerOf(round: PeriodicWork["round"], troubles: unknown[] = []) {
 test("the wait doubles after each failed round, and is reset by one that succeeds", async () => {
   const startedAt: number[] = [];
   const troubles: unknown[] = [];
-  const away = new Error("the store is away");
+  const away = new Error("the store is unavailable");
   const worker = workerOf(async () => {
     startedAt.push(performance.now());
     if (startedAt.length < 3) throw away;
@@ -69,7 +69,7 @@ test("a wake-up between two rounds is not missed", async () => {
     await until(() => rounds === wanted, "a round");
     worker.wake();
   }
-  await until(() => rounds === 4, "a round for the last news");
+  await until(() => rounds === 4, "a round for the last event");
   await worker.stop();
 });
 
