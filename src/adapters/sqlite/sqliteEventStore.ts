@@ -20,9 +20,9 @@ import {
 import type { PreparedEvent } from "./append/appendTransaction.ts";
 import { GroupCommit, type LogWriter } from "./append/groupCommit.ts";
 import { openLogWriter, type WritingThreads } from "./append/openLogWriter.ts";
-import { WriteAheadLog } from "./append/writeAheadLog.ts";
+import { WriteAheadLogFlush } from "./append/writeAheadLogFlush.ts";
 import { blankErasedRows } from "./blankErasedRows.ts";
-import { checkpointLog, cutWriteAheadLog } from "./checkpointLog.ts";
+import { checkpointWriteAheadLog, cutWriteAheadLog } from "./checkpointWriteAheadLog.ts";
 import { fullIntegrityCheck } from "./fullIntegrityCheck.ts";
 import { positionNumber, positionText } from "./logPosition.ts";
 import { LogReader } from "./logReader.ts";
@@ -96,7 +96,7 @@ class SqliteEventStore implements EventStore {
   /** The file that was at the path when it was opened. */
   private readonly file;
 
-  private readonly writeAheadLog: WriteAheadLog;
+  private readonly writeAheadLog: WriteAheadLogFlush;
 
   constructor(
     private readonly db: DatabaseSync,
@@ -105,7 +105,7 @@ class SqliteEventStore implements EventStore {
       Pick<SqliteEventStoreOptions, "path" | "timeoutMs" | "writingThreads">
     >,
   ) {
-    this.writeAheadLog = new WriteAheadLog(options.path);
+    this.writeAheadLog = new WriteAheadLogFlush(options.path);
     this.file = fileAt(options.path);
     this.areTablesOurs = areTablesOurs(db);
     this.reader = new LogReader(db);
@@ -280,7 +280,7 @@ class SqliteEventStore implements EventStore {
 
   private checkpoint(): void {
     try {
-      checkpointLog(this.db, this.options.path);
+      checkpointWriteAheadLog(this.db, this.options.path);
     } catch (error) {
       if (!isBusy(error)) throw this.failureOf(error);
     }

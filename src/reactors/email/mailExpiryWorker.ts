@@ -16,8 +16,8 @@ import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts
 import { rowBackoff } from "../worker/rowBackoff.ts";
 import { tryReadRows } from "../worker/tryReadRows.ts";
 import { workerCommandContext } from "../worker/workerCommandContext.ts";
-import { clockSkewedMail } from "./clockSkewedMail.ts";
 import { type DeliveryDependencies, decisionInputOf } from "./deliveryDependencies.ts";
+import { dueMailAfterClockSkew } from "./dueMailAfterClockSkew.ts";
 
 interface MailExpiryOptions {
   readonly context: DeliveryDependencies;
@@ -56,7 +56,7 @@ export function mailExpiryWorker(options: MailExpiryOptions): PeriodicWorker {
   let agedAt = Number.NEGATIVE_INFINITY;
   /** The last mail owner whose messages were checked for age; "" when all have been. */
   let agedAfter = "";
-  const clockSkewed = clockSkewedMail({ clock, policy, read });
+  const clockSkewed = dueMailAfterClockSkew({ clock, policy, read });
 
   const endLeases = async (): Promise<void> => {
     const leased = read((db) => leasedEmails(db, ROUND_MESSAGES_MAX)) ?? [];

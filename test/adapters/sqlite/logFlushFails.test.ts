@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { DurableTransaction } from "../../../src/adapters/sqlite/append/durableTransaction.ts";
-import { WriteAheadLog } from "../../../src/adapters/sqlite/append/writeAheadLog.ts";
+import { WriteAheadLogFlush } from "../../../src/adapters/sqlite/append/writeAheadLogFlush.ts";
 import { openLogDatabase } from "../../../src/adapters/sqlite/openLogDatabase.ts";
 import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
 import { LOG_START, type Position } from "../../../src/ports/eventStore.ts";
@@ -91,7 +91,7 @@ test("while flushes fail, an event can be read but flush() does not confirm it",
 test("an append that loses to another handle is answered only once the winner's event is on disk", async () => {
   const store = openSqliteEventStore({ path: join(folder, "log.db") });
   await store.append("one", [newEvent()], "noStream");
-  const flush = spyOn(WriteAheadLog.prototype, "flush").mockReturnValue(false);
+  const flush = spyOn(WriteAheadLogFlush.prototype, "flush").mockReturnValue(false);
   const lost = () => store.append("one", [newEvent()], "noStream", { timeoutMs: 300 });
   await expect(lost()).rejects.toMatchObject({ name: "StoreError" });
   flush.mockRestore();
@@ -103,8 +103,8 @@ test("a subscription looks again after its own flush failed, even without anothe
   const store = openSqliteEventStore({ path: join(folder, "log.db") });
   const event = newEvent();
   await store.append("one", [event], "noStream");
-  const flush = spyOn(WriteAheadLog.prototype, "flush").mockReturnValueOnce(false);
-  const rewrite = spyOn(WriteAheadLog.prototype, "rewrite");
+  const flush = spyOn(WriteAheadLogFlush.prototype, "flush").mockReturnValueOnce(false);
+  const rewrite = spyOn(WriteAheadLogFlush.prototype, "rewrite");
   const stopped = new AbortController();
   const events: string[] = [];
   for await (const batch of store.subscribe(LOG_START, {}, stopped.signal)) {
@@ -127,7 +127,7 @@ test.each(["caller", "flushedAside"] as const)(
     isFlushed = () => true;
     await store.append("one", [event], "noStream");
     isFlushed = () => false;
-    const flush = spyOn(WriteAheadLog.prototype, "flush").mockReturnValue(false);
+    const flush = spyOn(WriteAheadLogFlush.prototype, "flush").mockReturnValue(false);
     const read = async () => {
       const ids: string[] = [];
       for await (const { events } of store.readAll(LOG_START, {})) ids.push(...events.map(({ id }) => id));
@@ -227,12 +227,12 @@ test("a writer on its own thread rewrites the log before its first append and af
   const event = { id: crypto.randomUUID(), type: "T", metadata: "{}", data: "{}" };
   const append = (stream: string) =>
     transaction.run([{ stream, events: [event], expected: "noStream" }]).kind;
-  const rewrite = spyOn(WriteAheadLog.prototype, "rewrite").mockReturnValueOnce(false);
+  const rewrite = spyOn(WriteAheadLogFlush.prototype, "rewrite").mockReturnValueOnce(false);
   expect(append("one")).toBe("failed");
   expect(await log.lastRevision("one")).toBe(null);
   expect([append("one"), append("two")]).toEqual(["committed", "committed"]);
   expect(rewrite.mock.calls.length).toBe(2);
-  const flush = spyOn(WriteAheadLog.prototype, "flush").mockReturnValueOnce(false);
+  const flush = spyOn(WriteAheadLogFlush.prototype, "flush").mockReturnValueOnce(false);
   expect(append("two")).toBe("failed");
   expect(append("three")).toBe("committed");
   expect(rewrite.mock.calls.length).toBe(3);

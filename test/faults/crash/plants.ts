@@ -20,7 +20,7 @@ export const PLANTS = {
   },
   /** The same where a thread of its own waits for the disk. */
   "no-flush": {
-    file: "src/adapters/sqlite/append/writeAheadLog.ts",
+    file: "src/adapters/sqlite/append/writeAheadLogFlush.ts",
     from: "fdatasyncSync(this.descriptor());",
     to: "this.descriptor();",
   },

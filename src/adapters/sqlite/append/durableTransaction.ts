@@ -5,17 +5,17 @@ import {
   type PreparedAppend,
   type TransactionOutcome,
 } from "./appendTransaction.ts";
-import { WriteAheadLog } from "./writeAheadLog.ts";
+import { WriteAheadLogFlush } from "./writeAheadLogFlush.ts";
 
 /** Writes appends to the log on one connection, and blocks its thread until they are on disk. */
 export class DurableTransaction {
   private readonly transaction: AppendTransaction;
-  private readonly writeAheadLog: WriteAheadLog;
+  private readonly writeAheadLog: WriteAheadLogFlush;
 
-  /** `isFlushMissing`: as for {@link WriteAheadLog}. */
+  /** `isFlushMissing`: as for {@link WriteAheadLogFlush}. */
   constructor(db: DatabaseSync, path: string, isFlushMissing = false) {
     this.transaction = new AppendTransaction(db, "FULL");
-    this.writeAheadLog = new WriteAheadLog(path, isFlushMissing);
+    this.writeAheadLog = new WriteAheadLogFlush(path, isFlushMissing);
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { ToThread } from "./logThreadSupervisor.ts";
-import { WriteAheadLog } from "./writeAheadLog.ts";
+import { WriteAheadLogFlush } from "./writeAheadLogFlush.ts";
 
 /** First the log, then one task at a time: flush its write-ahead log, or rewrite and flush all of it. */
 export type FlushTask = { readonly path: string } | { readonly flush: "written" | "rewritten" };
@@ -9,7 +9,7 @@ export type IsFlushed = boolean;
 
 declare const self: Worker;
 
-let log: WriteAheadLog | null = null;
+let log: WriteAheadLogFlush | null = null;
 
 function flush(what: "written" | "rewritten"): IsFlushed {
   if (log === null) return false;
@@ -17,7 +17,7 @@ function flush(what: "written" | "rewritten"): IsFlushed {
 }
 
 self.onmessage = ({ data }: MessageEvent<ToThread<FlushTask>>) => {
-  if ("path" in data) log = new WriteAheadLog(data.path);
+  if ("path" in data) log = new WriteAheadLogFlush(data.path);
   else if ("flush" in data) self.postMessage(flush(data.flush));
   else {
     log?.close();

@@ -11,7 +11,7 @@ import { longestWaitMs } from "../../domain/email/retrySchedule.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 
-interface ClockSkewedMailOptions {
+interface DueMailAfterClockSkewOptions {
   readonly clock: Clock;
   readonly policy: DeliveryPolicy;
   /** Returns null while the read model `emails` is unavailable. */
@@ -25,14 +25,18 @@ const FOUND_OF_OWNER_MAX = 500;
 const LATE_LOOKED_AT_MAX = 1_000;
 
 /** Finds due mail that the queue, which goes by times, does not show: a clock was ahead, or has gone back. */
-interface ClockSkewedMail {
+interface DueMailAfterClockSkew {
   /** Looks at one mail owner's messages that were to go at once. */
   lookAt(ownerId: string): void;
   /** What was found since the last call, and some messages deferred for longer than any retry waits. */
   take(): readonly ClockSkewedEmail[];
 }
 
-export function clockSkewedMail({ clock, policy, read }: ClockSkewedMailOptions): ClockSkewedMail {
+export function dueMailAfterClockSkew({
+  clock,
+  policy,
+  read,
+}: DueMailAfterClockSkewOptions): DueMailAfterClockSkew {
   let found: ClockSkewedEmail[] = [];
   /** Where the next look at such late messages continues. */
   const places = new Map<MailLane, QueueCursor>();

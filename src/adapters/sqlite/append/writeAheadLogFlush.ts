@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 const CHUNK_BYTES = 1_024 * 1_024;
 
 /** The write-ahead log of the database at `path`. It stays the same file because a connection to it stays open. */
-export class WriteAheadLog {
+export class WriteAheadLogFlush {
   private opened: number | null = null;
 
   /**

@@ -10,7 +10,7 @@ const RESTART_WAIT_MS = 20;
  * Checkpoints the log: copies committed pages into its file and, from {@link RESTART_PAGES} on, restarts the
  * write-ahead log. Throws what SQLite throws.
  */
-export function checkpointLog(db: DatabaseSync, path: string): void {
+export function checkpointWriteAheadLog(db: DatabaseSync, path: string): void {
   if (moveCommitted(db) >= RESTART_PAGES) restartWriteAheadLog(db, path);
 }
 
