@@ -13,7 +13,7 @@ function slowStore() {
   const store = memoryEventStore();
   const waiting: (() => void)[] = [];
   let reads = 0;
-  let held = 0;
+  let heldReads = 0;
   let failure: StoreError | null = null;
   const slow: EventStore = {
     ...store,
@@ -21,7 +21,7 @@ function slowStore() {
       reads += 1;
       const failing = failure;
       const events = await store.read(...request);
-      held += 1;
+      heldReads += 1;
       await new Promise<void>((resolve) => waiting.push(resolve));
       if (failing) throw failing;
       return events;
@@ -35,7 +35,7 @@ function slowStore() {
       failure = error;
     },
     async answerAll() {
-      await until(() => held === reads, "the reads to be held");
+      await until(() => heldReads === reads, "the reads to be held");
       for (const answer of waiting.splice(0)) answer();
     },
     async append(type: string, data: object) {
@@ -53,9 +53,9 @@ describe("a cache of folded states", () => {
   test("reads once for all callers, during the read and after it", async () => {
     const { cache, reads, answerAll, append } = slowStore();
     await append("WorkspaceCreated", { name: "shop" });
-    const asked = [cache.get(ID), cache.get(ID)];
+    const answers = [cache.get(ID), cache.get(ID)];
     await answerAll();
-    expect((await Promise.all(asked)).map((state) => state?.name)).toEqual(["shop", "shop"]);
+    expect((await Promise.all(answers)).map((state) => state?.name)).toEqual(["shop", "shop"]);
     expect((await cache.get(ID))?.name).toBe("shop");
     expect(reads()).toBe(1);
   });
@@ -78,18 +78,18 @@ describe("a cache of folded states", () => {
     const { cache, answerAll, append } = slowStore();
     await append("WorkspaceCreated", { name: "shop" });
     expect(cache.known(ID)).toBeNull();
-    const asked = cache.get(ID);
+    const pending = cache.get(ID);
     expect(cache.known(ID)).toBeNull();
     await answerAll();
-    await asked;
+    await pending;
     expect(cache.known(ID)).toMatchObject({ state: { name: "shop", paused: false }, revision: 0 });
     await append(...PAUSED);
     cache.forget(ID);
     expect(cache.known(ID)).toBeNull();
-    const anew = cache.get(ID);
+    const reloaded = cache.get(ID);
     expect(cache.known(ID)).toBeNull();
     await answerAll();
-    await anew;
+    await reloaded;
     expect(cache.known(ID)).toMatchObject({ state: { paused: true }, revision: 1 });
   });
 
@@ -100,28 +100,28 @@ describe("a cache of folded states", () => {
     const failing = cache.get(ID).catch((error: unknown) => error);
     fail(null);
     cache.forget(ID);
-    const lucky = cache.get(ID);
+    const cached = cache.get(ID);
     await answerAll();
     expect(await failing).toBeInstanceOf(StoreError);
-    expect((await lucky)?.name).toBe("shop");
+    expect((await cached)?.name).toBe("shop");
     expect((await cache.get(ID))?.name).toBe("shop");
     expect(reads()).toBe(2);
     cache.forget(ID);
     fail(new StoreError("unavailable", "the store is unavailable"));
-    const again = cache.get(ID).catch((error: unknown) => error);
+    const failedAgain = cache.get(ID).catch((error: unknown) => error);
     await answerAll();
-    expect(await again).toBeInstanceOf(StoreError);
+    expect(await failedAgain).toBeInstanceOf(StoreError);
     fail(null);
-    const better = cache.get(ID);
+    const recovered = cache.get(ID);
     await answerAll();
-    expect((await better)?.name).toBe("shop");
+    expect((await recovered)?.name).toBe("shop");
   });
 
   test("also caches that something does not exist", async () => {
     const { cache, reads, answerAll } = slowStore();
-    const asked = cache.get(ID);
+    const pending = cache.get(ID);
     await answerAll();
-    expect(await asked).toBeNull();
+    expect(await pending).toBeNull();
     expect(await cache.get(ID)).toBeNull();
     expect(reads()).toBe(1);
   });

@@ -24,8 +24,8 @@ describe("writers of one stream", () => {
         if (index === 1) throw new Error("failed");
         return index;
       });
-    const ends = await Promise.allSettled([0, 1, 2, 3].map(write));
-    expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+    const results = await Promise.allSettled([0, 1, 2, 3].map(write));
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
     expect(order).toEqual([0, 1, 2, 3]);
     expect(await write(4)).toBe(4);
   });
@@ -33,17 +33,17 @@ describe("writers of one stream", () => {
   test("are refused if there are too many, without effect on the others and on other streams", async () => {
     const store = memoryEventStore();
     const first = Promise.withResolvers<void>();
-    let written = 0;
+    let writes = 0;
     const write = async () => {
       await first.promise;
-      written += 1;
+      writes += 1;
     };
     const waiting = Array.from({ length: 1 + WAITING_MAX }, () => queueStreamWrite(store, "stream", write));
     await expect(queueStreamWrite(store, "stream", write)).rejects.toThrow(StreamBusyError);
     expect(await queueStreamWrite(store, "other", async () => "written")).toBe("written");
     first.resolve();
     await Promise.all(waiting);
-    expect(written).toBe(1 + WAITING_MAX);
+    expect(writes).toBe(1 + WAITING_MAX);
     await queueStreamWrite(store, "stream", write);
   });
 

@@ -99,8 +99,8 @@ describe("S3 keeps the content store's contract", () => {
   contentStoreContract(async () => {
     const server = await startS3Server();
     const { endpoint, bucket, accessKeyId, secretAccessKey } = server;
-    const place = { endpoint, bucket, accessKeyId, secretAccessKey, region: "us-east-1" };
-    const open = (prefix: string) => s3ContentStore({ ...place, prefix, timeoutMs: 20_000, settleMs: 20 });
+    const location = { endpoint, bucket, accessKeyId, secretAccessKey, region: "us-east-1" };
+    const open = (prefix: string) => s3ContentStore({ ...location, prefix, timeoutMs: 20_000, settleMs: 20 });
     return {
       name: "s3",
       open: async () => open("mail/"),
@@ -201,9 +201,9 @@ describe("content in a directory", () => {
 
   test("can be written into a folder that is being removed as empty", async () => {
     const { workspaceId, ownerId } = newFolder();
-    let isOver = false;
+    let isDone = false;
     const pruners = Array.from({ length: 3 }, async () => {
-      while (!isOver) {
+      while (!isDone) {
         await rmdir(join(root, workspaceId, ownerId)).catch(() => {});
         await rmdir(join(root, workspaceId)).catch(() => {});
       }
@@ -216,7 +216,7 @@ describe("content in a directory", () => {
         await store.removeFolder(folder);
       }
     } finally {
-      isOver = true;
+      isDone = true;
       await Promise.all(pruners);
     }
     expect(await readdir(root)).not.toContain(workspaceId);
@@ -259,10 +259,10 @@ describe("content on S3", () => {
   const CALL_MS = 400;
   const storeAt = (endpoint: string, parts: { bucket?: string; accessKeyId?: string } = {}) => {
     const { bucket, accessKeyId, secretAccessKey } = server;
-    const place = { bucket, accessKeyId, secretAccessKey, region: "us-east-1", prefix: "p/", ...parts };
-    return s3ContentStore({ ...place, endpoint, timeoutMs: CALL_MS, settleMs: 20 });
+    const location = { bucket, accessKeyId, secretAccessKey, region: "us-east-1", prefix: "p/", ...parts };
+    return s3ContentStore({ ...location, endpoint, timeoutMs: CALL_MS, settleMs: 20 });
   };
-  const within = async (work: () => Promise<unknown>, cause?: string) => {
+  const expectFailsInTime = async (work: () => Promise<unknown>, cause?: string) => {
     const before = performance.now();
     await expectUnavailable(work(), cause);
     expect(performance.now() - before).toBeLessThan(CALL_MS + 5_000);
@@ -276,38 +276,42 @@ describe("content on S3", () => {
   afterAll(() => server.stop());
 
   test("whose server is down is unavailable in time for every call", async () => {
-    const nobody = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-    const store = storeAt(`http://127.0.0.1:${nobody.port}`);
-    await nobody.stop(true);
-    for (const call of Object.values(callsOf(store))) await within(call);
+    const stoppedServer = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+    const store = storeAt(`http://127.0.0.1:${stoppedServer.port}`);
+    await stoppedServer.stop(true);
+    for (const call of Object.values(callsOf(store))) await expectFailsInTime(call);
   }, 60_000);
 
   test("whose server hangs is unavailable in time for every call", async () => {
-    const hung = Bun.serve({
+    const hangingServer = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
       idleTimeout: 0,
       fetch: () => new Promise<Response>(() => {}),
     });
-    for (const call of Object.values(callsOf(storeAt(`http://127.0.0.1:${hung.port}`)))) await within(call);
-    const writer = await storeAt(`http://127.0.0.1:${hung.port}`).writer(newFolder());
-    await within(async () => {
+    for (const call of Object.values(callsOf(storeAt(`http://127.0.0.1:${hangingServer.port}`))))
+      await expectFailsInTime(call);
+    const writer = await storeAt(`http://127.0.0.1:${hangingServer.port}`).writer(newFolder());
+    await expectFailsInTime(async () => {
       for (let index = 0; index < 8; index += 1) await writer.write(new Uint8Array(1_024 * 1_024));
     });
     await writer.abort();
-    await hung.stop(true);
+    await hangingServer.stop(true);
   }, 60_000);
 
   test("whose server fails is unavailable, with the server's message", async () => {
     server.intercept = () => ({ status: 500, code: "InternalError" });
-    for (const call of Object.values(callsOf(storeAt(server.endpoint)))) await within(call);
-    await within(() => storeAt(server.endpoint).put(newFolder(), bytesOf("x")), "500 InternalError");
+    for (const call of Object.values(callsOf(storeAt(server.endpoint)))) await expectFailsInTime(call);
+    await expectFailsInTime(
+      () => storeAt(server.endpoint).put(newFolder(), bytesOf("x")),
+      "500 InternalError",
+    );
     server.intercept = () => null;
   }, 60_000);
 
   test("whose server fails and then hangs is unavailable with its message; one that stays silent times out", async () => {
     let hasFailed = false;
-    const hanging = Bun.serve({
+    const hangingBodyServer = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
       idleTimeout: 0,
@@ -317,10 +321,13 @@ describe("content on S3", () => {
         return new Response("<Code>InternalError</Code>", { status: 500 });
       },
     });
-    const store = storeAt(`http://127.0.0.1:${hanging.port}`);
-    await within(() => store.put(newFolder(), bytesOf("x")), "500 InternalError");
-    await within(() => store.put(newFolder(), bytesOf("x")), "the S3 server did not answer in time");
-    await hanging.stop(true);
+    const store = storeAt(`http://127.0.0.1:${hangingBodyServer.port}`);
+    await expectFailsInTime(() => store.put(newFolder(), bytesOf("x")), "500 InternalError");
+    await expectFailsInTime(
+      () => store.put(newFolder(), bytesOf("x")),
+      "the S3 server did not answer in time",
+    );
+    await hangingBodyServer.stop(true);
   }, 60_000);
 
   test("whose server fails now and then is still served", async () => {
@@ -370,20 +377,20 @@ describe("content on S3", () => {
       if (url.includes(folder.folderId)) requests += 1;
       return { status: 403, code: "AccessDenied" };
     };
-    await within(() => storeAt(server.endpoint).put(folder, bytesOf("x")), "403 AccessDenied");
+    await expectFailsInTime(() => storeAt(server.endpoint).put(folder, bytesOf("x")), "403 AccessDenied");
     expect(requests).toBe(1);
-    for (const call of Object.values(callsOf(storeAt(server.endpoint)))) await within(call);
+    for (const call of Object.values(callsOf(storeAt(server.endpoint)))) await expectFailsInTime(call);
     server.intercept = () => null;
-    const stranger = storeAt(server.endpoint, { accessKeyId: "stranger" });
-    await within(() => stranger.identity(), "403 InvalidAccessKeyId");
+    const otherKeyStore = storeAt(server.endpoint, { accessKeyId: "stranger" });
+    await expectFailsInTime(() => otherKeyStore.identity(), "403 InvalidAccessKeyId");
   }, 60_000);
 
   test("in a bucket that does not exist is unavailable, never missing", async () => {
     const store = storeAt(server.endpoint, { bucket: "no-such-bucket" });
     // The server still sends its time.
     const { now: _now, ...calls } = callsOf(store);
-    for (const call of Object.values(calls)) await within(call);
-    await within(() => store.get(newFolder(), sha256Of(bytesOf("x"))), "404 NoSuchBucket");
+    for (const call of Object.values(calls)) await expectFailsInTime(call);
+    await expectFailsInTime(() => store.get(newFolder(), sha256Of(bytesOf("x"))), "404 NoSuchBucket");
   }, 60_000);
 
   test("behind a server that is not S3 is unavailable: neither missing nor kept", async () => {
@@ -395,12 +402,12 @@ describe("content on S3", () => {
     });
     const store = storeAt(`http://127.0.0.1:${lost.port}`);
     const [folder, sha256] = [newFolder(), sha256Of(bytesOf("x"))];
-    await within(() => store.get(folder, sha256), "404");
-    await within(() => store.link(folder, sha256, newFolder()), "404");
-    await within(() => store.identity(), "404");
+    await expectFailsInTime(() => store.get(folder, sha256), "404");
+    await expectFailsInTime(() => store.link(folder, sha256, newFolder()), "404");
+    await expectFailsInTime(() => store.identity(), "404");
     status = 200;
-    await within(() => store.put(folder, bytesOf("x")), "without an ETag");
-    await within(async () => (await store.writer(folder)).finish(), "without an ETag");
+    await expectFailsInTime(() => store.put(folder, bytesOf("x")), "without an ETag");
+    await expectFailsInTime(async () => (await store.writer(folder)).finish(), "without an ETag");
     await lost.stop(true);
   }, 60_000);
 
@@ -430,9 +437,9 @@ describe("content on S3", () => {
         ),
     });
     const { bucket, accessKeyId, secretAccessKey } = server;
-    const place = { bucket, accessKeyId, secretAccessKey, region: "us-east-1", prefix: "p/" };
+    const location = { bucket, accessKeyId, secretAccessKey, region: "us-east-1", prefix: "p/" };
     const endpoint = `http://127.0.0.1:${endless.port}`;
-    const store = s3ContentStore({ ...place, endpoint, timeoutMs: 20_000 });
+    const store = s3ContentStore({ ...location, endpoint, timeoutMs: 20_000 });
     await expectUnavailable(store.get(newFolder(), sha256Of(bytesOf("x"))), "more bytes than any object has");
     await until(() => hasEnded, "the end of the answer");
     expect(given).toBeLessThan(READ_MAX);
@@ -445,7 +452,7 @@ describe("content on S3", () => {
     const own = `p/${filePath(folder, sha256Of(bytesOf("x")))}`;
     let listed = [own, stranger];
     const removed: string[] = [];
-    const lying = Bun.serve({
+    const lyingServer = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
       fetch(request) {
@@ -459,21 +466,21 @@ describe("content on S3", () => {
         return new Response(`<?xml version="1.0"?><ListBucketResult>${page}</ListBucketResult>`);
       },
     });
-    const store = storeAt(`http://127.0.0.1:${lying.port}`);
+    const store = storeAt(`http://127.0.0.1:${lyingServer.port}`);
     await expectUnavailable(store.removeOwner(folder), "that were not asked for");
     expect(removed).toEqual([]);
     listed = [own];
     await expectUnavailable(Array.fromAsync(store.folders()), "the same objects again");
     await expectUnavailable(store.removeOwner(folder), "the same objects again");
-    await lying.stop(true);
+    await lyingServer.stop(true);
   }, 60_000);
 
   test("has one identity for all who start at once, even on a server without conditional writes", async () => {
     for (const isConditional of [true, false]) {
       server.isConditional = isConditional;
-      const place = { ...server, region: "us-east-1", timeoutMs: 5_000, settleMs: 200 };
+      const location = { ...server, region: "us-east-1", timeoutMs: 5_000, settleMs: 200 };
       const stores = Array.from({ length: 5 }, () =>
-        s3ContentStore({ ...place, prefix: `${isConditional}/` }),
+        s3ContentStore({ ...location, prefix: `${isConditional}/` }),
       );
       const ids = await Promise.all(stores.map((store) => store.identity()));
       expect(new Set(ids).size).toBe(1);

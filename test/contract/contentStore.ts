@@ -24,7 +24,7 @@ export interface ContentStoreHarness {
 }
 
 const CHUNK = 64 * 1_024;
-const BIG_CHUNKS = 400;
+const LARGE_FILE_CHUNKS = 400;
 /** What a writer may hold back: a part of an S3 upload on its way, one that fills, and what sockets hold. */
 const HELD_BYTES_MAX = 16 * 1_024 * 1_024;
 const MANY_FILES = 1_100;
@@ -110,8 +110,8 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       const all = [Uint8Array.from({ length: 256 }, (_, byte) => byte), new Uint8Array(0)];
       all.push(crypto.getRandomValues(new Uint8Array(65_536)), new Uint8Array(5_000_000).fill(7));
       for (const bytes of all) {
-        const kept = await store.get(folder, await store.put(folder, bytes));
-        expect(Buffer.compare(kept ?? bytesOf("none"), bytes)).toBe(0);
+        const stored = await store.get(folder, await store.put(folder, bytes));
+        expect(Buffer.compare(stored ?? bytesOf("none"), bytes)).toBe(0);
       }
     });
 
@@ -164,17 +164,17 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
         memory.set(bytesOf(text));
         await writer.write(memory);
       }
-      const done = await writer.finish();
-      expect(done).toEqual({ sha256: sha256Of(bytesOf("abcdefghi")), bytes: 9 });
-      expect(await store.get(folder, done.sha256)).toEqual(bytesOf("abcdefghi"));
-      expect(await filesOf(folder)).toEqual([filePath(folder, done.sha256)]);
+      const finished = await writer.finish();
+      expect(finished).toEqual({ sha256: sha256Of(bytesOf("abcdefghi")), bytes: 9 });
+      expect(await store.get(folder, finished.sha256)).toEqual(bytesOf("abcdefghi"));
+      expect(await filesOf(folder)).toEqual([filePath(folder, finished.sha256)]);
     });
 
     test("of nothing makes an empty file", async () => {
       const folder = newFolder();
-      const done = await (await store.writer(folder)).finish();
-      expect(done).toEqual({ sha256: sha256Of(new Uint8Array(0)), bytes: 0 });
-      expect(await store.get(folder, done.sha256)).toEqual(new Uint8Array(0));
+      const finished = await (await store.writer(folder)).finish();
+      expect(finished).toEqual({ sha256: sha256Of(new Uint8Array(0)), bytes: 0 });
+      expect(await store.get(folder, finished.sha256)).toEqual(new Uint8Array(0));
     });
 
     test("shows no named file before it has finished", async () => {
@@ -190,16 +190,17 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       const before = await harness.bytes();
       const writer = await store.writer(folder);
       const hasher = new Bun.CryptoHasher("sha256");
-      for (let index = 0; index < BIG_CHUNKS; index += 1) {
+      for (let index = 0; index < LARGE_FILE_CHUNKS; index += 1) {
         hasher.update(chunk(index));
         await writer.write(chunk(index));
       }
-      const arrived = (await harness.bytes()) - before;
-      if (harness.isStreaming) expect(arrived).toBeGreaterThan(BIG_CHUNKS * CHUNK - HELD_BYTES_MAX);
-      const done = await writer.finish();
-      expect(done).toEqual({ sha256: hasher.digest("hex"), bytes: BIG_CHUNKS * CHUNK });
-      expect(sha256Of((await store.get(folder, done.sha256)) ?? bytesOf("none"))).toBe(done.sha256);
-      expect(await filesOf(folder)).toEqual([filePath(folder, done.sha256)]);
+      const bytesWritten = (await harness.bytes()) - before;
+      if (harness.isStreaming)
+        expect(bytesWritten).toBeGreaterThan(LARGE_FILE_CHUNKS * CHUNK - HELD_BYTES_MAX);
+      const finished = await writer.finish();
+      expect(finished).toEqual({ sha256: hasher.digest("hex"), bytes: LARGE_FILE_CHUNKS * CHUNK });
+      expect(sha256Of((await store.get(folder, finished.sha256)) ?? bytesOf("none"))).toBe(finished.sha256);
+      expect(await filesOf(folder)).toEqual([filePath(folder, finished.sha256)]);
     }, 60_000);
 
     test("that is aborted leaves nothing, however much it wrote", async () => {
@@ -215,9 +216,9 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
     test("works beside others, even in the same folder", async () => {
       const folder = newFolder();
       const finished = await Promise.all(
-        Array.from({ length: 8 }, async (_, which) => {
+        Array.from({ length: 8 }, async (_, writerIndex) => {
           const writer = await store.writer(folder);
-          for (let index = 0; index < 10; index += 1) await writer.write(bytesOf(`${which}-${index} `));
+          for (let index = 0; index < 10; index += 1) await writer.write(bytesOf(`${writerIndex}-${index} `));
           return writer.finish();
         }),
       );
@@ -235,19 +236,19 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
     };
 
     test("keeps the bytes when its source is removed, and the other way round", async () => {
-      type Lives = Awaited<ReturnType<typeof linked>>;
-      const removals: readonly ((of: ContentFolder, lives: Lives) => Promise<void>)[] = [
-        (of) => store.removeOwner(of),
-        (of) => store.removeFolder(of),
-        (of, { sha256 }) => store.removeFile(of, sha256),
+      type LinkedFile = Awaited<ReturnType<typeof linked>>;
+      const removals: readonly ((folder: ContentFolder, linkedFile: LinkedFile) => Promise<void>)[] = [
+        (folder) => store.removeOwner(folder),
+        (folder) => store.removeFolder(folder),
+        (folder, { sha256 }) => store.removeFile(folder, sha256),
       ];
       for (const remove of removals) {
         for (const first of ["from", "to"] as const) {
-          const lives = await linked();
-          const other = first === "from" ? lives.to : lives.from;
-          await remove(lives[first], lives);
-          expect(await store.get(lives[first], lives.sha256)).toBeNull();
-          expect(await store.get(other, lives.sha256)).toEqual(bytesOf("shared"));
+          const linkedFile = await linked();
+          const other = first === "from" ? linkedFile.to : linkedFile.from;
+          await remove(linkedFile[first], linkedFile);
+          expect(await store.get(linkedFile[first], linkedFile.sha256)).toBeNull();
+          expect(await store.get(other, linkedFile.sha256)).toEqual(bytesOf("shared"));
         }
       }
     });
@@ -316,7 +317,7 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
     test("can be repeated, and does nothing for what never existed", async () => {
       const folder = newFolder();
       await store.put(folder, bytesOf("x"));
-      for (let turn = 0; turn < 2; turn += 1) {
+      for (let nth = 0; nth < 2; nth += 1) {
         await store.removeFile(folder, NONE);
         await store.removeFile(folder, sha256Of(bytesOf("x")));
         await store.removeTemporary(folder);
@@ -358,13 +359,13 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
     test("names each once, with the time of its newest file by the store's own clock", async () => {
       const workspaceId = newUuid();
       const before = await store.now();
-      const made = Array.from({ length: MANY_FOLDERS }, () => newFolder({ workspaceId }));
+      const newFolders = Array.from({ length: MANY_FOLDERS }, () => newFolder({ workspaceId }));
       await Promise.all(
-        made.flatMap((folder) => ["a", "b", "c"].map((text) => store.put(folder, bytesOf(text)))),
+        newFolders.flatMap((folder) => ["a", "b", "c"].map((text) => store.put(folder, bytesOf(text)))),
       );
       const found = await foldersOf(store, workspaceId);
       const idsOf = (folders: readonly ContentFolder[]) => folders.map(({ folderId }) => folderId).sort();
-      expect(idsOf(found)).toEqual(idsOf(made));
+      expect(idsOf(found)).toEqual(idsOf(newFolders));
       const after = await store.now();
       for (const { modifiedAt, hasTemporary } of found) {
         expect(modifiedAt).toBeGreaterThanOrEqual(before - harness.clockStepMs);
@@ -375,19 +376,19 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
 
     test("leaves out what was removed", async () => {
       const workspaceId = newUuid();
-      const [gone, kept] = [newFolder({ workspaceId }), newFolder({ workspaceId })];
-      for (const folder of [gone, kept]) await store.put(folder, bytesOf("x"));
+      const [gone, stored] = [newFolder({ workspaceId }), newFolder({ workspaceId })];
+      for (const folder of [gone, stored]) await store.put(folder, bytesOf("x"));
       await store.removeFolder(gone);
-      expect(await foldersOf(store, workspaceId)).toMatchObject([kept]);
+      expect(await foldersOf(store, workspaceId)).toMatchObject([stored]);
     });
 
     test("continues while folders come and go", async () => {
       const workspaceId = newUuid();
-      const stays = newFolder({ workspaceId });
-      await store.put(stays, bytesOf("x"));
-      let isOver = false;
+      const otherFolder = newFolder({ workspaceId });
+      await store.put(otherFolder, bytesOf("x"));
+      let isDone = false;
       const churn = (async () => {
-        while (!isOver) {
+        while (!isDone) {
           const folder = newFolder({ workspaceId });
           await store.put(folder, bytesOf("x"));
           await store.removeOwner(folder);
@@ -396,10 +397,10 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
       try {
         for (let round = 0; round < 10; round += 1) {
           const ids = (await foldersOf(store, workspaceId)).map(({ folderId }) => folderId);
-          expect(ids).toContain(stays.folderId);
+          expect(ids).toContain(otherFolder.folderId);
         }
       } finally {
-        isOver = true;
+        isDone = true;
         await churn;
       }
     });
@@ -417,22 +418,22 @@ export function contentStoreContract(make: () => Promise<ContentStoreHarness>): 
 
     test("that are not UUIDs are a caller's mistake, and touch nothing", async () => {
       const before = (await harness.files()).toSorted();
-      const wrongs = hostile.flatMap((id) => [
+      const hostileFolders = hostile.flatMap((id) => [
         newFolder({ workspaceId: id }),
         newFolder({ ownerId: id }),
         newFolder({ folderId: id }),
       ]);
-      for (const wrong of wrongs) {
+      for (const folder of hostileFolders) {
         await expectRefused([
-          () => store.put(wrong, bytesOf("x")),
-          () => store.get(wrong, NONE),
-          async () => (await store.writer(wrong)).finish(),
-          () => store.link(wrong, NONE, newFolder()),
-          () => store.link(newFolder(), NONE, wrong),
-          () => store.removeFolder(wrong),
-          () => store.removeFile(wrong, NONE),
-          () => store.removeTemporary(wrong),
-          ...(hostile.includes(wrong.folderId) ? [] : [() => store.removeOwner(wrong)]),
+          () => store.put(folder, bytesOf("x")),
+          () => store.get(folder, NONE),
+          async () => (await store.writer(folder)).finish(),
+          () => store.link(folder, NONE, newFolder()),
+          () => store.link(newFolder(), NONE, folder),
+          () => store.removeFolder(folder),
+          () => store.removeFile(folder, NONE),
+          () => store.removeTemporary(folder),
+          ...(hostile.includes(folder.folderId) ? [] : [() => store.removeOwner(folder)]),
         ]);
       }
       expect((await harness.files()).toSorted()).toEqual(before);

@@ -96,12 +96,12 @@ export interface Seen {
 export function follow(store: EventStore, from: Position, filter: LogFilter, signal: AbortSignal) {
   const seen: Seen = { events: [], isCaughtUp: false, position: from };
   const ended = (async () => {
-    for await (const batch of store.subscribe(from, filter, signal)) take(seen, batch);
+    for await (const batch of store.subscribe(from, filter, signal)) recordBatch(seen, batch);
   })();
   return { seen, ended };
 }
 
-function take(seen: Seen, batch: LogBatch): void {
+function recordBatch(seen: Seen, batch: LogBatch): void {
   if (batch.position < seen.position) throw new Error("the position moved back");
   for (const event of batch.events) {
     if (event.position <= seen.position)
@@ -114,7 +114,7 @@ function take(seen: Seen, batch: LogBatch): void {
 }
 
 /** What `promise` settles with; fails with `what` when it does not settle soon. */
-export async function soon<Result>(promise: Promise<Result>, what: string): Promise<Result> {
+export async function withinTime<Result>(promise: Promise<Result>, what: string): Promise<Result> {
   const settled = { done: false };
   const watched = promise.finally(() => {
     settled.done = true;
@@ -208,12 +208,12 @@ function appends({ store, it }: Suite): void {
 
   it("of 200 racing first appends exactly one wins, and every loser reads the winner at once", async () => {
     const stream = fresh("race");
-    const racers = Array.from({ length: 200 }, (_, n) => [
+    const batches = Array.from({ length: 200 }, (_, n) => [
       newEvent("Raced", { n }),
       newEvent("Raced", { n }),
     ]);
     const outcomes = await Promise.all(
-      racers.map(async (events) => {
+      batches.map(async (events) => {
         const result = await store().append(stream, events, "noStream");
         const read = await store().read(stream, 0, 10);
         return { result, read: idsOf(read), own: idsOf(events) };
@@ -254,11 +254,11 @@ function appends({ store, it }: Suite): void {
 
   it("all events of an append are written, or none", async () => {
     const stream = fresh("atomic");
-    const won = [newEvent("A"), newEvent("B"), newEvent("C")];
-    const { revision } = await mustAppend(store(), stream, won, "noStream");
+    const winners = [newEvent("A"), newEvent("B"), newEvent("C")];
+    const { revision } = await mustAppend(store(), stream, winners, "noStream");
     expect(revision).toBe(2);
     await store().append(stream, [newEvent("D"), newEvent("E")], 1);
-    expect(idsOf(await store().read(stream, 0, 10))).toEqual(idsOf(won));
+    expect(idsOf(await store().read(stream, 0, 10))).toEqual(idsOf(winners));
   });
 }
 
@@ -366,9 +366,9 @@ function wholeLog({ store, it }: Suite): void {
 
   it("the whole log filters by stream prefixes", async () => {
     const { from, cat, dog } = await mixed();
-    const cats = await filtered(from, { streamPrefixes: [cat] });
-    expect(cats).toHaveLength(12);
-    expect(cats.every(({ stream }) => stream.startsWith(cat))).toBe(true);
+    const ofCategory = await filtered(from, { streamPrefixes: [cat] });
+    expect(ofCategory).toHaveLength(12);
+    expect(ofCategory.every(({ stream }) => stream.startsWith(cat))).toBe(true);
     expect(await filtered(from, { streamPrefixes: [cat, dog] })).toHaveLength(24);
   });
 
@@ -401,10 +401,10 @@ function wholeLog({ store, it }: Suite): void {
     const head = await store().head();
     const all = await collect(store().readAll(from, { types: [type] }));
     expect(idsOf(all.events)).toEqual(idsOf(events));
-    const atHead = await collect(
+    const afterHead = await collect(
       store().readAll(all.batches.at(-1)?.position as Position, { types: [fresh("Nothing")] }),
     );
-    expect(atHead.batches.at(-1)).toMatchObject({ events: [], caughtUp: true });
+    expect(afterHead.batches.at(-1)).toMatchObject({ events: [], caughtUp: true });
     for (const batch of all.batches) expect(batch.events.length).toBeLessThanOrEqual(1_000);
     expect(all.batches.map(({ caughtUp }) => caughtUp).indexOf(true)).toBe(all.batches.length - 1);
     expect((all.batches.at(-1)?.position as string) >= head).toBe(true);
@@ -413,16 +413,16 @@ function wholeLog({ store, it }: Suite): void {
   it("a read of the log ends while others keep writing", async () => {
     const type = fresh("Endless");
     await mustAppend(store(), fresh("endless"), [newEvent(type), newEvent(type)], "noStream");
-    let isOver = false;
+    let isDone = false;
     const writer = (async () => {
-      while (!isOver) await mustAppend(store(), fresh("endless"), [newEvent(type)], "noStream");
+      while (!isDone) await mustAppend(store(), fresh("endless"), [newEvent(type)], "noStream");
     })();
     try {
-      const all = await soon(collect(store().readAll(LOG_START, { types: [type] })), "the read to end");
+      const all = await withinTime(collect(store().readAll(LOG_START, { types: [type] })), "the read to end");
       expect(all.events.length).toBeGreaterThanOrEqual(2);
       expect(all.batches.at(-1)?.caughtUp).toBe(true);
     } finally {
-      isOver = true;
+      isDone = true;
       await writer;
     }
   });
@@ -461,8 +461,8 @@ function wholeLog({ store, it }: Suite): void {
     const all = await collect(store().readAll(from, { streamPrefixes: ["ordered-"] }));
     const inLog = all.events.map(({ position }) => position);
     expect([...inLog].sort()).toEqual(inLog);
-    const middle = JSON.parse(JSON.stringify(positions[9])) as Position;
-    const rest = await collect(store().readAll(middle, { streamPrefixes: ["ordered-"] }));
+    const fromJson = JSON.parse(JSON.stringify(positions[9])) as Position;
+    const rest = await collect(store().readAll(fromJson, { streamPrefixes: ["ordered-"] }));
     expect(rest.events).toHaveLength(20);
   });
 
@@ -487,7 +487,7 @@ function subscriptions({ open, store, it }: Suite): void {
       await Promise.race([body(seen), ended.then(() => Promise.reject(new Error("the subscription ended")))]);
     } finally {
       reader.abort();
-      await soon(ended, "the subscription to end");
+      await withinTime(ended, "the subscription to end");
     }
   };
 
@@ -580,13 +580,13 @@ function subscriptions({ open, store, it }: Suite): void {
     }
     const seen: RecordedEvent[] = [];
     while (seen.length < events.length) {
-      const { value, done } = await soon(batches.next(), "the next batch");
+      const { value, done } = await withinTime(batches.next(), "the next batch");
       if (done) break;
       seen.push(...value.events);
     }
     expect(idsOf(seen)).toEqual(idsOf(events));
     reader.abort();
-    expect((await soon(batches.next(), "the end")).done).toBe(true);
+    expect((await withinTime(batches.next(), "the end")).done).toBe(true);
   });
 
   it("a subscription ends when its reader leaves, even while it waits", async () => {
@@ -594,9 +594,9 @@ function subscriptions({ open, store, it }: Suite): void {
     const { seen, ended } = follow(store(), await store().head(), { types: [fresh("None")] }, reader.signal);
     await until(() => seen.isCaughtUp, "the subscription to catch up");
     reader.abort();
-    await soon(ended, "the subscription to end");
+    await withinTime(ended, "the subscription to end");
     const aborted = follow(store(), LOG_START, {}, AbortSignal.abort());
-    await soon(aborted.ended, "a subscription that was never wanted to end");
+    await withinTime(aborted.ended, "a subscription that was never wanted to end");
     expect(aborted.seen.events).toEqual([]);
   });
 }
@@ -610,8 +610,8 @@ function truncation({ store, it }: Suite): void {
     expect((await store().read(stream, 0, 10)).map(({ revision }) => revision)).toEqual([3, 4]);
     expect((await store().read(stream, 1, 1)).map(({ revision }) => revision)).toEqual([3]);
     expect(await store().lastRevision(stream)).toBe(4);
-    const loser = await store().append(stream, [newEvent()], "noStream");
-    expect(loser).toEqual({ outcome: "wrongExpectedRevision", actual: 4 });
+    const conflicting = await store().append(stream, [newEvent()], "noStream");
+    expect(conflicting).toEqual({ outcome: "wrongExpectedRevision", actual: 4 });
     expect((await mustAppend(store(), stream, [newEvent()], 4)).revision).toBe(5);
   });
 
@@ -621,8 +621,8 @@ function truncation({ store, it }: Suite): void {
     await store().truncateBefore(stream, 3);
     expect(await store().read(stream, 0, 10)).toEqual([]);
     expect(await store().lastRevision(stream)).toBe(2);
-    const loser = await store().append(stream, [newEvent()], "noStream");
-    expect(loser).toEqual({ outcome: "wrongExpectedRevision", actual: 2 });
+    const conflicting = await store().append(stream, [newEvent()], "noStream");
+    expect(conflicting).toEqual({ outcome: "wrongExpectedRevision", actual: 2 });
     const next = newEvent();
     expect((await mustAppend(store(), stream, [next], 2)).revision).toBe(3);
     expect(idsOf(await store().read(stream, 0, 10))).toEqual([next.id]);
@@ -646,11 +646,11 @@ function truncation({ store, it }: Suite): void {
     await store().truncateBefore(once, 2);
     await store().truncateBefore(twice, 1);
     await store().truncateBefore(twice, 3);
-    const told = new Map<string, number>();
+    const seenCounts = new Map<string, number>();
     for await (const page of store().truncations()) {
-      for (const { stream, before } of page) told.set(stream, before);
+      for (const { stream, before } of page) seenCounts.set(stream, before);
     }
-    expect([once, twice, never].map((stream) => told.get(stream))).toEqual([2, 3, undefined]);
+    expect([once, twice, never].map((stream) => seenCounts.get(stream))).toEqual([2, 3, undefined]);
   });
   it("truncation past the end hides no later event, and an unwritten stream stays open", async () => {
     const stream = fresh("past");
@@ -659,11 +659,11 @@ function truncation({ store, it }: Suite): void {
     const next = newEvent();
     await mustAppend(store(), stream, [next], 1);
     expect(idsOf(await store().read(stream, 0, 10))).toEqual([next.id]);
-    const unwritten = fresh("unwritten");
-    await store().truncateBefore(unwritten, 3);
-    expect(await store().lastRevision(unwritten)).toBeNull();
-    await mustAppend(store(), unwritten, [newEvent()], "noStream");
-    expect(await store().read(unwritten, 0, 10)).toHaveLength(1);
+    const emptyStream = fresh("unwritten");
+    await store().truncateBefore(emptyStream, 3);
+    expect(await store().lastRevision(emptyStream)).toBeNull();
+    await mustAppend(store(), emptyStream, [newEvent()], "noStream");
+    expect(await store().read(emptyStream, 0, 10)).toHaveLength(1);
   });
 }
 
@@ -674,12 +674,12 @@ function purging({ store, it }: Suite): void {
     const small = await mustAppend(store(), `${prefix}-small`, [newEvent(), newEvent()], "noStream");
     const bytes = new Uint8Array(300_000).fill(7);
     await mustAppend(store(), `${prefix}-large`, [newEvent("Large", bytes), newEvent()], "noStream");
-    const kept = newEvent("Kept", bytes);
-    await mustAppend(store(), `${prefix}-kept`, [kept], "noStream");
+    const event = newEvent("Kept", bytes);
+    await mustAppend(store(), `${prefix}-kept`, [event], "noStream");
     for (const name of ["small", "large"]) await store().truncateBefore(`${prefix}-${name}`, 1);
     expect(await store().purge()).toEqual({ remains: [] });
     const [whole] = await store().read(`${prefix}-kept`, 0, 10);
-    expect(whole).toMatchObject({ id: kept.id, data: bytes });
+    expect(whole).toMatchObject({ id: event.id, data: bytes });
     for (const name of ["small", "large"]) {
       const stream = `${prefix}-${name}`;
       expect((await store().read(stream, 0, 10)).map(({ revision }) => revision)).toEqual([1]);
@@ -865,19 +865,19 @@ interface Step {
   readonly repeat: boolean;
 }
 
-/** A model of a few streams in memory: the event ids of each, and of all in order. */
+/** A model of some streams in memory: the event ids of each stream, and of all in order. */
 class Model {
   readonly streams = new Map<string, string[]>();
   readonly order: string[] = [];
 
-  rightRevision(stream: string): ExpectedRevision {
-    const held = this.streams.get(stream)?.length ?? 0;
-    return held === 0 ? "noStream" : held - 1;
+  currentRevision(stream: string): ExpectedRevision {
+    const count = this.streams.get(stream)?.length ?? 0;
+    return count === 0 ? "noStream" : count - 1;
   }
 
   append(stream: string, ids: readonly string[], expected: ExpectedRevision) {
     const held = this.streams.get(stream) ?? [];
-    if (expected !== this.rightRevision(stream)) {
+    if (expected !== this.currentRevision(stream)) {
       return { outcome: "wrongExpectedRevision", actual: held.length === 0 ? null : held.length - 1 };
     }
     this.streams.set(stream, [...held, ...ids]);
@@ -898,10 +898,14 @@ function model({ store, it }: Suite): void {
     repeat: fc.boolean(),
   });
 
-  const take = async (held: Model, stream: string, { expected: wish, events: count, repeat }: Step) => {
-    const expected = wish === "right" ? held.rightRevision(stream) : wish;
+  const applyStep = async (
+    modelStore: Model,
+    stream: string,
+    { expected: expectation, events: count, repeat }: Step,
+  ) => {
+    const expected = expectation === "right" ? modelStore.currentRevision(stream) : expectation;
     const events = Array.from({ length: count }, () => newEvent("Modelled"));
-    const predicted = held.append(stream, idsOf(events), expected);
+    const predicted = modelStore.append(stream, idsOf(events), expected);
     const result = await store().append(stream, events, expected);
     expect(result).toMatchObject(predicted);
     if (repeat) expect(await store().append(stream, events, expected)).toEqual(result);
@@ -911,13 +915,13 @@ function model({ store, it }: Suite): void {
     const property = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 15 }), async (steps) => {
       const from = await store().head();
       const prefix = `model${crypto.randomUUID()}-`;
-      const held = new Model();
-      for (const one of steps) await take(held, `${prefix}${one.stream}`, one);
-      for (const [stream, ids] of held.streams) {
+      const modelStore = new Model();
+      for (const one of steps) await applyStep(modelStore, `${prefix}${one.stream}`, one);
+      for (const [stream, ids] of modelStore.streams) {
         expect(idsOf(await store().read(stream, 0, 100))).toEqual(ids);
       }
       const all = await collect(store().readAll(from, { streamPrefixes: [prefix] }));
-      expect(idsOf(all.events)).toEqual(held.order);
+      expect(idsOf(all.events)).toEqual(modelStore.order);
     });
     await fc.assert(property, { numRuns: 25 });
   });

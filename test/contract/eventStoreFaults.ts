@@ -10,18 +10,27 @@ import {
   urlThrough,
 } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
-import { contractTest, follow, fresh, idsOf, mustAppend, newEvent, refusal, soon } from "./eventStore.ts";
+import {
+  contractTest,
+  follow,
+  fresh,
+  idsOf,
+  mustAppend,
+  newEvent,
+  refusal,
+  withinTime,
+} from "./eventStore.ts";
 
 const GRACE_MS = 1_000;
 
-/** A TCP proxy in front of the server, which can hold its answers back and drop connections. */
-async function startProxy(behind: EventStoreDbServer) {
+/** A TCP proxy in front of the server that can delay answers and drop connections. */
+async function startProxy(upstream: EventStoreDbServer) {
   const pairs = new Set<readonly [Socket, Socket]>();
   const state = { isHolding: false };
   const dead = new Set<Socket>();
   let held: (() => void)[] = [];
   const server = createServer((client) => {
-    const target = connect(behind.port, "127.0.0.1");
+    const target = connect(upstream.port, "127.0.0.1");
     const pair = [client, target] as const;
     pairs.add(pair);
     const end = () => {
@@ -42,7 +51,7 @@ async function startProxy(behind: EventStoreDbServer) {
     for (const pair of [...pairs]) for (const socket of pair) socket.destroy();
   };
   return {
-    url: urlThrough(behind, port),
+    url: urlThrough(upstream, port),
     /** From now on requests reach the server but no answer comes back. */
     hold: () => {
       state.isHolding = true;
@@ -145,11 +154,11 @@ export function eventStoreDbFaults(name: string, server: EventStoreDbServer): vo
     await closing([store], async () => {
       await mustAppend(store, fresh("warm"), [newEvent()], "noStream");
       proxy.hold();
-      const patient = store.append(fresh("patient"), [newEvent()], "noStream");
-      const hasty = store.append(fresh("hasty"), [newEvent()], "noStream", { timeoutMs: 200 });
-      expect((await refusal(hasty)).failure).toBe("outcomeUnknown");
+      const withLongTimeout = store.append(fresh("patient"), [newEvent()], "noStream");
+      const withShortTimeout = store.append(fresh("hasty"), [newEvent()], "noStream", { timeoutMs: 200 });
+      expect((await refusal(withShortTimeout)).failure).toBe("outcomeUnknown");
       proxy.release();
-      expect(await patient).toMatchObject({ outcome: "appended", revision: 0 });
+      expect(await withLongTimeout).toMatchObject({ outcome: "appended", revision: 0 });
     });
     proxy.close();
   });
@@ -252,9 +261,9 @@ export function eventStoreDbRestarts(
         written.push(event);
       }
     };
-    const arrived = () => until(() => seen.events.length >= written.length, "the written events", 20_000);
+    const allArrived = () => until(() => seen.events.length >= written.length, "the written events", 20_000);
     await write(50);
-    await arrived();
+    await allArrived();
     for (let round = 0; round < 2; round += 1) {
       await process.kill();
       await process.start();
@@ -267,21 +276,21 @@ export function eventStoreDbRestarts(
         "the server to recover",
       );
       await write(50);
-      await arrived();
+      await allArrived();
     }
     await until(() => seen.isCaughtUp, "the subscription to catch up");
     expect(idsOf(seen.events)).toEqual(idsOf(written));
     reader.abort();
-    await soon(ended, "the subscription to end");
+    await withinTime(ended, "the subscription to end");
     await store.close();
   });
 
   it("appends while the server dies are in the log once when they succeeded, and never twice", async (process) => {
     const store = await open();
     const attempts = new Map<string, "appended" | "unavailable" | "outcomeUnknown">();
-    let isOver = false;
+    let isDone = false;
     const writers = Array.from({ length: 16 }, async () => {
-      while (!isOver) {
+      while (!isDone) {
         const stream = fresh("dying");
         const outcome = await store.append(stream, [newEvent(), newEvent()], "noStream").then(
           (result) => (result.outcome === "appended" ? "appended" : "outcomeUnknown"),
@@ -298,7 +307,7 @@ export function eventStoreDbRestarts(
     await process.start();
     const before = attempts.size;
     await until(() => attempts.size > before + 200, "appends after the restart", 20_000);
-    isOver = true;
+    isDone = true;
     await Promise.all(writers);
     const expected = { appended: [2], unavailable: [0], outcomeUnknown: [0, 2] };
     for (const [stream, outcome] of attempts) {

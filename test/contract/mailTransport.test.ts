@@ -87,7 +87,7 @@ async function deliver(
   return outcome;
 }
 
-async function brokenSession(transport: MailTransport, signal = never): Promise<string> {
+async function failSession(transport: MailTransport, signal = never): Promise<string> {
   const result = await transport.session(signal);
   if (result.kind === "session") throw new Error("a session was opened");
   return result.reason;
@@ -343,9 +343,9 @@ describe("the reply", () => {
     ["250 thank you", { kind: "broken", stage: "data" }],
     ["552 5.3.4 too big", { kind: "refused", stage: "final", code: 552, reply: "552 5.3.4 too big" }],
   ])("%s before the end of the content ends the connection", async (reply, outcome) => {
-    let greeted = 0;
+    let greetings = 0;
     const relay = await scriptedRelay((line, socket) => {
-      if (line.startsWith("EHLO")) greeted += 1;
+      if (line.startsWith("EHLO")) greetings += 1;
       const answer = untilContent(line);
       if (answer !== undefined || socket.isPaused()) return answer;
       socket.pause();
@@ -354,7 +354,7 @@ describe("the reply", () => {
     const transport = transportTo(relay);
     expect(await deliver(transport, mail({ text: BIG_TEXT }))).toMatchObject(outcome);
     (await sessionOf(transport)).release();
-    expect(greeted).toBe(2);
+    expect(greetings).toBe(2);
   });
 });
 
@@ -403,12 +403,12 @@ describe("the deadline", () => {
     const reply = Promise.withResolvers<undefined>();
     const slow = await sinkWith({ final: ({ message }) => (message === 1 ? reply.promise : hanging()) });
     const silent = await sinkWith({ mail: hanging });
-    const patience = { commandTimeoutMs: 250, finalReplyTimeoutMs: 2_000 };
-    const transport = transportTo(slow, patience);
+    const timeouts = { commandTimeoutMs: 250, finalReplyTimeoutMs: 2_000 };
+    const transport = transportTo(slow, timeouts);
     const first = deliver(transport);
     await slow.until(({ messages }) => messages.length === 1);
     // When the other relay's time is over, the time for a command is over here too.
-    expect(await deliver(transportTo(silent, patience))).toMatchObject({ kind: "broken", stage: "mail" });
+    expect(await deliver(transportTo(silent, timeouts))).toMatchObject({ kind: "broken", stage: "mail" });
     reply.resolve(undefined);
     expect(await first).toMatchObject({ kind: "accepted" });
     expect(await deliver(transport)).toMatchObject({ kind: "unknown" });
@@ -507,10 +507,10 @@ describe("bounds", () => {
     const transport = transportTo(sink, { connectionsMax: 1 });
     const first = await sessionOf(transport);
     const controller = new AbortController();
-    const given = brokenSession(transport, controller.signal);
+    const opening = failSession(transport, controller.signal);
     const next = sessionOf(transport);
     controller.abort();
-    expect(await given).toBe("given up while waiting");
+    expect(await opening).toBe("given up while waiting");
     first.release();
     first.release();
     (await next).release();
@@ -521,9 +521,9 @@ describe("bounds", () => {
     const relay = await scriptedRelay(() => undefined);
     const transport = transportTo(relay, { connectionsMax: 1 });
     const controller = new AbortController();
-    const given = brokenSession(transport, controller.signal);
+    const opening = failSession(transport, controller.signal);
     controller.abort();
-    expect(await given).toMatch(/^given up/);
+    expect(await opening).toMatch(/^given up/);
     const sink = await sinkWith();
     expect(await deliver(transportTo(sink))).toMatchObject({ kind: "accepted" });
   });
@@ -541,14 +541,14 @@ describe("bounds", () => {
 
   test.each([1, 14, 300])("at most %d turns fit into any second", async (turnsPerSecondMax) => {
     let now = 1_000_000;
-    const pace = createRateLimiter(turnsPerSecondMax, { ...systemClock, monotonicMs: () => now });
-    cleanups.push(() => pace.close());
+    const rateLimiter = createRateLimiter(turnsPerSecondMax, { ...systemClock, monotonicMs: () => now });
+    cleanups.push(() => rateLimiter.close());
     const granted: number[] = [];
     for (let step = 0; step < 6_000; step += 1) {
       // Uneven steps, as a busy event loop takes them.
       now += (step * 7) % 5;
       const attempt = new AbortController();
-      const turn = pace.turn(attempt.signal);
+      const turn = rateLimiter.turn(attempt.signal);
       attempt.abort();
       if (await turn) granted.push(now);
     }
@@ -580,7 +580,7 @@ describe("close", () => {
     await deliver(transport);
     await transport.close();
     await sink.until(({ connectionsOpen }) => connectionsOpen === 1);
-    expect(await brokenSession(transport)).toBe("the transport is closed");
+    expect(await failSession(transport)).toBe("the transport is closed");
     expect(await busy.send(mail(), Date.now() + MINUTE_MS)).toMatchObject({ kind: "accepted" });
     busy.release();
     await sink.until(({ connectionsOpen }) => connectionsOpen === 0);
@@ -591,7 +591,7 @@ describe("close", () => {
     const sink = await sinkWith();
     const transport = transportTo(sink, { connectionsMax: 1 });
     const busy = await sessionOf(transport);
-    const waiting = brokenSession(transport);
+    const waiting = failSession(transport);
     await transport.close();
     expect(await waiting).toBe("the transport is closed");
     busy.release();
@@ -604,7 +604,7 @@ describe("TLS and AUTH", () => {
 
   test("STARTTLS that is required and not offered is broken, and nothing is sent", async () => {
     const sink = await sinkWith();
-    const reason = await brokenSession(transportTo(sink, { starttls: "required" }));
+    const reason = await failSession(transportTo(sink, { starttls: "required" }));
     expect(reason).toContain("STARTTLS");
     await sink.until(({ connectionsOpen }) => connectionsOpen === 0);
     expect(sink.record.mails).toBe(0);
@@ -627,7 +627,7 @@ describe("TLS and AUTH", () => {
 
   test("a certificate that is not valid is broken when it is to be verified", async () => {
     const sink = await sinkWith({}, withTls);
-    const reason = await brokenSession(transportTo(sink, { starttls: "required", verifyCertificate: true }));
+    const reason = await failSession(transportTo(sink, { starttls: "required", verifyCertificate: true }));
     expect(reason).toMatch(/certificate|self.signed/i);
     expect(sink.record.mails).toBe(0);
   });
@@ -661,7 +661,7 @@ describe("TLS and AUTH", () => {
   test("credentials that are refused are broken, and the reason does not hold them", async () => {
     const sink = await sinkWith({}, withAuth);
     const credentials = { user: "post", password: "wr0ng-secret" };
-    const reason = await brokenSession(transportTo(sink, { credentials }));
+    const reason = await failSession(transportTo(sink, { credentials }));
     expect(reason).toContain("535 5.7.8 bad login <secret> <secret>");
     expect(reason).not.toContain("wr0ng-secret");
     await sink.until(({ connectionsOpen }) => connectionsOpen === 0);
@@ -669,7 +669,7 @@ describe("TLS and AUTH", () => {
 
   test("credentials for a relay without AUTH are broken", async () => {
     const sink = await sinkWith();
-    const reason = await brokenSession(transportTo(sink, { credentials: { user: "a", password: "b" } }));
+    const reason = await failSession(transportTo(sink, { credentials: { user: "a", password: "b" } }));
     expect(reason).toContain("does not offer AUTH");
   });
 });
@@ -678,7 +678,7 @@ describe("an unavailable relay", () => {
   test("is broken when nothing listens there", async () => {
     const sink = await startSmtpSink();
     await sink.close();
-    expect(await brokenSession(transportTo(sink))).toContain("ECONNREFUSED");
+    expect(await failSession(transportTo(sink))).toContain("ECONNREFUSED");
   });
 
   test("is broken by a greeting that rejects us, and quotes it once", async () => {
@@ -688,7 +688,7 @@ describe("an unavailable relay", () => {
     });
     cleanups.push(() => server.close());
     const { port } = server.address() as AddressInfo;
-    expect(await brokenSession(transportTo({ port }))).toBe(
+    expect(await failSession(transportTo({ port }))).toBe(
       "Invalid greeting: 554 5.7.1 Your address is blocked (EPROTOCOL)",
     );
   });
@@ -700,14 +700,14 @@ describe("an unavailable relay", () => {
     });
     cleanups.push(() => server.close());
     const { port } = server.address() as AddressInfo;
-    expect(await brokenSession(transportTo({ port }, { greetingTimeoutMs: 100 }))).toContain("Greeting");
+    expect(await failSession(transportTo({ port }, { greetingTimeoutMs: 100 }))).toContain("Greeting");
   });
 
   test("releases its slot", async () => {
     const sink = await startSmtpSink();
     await sink.close();
     const transport = transportTo(sink, { connectionsMax: 1 });
-    for (let count = 0; count < 3; count += 1) expect(await brokenSession(transport)).not.toBe("");
+    for (let count = 0; count < 3; count += 1) expect(await failSession(transport)).not.toBe("");
   });
 
   test("is broken at connect when it goes away between two messages of a session", async () => {
@@ -885,11 +885,11 @@ describe("the outbox", () => {
     const { transport } = await outbox();
     const sessions = [await sessionOf(transport), await sessionOf(transport)];
     const controller = new AbortController();
-    const third = brokenSession(transport, controller.signal);
+    const third = failSession(transport, controller.signal);
     controller.abort();
     expect(await third).toBe("given up while waiting");
     for (const session of sessions) session.release();
     await transport.close();
-    expect(await brokenSession(transport)).toBe("the transport is closed");
+    expect(await failSession(transport)).toBe("the transport is closed");
   });
 });

@@ -11,7 +11,7 @@ import type { CommandContext } from "../../../src/kernel/event/commandContext.ts
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import { type DeliveryWorld, deliveryWorld } from "../../reactors/email/deliveryFixtures.ts";
 
-const WANTED = { name: "key", scopes: ["email:send"] as const, expiresAt: null };
+const NEW_KEY = { name: "key", scopes: ["email:send"] as const, expiresAt: null };
 
 let world: DeliveryWorld;
 let context: CommandContext;
@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 async function newKey() {
-  const issued = await issueKey(world.deps, { ...WANTED, workspaceId: world.workspaceId }, context);
+  const issued = await issueKey(world.deps, { ...NEW_KEY, workspaceId: world.workspaceId }, context);
   const principal = issued && (await principalOfKey(world.deps, issued.id));
   invariant(principal, "the key is in the log");
   return principal;
@@ -42,7 +42,7 @@ function revokeAtNextIssue(keyId: string) {
 test("a key that is revoked while it issues another one does not live on in that one", async () => {
   const issuer = await newKey();
   const nextKey = revokeAtNextIssue(issuer.keyId);
-  expect(await issueFurtherKey(world.deps, issuer, WANTED, context)).toEqual({ kind: "issuerGone" });
+  expect(await issueFurtherKey(world.deps, issuer, NEW_KEY, context)).toEqual({ kind: "issuerGone" });
   expect(await nextKey()).toMatchObject({ revoked: true });
 });
 

@@ -26,12 +26,12 @@ describe("on the command line", () => {
   test(
     "a key is made, the log is sealed, verified, and found to be changed",
     async () => {
-      const made = await runCommand(["audit", "keygen", keyFile], dataDir);
-      expect(made.exitCode).toBe(0);
+      const created = await runCommand(["audit", "keygen", keyFile], dataDir);
+      expect(created.exitCode).toBe(0);
       expect(statSync(keyFile).mode & 0o077).toBe(0);
       expect(parsePublicKeys(readFileSync(`${keyFile}.pub`, "utf8"))).toHaveLength(1);
-      const again = await runCommand(["audit", "keygen", keyFile], dataDir);
-      expect([again.exitCode, again.err]).toEqual([
+      const repeated = await runCommand(["audit", "keygen", keyFile], dataDir);
+      expect([repeated.exitCode, repeated.err]).toEqual([
         1,
         `postledger: ${keyFile} already exists and is not overwritten\n`,
       ]);
@@ -47,14 +47,17 @@ describe("on the command line", () => {
       expect(sealed).toMatchObject({ exitCode: 0, json: { seal: 0 } });
 
       const withKey = ["audit", "verify", "--public-key", `${keyFile}.pub`, "--digest", sealed.json.digest];
-      const sound = await runCommand([...withKey, "--json"], dataDir, env);
-      expect(sound).toMatchObject({ exitCode: 0, json: { findings: 0, uncovered: 0, chain: { signed: 1 } } });
-      const others = await runCommand(
+      const intact = await runCommand([...withKey, "--json"], dataDir, env);
+      expect(intact).toMatchObject({
+        exitCode: 0,
+        json: { findings: 0, uncovered: 0, chain: { signed: 1 } },
+      });
+      const withOtherKey = await runCommand(
         ["audit", "verify", "--public-key", `${otherKeyFile}.pub`],
         dataDir,
         env,
       );
-      expect([others.exitCode, others.out]).toEqual([
+      expect([withOtherKey.exitCode, withOtherKey.out]).toEqual([
         1,
         expect.stringContaining(`unsigned  ${AUDIT_STREAM}@0`),
       ]);
@@ -87,10 +90,10 @@ describe("on the command line", () => {
         ["log", "unfreeze"],
         ["audit", "seal", "--json"],
       ];
-      const [made, frozen, refused, unfrozen, sealed] = await runCalls(
+      const [created, frozen, refused, unfrozen, sealed] = await runCalls(
         words.map((one) => ({ words: one, env })),
       );
-      expect([made?.status, frozen?.status, unfrozen?.status]).toEqual([0, 0, 0]);
+      expect([created?.status, frozen?.status, unfrozen?.status]).toEqual([0, 0, 0]);
       expect([refused?.status, refused?.err]).toEqual([
         1,
         expect.stringContaining("postledger: the log was frozen at "),
@@ -110,9 +113,9 @@ describe("on the command line", () => {
     ["no file for a key", ["audit", "keygen"], "missing required argument 'file'"],
   ])(
     "%s is a usage error",
-    async (_, words, why) => {
+    async (_, words, expectedError) => {
       const { exitCode, err } = await runCommand(words, dataDir);
-      expect([exitCode, err]).toEqual([2, expect.stringContaining(why)]);
+      expect([exitCode, err]).toEqual([2, expect.stringContaining(expectedError)]);
     },
     TEST_MS_MAX,
   );

@@ -36,7 +36,7 @@ function event(data: object = {}, type = "ApiKeyRevoked"): NewEvent {
 }
 
 /** Appends `count` events, each to a stream of its own. */
-async function happen(store: EventStore, count: number): Promise<void> {
+async function appendEvents(store: EventStore, count: number): Promise<void> {
   for (let index = 0; index < count; index += 1)
     await store.append(apiKeyStream(newId()), [event()], "noStream");
 }
@@ -75,7 +75,7 @@ describe("a sealer", () => {
     await sealAll(sealer);
     expect(await readLastSeal(store)).toBeNull();
     for (const count of [3, 0, 2]) {
-      await happen(store, count);
+      await appendEvents(store, count);
       await sealAll(sealer);
     }
     expect((await sealsOf(store)).map(({ covered, order }) => [covered, order.length])).toEqual([
@@ -87,13 +87,13 @@ describe("a sealer", () => {
 
   test("continues after the last seal when it restarts, whatever events of that were erased", async () => {
     const store = memoryEventStore();
-    await happen(store, 2);
+    await appendEvents(store, 2);
     const log = new AuditedLog(store);
     await log.play([{ kind: "upload", at: 0 }]);
     await sealAll(sealerOn(store));
     // All that is told of the upload goes, and it was sealed last.
     await log.play([{ kind: "discard", at: 0 }]);
-    await happen(store, 1);
+    await appendEvents(store, 1);
     await sealAll(sealerOn(store));
     expect((await sealsOf(store)).map(({ order }) => order.length)).toEqual([4, 7]);
     expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
@@ -101,7 +101,7 @@ describe("a sealer", () => {
 
   test("continues after the previous seal when nothing is left of the last one", async () => {
     const store = memoryEventStore();
-    await happen(store, 2);
+    await appendEvents(store, 2);
     await sealAll(sealerOn(store));
     await store.append("storage-w", [event({}, "StorageReserved")], "noStream");
     await sealAll(sealerOn(store));
@@ -116,12 +116,12 @@ describe("a sealer", () => {
     const store = memoryEventStore();
     const sealers = [sealerOn(store), sealerOn(store), sealerOn(store)];
     for (let round = 0; round < 5; round += 1) {
-      await happen(store, 4);
+      await appendEvents(store, 4);
       // All of them have read the same before the first one seals.
       await Promise.all(sealers.map((sealer) => sealer.readOn(async () => {})));
       const outcomes = await Promise.all(sealers.map((sealer) => sealer.seal()));
       expect(outcomes.filter((isDone) => isDone)).toHaveLength(1);
-      await happen(store, 1);
+      await appendEvents(store, 1);
     }
     await sealAll(sealers[1] as AuditSealer);
     expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0, chain: { seals: 6 } });
@@ -132,7 +132,7 @@ describe("a sealer", () => {
     async () => {
       const store = memoryEventStore();
       const many = 2 * SEAL_EVENTS_MAX + 300;
-      await happen(store, many);
+      await appendEvents(store, many);
       await Promise.all([sealAll(sealerOn(store)), sealAll(sealerOn(store))]);
       const seals = await sealsOf(store);
       expect(seals.map(({ covered }) => covered)).toEqual([SEAL_EVENTS_MAX, 2 * SEAL_EVENTS_MAX, many]);
@@ -144,22 +144,22 @@ describe("a sealer", () => {
 
   test("finds its place again after an append whose outcome it never learned", async () => {
     const store = memoryEventStore();
-    let fate: "before" | "after" | null = null;
+    let failure: "before" | "after" | null = null;
     const failing: EventStore = {
       ...store,
       async append(...call) {
-        if (fate === "before") throw new StoreError("unavailable", "the store is unavailable");
+        if (failure === "before") throw new StoreError("unavailable", "the store is unavailable");
         const result = await store.append(...call);
-        if (fate === "after") throw new StoreError("outcomeUnknown", "the store is unavailable");
+        if (failure === "after") throw new StoreError("outcomeUnknown", "the store is unavailable");
         return result;
       },
     };
     const sealer = sealerOn(failing);
     for (const next of ["before", "after"] as const) {
-      await happen(store, 2);
-      fate = next;
+      await appendEvents(store, 2);
+      failure = next;
       await expect(sealAll(sealer)).rejects.toThrow(StoreError);
-      fate = null;
+      failure = null;
       await sealAll(sealer);
     }
     expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0, chain: { seals: 2 } });
@@ -193,61 +193,61 @@ const stopped: Instance = {
 
 describe("sealing", () => {
   test("waits for its interval, and reports what prevents it", async () => {
-    let isAway = false;
-    const store = memoryEventStore({ isAway: () => isAway });
-    const troubles: unknown[] = [];
+    let isUnavailable = false;
+    const store = memoryEventStore({ isAway: () => isUnavailable });
+    const failures: unknown[] = [];
     const sealer = sealerOn(store);
     const intervalMs = 10;
-    let looks = 0;
-    let asked = 0;
+    let reads = 0;
+    let statusReads = 0;
     let instance: Instance | null = null;
     const instanceStatus = {
       async get() {
-        asked += 1;
+        statusReads += 1;
         return { instance, restoredPosition: null };
       },
     };
-    const watched = Object.assign(Object.create(sealer) as AuditSealer, {
+    const countingSealer = Object.assign(Object.create(sealer) as AuditSealer, {
       readOn: async (...call: Parameters<AuditSealer["readOn"]>) => {
-        looks += 1;
+        reads += 1;
         await sealer.readOn(...call);
       },
       seal: () => sealer.seal(),
     });
     const sealing = auditSealing({
-      sealer: watched,
+      sealer: countingSealer,
       instanceStatus,
       clock,
       intervalMs,
       random: () => 0,
-      onTrouble: (error) => troubles.push(error),
+      onTrouble: (error) => failures.push(error),
     });
-    const lookTwice = async () => {
-      const seen = looks;
-      await until(() => looks > seen + 2, "the sealer to check again");
+    const waitForTwoReads = async () => {
+      const seen = reads;
+      await until(() => reads > seen + 2, "the sealer to check again");
     };
     sealing.start();
-    await happen(store, 3);
-    await lookTwice();
+    await appendEvents(store, 3);
+    await waitForTwoReads();
     expect(await sealsOf(store)).toEqual([]);
     now += intervalMs;
     await until(async () => (await sealsOf(store)).length === 1, "a seal to be written");
     now += 10 * intervalMs;
-    await lookTwice();
+    await waitForTwoReads();
     expect(await sealsOf(store)).toHaveLength(1);
-    isAway = true;
-    await until(() => troubles.length > 0, "a failure report");
-    isAway = false;
-    await happen(store, 1);
-    await lookTwice();
+    isUnavailable = true;
+    await until(() => failures.length > 0, "a failure report");
+    isUnavailable = false;
+    await appendEvents(store, 1);
+    await waitForTwoReads();
     now += intervalMs;
     await until(async () => (await sealsOf(store)).length === 2, "another seal to be written");
     expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
     instance = { ...stopped, frozenAt: now };
-    await happen(store, 1);
+    await appendEvents(store, 1);
     now += 10 * intervalMs;
-    const before = asked;
-    await until(() => asked > before + 3, "the sealer to see that the log was moved");
+    const before = statusReads;
+    await until(() => statusReads > before + 3, "the sealer to see that the log was moved");
     expect(await sealsOf(store)).toHaveLength(2);
     await sealing.stop();
   });

@@ -89,8 +89,8 @@ async function writtenLog(
 }
 
 /** Long content makes copies slow and nothing else. */
-function isShort(deed: LogAction): boolean {
-  return deed.kind !== "send" || deed.length < 100_000;
+function isShort(action: LogAction): boolean {
+  return action.kind !== "send" || action.length < 100_000;
 }
 
 /** Plants the same change in `runs` copies of a log, each time elsewhere; what is found in each, beside what was planted. */
@@ -181,10 +181,10 @@ describe("among sealed events", async () => {
 });
 
 describe("a chain that is hashed again", async () => {
-  const ours = newSigningKey();
-  const others = newSigningKey();
-  const signedLog = await writtenLog(ours.pem);
-  const trusted = [ours.publicKey];
+  const ownKey = newSigningKey();
+  const otherKey = newSigningKey();
+  const signedLog = await writtenLog(ownKey.pem);
+  const trusted = [ownKey.publicKey];
   const isPickable = ({ position, name }: Row) => position < signedLog.sealed && name !== AUDIT_STREAM;
 
   /** Changes an event and makes all seals again, as far as whoever does it has a key. */
@@ -212,7 +212,7 @@ describe("a chain that is hashed again", async () => {
 
   test.each([
     ["nobody", null],
-    ["another key", others.pem],
+    ["another key", otherKey.pem],
   ])("signed by %s is found with the public key, and only with it", async (_, pem) => {
     const copy = await hashAgain(pem);
     expect((await withLogAt(copy, (store) => verify(store, { trusted }))).shown).toMatchObject(
@@ -222,10 +222,10 @@ describe("a chain that is hashed again", async () => {
   });
 
   test("is found by a digest that was kept", async () => {
-    const kept = (await withLogAt(signedLog.path, (store) => verify(store))).chain.lastHash;
-    expect((await withLogAt(signedLog.path, (store) => verify(store, { kept }))).findings).toBe(0);
+    const lastHash = (await withLogAt(signedLog.path, (store) => verify(store))).chain.lastHash;
+    expect((await withLogAt(signedLog.path, (store) => verify(store, { kept: lastHash }))).findings).toBe(0);
     const copy = await hashAgain(null);
-    expect((await withLogAt(copy, (store) => verify(store, { kept }))).findings).toBe(1);
+    expect((await withLogAt(copy, (store) => verify(store, { kept: lastHash }))).findings).toBe(1);
   });
 
   test("is found if seals after signed ones are no longer signed", async () => {
@@ -256,7 +256,7 @@ describe("a chain that is hashed again", async () => {
       const unsigned = new AuditedLog(store);
       await unsigned.play([key, { kind: "seal", sealer: 0 }, key, { kind: "seal", sealer: 0 }]);
       expect((await verify(store, { trusted })).shown).toMatchObject([{ kind: "unsigned" }]);
-      const signed = new AuditedLog(store, parseSigningKey(ours.pem));
+      const signed = new AuditedLog(store, parseSigningKey(ownKey.pem));
       await signed.play([key, { kind: "seal", sealer: 1 }]);
       expect(await verify(store, { trusted })).toMatchObject({ findings: 0, chain: { seals: 3, signed: 1 } });
     });
@@ -320,7 +320,7 @@ describe("beside a running service", () => {
       );
       await log.play([...sends, ...sends.map((): LogAction => ({ kind: "suppress", at: 0 }))]);
       await log.seal();
-      const disturbed: EventStore = Object.assign(Object.create(store) as EventStore, {
+      const racingStore: EventStore = Object.assign(Object.create(store) as EventStore, {
         async *readAll(...[from, filter]: Parameters<EventStore["readAll"]>) {
           const batches = store.readAll(from, filter);
           const erasing = sends.flatMap((_, at): LogAction[] => [
@@ -334,7 +334,7 @@ describe("beside a running service", () => {
           if (from === LOG_START) yield* store.readAll(first.value.position, filter);
         },
       });
-      expect((await verify(disturbed)).shown).toEqual([]);
+      expect((await verify(racingStore)).shown).toEqual([]);
     });
   });
 });

@@ -22,7 +22,7 @@ import { until } from "../../support/until.ts";
 const TEST_MS_MAX = 180_000;
 const CLEAN_RUNS = 100;
 /** Of each history no more than this: a log grows by all of them. */
-const DEEDS_OF_A_RUN = 4;
+const ACTIONS_PER_RUN = 4;
 const FLIPS = 20;
 
 type Server = Awaited<ReturnType<typeof startEventStoreDb>>;
@@ -71,7 +71,7 @@ describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
     async () => {
       const log = new AuditedLog(store);
       for (const history of fc.sample(logActions, CLEAN_RUNS)) {
-        await log.play(history.slice(0, DEEDS_OF_A_RUN));
+        await log.play(history.slice(0, ACTIONS_PER_RUN));
         expect((await verify()).shown).toEqual([]);
       }
       await log.seal();

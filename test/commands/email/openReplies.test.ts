@@ -8,7 +8,7 @@ import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/instanceKey
 const SALT = "3f1c9a52-8d0e-4b7a-9c3f-2f6f0a1b2c3d";
 const keys = instanceKeys(newDataKey());
 
-const said = (event: EmailEvent, salt: string | null) =>
+const opened = (event: EmailEvent, salt: string | null) =>
   withReplyTexts(keys, salt, [{ sequence: 3, at: "2026-01-01T00:00:00.000Z", event }])[0]?.event.data;
 
 const sealed: EmailEvent = {
@@ -26,22 +26,22 @@ const plain: EmailEvent = {
   type: "EmailBounced",
   data: { attempt: 1, reason: "recipient_refused", code: 550, reply: "550 5.2.0 Ana has left" },
 };
-const plainSent: EmailEvent = {
+const unencryptedSent: EmailEvent = {
   type: "EmailSent",
   data: { attempt: 1, transport: "smtp", reply: "250 2.0.0 taken for Ana" },
 };
 
 describe("a relay's reply", () => {
   test("is shown while its salt exists", () => {
-    expect(said(sealed, SALT)).toMatchObject({ reply: "550 5.2.0 Smithson, Ana has left" });
-    expect(said(plain, SALT)).toMatchObject({ reply: "550 5.2.0 Ana has left" });
-    expect(said(plainSent, SALT)).toMatchObject({ reply: "250 2.0.0 taken for Ana" });
+    expect(opened(sealed, SALT)).toMatchObject({ reply: "550 5.2.0 Smithson, Ana has left" });
+    expect(opened(plain, SALT)).toMatchObject({ reply: "550 5.2.0 Ana has left" });
+    expect(opened(unencryptedSent, SALT)).toMatchObject({ reply: "250 2.0.0 taken for Ana" });
   });
 
   test("is reduced to its codes without the salt, even if an older release stored it in plain text", () => {
-    expect(said(sealed, null)).not.toHaveProperty("reply");
-    expect(said(plain, null)).toMatchObject({ code: 550, reply: "550 5.2.0" });
-    expect(said(plainSent, null)).toMatchObject({ reply: "250 2.0.0" });
+    expect(opened(sealed, null)).not.toHaveProperty("reply");
+    expect(opened(plain, null)).toMatchObject({ code: 550, reply: "550 5.2.0" });
+    expect(opened(unencryptedSent, null)).toMatchObject({ reply: "250 2.0.0" });
   });
 
   test("cannot be decrypted with another salt, or another instance's key", () => {

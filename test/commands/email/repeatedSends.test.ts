@@ -38,8 +38,8 @@ describe("a send under a key that was used", () => {
   test("costs its instance no access to the log, and gets the answer of the first", async () => {
     const first = await send(world.deps, { text: "Hello." });
     expect(first).toMatchObject({ outcome: { kind: "accepted", replayed: false }, appends: 1, reads: 0 });
-    const again = await send(world.deps, { text: "Hello." });
-    expect<object>(again).toEqual({ outcome: { ...first.outcome, replayed: true }, appends: 0, reads: 0 });
+    const repeat = await send(world.deps, { text: "Hello." });
+    expect<object>(repeat).toEqual({ outcome: { ...first.outcome, replayed: true }, appends: 0, reads: 0 });
     expect(await send(world.deps, { text: "Bye." })).toMatchObject({
       outcome: { kind: "conflict" },
       appends: 0,

@@ -11,7 +11,7 @@ afterEach(() => world.close());
 const used = () => world.deps.quota.used(world.workspaceId, world.clock.now());
 
 /** Sends while appends to messages' streams fail. */
-async function sendInTrouble(failure: StoreFailure): Promise<void> {
+async function sendWhileFailing(failure: StoreFailure): Promise<void> {
   world.store.beforeAppend = (stream) => {
     if (stream.startsWith("email-")) throw new StoreError(failure, "the store failed");
   };
@@ -28,12 +28,12 @@ describe("a send takes one of the day's messages", () => {
   });
 
   test("and returns it when the store has not written the message", async () => {
-    await sendInTrouble("unavailable");
+    await sendWhileFailing("unavailable");
     expect(await used()).toBe(0);
   });
 
   test("and keeps it when nobody knows whether the message was written", async () => {
-    await sendInTrouble("outcomeUnknown");
+    await sendWhileFailing("outcomeUnknown");
     expect(await used()).toBe(1);
   });
 });

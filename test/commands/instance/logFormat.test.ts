@@ -57,8 +57,8 @@ describe("the format of a log", () => {
 });
 
 describe("a read model", () => {
-  const shown: string[] = [];
-  const projection = { ...emails, apply: ({ type }: ProjectedEvent) => shown.push(type) };
+  const lines: string[] = [];
+  const projection = { ...emails, apply: ({ type }: ProjectedEvent) => lines.push(type) };
   const db = {} as ProjectedRows;
 
   async function apply(reads: number): Promise<void> {
@@ -74,7 +74,7 @@ describe("a read model", () => {
     await expect(apply(1)).rejects.toThrow("format 2, this one reads 1");
     await apply(2);
     await apply(3);
-    expect(shown).toEqual([]);
+    expect(lines).toEqual([]);
   });
 
   test("always receives the event that raises the format", () => {

@@ -44,30 +44,30 @@ const join = (store: EventStore, location: typeof A, memory = memoryInMemory()) 
 describe("the registry of services", () => {
   test("lists those that have joined and not left, even two in one place, as they come and go", async () => {
     const store = await openLog();
-    const atWork = registeredServices(store);
-    expect(await atWork()).toEqual([]);
+    const running = registeredServices(store);
+    expect(await running()).toEqual([]);
     const first = await join(store, A);
-    const again = await join(store, A);
+    const rejoined = await join(store, A);
     const other = await join(store, B);
-    expect(await atWork()).toEqual([A, A, B]);
+    expect(await running()).toEqual([A, A, B]);
     await first.leave();
-    expect(await atWork()).toEqual([A, B]);
-    await Promise.all([again.leave(), other.leave()]);
-    expect(await atWork()).toEqual([]);
+    expect(await running()).toEqual([A, B]);
+    await Promise.all([rejoined.leave(), other.leave()]);
+    expect(await running()).toEqual([]);
   });
 
   test("loses a service that died when the next one on its data directory joins, and no other", async () => {
     const store = await openLog();
-    const atWork = registeredServices(store);
+    const running = registeredServices(store);
     const memory = memoryInMemory();
     const first = await join(store, A, memory);
     expect(first.predecessor).toBeNull();
     expect((await join(store, B)).predecessor).toBeNull();
     const second = await join(store, A, memory);
     expect(second.predecessor).toBe(first.serviceId);
-    expect(await atWork()).toEqual([B, A]);
+    expect(await running()).toEqual([B, A]);
     await second.leave();
-    expect(await atWork()).toEqual([B]);
+    expect(await running()).toEqual([B]);
     expect(memory.previous()).toBeNull();
   });
 
@@ -81,13 +81,13 @@ describe("the registry of services", () => {
   });
 
   test("records once that a service has left, and again if that failed", async () => {
-    let isAway = false;
-    const store = memoryEventStore({ isAway: () => isAway });
+    let isUnavailable = false;
+    const store = memoryEventStore({ isAway: () => isUnavailable });
     await openInstance(store, claims, context);
     const service = await join(store, A);
-    isAway = true;
+    isUnavailable = true;
     await expect(service.leave()).rejects.toThrow();
-    isAway = false;
+    isUnavailable = false;
     for (let times = 0; times < 3; times += 1) await service.leave();
     expect(await store.lastRevision(SERVICES_STREAM)).toBe(1);
     expect(await registeredServices(store)()).toEqual([]);
@@ -105,7 +105,7 @@ describe("the registry of services", () => {
 
   test("leaves no gap: a service that a freeze did not find finds the freeze", async () => {
     // A freeze just before the entry is written, and just after.
-    for (const when of ["before", "after"] as const) {
+    for (const moment of ["before", "after"] as const) {
       const store = await openLog();
       let seen: readonly unknown[] = [];
       const freeze = async () => {
@@ -115,14 +115,14 @@ describe("the registry of services", () => {
       const racing: EventStore = Object.assign(Object.create(store), {
         async append(stream: string, ...rest: [never, never]) {
           const isEntry = stream === SERVICES_STREAM && (await store.lastRevision(stream)) === null;
-          if (isEntry && when === "before") await freeze();
+          if (isEntry && moment === "before") await freeze();
           const result = await store.append(stream, ...rest);
-          if (isEntry && when === "after") await freeze();
+          if (isEntry && moment === "after") await freeze();
           return result;
         },
       });
       await expect(join(racing, A)).rejects.toThrow(FrozenLogError);
-      expect(seen).toEqual(when === "before" ? [] : [A]);
+      expect(seen).toEqual(moment === "before" ? [] : [A]);
     }
   });
 
@@ -131,10 +131,10 @@ describe("the registry of services", () => {
     await (await join(store, A)).leave();
     const scratch = sqliteReadDatabases.open(":memory:", "build");
     const header = { exportId: "e", exportedAt: "2030-01-01T00:00:00Z", sealed: false };
-    const whose = { logId: "l", contentStoreId: "content", sealedDataKey: "k" };
+    const instance = { logId: "l", contentStoreId: "content", sealedDataKey: "k" };
     let text = "";
     const silent = { onProgress: () => {}, onEnd: () => {} };
-    for await (const chunk of exportLog({ store, header: { ...header, ...whose }, scratch, ...silent }))
+    for await (const chunk of exportLog({ store, header: { ...header, ...instance }, scratch, ...silent }))
       text += chunk;
     scratch.close();
     expect(text).toContain('"InstanceCreated"');

@@ -32,13 +32,13 @@ const context = () => {
   return { at: world.clock.now(), correlationId: "test", actor: "cli", workspaceId };
 };
 
-/** What an import of an export has, during which `work` is done, after one batch was read or after all were. */
-async function importedAfter(when: "first" | "last", work: () => Promise<unknown>) {
+/** Exports the log, runs `work` after the first or last batch, and returns the imported result. */
+async function importWithWork(moment: "first" | "last", work: () => Promise<unknown>) {
   let isDone = false;
   async function* readAll(...call: Parameters<EventStore["readAll"]>): AsyncIterable<LogBatch> {
     for await (const batch of log.readAll(...call)) {
       yield batch;
-      if (isDone || (when === "last" && !batch.caughtUp)) continue;
+      if (isDone || (moment === "last" && !batch.caughtUp)) continue;
       isDone = true;
       await work();
     }
@@ -65,7 +65,7 @@ async function findingsIn(store: EventStore) {
 test("what is erased while an export reads is missing in it for a reason that it holds", async () => {
   const id = await world.accept("order-1");
   const erase = () => eraseEmail(world.deps, id, { reason: "requested" }, context());
-  const { store, remove } = await importedAfter("first", erase);
+  const { store, remove } = await importWithWork("first", erase);
   expect(await findingsIn(store)).toEqual([]);
   await remove();
 });
@@ -75,7 +75,7 @@ test("a person who is erased while an export reads is to be erased where it is i
   await addSuppression(world.deps, { address, note: null }, context());
   const recipientHash = world.deps.keys.hashAddress(world.workspaceId, address.canonical);
   const requests: string[] = [];
-  const { store, remove } = await importedAfter("last", async () => {
+  const { store, remove } = await importWithWork("last", async () => {
     const id = await requestPersonErasure(world.deps, address, context());
     await erasePersonsSuppression(log, recipientHash, id, context());
     await noteErasureApplied(

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { EVENT_ERASED } from "../../../src/kernel/event/unexportedEvents.ts";
 import { type EventStore, LOG_START, StoreError } from "../../../src/ports/eventStore.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
-import { append, beginLog, emptyStore, exportOf, importOf, someEvent, viewOf } from "./portableLog.ts";
+import { append, beginLog, emptyStore, exportOf, importOf, snapshotOf, someEvent } from "./portableLog.ts";
 
 /** One step of a random history. */
 type Step =
@@ -55,17 +55,17 @@ async function play(store: EventStore, history: readonly Step[]): Promise<void> 
 }
 
 /** A store that gives up after so many appends, as a process that is killed does. */
-function dying(store: EventStore, appends: number): EventStore {
+function crashingStore(store: EventStore, appends: number): EventStore {
   let left = appends;
-  const give: EventStore["append"] = (...call) => {
+  const forward: EventStore["append"] = (...call) => {
     left -= 1;
     if (left < 0) throw new StoreError("unavailable", "killed by the test");
     return store.append(...call);
   };
-  return Object.assign(Object.create(store) as EventStore, { append: give });
+  return Object.assign(Object.create(store) as EventStore, { append: forward });
 }
 
-const NOTED = 2;
+const RECORDED_EVENTS = 2;
 
 test("an import restores the streams, revisions and order of the exported log (property)", async () => {
   await fc.assert(
@@ -77,7 +77,7 @@ test("an import restores the streams, revisions and order of the exported log (p
       try {
         const imported = await importOf(store, exported.lines);
         expect(imported).toEqual({ events: exported.end.events, missing: exported.end.missing, found: 0 });
-        const [before, after] = [await viewOf(source, STREAMS), await viewOf(store, STREAMS)];
+        const [before, after] = [await snapshotOf(source, STREAMS), await snapshotOf(store, STREAMS)];
         expect(after.views).toEqual(before.views);
         // Behind it all the store notes that the log is restored.
         expect(after.order.slice(0, -1)).toEqual(before.order);
@@ -96,27 +96,31 @@ test("an import restores the streams, revisions and order of the exported log (p
 
 test("an import that was interrupted anywhere can be continued (property)", async () => {
   await fc.assert(
-    fc.asyncProperty(steps, fc.array(fc.nat(12), { minLength: 1, maxLength: 4 }), async (history, deaths) => {
-      const source = memoryEventStore();
-      await play(source, history);
-      const { lines, end } = await exportOf(source);
-      const { store, remove } = emptyStore();
-      try {
-        for (const appends of deaths) await importOf(dying(store, appends), lines).catch(() => {});
-        if (!(await isFinished(store))) expect((await importOf(store, lines)).events).toBe(end.events);
-        const [before, after] = [await viewOf(source, STREAMS), await viewOf(store, STREAMS)];
-        expect(after.views).toEqual(before.views);
-        expect(after.order.slice(0, -1)).toEqual(before.order);
-      } finally {
-        await remove();
-      }
-    }),
+    fc.asyncProperty(
+      steps,
+      fc.array(fc.nat(12), { minLength: 1, maxLength: 4 }),
+      async (history, crashes) => {
+        const source = memoryEventStore();
+        await play(source, history);
+        const { lines, end } = await exportOf(source);
+        const { store, remove } = emptyStore();
+        try {
+          for (const appends of crashes) await importOf(crashingStore(store, appends), lines).catch(() => {});
+          if (!(await isFinished(store))) expect((await importOf(store, lines)).events).toBe(end.events);
+          const [before, after] = [await snapshotOf(source, STREAMS), await snapshotOf(store, STREAMS)];
+          expect(after.views).toEqual(before.views);
+          expect(after.order.slice(0, -1)).toEqual(before.order);
+        } finally {
+          await remove();
+        }
+      },
+    ),
     { numRuns: 40 },
   );
 });
 
 async function isFinished(store: EventStore): Promise<boolean> {
-  return (await store.read("import", 0, 10)).length === NOTED;
+  return (await store.read("import", 0, 10)).length === RECORDED_EVENTS;
 }
 
 describe("an export", () => {
@@ -141,7 +145,7 @@ describe("an export", () => {
     await beginLog(source);
     for (let index = 0; index < 4; index += 1) await append(source, "storage-w", someEvent(), someEvent());
     await append(source, "email-1", someEvent());
-    const cutting = Object.assign(Object.create(source) as EventStore, {
+    const truncatingStore = Object.assign(Object.create(source) as EventStore, {
       async *readAll(...call: Parameters<EventStore["readAll"]>) {
         for await (const batch of source.readAll(...call)) {
           yield batch;
@@ -149,7 +153,7 @@ describe("an export", () => {
         }
       },
     });
-    const { lines, end } = await exportOf(cutting);
+    const { lines, end } = await exportOf(truncatingStore);
     expect(end.missing).toBeGreaterThan(0);
     const { store, remove } = emptyStore();
     await importOf(store, lines);
@@ -163,14 +167,16 @@ describe("an export", () => {
     await beginLog(source);
     await append(source, "email-1", someEvent(), someEvent());
     await source.truncateBefore("email-1", 1);
-    const middle = memoryEventStore();
-    await importOf(middle, (await exportOf(source)).lines);
-    const { lines } = await exportOf(middle);
+    const intermediate = memoryEventStore();
+    await importOf(intermediate, (await exportOf(source)).lines);
+    const { lines } = await exportOf(intermediate);
     expect(lines.join("\n")).not.toContain(EVENT_ERASED);
     expect(lines.join("\n")).not.toContain("LogImport");
     const { store, remove } = emptyStore();
     await importOf(store, lines);
-    expect((await viewOf(store, ["email-1"])).views).toEqual((await viewOf(source, ["email-1"])).views);
+    expect((await snapshotOf(store, ["email-1"])).views).toEqual(
+      (await snapshotOf(source, ["email-1"])).views,
+    );
     await remove();
   });
 });
@@ -208,7 +214,9 @@ describe("an import", () => {
       missing: 4_999,
     });
     expect(appends).toBeLessThan(20);
-    expect((await viewOf(store, ["storage-w"])).views).toEqual((await viewOf(source, ["storage-w"])).views);
+    expect((await snapshotOf(store, ["storage-w"])).views).toEqual(
+      (await snapshotOf(source, ["storage-w"])).views,
+    );
     await remove();
   });
 
@@ -261,7 +269,7 @@ describe("an import", () => {
     await append(used, "email-9", someEvent());
     expect(await into(used, lines)).toContain("not empty");
     const store = memoryEventStore();
-    expect(await into(dying(store, 4), lines)).toContain("killed by the test");
+    expect(await into(crashingStore(store, 4), lines)).toContain("killed by the test");
     expect(await into(store, others)).toContain("another export");
     expect(await into(store, lines)).toBe("imported");
     expect(await into(store, lines)).toContain("not empty");
@@ -271,7 +279,7 @@ describe("an import", () => {
     const lines = await exported();
     const store = memoryEventStore();
     let held: (() => void) | null = null;
-    const swapping = Object.assign(Object.create(store) as EventStore, {
+    const swappingStore = Object.assign(Object.create(store) as EventStore, {
       async append(...call: Parameters<EventStore["append"]>) {
         const [stream] = call;
         if (stream === "email-0" && held === null) {
@@ -284,7 +292,7 @@ describe("an import", () => {
         return result;
       },
     });
-    expect(await into(swapping, lines)).toContain("did not keep the order");
+    expect(await into(swappingStore, lines)).toContain("did not keep the order");
     // And it stays so: what is there is not what comes first in the export.
     expect(await into(store, lines)).toContain("is not that of the export");
   });

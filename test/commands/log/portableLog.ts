@@ -75,7 +75,7 @@ export interface StreamView {
 }
 
 /** Every stream as a reader sees it, and the order of the log. */
-export async function viewOf(store: EventStore, streams: Iterable<string>) {
+export async function snapshotOf(store: EventStore, streams: Iterable<string>) {
   const views: Record<string, StreamView> = {};
   for (const stream of streams) {
     const events = (await store.read(stream, 0, 100_000)).map(({ position: _, ...event }) => event);

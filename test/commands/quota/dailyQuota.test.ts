@@ -30,7 +30,7 @@ function instance(idleMs?: number): DailyQuota & { forget(): void } {
   return { ...dailyQuota(options), forget: () => workspaces.forget(workspaceId) };
 }
 
-async function takeMany(quota: DailyQuota, count: number, at = clock.now()): Promise<number> {
+async function takeConcurrently(quota: DailyQuota, count: number, at = clock.now()): Promise<number> {
   const taken = await Promise.all(Array.from({ length: count }, () => quota.take(workspaceId, newId(), at)));
   return taken.filter((unit) => unit !== null).length;
 }
@@ -50,68 +50,68 @@ beforeEach(async () => {
 describe("the daily limit", () => {
   test("is used up to the last message and no further, by one instance", async () => {
     const quota = instance();
-    expect(await takeMany(quota, 1_200)).toBe(1_000);
+    expect(await takeConcurrently(quota, 1_200)).toBe(1_000);
     expect(await quota.used(workspaceId, clock.now())).toBe(1_000);
   });
 
   test("is used up to the last message and no further, by instances that race", async () => {
     const instances = [instance(), instance(), instance()];
-    const taken = await Promise.all(instances.map((quota) => takeMany(quota, 700)));
+    const taken = await Promise.all(instances.map((quota) => takeConcurrently(quota, 700)));
     // What one has in hand when the others find nothing left is still there for its own callers.
-    const more = await Promise.all(instances.map((quota) => takeMany(quota, 100)));
-    expect([...taken, ...more].reduce((sum, count) => sum + count, 0)).toBe(1_000);
+    const further = await Promise.all(instances.map((quota) => takeConcurrently(quota, 100)));
+    expect([...taken, ...further].reduce((sum, count) => sum + count, 0)).toBe(1_000);
     expect(await usedInLog()).toBe(1_000);
   });
 
   test("of 0 lets nothing through", async () => {
     await setLimits({ store }, workspaceId, { messagesPerDay: 0 });
-    expect(await takeMany(instance(), 5)).toBe(0);
+    expect(await takeConcurrently(instance(), 5)).toBe(0);
   });
 
   test("is reserved in blocks: concurrent callers share one reservation", async () => {
     const quota = instance();
     const before = store.calls.append;
-    expect(await takeMany(quota, 60)).toBe(60);
+    expect(await takeConcurrently(quota, 60)).toBe(60);
     expect(store.calls.append - before).toBe(1);
   });
 
   test("that is reached is not read from the log for every request, but is read again soon", async () => {
     await setLimits({ store }, workspaceId, { messagesPerDay: 3 });
     const quota = instance();
-    expect(await takeMany(quota, 10)).toBe(3);
+    expect(await takeConcurrently(quota, 10)).toBe(3);
     const { read, append } = store.calls;
-    expect(await takeMany(quota, 100)).toBe(0);
+    expect(await takeConcurrently(quota, 100)).toBe(0);
     expect(store.calls).toEqual({ read, append });
     clock.advance(SECOND_MS);
-    expect(await takeMany(quota, 1)).toBe(0);
+    expect(await takeConcurrently(quota, 1)).toBe(0);
     expect(store.calls.read).toBeGreaterThan(read);
   });
 
   test("that is raised lets more through", async () => {
     await setLimits({ store }, workspaceId, { messagesPerDay: 3 });
     const quota = instance();
-    expect(await takeMany(quota, 10)).toBe(3);
+    expect(await takeConcurrently(quota, 10)).toBe(3);
     await setLimits({ store }, workspaceId, { messagesPerDay: 5 });
     quota.forget();
-    expect(await takeMany(quota, 10)).toBe(2);
+    expect(await takeConcurrently(quota, 10)).toBe(2);
   });
 
   test("that is lowered applies to blocks that were already reserved, on every instance", async () => {
     const [one, two] = [instance(), instance()];
-    expect(await takeMany(one, 5)).toBe(5);
-    expect(await takeMany(two, 5)).toBe(5);
+    expect(await takeConcurrently(one, 5)).toBe(5);
+    expect(await takeConcurrently(two, 5)).toBe(5);
     await setLimits({ store }, workspaceId, { messagesPerDay: 12 });
     for (const quota of [one, two]) quota.forget();
-    let more = 0;
+    let further = 0;
     // An instance gives up what it holds when it is asked for more; until then the others find nothing.
     for (let round = 0; round < 3; round += 1) {
-      for (const quota of [one, two]) more += await takeMany(quota, 5);
+      for (const quota of [one, two]) further += await takeConcurrently(quota, 5);
       clock.advance(SECOND_MS);
     }
-    expect(more).toBe(2);
+    expect(further).toBe(2);
     await setLimits({ store }, workspaceId, { messagesPerDay: 7 });
     for (const quota of [one, two]) quota.forget();
-    expect((await takeMany(one, 5)) + (await takeMany(two, 5))).toBe(0);
+    expect((await takeConcurrently(one, 5)) + (await takeConcurrently(two, 5))).toBe(0);
     expect(await usedInLog()).toBe(12);
   });
 
@@ -120,9 +120,9 @@ describe("the daily limit", () => {
     const quota = instance();
     const today = clock.now();
     const tomorrow = (quotaDay(today) + 1) * DAY_MS;
-    expect(await takeMany(quota, 3, tomorrow - 1)).toBe(2);
-    expect(await takeMany(quota, 3, tomorrow)).toBe(2);
-    expect(await takeMany(quota, 3, tomorrow - 1)).toBe(0);
+    expect(await takeConcurrently(quota, 3, tomorrow - 1)).toBe(2);
+    expect(await takeConcurrently(quota, 3, tomorrow)).toBe(2);
+    expect(await takeConcurrently(quota, 3, tomorrow - 1)).toBe(0);
   });
 });
 
@@ -132,7 +132,7 @@ describe("a unit that was taken and not used", () => {
     const quota = instance();
     for (let round = 0; round < 3; round += 1) {
       const unit = await quota.take(workspaceId, newId(), clock.now());
-      expect(await takeMany(quota, 1)).toBe(0);
+      expect(await takeConcurrently(quota, 1)).toBe(0);
       await quota.returnUnit(workspaceId, unit as QuotaUnit);
     }
     expect(await quota.used(workspaceId, clock.now())).toBe(0);
@@ -144,29 +144,29 @@ describe("a unit that was taken and not used", () => {
     const today = clock.now();
     const unit = await quota.take(workspaceId, newId(), today);
     clock.advance(DAY_MS);
-    expect(await takeMany(quota, 2)).toBe(1);
+    expect(await takeConcurrently(quota, 2)).toBe(1);
     await quota.returnUnit(workspaceId, unit as QuotaUnit);
-    expect(await takeMany(quota, 1)).toBe(0);
+    expect(await takeConcurrently(quota, 1)).toBe(0);
     expect(await quota.used(workspaceId, today)).toBe(0);
     expect(await quota.used(workspaceId, clock.now())).toBe(1);
   });
 
   test("is available to others once the instance has stopped", async () => {
     const [one, two] = [instance(), instance()];
-    expect(await takeMany(one, 1)).toBe(1);
+    expect(await takeConcurrently(one, 1)).toBe(1);
     expect(await usedInLog()).toBe(62);
     await one.stop();
     expect(await usedInLog()).toBe(1);
-    expect(await takeMany(two, 1_100)).toBe(999);
+    expect(await takeConcurrently(two, 1_100)).toBe(999);
   });
 
   test("is available to others once it was idle, and is reserved again by the first who needs one", async () => {
     const idleMs = 60;
     const quota = instance(idleMs);
-    expect(await takeMany(quota, 1)).toBe(1);
+    expect(await takeConcurrently(quota, 1)).toBe(1);
     clock.advance(idleMs);
     await until(async () => (await usedInLog()) === 1, "the block to be returned");
-    expect(await takeMany(quota, 1_000)).toBe(999);
+    expect(await takeConcurrently(quota, 1_000)).toBe(999);
     await quota.stop();
   });
 
@@ -174,12 +174,12 @@ describe("a unit that was taken and not used", () => {
     const idleMs = 60;
     const quota = instance(idleMs);
     const other = newId();
-    expect(await takeMany(quota, 1)).toBe(1);
+    expect(await takeConcurrently(quota, 1)).toBe(1);
     clock.advance(idleMs / 2);
     // Another workspace's block is older by half the time; when that has gone back the sweep has been here.
     await quota.take(other, newId(), clock.now());
     clock.advance(idleMs / 2);
-    expect(await takeMany(quota, 1)).toBe(1);
+    expect(await takeConcurrently(quota, 1)).toBe(1);
     clock.advance(idleMs / 2);
     await until(
       async () => (await instance().used(other, clock.now())) === 1,
@@ -229,13 +229,13 @@ describe("requests for one message on several instances", () => {
 describe("a store in trouble", () => {
   test("loses a reserve whose return has an unknown outcome, and never grants it twice", async () => {
     const [one, two] = [instance(), instance()];
-    expect(await takeMany(one, 2)).toBe(2);
+    expect(await takeConcurrently(one, 2)).toBe(2);
     store.afterAppend = () => {
       throw new StoreError("outcomeUnknown", "outcome unknown");
     };
     await one.stop();
     store.afterAppend = () => {};
-    expect((await takeMany(one, 1_100)) + (await takeMany(two, 1_100))).toBe(998);
+    expect((await takeConcurrently(one, 1_100)) + (await takeConcurrently(two, 1_100))).toBe(998);
   });
 
   test("that accepted a reservation without an answer costs that block and no more", async () => {
@@ -246,19 +246,19 @@ describe("a store in trouble", () => {
     };
     await expect(quota.take(workspaceId, newId(), clock.now())).rejects.toThrow(StoreError);
     store.afterAppend = () => {};
-    expect(await takeMany(quota, 1_100)).toBe(1_000 - 62);
+    expect(await takeConcurrently(quota, 1_100)).toBe(1_000 - 62);
   });
 
   test("that is down keeps nobody from the reserve, and costs nothing", async () => {
     const quota = instance();
-    expect(await takeMany(quota, 60)).toBe(60);
+    expect(await takeConcurrently(quota, 60)).toBe(60);
     store.beforeAppend = () => {
       throw new StoreError("unavailable", "the store is unavailable");
     };
-    expect(await takeMany(quota, 2)).toBe(2);
+    expect(await takeConcurrently(quota, 2)).toBe(2);
     await expect(quota.take(workspaceId, newId(), clock.now())).rejects.toThrow(StoreError);
     await quota.stop();
     store.beforeAppend = () => {};
-    expect(await takeMany(quota, 1_100)).toBe(938);
+    expect(await takeConcurrently(quota, 1_100)).toBe(938);
   });
 });

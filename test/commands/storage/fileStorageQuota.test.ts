@@ -41,8 +41,8 @@ describe("the storage quota", () => {
   test("is never exceeded by instances that race, and is used in full", async () => {
     const instances = [instance(), instance(), instance()];
     const answers = await Promise.all(
-      instances.flatMap((quota, who) =>
-        Array.from({ length: 60 }, (_, index) => reserve(quota, `holder-${who}-${index}`, 100)),
+      instances.flatMap((quota, owner) =>
+        Array.from({ length: 60 }, (_, index) => reserve(quota, `holder-${owner}-${index}`, 100)),
       ),
     );
     expect(answers.filter((isReserved) => isReserved)).toHaveLength(QUOTA_BYTES / 100);
@@ -121,30 +121,30 @@ describe("the storage quota", () => {
 describe("a long history of storage", () => {
   const firstReadable = async () => (await store.read(storageStream(workspaceId), 0, 1))[0]?.revision ?? 0;
 
-  /** Reserves and releases until the stream was counted and cut off. */
-  const wearOut = async (quota: FileStorageQuota) => {
+  /** Reserves and releases until the stream is counted again and truncated. */
+  const reserveAndRelease = async (quota: FileStorageQuota) => {
     const before = await firstReadable();
     let round = 0;
-    const isCut = async () => {
+    const isTruncated = async () => {
       round += 1;
       const names = Array.from({ length: 100 }, (_, index) => `passing-${round}-${index}`);
       await Promise.all(names.map((name) => reserve(quota, name, 1)));
       await Promise.all(names.map((name) => release(quota, name)));
       return (await firstReadable()) > before;
     };
-    await until(isCut, "the stream to be truncated");
+    await until(isTruncated, "the stream to be truncated");
   };
 
   test("is counted again and truncated, and no reservation is lost", async () => {
     const quota = instance();
     for (let index = 0; index < 30; index += 1) await reserve(quota, `kept-${index}`, 100);
-    await wearOut(quota);
-    await wearOut(quota);
+    await reserveAndRelease(quota);
+    await reserveAndRelease(quota);
     const events = await store.read(storageStream(workspaceId), 0, 5_000);
     expect(events.length).toBeLessThan(2_500);
-    // The count itself says where it was cut off, for whoever reads while that is done.
-    const said = events.flatMap(({ data }) => (data as { before?: number }).before ?? []);
-    expect(said).toContain(await firstReadable());
+    // The count event says where the stream is truncated, for readers during the truncation.
+    const truncations = events.flatMap(({ data }) => (data as { before?: number }).before ?? []);
+    expect(truncations).toContain(await firstReadable());
     expect(await usedInLog()).toBe(3_000);
     expect(await quota.used(workspaceId)).toBe(3_000);
     expect(await reserve(instance(), "more", QUOTA_BYTES - 3_000)).toBeTrue();
@@ -155,17 +155,17 @@ describe("a long history of storage", () => {
     await reserve(two, "kept", 100);
     await reserve(two, "gone", 100);
     await release(one, "gone");
-    await wearOut(one);
+    await reserveAndRelease(one);
     // What `two` has not read, the release of `gone` among it, cannot be read any more.
     expect(await two.used(workspaceId)).toBe(100);
   });
 
   test("is left as it is while it cannot be truncated", async () => {
     const quota = instance();
-    let asked = 0;
+    let attempts = 0;
     const { truncateBefore } = store;
     store.truncateBefore = async () => {
-      asked += 1;
+      attempts += 1;
       throw new StoreError("unavailable", "the store is unavailable");
     };
     const name = "passing";
@@ -173,11 +173,11 @@ describe("a long history of storage", () => {
     await until(async () => {
       await reserve(quota, name, 1);
       await release(quota, name);
-      return asked === 1;
+      return attempts === 1;
     }, "an attempt to truncate");
     expect(await usedInLog()).toBe(100);
     store.truncateBefore = truncateBefore;
-    await wearOut(quota);
+    await reserveAndRelease(quota);
     expect(await usedInLog()).toBe(100);
   }, 60_000);
 });

@@ -53,7 +53,7 @@ function testStorageQuota(): TestStorageQuota {
 
 /** An instance's work on attachments, over its own read models. */
 export interface AttachmentInstance {
-  readonly troubles: { readonly error: unknown; readonly id: string }[];
+  readonly failures: { readonly error: unknown; readonly id: string }[];
   /** Waits until its read models hold the log as it is now. */
   caughtUp(): Promise<void>;
   stop(graceMs?: number): Promise<void>;
@@ -100,7 +100,7 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
       store,
       content,
       clock,
-      inspector: { ...inspector, inspect: (...look) => world.inspect(...look) },
+      inspector: { ...inspector, inspect: (...request) => world.inspect(...request) },
     }),
     storage,
   };
@@ -164,8 +164,8 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
     },
     types: async (stream) => (await store.read(stream, 0, 100)).map(({ type }) => type),
     async untilUpload(id, ...types) {
-      const isThere = async () => (await world.types(attachmentStream(id))).slice(1).join() === types.join();
-      await until(isThere, types.join(", "));
+      const hasTypes = async () => (await world.types(attachmentStream(id))).slice(1).join() === types.join();
+      await until(hasTypes, types.join(", "));
     },
     async folders(ownerId) {
       let count = 0;
@@ -186,7 +186,7 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
 }
 
 async function startInstance(deps: Dependencies): Promise<AttachmentInstance & TestInstance> {
-  const troubles: AttachmentInstance["troubles"][number][] = [];
+  const failures: AttachmentInstance["failures"][number][] = [];
   const instance = await startTestInstance({
     store: deps.store,
     projections: [attachments, attachmentUse],
@@ -196,7 +196,7 @@ async function startInstance(deps: Dependencies): Promise<AttachmentInstance & T
         attachments: readers.reader("attachments"),
         worker: "test",
         random: () => 0,
-        onTrouble: (error: unknown, id: string) => troubles.push({ error, id }),
+        onTrouble: (error: unknown, id: string) => failures.push({ error, id }),
       };
       return [
         attachmentChecks(shared),
@@ -204,5 +204,5 @@ async function startInstance(deps: Dependencies): Promise<AttachmentInstance & T
       ];
     },
   });
-  return { ...instance, troubles };
+  return { ...instance, failures };
 }

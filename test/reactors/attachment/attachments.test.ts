@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-const away = () => new StoreError("unavailable", "the store is unavailable");
+const unavailable = () => new StoreError("unavailable", "the store is unavailable");
 const emailTypes = (id: string) => world.types(emailStream(id));
 const emailFolder = async (id: string) => {
   const { state } = await readEmailHistory(world.store, id);
@@ -31,7 +31,7 @@ const untilFilesExpired = (id: string) =>
 
 describe("receiving a file", () => {
   test("never keeps more of it in memory than the current chunk", async () => {
-    let written = 0;
+    let writes = 0;
     const writer = world.content.writer;
     world.content.writer = async (folder) => {
       const inner = await writer(folder);
@@ -39,31 +39,31 @@ describe("receiving a file", () => {
         ...inner,
         async write(chunk) {
           await inner.write(chunk);
-          written += 1;
+          writes += 1;
         },
       };
     };
-    async function* pieces() {
-      for (let given = 0; given < 50; given += 1) {
-        expect(written).toBe(given);
+    async function* chunks() {
+      for (let chunksSent = 0; chunksSent < 50; chunksSent += 1) {
+        expect(writes).toBe(chunksSent);
         yield new Uint8Array(100_000).fill(0x61);
       }
     }
-    expect((await world.upload(txt(0), pieces())).kind).toBe("uploaded");
-    expect(written).toBe(50);
+    expect((await world.upload(txt(0), chunks())).kind).toBe("uploaded");
+    expect(writes).toBe(50);
   });
 
   test("past the size limit is refused as soon as that shows", async () => {
-    let given = 0;
+    let chunksSent = 0;
     async function* endless() {
       for (;;) {
-        given += 1_000_000;
+        chunksSent += 1_000_000;
         yield new Uint8Array(1_000_000);
       }
     }
     const outcome = await world.upload(txt(0), endless());
     expect(outcome).toMatchObject({ kind: "refused", code: "ATTACHMENT_LIMIT_EXCEEDED" });
-    expect(given).toBe(6_000_000);
+    expect(chunksSent).toBe(6_000_000);
     expect(world.storage.held.size).toBe(0);
     for await (const folder of world.content.folders()) throw new Error(`left: ${folder.ownerId}`);
   });
@@ -108,26 +108,26 @@ describe("receiving a file", () => {
 
 describe("checks", () => {
   test("make an upload ready, or reject it and remove its bytes", async () => {
-    const good = await world.uploaded();
+    const uploaded = await world.uploaded();
     const bad = await world.uploaded({ ...pdf(), bytes: Buffer.from("no PDF") });
     await world.start();
-    await world.untilUpload(good, "AttachmentValidated");
+    await world.untilUpload(uploaded, "AttachmentValidated");
     await world.untilUpload(bad, "AttachmentRejected", "AttachmentBytesRemoved");
-    expect(await world.folders(good)).toBe(1);
+    expect(await world.folders(uploaded)).toBe(1);
     expect(await world.folders(bad)).toBe(0);
-    expect([...world.storage.held.keys()]).toEqual([attachmentStream(good)]);
+    expect([...world.storage.held.keys()]).toEqual([attachmentStream(uploaded)]);
   });
 
   test("wait while the scanner is unavailable, and are done when it is back", async () => {
-    const sound = world.inspect;
-    let asked = 0;
+    const inspect = world.inspect;
+    let inspections = 0;
     world.inspect = async () => {
-      asked += 1;
-      throw away();
+      inspections += 1;
+      throw unavailable();
     };
     const id = await world.uploaded();
     const instance = await world.start();
-    await until(() => asked === 1 && instance.troubles.length === 1);
+    await until(() => inspections === 1 && instance.failures.length === 1);
     expect(await world.types(attachmentStream(id))).toEqual(["AttachmentUploaded"]);
     // Rests grow: half a second, a second, two …
     for (const [rest, times] of [
@@ -136,22 +136,22 @@ describe("checks", () => {
       [2_000, 4],
     ] as const) {
       world.pass(rest);
-      await until(() => instance.troubles.length === times, `${times} queries`);
+      await until(() => instance.failures.length === times, `${times} queries`);
     }
-    expect(asked).toBe(4);
-    world.inspect = sound;
+    expect(inspections).toBe(4);
+    world.inspect = inspect;
     world.pass(MINUTE_MS);
     await world.untilUpload(id, "AttachmentValidated");
   });
 
   test("of two instances leave one event each, and look at two files at once at most", async () => {
     const ids = await Promise.all(Array.from({ length: 30 }, () => world.uploaded()));
-    const sound = world.inspect;
+    const inspect = world.inspect;
     let [inHand, most] = [0, 0];
     world.inspect = async (file, ...rest) => {
       inHand += 1;
       most = Math.max(most, inHand);
-      const result = await sound(file, ...rest);
+      const result = await inspect(file, ...rest);
       await Promise.resolve();
       inHand -= 1;
       return result;
@@ -163,10 +163,10 @@ describe("checks", () => {
 
   test("continue beside a file that cannot be inspected", async () => {
     const stuck = await world.uploaded(pdf("stuck.pdf"));
-    const sound = world.inspect;
+    const inspect = world.inspect;
     world.inspect = async (file, ...rest) => {
-      if (file.filename === "stuck.pdf") throw away();
-      return sound(file, ...rest);
+      if (file.filename === "stuck.pdf") throw unavailable();
+      return inspect(file, ...rest);
     };
     const others = await Promise.all(Array.from({ length: 10 }, () => world.uploaded()));
     await world.start();
@@ -174,21 +174,21 @@ describe("checks", () => {
     expect(await world.types(attachmentStream(stuck))).toEqual(["AttachmentUploaded"]);
   });
 
-  async function inspectionUnderWay() {
-    const asked = Promise.withResolvers<void>();
+  async function startInspection() {
+    const started = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<{ kind: "clean" }>();
     world.inspect = () => {
-      asked.resolve();
+      started.resolve();
       return answer.promise;
     };
     const id = await world.uploaded();
     const instance = await world.start();
-    await asked.promise;
+    await started.promise;
     return { id, instance, answer };
   }
 
   test("of an upload that is deleted meanwhile change nothing", async () => {
-    const { id, instance, answer } = await inspectionUnderWay();
+    const { id, instance, answer } = await startInspection();
     await deleteAttachment(world.deps, id, world.context());
     answer.resolve({ kind: "clean" });
     await instance.stop();
@@ -196,7 +196,7 @@ describe("checks", () => {
   });
 
   test("in progress are finished before the service stops, but are not waited for indefinitely", async () => {
-    const { id, instance, answer } = await inspectionUnderWay();
+    const { id, instance, answer } = await startInspection();
     const stopped = instance.stop(60_000);
     answer.resolve({ kind: "clean" });
     await stopped;
@@ -232,20 +232,20 @@ describe("retention", () => {
     let faults = 0;
     world.content.removeOwner = async () => {
       faults += 1;
-      throw away();
+      throw unavailable();
     };
     // The deletion itself is in the log and stands.
     expect(await deleteAttachment(world.deps, id, world.context())).toBe("deleted");
     expect(await world.folders(id)).toBe(1);
     const instance = await world.start();
-    await until(() => faults === 2 && instance.troubles.length === 1);
+    await until(() => faults === 2 && instance.failures.length === 1);
     world.content.removeOwner = removeOwner;
     // Then a crash falls between the removal and its event.
     world.store.beforeAppend = (_, [type]) => {
-      if (type === "AttachmentBytesRemoved") throw away();
+      if (type === "AttachmentBytesRemoved") throw unavailable();
     };
     world.pass(500);
-    await until(() => instance.troubles.length === 2);
+    await until(() => instance.failures.length === 2);
     expect(await world.folders(id)).toBe(0);
     world.store.beforeAppend = () => {};
     await instance.stop();
@@ -305,15 +305,15 @@ describe("retention", () => {
     let removed = 0;
     world.content.removeFile = async (...file) => {
       removed += 1;
-      if (removed === 2) throw away();
+      if (removed === 2) throw unavailable();
       return removeFile(...file);
     };
     world.store.beforeAppend = (_, [type]) => {
-      if (type === "EmailAttachmentsExpired" && removed < 6) throw away();
+      if (type === "EmailAttachmentsExpired" && removed < 6) throw unavailable();
     };
     const instance = await world.start();
     for (let fault = 1; fault <= 2; fault += 1) {
-      await until(() => instance.troubles.length === fault, `fault ${fault}`);
+      await until(() => instance.failures.length === fault, `fault ${fault}`);
       world.pass(2 * SECOND_MS);
     }
     await untilFilesExpired(id);

@@ -16,9 +16,9 @@ const MINUTE_MS = 60_000;
 const RUNS = 250;
 const RUNS_MS_MAX = 240_000;
 const KEYS = ["key-one", "key-two"] as const;
-const DIRECT = "sent directly";
+const INLINE_TEXT = "sent directly";
 
-/** What becomes of a request once its bytes are stored. */
+/** What happens to a request after its bytes are stored. */
 type Fate = "lives" | "sleeps" | "dies before it appends" | "dies before it hears";
 
 type Step =
@@ -55,10 +55,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 /** A gate: each caller waits until the scheduler lets it pass. */
-type Gate = (what: string) => Promise<unknown>;
+type Gate = (label: string) => Promise<unknown>;
 
-/** The log as one request sees it; the request may die at its append. */
-function dyingStore(store: EventStore, end: Fate, gate: Gate): EventStore {
+/** The log for one request, which may crash at its append. */
+function crashingStore(store: EventStore, end: Fate, gate: Gate): EventStore {
   return {
     ...store,
     async append(stream, events, expected) {
@@ -73,10 +73,10 @@ function dyingStore(store: EventStore, end: Fate, gate: Gate): EventStore {
 }
 
 /**
- * Content as one request has it: it waits at every step, sleeps with its bytes stored while others go on, and
- * cleans nothing up when it is to die.
+ * The content store for one request. It waits at a gate before every step, may sleep after storing its bytes, and
+ * cleans up nothing if the request is to crash.
  */
-function hesitant(
+function gatedContent(
   content: ContentStore,
   gate: Gate,
   end: Fate = "lives",
@@ -122,29 +122,29 @@ function hesitant(
   };
 }
 
-/** What a run has recorded: which request was accepted under a key, what was erased or uploaded since. */
-interface Learnt {
-  /** An upload that is ready from the beginning. */
+/** What a run has recorded: the variant accepted under each key, and what was erased or uploaded since. */
+interface Recorded {
+  /** An upload that is ready from the start. */
   readonly uploadId: string;
   readonly accepted: Map<string, number>;
   readonly erased: Set<string>;
   readonly uploads: Set<string>;
 }
 
-/** The files of a message's second variant: what the scheduler may delete, and what comes with it. */
-function attachmentsOf(variant: number, { uploadId }: Learnt): readonly RequestedAttachment[] {
+/** The files of a message's second variant: an upload, which the scheduler may delete, and an inline file. */
+function attachmentsOf(variant: number, { uploadId }: Recorded): readonly RequestedAttachment[] {
   if (variant === 0) return [];
-  const content = Buffer.from(DIRECT).toString("base64");
+  const content = Buffer.from(INLINE_TEXT).toString("base64");
   return [
     { kind: "upload", id: uploadId },
     { kind: "direct", filename: "direct.txt", contentType: "text/plain", content },
   ];
 }
 
-/** How many files a message keeps: it has all of its bytes, unless it was erased or never accepted. */
-async function filesOfMessage(world: SweptWorld, name: string, learnt: Learnt): Promise<number> {
+/** How many files a message has: all of its bytes, unless it was erased or never accepted. */
+async function filesOfMessage(world: SweptWorld, name: string, recorded: Recorded): Promise<number> {
   const { workspaceId, deps, content } = world;
-  const { accepted, erased } = learnt;
+  const { accepted, erased } = recorded;
   const id = emailId({ workspaceId, isTest: false }, name);
   const view = await readEmail(deps, { workspaceId, isTest: false }, id);
   if (accepted.has(name)) expect(view).not.toBeNull();
@@ -156,11 +156,11 @@ async function filesOfMessage(world: SweptWorld, name: string, learnt: Learnt): 
   const variants = accepted.has(name) ? [accepted.get(name) ?? 0] : [0, 1];
   expect(variants.map((variant) => world.htmlOf(name, variant))).toContain(view.content?.html ?? "none");
   const texts = opened?.map((file) => Buffer.from(file.content).toString());
-  expect(texts).toEqual(listed.length === 0 ? [] : [UPLOADED, DIRECT]);
+  expect(texts).toEqual(listed.length === 0 ? [] : [UPLOADED, INLINE_TEXT]);
   return 1 + listed.length;
 }
 
-/** How many files an upload keeps: it has its bytes as long as it can be sent. */
+/** How many files an upload has: its bytes exist as long as it can be sent. */
 async function filesOfUpload({ workspaceId, deps, content }: SweptWorld, id: string): Promise<number> {
   const bytes = await content.get(uploadFolder(workspaceId, id), sha256Of(Buffer.from(UPLOADED)));
   // Asked last: it may have been deleted while we looked.
@@ -170,27 +170,27 @@ async function filesOfUpload({ workspaceId, deps, content }: SweptWorld, id: str
   return 1;
 }
 
-interface Kept {
+interface KeptContent {
   readonly messages: number;
   readonly files: number;
 }
 
-/** Checks that all accepted and still wanted content is there, whether its sender got an answer or not. */
-async function expectKept(world: SweptWorld, learnt: Learnt): Promise<Kept> {
-  const ofMessages: number[] = [];
-  for (const name of KEYS) ofMessages.push(await filesOfMessage(world, name, learnt));
-  let files = ofMessages.reduce((sum, count) => sum + count, 0);
-  for (const id of learnt.uploads) files += await filesOfUpload(world, id);
-  return { messages: ofMessages.filter((count) => count > 0).length, files };
+/** Checks that all accepted content that was not erased exists, whether its sender got an answer or not. */
+async function expectKept(world: SweptWorld, recorded: Recorded): Promise<KeptContent> {
+  const messageFiles: number[] = [];
+  for (const name of KEYS) messageFiles.push(await filesOfMessage(world, name, recorded));
+  let files = messageFiles.reduce((sum, count) => sum + count, 0);
+  for (const id of recorded.uploads) files += await filesOfUpload(world, id);
+  return { messages: messageFiles.filter((count) => count > 0).length, files };
 }
 
-/** Whether any of them comes true, as soon as one has. */
-function anyOf(promises: readonly Promise<boolean>[]): Promise<boolean> {
-  const trueOnes = promises.map(async (promise) => (await promise) || Promise.reject(new Error("untrue")));
-  return Promise.any(trueOnes).catch(() => false);
+/** Resolves to true as soon as one promise does, and to false if none does. */
+function anyTrue(promises: readonly Promise<boolean>[]): Promise<boolean> {
+  const fulfilled = promises.map(async (promise) => (await promise) || Promise.reject(new Error("untrue")));
+  return Promise.any(fulfilled).catch(() => false);
 }
 
-/** What a request comes to; null when it died or had to give up. */
+/** The outcome of a request; null if it crashed or gave up. */
 async function outcomeOf<Outcome>(request: Promise<Outcome>): Promise<Outcome | null> {
   try {
     return await request;
@@ -200,47 +200,47 @@ async function outcomeOf<Outcome>(request: Promise<Outcome>): Promise<Outcome | 
   }
 }
 
-/** Runs all steps at once, in the order in which the scheduler lets them pass their gates. */
-async function race(
+/** Runs all steps concurrently, in the order in which the scheduler opens their gates. */
+async function runSteps(
   world: SweptWorld,
   steps: readonly Step[],
   scheduler: fc.Scheduler,
-  learnt: Learnt,
+  recorded: Recorded,
 ): Promise<void> {
   const { workspaceId } = world;
-  const gate: Gate = (what) => scheduler.schedule(Promise.resolve(), what);
-  const sweep = () => world.sweeper({ content: hesitant(world.content, gate) }).sweep();
+  const gate: Gate = (label) => scheduler.schedule(Promise.resolve(), label);
+  const sweep = () => world.sweeper({ content: gatedContent(world.content, gate) }).sweep();
   const sleep = async () => {
     world.clock.advance(70 * MINUTE_MS);
     await sweep();
   };
-  const servicesFor = (end: Fate) =>
-    world.depsOver({
-      store: dyingStore(world.store, end, gate),
-      content: hesitant(world.content, gate, end, sleep),
+  const depsFor = (end: Fate) =>
+    world.depsWith({
+      store: crashingStore(world.store, end, gate),
+      content: gatedContent(world.content, gate, end, sleep),
     });
   const send = async ({ key: name, variant, fate: end }: Send) => {
     await gate("to send");
-    const attachments = attachmentsOf(variant, learnt);
-    const options = { deps: servicesFor(end), attachments };
+    const attachments = attachmentsOf(variant, recorded);
+    const options = { deps: depsFor(end), attachments };
     const outcome = await outcomeOf(world.send(name, variant, options));
-    if (outcome?.kind === "accepted") learnt.accepted.set(name, variant);
+    if (outcome?.kind === "accepted") recorded.accepted.set(name, variant);
     if (outcome?.kind === "refused") expect(outcome.code).toBe("ATTACHMENT_EXPIRED");
-    return learnt.accepted.has(name);
+    return recorded.accepted.has(name);
   };
   const sends = steps.filter((one) => one.kind === "send").map((one) => ({ key: one.key, done: send(one) }));
   const erase = async (name: string) => {
-    // Only what was accepted can be erased. Retries of it go on meanwhile.
-    const ofKey = sends.filter((one) => one.key === name).map(({ done }) => done);
-    if (!(await anyOf(ofKey))) return;
+    // Only an accepted message can be erased. Its retries go on meanwhile.
+    const sendsOfKey = sends.filter((one) => one.key === name).map(({ done }) => done);
+    if (!(await anyTrue(sendsOfKey))) return;
     await gate("to erase");
-    learnt.erased.add(name);
+    recorded.erased.add(name);
     await world.erase(emailId({ workspaceId, isTest: false }, name));
   };
   const upload = async (end: Fate) => {
     await gate("to upload");
-    const outcome = await outcomeOf(world.upload(servicesFor(end)));
-    if (outcome?.kind === "uploaded") learnt.uploads.add(outcome.id);
+    const outcome = await outcomeOf(world.upload(depsFor(end)));
+    if (outcome?.kind === "uploaded") recorded.uploads.add(outcome.id);
   };
   const others = steps.map(async (one): Promise<unknown> => {
     if (one.kind === "send") return;
@@ -249,18 +249,18 @@ async function race(
     await gate(one.kind);
     if (one.kind === "pass") return world.clock.advance(one.minutes * MINUTE_MS);
     if (one.kind === "delete")
-      return deleteAttachment(world.deps, learnt.uploadId, {
+      return deleteAttachment(world.deps, recorded.uploadId, {
         ...systemCommandContext("test"),
         workspaceId,
       });
     await sweep();
-    return expectKept(world, learnt);
+    return expectKept(world, recorded);
   });
   await scheduler.waitFor(Promise.all([...others, ...sends.map(({ done }) => done)]));
 }
 
-/** A world in which one upload is ready to be sent. */
-async function worldWithUpload(): Promise<{ world: SweptWorld; learnt: Learnt }> {
+/** A world with one upload that is ready to be sent. */
+async function worldWithUpload(): Promise<{ world: SweptWorld; recorded: Recorded }> {
   const world = await sweptWorld();
   const outcome = await world.upload();
   if (outcome.kind !== "uploaded") throw new Error(outcome.message);
@@ -268,17 +268,17 @@ async function worldWithUpload(): Promise<{ world: SweptWorld; learnt: Learnt }>
   const uploads = new Set([outcome.id]);
   return {
     world,
-    learnt: { uploadId: outcome.id, accepted: new Map(), erased: new Set(), uploads },
+    recorded: { uploadId: outcome.id, accepted: new Map(), erased: new Set(), uploads },
   };
 }
 
-/** Uploads in the log whose sender got no answer: their bytes stay, too. */
-async function unheardOf({ store }: SweptWorld, { uploads }: Learnt): Promise<number> {
-  let unheard = 0;
+/** Counts uploads in the log whose sender got no answer. Their bytes stay too. */
+async function countUnconfirmed({ store }: SweptWorld, { uploads }: Recorded): Promise<number> {
+  let unconfirmed = 0;
   for await (const { events } of store.readAll(LOG_START, { types: ["AttachmentUploaded"] })) {
-    unheard += events.filter(({ stream }) => !uploads.has(stream.slice("attachment-".length))).length;
+    unconfirmed += events.filter(({ stream }) => !uploads.has(stream.slice("attachment-".length))).length;
   }
-  return unheard;
+  return unconfirmed;
 }
 
 test(
@@ -289,17 +289,17 @@ test(
       fc.array(step, { minLength: 2, maxLength: 14 }),
       fc.scheduler(),
       async (steps, scheduler) => {
-        const { world, learnt } = await worldWithUpload();
+        const { world, recorded } = await worldWithUpload();
         try {
-          await race(world, steps, scheduler, learnt);
-          await expectKept(world, learnt);
+          await runSteps(world, steps, scheduler, recorded);
+          await expectKept(world, recorded);
           world.clock.advance(120 * MINUTE_MS);
           seen.swept += (await world.sweeper().sweep()).removed;
-          const kept = await expectKept(world, learnt);
-          expect(await world.files()).toHaveLength(kept.files + (await unheardOf(world, learnt)));
+          const kept = await expectKept(world, recorded);
+          expect(await world.files()).toHaveLength(kept.files + (await countUnconfirmed(world, recorded)));
           seen.kept += kept.messages;
-          seen.erased += learnt.erased.size;
-          seen.uploaded += learnt.uploads.size - 1;
+          seen.erased += recorded.erased.size;
+          seen.uploaded += recorded.uploads.size - 1;
         } finally {
           await world.close();
         }

@@ -126,28 +126,28 @@ describe("a sweep", () => {
     );
     await world.store.append(emailStream(strange.ownerId), events, "noStream");
     world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
-    const troubles: (ContentFolder | null)[] = [];
-    const sweeper = world.sweeper({ onTrouble: (_error, folder) => troubles.push(folder) });
+    const failures: (ContentFolder | null)[] = [];
+    const sweeper = world.sweeper({ onTrouble: (_error, folder) => failures.push(folder) });
     expect(await sweeper.sweep()).toMatchObject({ checked: 2, removed: 1 });
-    expect(troubles).toMatchObject([strange]);
+    expect(failures).toMatchObject([strange]);
     expect(await world.files()).toEqual([expect.stringContaining(strange.folderId)]);
   });
 
   test("removes nothing while the log is unavailable", async () => {
     await world.content.put(newFolder(), NOTHING);
     world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
-    let isAway = true;
+    let isUnavailable = true;
     const store = {
       ...world.store,
       read: async (...request: Parameters<typeof world.store.read>) => {
-        if (isAway) throw new StoreError("unavailable", "the store is unavailable");
+        if (isUnavailable) throw new StoreError("unavailable", "the store is unavailable");
         return world.store.read(...request);
       },
     };
     const sweeper = world.sweeper({ store });
     expect(await sweeper.sweep().catch((error: unknown) => error)).toBeInstanceOf(StoreError);
     expect(await world.files()).toHaveLength(1);
-    isAway = false;
+    isUnavailable = false;
     expect(await world.sweeper({ store }).sweep()).toMatchObject({ removed: 1 });
   });
 
@@ -183,20 +183,20 @@ describe("a sweep", () => {
 
 describe("a running sweeper", () => {
   test("sweeps repeatedly, and continues after a failure", async () => {
-    const troubles: unknown[] = [];
-    let isAway = true;
+    const failures: unknown[] = [];
+    let isUnavailable = true;
     const content = {
       ...world.content,
       now: async () => {
-        if (isAway) throw new StoreError("unavailable", "the content store is unavailable");
+        if (isUnavailable) throw new StoreError("unavailable", "the content store is unavailable");
         return world.clock.now();
       },
     };
-    const sweeper = world.sweeper({ content, onTrouble: (error) => troubles.push(error) });
+    const sweeper = world.sweeper({ content, onTrouble: (error) => failures.push(error) });
     sweeper.start();
-    await until(() => troubles.length > 1, "a failure report");
-    isAway = false;
-    for (let turn = 0; turn < 2; turn += 1) {
+    await until(() => failures.length > 1, "a failure report");
+    isUnavailable = false;
+    for (let sweep = 0; sweep < 2; sweep += 1) {
       await world.content.put(newFolder(), NOTHING);
       world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
       await until(async () => (await world.files()).length === 0, "a sweep");
@@ -224,9 +224,9 @@ describe("a running sweeper", () => {
     busy.start();
     await until(() => seen > 10, "a sweep");
     await busy.stop();
-    const seenAtStop = seen;
+    const sweepsAtStop = seen;
     await Bun.sleep(0);
-    expect(seen).toBe(seenAtStop);
+    expect(seen).toBe(sweepsAtStop);
   });
 });
 
@@ -251,7 +251,7 @@ describe("a send", () => {
         if (isSlow) pass();
         return sha256;
       };
-      const deps = world.depsOver({ content: { ...world.content, put } });
+      const deps = world.depsWith({ content: { ...world.content, put } });
       const failure = await world.send("order-1", 0, { deps }).catch((error: unknown) => error);
       expect(failure).toBeInstanceOf(StoreError);
       expect(failure).toMatchObject({ failure: "unavailable" });
@@ -281,7 +281,7 @@ describe("an upload", () => {
         },
       };
     };
-    const deps = world.depsOver({ content: { ...world.content, writer } });
+    const deps = world.depsWith({ content: { ...world.content, writer } });
     expect(await world.upload(deps).catch((error: unknown) => error)).toBeInstanceOf(StoreError);
     expect(await world.files()).toEqual([]);
   });

@@ -47,7 +47,7 @@ export interface SweptWorld {
   readonly deps: Dependencies;
   readonly workspaceId: string;
   /** Services with replaced parts: a process that dies, or a slow store. */
-  depsOver(parts: Partial<Pick<Dependencies, "store" | "content">>): Dependencies;
+  depsWith(parts: Partial<Pick<Dependencies, "store" | "content">>): Dependencies;
   sweeper(options?: Partial<OrphanedContentSweeperOptions>): OrphanedContentSweeper;
   /** Sends content that is too large for an event; `variant` makes it another request. */
   send(key: string, variant: number, options?: SendOptions): Promise<SendOutcome>;
@@ -101,9 +101,9 @@ export async function sweptWorld(): Promise<SweptWorld> {
   const store = memoryEventStore();
   const content = clocked(directoryContentStore(root), clock);
   const keys = instanceKeys(newDataKey());
-  const depsOver: SweptWorld["depsOver"] = (parts) =>
+  const depsWith: SweptWorld["depsWith"] = (parts) =>
     testDependencies({ store, content, ...parts, clock, keys });
-  const deps = depsOver({});
+  const deps = depsWith({});
   const system = (): CommandContext => ({ at: clock.now(), correlationId: "test", actor: "test" });
   const workspaceId = await newWorkspace(deps, "shop", system());
   const context = (): WorkspaceCommandContext => ({ ...system(), workspaceId });
@@ -118,7 +118,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
     content,
     deps,
     workspaceId,
-    depsOver,
+    depsWith,
     htmlOf,
     sweeper: (options = {}) =>
       orphanedContentSweeper({

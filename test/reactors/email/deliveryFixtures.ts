@@ -153,7 +153,7 @@ export function watchedStore(store: EventStore = memoryEventStore()): WatchedSto
 }
 
 /** The first append of an event of this type is written, but reported as outcomeUnknown. */
-export function loseAnswerOnce(store: WatchedStore, type: string): void {
+export function failAfterAppendOnce(store: WatchedStore, type: string): void {
   let isFirst = true;
   store.afterAppend = (_, types) => {
     if (!types.includes(type) || !isFirst) return;
@@ -168,7 +168,7 @@ export interface Instance extends Pick<TestInstance, "storage"> {
   readonly deps: Dependencies;
   /** The reports about the relay. */
   readonly reports: readonly RelayReport[];
-  readonly troubles: { readonly error: unknown; readonly id: string }[];
+  readonly failures: { readonly error: unknown; readonly id: string }[];
   /** Waits until its read model holds the log as it is now. */
   caughtUp(): Promise<void>;
   stop(graceMs?: number): Promise<void>;
@@ -226,17 +226,17 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
   const keys = instanceKeys(newDataKey());
   const running: Instance[] = [];
   const recent = recentEmailCache();
-  const depsOver = (over: EventStore, remembered: RecentEmailCache | null): Dependencies =>
+  const depsWith = (ownStore: EventStore, recentEmails: RecentEmailCache | null): Dependencies =>
     testDependencies({
-      recent: remembered,
-      store: over,
+      recent: recentEmails,
+      store: ownStore,
       content,
       clock,
       keys,
       disk: { freeBytes: () => world.freeBytes },
       diskFreeBytesMin: 1_000,
     });
-  const deps = depsOver(store, recent);
+  const deps = depsWith(store, recent);
   const context = (): WorkspaceCommandContext => ({
     at: clock.now(),
     correlationId: "test",
@@ -269,8 +269,8 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
     workspaceId,
     freeBytes: 1_000_000,
     async start({ worker = "w1", hasAccepted = worker === "w1", ...options } = {}) {
-      const { sessionsMax = 2, policy = {}, bounceDomains = true, store: over = store } = options;
-      const own = depsOver(over, hasAccepted ? recent : null);
+      const { sessionsMax = 2, policy = {}, bounceDomains = true, store: ownStore = store } = options;
+      const own = depsWith(ownStore, hasAccepted ? recent : null);
       const instance = await startInstance(own, relay.transport(worker, sessionsMax), {
         worker,
         endedWorker: options.endedWorker ?? null,
@@ -352,7 +352,7 @@ async function startInstance(
   transport: MailTransport,
   { worker, endedWorker, policy, bounceDomains }: Settings,
 ): Promise<Instance> {
-  const troubles: Instance["troubles"][number][] = [];
+  const failures: Instance["failures"][number][] = [];
   const reports: RelayReport[] = [];
   const deliveries: MailDeliveryWorker[] = [];
   const instance = await startTestInstance({
@@ -372,7 +372,7 @@ async function startInstance(
         worker,
         endedWorker,
         random: () => 0,
-        onTrouble: (error, id) => troubles.push({ error, id }),
+        onTrouble: (error, id) => failures.push({ error, id }),
       });
       deliveries.push(delivery);
       return [delivery];
@@ -380,7 +380,7 @@ async function startInstance(
   });
   const [delivery] = deliveries;
   if (delivery === undefined) throw new Error("the instance has no delivery");
-  return { ...instance, delivery, deps, troubles, reports };
+  return { ...instance, delivery, deps, failures, reports };
 }
 
 /** Appends an event to a message's stream as if another instance had. */

@@ -27,7 +27,7 @@ const SENT_BACKLOG = 2_000;
 /** What one look reads at most: its steps, what it shows or passes over, and whether there is more than that. */
 const ROWS_MAX = LOOK_STEPS_MAX + 3 * LIMIT;
 
-const LOOKS_MAX = 200;
+const READS_MAX = 200;
 
 let db: CountedReads;
 beforeEach(() => {
@@ -70,42 +70,42 @@ function acceptMany(count: number, waiting: (number: number) => Waiting): void {
 }
 
 /** Looks until the message is shown, and answers how many looks that took; each reads a bounded number of rows. */
-function looksUntil(id: string, held: readonly string[], rowsMax = ROWS_MAX): number {
+function readsUntil(id: string, held: readonly string[], rowsMax = ROWS_MAX): number {
   const queue = new FairMailQueue("relay");
-  for (let looks = 1; looks <= LOOKS_MAX; looks += 1) {
+  for (let reads = 1; reads <= READS_MAX; reads += 1) {
     db.rowsScanned = 0;
     const { items, more } = queue.look(db, { now: NOW, held: new Set(held), limit: LIMIT });
     expect(db.rowsScanned).toBeLessThanOrEqual(rowsMax);
-    if (items.some((item) => item.id === id)) return looks;
+    if (items.some((item) => item.id === id)) return reads;
     expect(more).not.toBe("none");
   }
-  throw new Error(`not shown in ${LOOKS_MAX} looks`);
+  throw new Error(`not shown in ${READS_MAX} looks`);
 }
 
 describe("one message behind 20,000 of another workspace is found by the first query", () => {
-  const shown = (held: readonly string[], waiting: (number: number) => Waiting) => {
+  const readsNeeded = (held: readonly string[], waiting: (number: number) => Waiting) => {
     acceptMany(BACKLOG, waiting);
-    return looksUntil(accept({ workspace: "b" }), held);
+    return readsUntil(accept({ workspace: "b" }), held);
   };
 
   test("while that workspace is paused", () => {
-    expect(shown(["a"], () => ({ workspace: "a" }))).toBe(1);
+    expect(readsNeeded(["a"], () => ({ workspace: "a" }))).toBe(1);
   });
 
   test("while its sender is disabled", () => {
-    expect(shown(["a1"], () => ({ workspace: "a" }))).toBe(1);
+    expect(readsNeeded(["a1"], () => ({ workspace: "a" }))).toBe(1);
   });
 
   test("while its domain is disabled, from however many addresses it sends", () => {
-    expect(shown(["d"], (n) => ({ workspace: "a", sender: `s${n}`, domain: "d" }))).toBe(1);
+    expect(readsNeeded(["d"], (n) => ({ workspace: "a", sender: `s${n}`, domain: "d" }))).toBe(1);
   });
 
   test("while all of them may be sent", () => {
-    expect(shown([], () => ({ workspace: "a" }))).toBe(1);
+    expect(readsNeeded([], () => ({ workspace: "a" }))).toBe(1);
   });
 
   test("while all of them may be sent, each from its own address", () => {
-    expect(shown([], (n) => ({ workspace: "a", sender: `s${n}` }))).toBe(1);
+    expect(readsNeeded([], (n) => ({ workspace: "a", sender: `s${n}` }))).toBe(1);
   });
 });
 
@@ -114,33 +114,33 @@ describe("nothing starves", () => {
     acceptMany(BACKLOG, (n) => ({ workspace: "a", sender: `s${n}` }));
     const held = Array.from({ length: BACKLOG }, (_, n) => `s${n}`);
     const id = accept({ workspace: "a", sender: "z" });
-    expect(looksUntil(id, held)).toBeLessThanOrEqual(Math.ceil((BACKLOG + 1) / (LOOK_STEPS_MAX - 2)) + 1);
+    expect(readsUntil(id, held)).toBeLessThanOrEqual(Math.ceil((BACKLOG + 1) / (LOOK_STEPS_MAX - 2)) + 1);
   });
 
   test("behind as many workspaces", () => {
     acceptMany(BACKLOG, (n) => ({ workspace: `w${n}` }));
     const held = Array.from({ length: BACKLOG }, (_, n) => `w${n}`);
     const id = accept({ workspace: "x" });
-    expect(looksUntil(id, held)).toBeLessThanOrEqual(Math.ceil((BACKLOG + 1) / (LOOK_STEPS_MAX - 1)) + 1);
+    expect(readsUntil(id, held)).toBeLessThanOrEqual(Math.ceil((BACKLOG + 1) / (LOOK_STEPS_MAX - 1)) + 1);
   });
 
   test("behind messages of its own sender that are excluded one by one", () => {
-    const resting = Array.from({ length: 300 }, () => accept({ workspace: "a" }));
+    const backingOff = Array.from({ length: 300 }, () => accept({ workspace: "a" }));
     acceptMany(BACKLOG, () => ({ workspace: "a", sender: "other" }));
     const id = accept({ workspace: "a" });
-    expect(looksUntil(id, [...resting, "other"], ROWS_MAX + 3 * resting.length)).toBe(1);
+    expect(readsUntil(id, [...backingOff, "other"], ROWS_MAX + 3 * backingOff.length)).toBe(1);
   });
 
   test("every workspace gets its share of a page, and a single one the whole page", () => {
     acceptMany(BACKLOG, (n) => ({ workspace: n % 10 === 0 ? "b" : "a" }));
-    const look = (held: readonly string[]) =>
+    const readReady = (held: readonly string[]) =>
       new FairMailQueue("relay").look(db, { now: NOW, held: new Set(held), limit: LIMIT });
-    const both = look([]);
+    const both = readReady([]);
     expect(both.items.filter(({ workspaceId }) => workspaceId === "b")).toHaveLength(LIMIT / 2);
-    const alone = look(["a"]);
-    expect(alone.items).toHaveLength(LIMIT);
-    expect(alone.more).toBe("afterThese");
-    expect(new Set(alone.items.map(({ id }) => id)).size).toBe(LIMIT);
+    const onlyA = readReady(["a"]);
+    expect(onlyA.items).toHaveLength(LIMIT);
+    expect(onlyA.more).toBe("afterThese");
+    expect(new Set(onlyA.items.map(({ id }) => id)).size).toBe(LIMIT);
   });
 });
 
@@ -160,11 +160,11 @@ test("the time when the next message becomes ready is read from one row, whateve
   expect(db.rowsScanned).toBe(1);
 });
 
-/** A workspace beside the world's own, and how it sends. */
+/** Creates a second workspace. Returns a function that sends from it. */
 async function otherWorkspace({ deps, clock }: DeliveryWorld) {
-  const occasion = { at: clock.now(), correlationId: "t", actor: "t" };
-  const workspaceId = await newWorkspace(deps, "other", occasion);
-  const context = { ...occasion, workspaceId };
+  const resumeContext = { at: clock.now(), correlationId: "t", actor: "t" };
+  const workspaceId = await newWorkspace(deps, "other", resumeContext);
+  const context = { ...resumeContext, workspaceId };
   const from = addressOf("other@example.net");
   const name = { kind: "address", address: from } as const;
   const sender = await newSender(deps, { workspaceId, name }, context);
@@ -220,7 +220,7 @@ describe("beside the messages of a paused workspace", () => {
     await world.unpause();
     world.pass(2 * SECOND_MS);
     await until(() => world.relay.sent.length > 50, "the paused workspace's mail to resume");
-    expect(instance.troubles).toEqual([]);
+    expect(instance.failures).toEqual([]);
   }, 60_000);
 
   test("another's mail expires in time, even without a relay", async () => {

@@ -19,7 +19,7 @@ import {
   appendForeign,
   type DeliveryWorld,
   deliveryWorld,
-  loseAnswerOnce,
+  failAfterAppendOnce,
   refused,
 } from "./deliveryFixtures.ts";
 
@@ -45,7 +45,7 @@ async function quietTime(ms: number): Promise<void> {
 
 const lastEvent = async (id: string) => (await world.events(id)).at(-1) as EmailEvent;
 /** The last event as `readEmail` returns it: sealed fields can be read while the content is there. */
-const lastTold = async (id: string) =>
+const lastReadableData = async (id: string) =>
   (await readEmail(world.deps, { workspaceId: world.workspaceId, isTest: false }, id))?.events.at(-1)?.event
     .data;
 const unavailable = () => new StoreError("unavailable", "the store is unavailable");
@@ -69,13 +69,13 @@ describe("a message", () => {
     expect(started?.data).toEqual({ attempt: 1, worker: "w1", leaseMs: LEASE_MS, transport: "smtp" });
     const sealedReply = expect.any(String);
     expect(sent?.data).toEqual({ attempt: 1, transport: "smtp", reply: "250 2.0.0", sealedReply });
-    expect(await lastTold(id)).toMatchObject({ reply: "250 2.0.0 queued" });
+    expect(await lastReadableData(id)).toMatchObject({ reply: "250 2.0.0 queued" });
     world.pass(LEASE_MS);
     world.pass(LIFE_MS);
     await instance.caughtUp();
     await world.settle();
     expect(world.relay.sent).toHaveLength(1);
-    expect(instance.troubles).toEqual([]);
+    expect(instance.failures).toEqual([]);
   });
 
   test("that is accepted while workers are idle is delivered at once", async () => {
@@ -125,7 +125,7 @@ describe("the relay's answer", () => {
     const instance = await world.start();
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
     expect((await lastEvent(id)).data).not.toHaveProperty("reply");
-    expect(await lastTold(id)).toMatchObject({
+    expect(await lastReadableData(id)).toMatchObject({
       reason: "recipient_deferred",
       attemptBurnt: true,
       ambiguous: false,
@@ -151,7 +151,7 @@ describe("the relay's answer", () => {
     const reply = "550 5.1.1 <recipient> unknown to <sender>";
     const reason = "recipient_address_rejected";
     expect((await lastEvent(id)).data).not.toHaveProperty("reply");
-    expect(await lastTold(id)).toMatchObject({ ...facts, reason, reply });
+    expect(await lastReadableData(id)).toMatchObject({ ...facts, reason, reply });
     const { recipientHash } = await world.state(id);
     const { state } = await load(world.store, suppressionAggregate.of(recipientHash));
     expect(state).toMatchObject({ reason: "bounce", emailId: id, bounceReason: reason, ...facts });
@@ -264,7 +264,7 @@ describe("after a crash", () => {
       if (types.includes("EmailBounced")) throw new Error("killed by the test");
     };
     const first = await world.start({ worker: "w1" });
-    await until(() => first.troubles.length > 0, "the crash of the process");
+    await until(() => first.failures.length > 0, "the crash of the process");
     await first.stop(0);
     world.store.beforeAppend = () => {};
     await world.untilEvents(id, "EmailDeliveryStarted");
@@ -281,7 +281,7 @@ describe("after a crash", () => {
     );
     expect(world.relay.sent).toHaveLength(1);
     const facts = { code: 550, enhancedCode: "5.1.1", recipientDomain: "example.org" };
-    expect(await lastTold(id)).toMatchObject({ attempt: 2, ...facts, reply: "550 5.1.1 unknown" });
+    expect(await lastReadableData(id)).toMatchObject({ attempt: 2, ...facts, reply: "550 5.1.1 unknown" });
   });
 
   test("an expired lease: ambiguous, burnt, and retried with the same Message-ID", async () => {
@@ -377,27 +377,27 @@ describe("after a crash", () => {
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
   });
 
-  /** An attempt whose relay has yet to answer, and whose lease another instance has ended. */
-  async function attemptWithoutLease() {
+  /** Starts an attempt that the relay has not answered yet, and whose lease another instance has expired. */
+  async function startAttemptAndExpireLease() {
     const slow = gate<MailOutcome>();
     world.relay.answer = () => slow.promise;
     const id = await world.accept("order-1001");
     await world.start();
     await world.untilEvents(id, "EmailDeliveryStarted");
-    const doubt = {
+    const ambiguous = {
       attemptBurnt: true,
       ambiguous: true,
       nextAttemptAt: new Date(world.clock.now()).toISOString(),
     };
     await appendForeign(world, id, {
       type: "EmailDeferred",
-      data: { attempt: 1, reason: "lease_expired", ...doubt },
+      data: { attempt: 1, reason: "lease_expired", ...ambiguous },
     });
     return { id, slow };
   }
 
   test("an outcome that comes after another worker took over is recorded, and ends the message", async () => {
-    const { id, slow } = await attemptWithoutLease();
+    const { id, slow } = await startAttemptAndExpireLease();
     await appendForeign(world, id, {
       type: "EmailDeliveryStarted",
       data: { attempt: 2, worker: "other", leaseMs: LEASE_MS, transport: "smtp" },
@@ -408,7 +408,7 @@ describe("after a crash", () => {
   });
 
   test("an outcome that comes after the end is recorded and changes nothing", async () => {
-    const { id, slow } = await attemptWithoutLease();
+    const { id, slow } = await startAttemptAndExpireLease();
     await appendForeign(world, id, { type: "EmailFailed", data: { attempt: 1, reason: "expired" } });
     slow.resolve(ACCEPTED);
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailFailed", "EmailSent");
@@ -431,7 +431,7 @@ describe("what holds a message back", () => {
     await world.unpause();
     world.pass(2 * SECOND_MS);
     await until(() => world.relay.sent.length === ids.length, "all to be sent");
-    expect(instance.troubles).toEqual([]);
+    expect(instance.failures).toEqual([]);
   });
 
   test("a pause between check and claim: the claim is released, unburnt", async () => {
@@ -548,7 +548,7 @@ describe("what holds a message back", () => {
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
     await world.settle();
     expect(world.relay.sent).toHaveLength(1);
-    expect(instance.troubles).toEqual([]);
+    expect(instance.failures).toEqual([]);
   });
 
   test("a recipient suppressed since: the message ends suppressed and is not sent", async () => {
@@ -559,7 +559,7 @@ describe("what holds a message back", () => {
     const second = await world.accept("order-1002");
     await world.untilEvents(second, "EmailDeliveryStarted", "EmailSuppressed");
     expect(world.relay.sent).toHaveLength(1);
-    expect(instance.troubles).toEqual([]);
+    expect(instance.failures).toEqual([]);
   });
 
   test("a message that was canceled while the read model stood still is not sent", async () => {
@@ -596,7 +596,7 @@ describe("what holds a message back", () => {
     };
     const instance = await world.start({ sessionsMax: 1 });
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
-    expect(instance.troubles).toEqual([]);
+    expect(instance.failures).toEqual([]);
   });
 
   test("a clock that was a day ahead: mail accepted by it is sent once, and scheduled mail waits", async () => {
@@ -614,7 +614,7 @@ describe("what holds a message back", () => {
     expect(await world.events(scheduled)).toHaveLength(2);
     world.pass(3 * DAY_MS);
     await world.untilEvents(scheduled, "EmailDeliveryStarted", "EmailSent");
-    expect(instance.troubles).toEqual([]);
+    expect(instance.failures).toEqual([]);
   });
 
   test("a clock that goes back while a message waits for the relay: it is sent when the relay takes it", async () => {
@@ -654,12 +654,12 @@ describe("the end of a message's life", () => {
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
     world.clock.setBack(-2 * LIFE_MS);
     world.pass(MINUTE_MS);
-    const tried = ["EmailDeliveryStarted", "EmailDeferred"] as const;
-    await world.untilEvents(id, ...tried, ...tried);
+    const attempted = ["EmailDeliveryStarted", "EmailDeferred"] as const;
+    await world.untilEvents(id, ...attempted, ...attempted);
     world.clock.setBack(2 * LIFE_MS);
     world.relay.answer = () => ACCEPTED;
     world.pass(MINUTE_MS);
-    await world.untilEvents(id, ...tried, ...tried, "EmailDeliveryStarted", "EmailSent");
+    await world.untilEvents(id, ...attempted, ...attempted, "EmailDeliveryStarted", "EmailSent");
   });
 
   test("comes when a clock jumps ahead and stays there", async () => {
@@ -703,7 +703,7 @@ describe("the end of a message's life", () => {
     world.pass(5 * SECOND_MS);
     await world.untilEvents(id, "EmailFailed");
     expect((await lastEvent(id)).data).toEqual({ attempt: 0, reason: "expired" });
-    expect(instance.troubles).toEqual([]);
+    expect(instance.failures).toEqual([]);
   });
 
   test("is postponed by the length of a pause, and does not come during one", async () => {
@@ -755,19 +755,19 @@ describe("the breaker", () => {
     await until(() => instance.delivery.relayFault !== null, "the breaker to open");
     await world.settle();
     expect(instance.delivery.relayFault?.reason).toBe("ECONNREFUSED");
-    const whenOpen = world.relay.sessions;
-    expect(whenOpen).toBeLessThanOrEqual(5 + 3);
+    const sessionsAtOpen = world.relay.sessions;
+    expect(sessionsAtOpen).toBeLessThanOrEqual(5 + 3);
     for (const id of ids) expect(await world.events(id)).toHaveLength(2);
     world.pass(SECOND_MS);
     await world.settle();
-    expect(world.relay.sessions).toBe(whenOpen + 1);
+    expect(world.relay.sessions).toBe(sessionsAtOpen + 1);
     // The rest doubles.
     world.pass(SECOND_MS);
     await world.settle();
-    expect(world.relay.sessions).toBe(whenOpen + 1);
+    expect(world.relay.sessions).toBe(sessionsAtOpen + 1);
     world.pass(SECOND_MS);
     await world.settle();
-    expect(world.relay.sessions).toBe(whenOpen + 2);
+    expect(world.relay.sessions).toBe(sessionsAtOpen + 2);
     world.relay.refuse = () => null;
     world.pass(30 * SECOND_MS);
     await until(() => world.relay.sent.length === ids.length, "all to be sent");
@@ -922,15 +922,15 @@ describe("a fault of the store", () => {
       await until(() => faults === 2, "two failure reports");
       await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
       expect(world.relay.sent).toHaveLength(1);
-      expect(instance.troubles).toHaveLength(2);
+      expect(instance.failures).toHaveLength(2);
     },
   );
 
   test("at a claim that was written anyway: sent only after its lease", async () => {
     const id = await world.accept("order-1001");
-    loseAnswerOnce(world.store, "EmailDeliveryStarted");
+    failAfterAppendOnce(world.store, "EmailDeliveryStarted");
     const instance = await world.start();
-    await until(() => instance.troubles.length > 0, "the failure report");
+    await until(() => instance.failures.length > 0, "the failure report");
     await instance.caughtUp();
     await world.settle();
     expect(world.relay.sent).toHaveLength(0);
@@ -950,15 +950,15 @@ describe("a fault of the store", () => {
     const instance = await world.start();
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
     expect(faults).toBe(2);
-    expect(instance.troubles.map((trouble) => trouble.id)).toEqual([id, id]);
+    expect(instance.failures.map((failure) => failure.id)).toEqual([id, id]);
     expect(world.relay.sent).toHaveLength(1);
   });
 
   test("at an outcome that was written anyway: it is in the log once", async () => {
     const id = await world.accept("order-1001");
-    loseAnswerOnce(world.store, "EmailSent");
+    failAfterAppendOnce(world.store, "EmailSent");
     const instance = await world.start();
-    await until(() => instance.troubles.length > 0, "the failure report");
+    await until(() => instance.failures.length > 0, "the failure report");
     await world.settle();
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
     expect(world.relay.sent).toHaveLength(1);
@@ -998,16 +998,16 @@ describe("a fault of the store", () => {
 
   test("that lasts: the message is retried without a new event in the log", async () => {
     const id = await world.accept("order-1001");
-    let isAway = true;
-    let asked = 0;
+    let isUnavailable = true;
+    let reads = 0;
     world.store.beforeRead = (stream) => {
-      if (!isAway || !stream.startsWith("email-")) return;
-      asked += 1;
+      if (!isUnavailable || !stream.startsWith("email-")) return;
+      reads += 1;
       throw unavailable();
     };
     await world.start({ sessionsMax: 2, hasAccepted: false });
-    await until(() => asked >= 3, "three reads of the message");
-    isAway = false;
+    await until(() => reads >= 3, "three reads of the message");
+    isUnavailable = false;
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
   });
 
@@ -1032,6 +1032,6 @@ describe("a fault of the store", () => {
       "EmailDeliveryStarted",
       "EmailSent",
     );
-    expect(instance.troubles.every(({ id }) => id === damaged)).toBe(true);
+    expect(instance.failures.every(({ id }) => id === damaged)).toBe(true);
   });
 });

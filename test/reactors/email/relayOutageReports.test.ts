@@ -6,13 +6,13 @@ const FAULT = { trouble: "unreachable", reason: "ECONNREFUSED" } as const;
 function world() {
   let now = 0;
   const reports: RelayReport[] = [];
-  const news = new RelayOutageReports({ monotonicMs: () => now }, (report) => reports.push(report));
+  const outageReports = new RelayOutageReports({ monotonicMs: () => now }, (report) => reports.push(report));
   return {
     reports,
-    news,
+    outageReports,
     faults(count: number, everyMs: number) {
       for (let index = 0; index < count; index += 1) {
-        news.fault(FAULT);
+        outageReports.fault(FAULT);
         now += everyMs;
       }
     },
@@ -22,20 +22,20 @@ function world() {
 
 describe("reports of relay outages", () => {
   test("do not come while all is well, nor for a hiccup", () => {
-    const { news, faults, kinds } = world();
-    news.success();
+    const { outageReports, faults, kinds } = world();
+    outageReports.success();
     faults(2, 100);
-    news.success();
+    outageReports.success();
     faults(1, 100);
-    news.success();
+    outageReports.success();
     expect(kinds()).toEqual([]);
   });
 
   test("come when an outage begins, once a minute while it lasts, and when it ends", () => {
-    const { news, faults, reports, kinds } = world();
+    const { outageReports, faults, reports, kinds } = world();
     faults(180, 1_000);
-    news.success();
-    news.success();
+    outageReports.success();
+    outageReports.success();
     expect(kinds()).toEqual(["began", "lasts", "lasts", "ended"]);
     expect(reports[0]).toEqual({ kind: "began", fault: FAULT });
     expect(reports[1]).toEqual({ kind: "lasts", fault: FAULT, forMs: 62_000, attempts: 63 });
@@ -49,15 +49,15 @@ describe("reports of relay outages", () => {
   });
 
   test("come at once for a refused log-in, which does not heal by itself", () => {
-    const { news, kinds } = world();
-    news.fault({ trouble: "login_refused", reason: "535" });
+    const { outageReports, kinds } = world();
+    outageReports.fault({ trouble: "login_refused", reason: "535" });
     expect(kinds()).toEqual(["began"]);
   });
 
   test("start over after an end", () => {
-    const { news, faults, kinds } = world();
+    const { outageReports, faults, kinds } = world();
     faults(5, 10);
-    news.success();
+    outageReports.success();
     faults(5, 10);
     expect(kinds()).toEqual(["began", "ended", "began"]);
   });

@@ -12,16 +12,18 @@ describe("reports of refusals", () => {
   test("come at once, then once a minute with their count, and stay recent for an hour", () => {
     let now = 0;
     const reports: RelayRefusalReport[] = [];
-    const news = new RelayRefusalReports({ monotonicMs: () => now }, (report) => reports.push(report));
-    expect(news.recent).toBeNull();
-    for (let index = 0; index < 5; index += 1) news.refused(REFUSAL);
+    const refusalReports = new RelayRefusalReports({ monotonicMs: () => now }, (report) =>
+      reports.push(report),
+    );
+    expect(refusalReports.recent).toBeNull();
+    for (let index = 0; index < 5; index += 1) refusalReports.refused(REFUSAL);
     expect(reports).toEqual([{ ...REFUSAL, failed: 1 }]);
     now += MINUTE_MS;
-    news.refused({ ...REFUSAL, emailId: "six" });
+    refusalReports.refused({ ...REFUSAL, emailId: "six" });
     expect(reports.slice(1)).toEqual([{ ...REFUSAL, emailId: "six", failed: 5 }]);
     now += HOUR_MS;
-    expect(news.recent?.emailId).toBe("six");
+    expect(refusalReports.recent?.emailId).toBe("six");
     now += 1;
-    expect(news.recent).toBeNull();
+    expect(refusalReports.recent).toBeNull();
   });
 });

@@ -89,8 +89,8 @@ describe("a scheduled message", () => {
       await world.accept("digest-1", { scheduledAt: at }),
       await world.accept("digest-2", { scheduledAt: at, to: "gone@example.org" }),
     ];
-    const gone = addressOf("gone@example.org");
-    await addSuppression(world.deps, { address: gone, note: null }, context());
+    const recipient = addressOf("gone@example.org");
+    await addSuppression(world.deps, { address: recipient, note: null }, context());
     await world.setSender("SenderDisabled");
     const instance = await world.start();
     await instance.caughtUp();

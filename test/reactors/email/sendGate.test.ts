@@ -66,9 +66,9 @@ test("after a restoration nothing leaves until the read model knows which mail i
   const restored = await store.head();
   expect(await asking(store, before).ask()).toBe(false);
   expect(await asking(store, restored).ask()).toBe(true);
-  const asked = asking(store, restored).sendGate();
-  await asked.ask();
-  expect(asked.downtimes).toEqual([{ from: 0, to: null }]);
+  const pending = asking(store, restored).sendGate();
+  await pending.ask();
+  expect(pending.downtimes).toEqual([{ from: 0, to: null }]);
   // What is held is a matter of rows from then on, and so is that it is not.
   await resumeDelivery(store, context);
   expect(await asking(store, before).ask()).toBe(true);

@@ -48,11 +48,11 @@ describe("a message that cannot be read", () => {
     for (const id of healthy) await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
     const later = await world.accept("healthy-3");
     await world.untilEvents(later, "EmailDeliveryStarted", "EmailSent");
-    await until(() => instance.troubles.length >= MANY, "each to be read once");
+    await until(() => instance.failures.length >= MANY, "each to be read once");
     await world.settle();
     // The clock stands still, so none of them is due for a retry.
-    expect(instance.troubles).toHaveLength(MANY);
-    expect(new Set(instance.troubles.map(({ id }) => id))).toEqual(poisoned);
+    expect(instance.failures).toHaveLength(MANY);
+    expect(new Set(instance.failures.map(({ id }) => id))).toEqual(poisoned);
     expect(world.relay.sent).toHaveLength(healthy.length + 1);
   });
 
@@ -61,19 +61,19 @@ describe("a message that cannot be read", () => {
     const id = await world.accept("poisoned");
     await poison(world.store, `email-${id}`);
     const instance = await world.start({ hasAccepted: false });
-    await until(() => instance.troubles.length === 1, "the first read");
+    await until(() => instance.failures.length === 1, "the first read");
     await quietTime();
-    let looks = 1;
-    for (const restMs of [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]) {
-      await until(() => instance.troubles.length === looks, `look ${looks}`);
-      world.pass(restMs - 1);
+    let reads = 1;
+    for (const backoffMs of [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]) {
+      await until(() => instance.failures.length === reads, `look ${reads}`);
+      world.pass(backoffMs - 1);
       await world.settle();
-      expect(instance.troubles).toHaveLength(looks);
+      expect(instance.failures).toHaveLength(reads);
       world.pass(1);
-      looks += 1;
+      reads += 1;
     }
-    await until(() => instance.troubles.length === looks, "the last read");
-    expect(String(instance.troubles[0]?.error)).toContain(`LaunchedToTheMoon (email-${id}, revision 2)`);
+    await until(() => instance.failures.length === reads, "the last read");
+    expect(String(instance.failures[0]?.error)).toContain(`LaunchedToTheMoon (email-${id}, revision 2)`);
   });
 
   test("but is claimed has its lease checked after ever longer rests", async () => {
@@ -85,13 +85,13 @@ describe("a message that cannot be read", () => {
     const instance = await world.start();
     await world.settle();
     world.pass(LEASE_MS);
-    await until(() => instance.troubles.length === 1, "the first read");
+    await until(() => instance.failures.length === 1, "the first read");
     await quietTime();
-    for (const [looks, restMs] of [500, 1_000, 2_000].entries()) {
-      await until(() => instance.troubles.length === looks + 1, `look ${looks}`);
-      world.pass(restMs - 1);
+    for (const [reads, backoffMs] of [500, 1_000, 2_000].entries()) {
+      await until(() => instance.failures.length === reads + 1, `look ${reads}`);
+      world.pass(backoffMs - 1);
       await world.settle();
-      expect(instance.troubles).toHaveLength(looks + 1);
+      expect(instance.failures).toHaveLength(reads + 1);
       world.pass(1);
     }
   });
@@ -111,17 +111,17 @@ describe("a webhook delivery that cannot be read", () => {
     world.pass(3_600 * SECOND_MS);
 
     const instance = await world.start();
-    await until(() => instance.troubles.length === 1, "the failure report");
+    await until(() => instance.failures.length === 1, "the failure report");
     await quietTime();
-    await world.happen();
-    await until(() => world.endpoints.told.length === 2, "the other delivery");
+    await world.addEvent();
+    await until(() => world.endpoints.receivedCalls.length === 2, "the other delivery");
     await world.settle();
-    expect(instance.troubles).toHaveLength(1);
+    expect(instance.failures).toHaveLength(1);
     world.pass(500);
-    await until(() => instance.troubles.length === 2, "the second read");
+    await until(() => instance.failures.length === 2, "the second read");
     world.pass(999);
     await world.settle();
-    expect(instance.troubles).toHaveLength(2);
-    expect(instance.troubles.map(({ id }) => id)).toEqual([poisoned, poisoned]);
+    expect(instance.failures).toHaveLength(2);
+    expect(instance.failures.map(({ id }) => id)).toEqual([poisoned, poisoned]);
   });
 });

@@ -49,20 +49,20 @@ async function startWorld() {
   });
   const { readers } = instance;
   const { directory } = instance.storage;
-  let [sends, looks] = [0, 0];
+  let [sends, reads] = [0, 0];
   return {
     ...world,
     readers,
     directory,
     areCaughtUp: instance.isCaughtUp,
     /** How often retention has run its query. */
-    get looks() {
-      return looks;
+    get reads() {
+      return reads;
     },
     watchedEmails(): ReadDatabase {
       const db = readers.reader("emails");
       const all: ReadDatabase["all"] = (...query) => {
-        looks += 1;
+        reads += 1;
         return db.all(...query);
       };
       return { ...db, all };
@@ -103,7 +103,7 @@ async function startWorld() {
 type World = Awaited<ReturnType<typeof startWorld>>;
 
 /** The services of a process that dies at its `calls`-th call of the log, the content store or the outbox. */
-function dying(deps: Dependencies, calls: number) {
+function crashing(deps: Dependencies, calls: number) {
   let left = calls;
   const alive = <Args extends readonly unknown[], Result>(call: (...args: Args) => Result) => {
     return (...args: Args): Result => {
@@ -113,7 +113,7 @@ function dying(deps: Dependencies, calls: number) {
     };
   };
   const { store, content } = deps;
-  const dyingStore: EventStore = {
+  const crashingStore: EventStore = {
     ...store,
     append: alive(async (...args) => store.append(...args)),
     read: alive(async (...args) => store.read(...args)),
@@ -121,9 +121,9 @@ function dying(deps: Dependencies, calls: number) {
     purge: alive(async (...args) => store.purge(...args)),
   };
   const removed: string[] = [];
-  const dyingServices: Dependencies = {
+  const crashingDeps: Dependencies = {
     ...deps,
-    store: dyingStore,
+    store: crashingStore,
     content: { ...content, removeOwner: alive(async (owner) => content.removeOwner(owner)) },
     outbox: {
       remove: alive(async (id) => {
@@ -132,10 +132,10 @@ function dying(deps: Dependencies, calls: number) {
       }),
     },
   };
-  return { deps: dyingServices, removed, isDead: () => left < 0 };
+  return { deps: crashingDeps, removed, isDead: () => left < 0 };
 }
 
-function worker(world: World, deps: Dependencies, troubles: unknown[] = []): PollingWorker {
+function worker(world: World, deps: Dependencies, failures: unknown[] = []): PollingWorker {
   return personErasure({
     deps,
     erasures: world.readers.reader("erasures"),
@@ -145,12 +145,12 @@ function worker(world: World, deps: Dependencies, troubles: unknown[] = []): Pol
     truncateWriteAheadLogs: async () => [],
     worker: "test",
     random: () => 0,
-    onTrouble: (error) => troubles.push(error),
+    onTrouble: (error) => failures.push(error),
   });
 }
 
 /** A person with mail in every state, another person, and a request to erase the first. */
-async function peopled() {
+async function worldWithPeople() {
   const world = await startWorld();
   const upload = await world.readyUpload();
   const shared = await world.readyUpload();
@@ -204,28 +204,28 @@ async function peopled() {
 
 describe("a request to erase a person", () => {
   test("is finished by the next worker, wherever the previous one died", async () => {
-    let deaths = 0;
+    let crashes = 0;
     for (let calls = 0; ; calls += 1) {
-      const { world, isCompleted, check } = await peopled();
-      const first = dying(world.deps, calls);
+      const { world, isCompleted, check } = await worldWithPeople();
+      const first = crashing(world.deps, calls);
       const dead = worker(world, first.deps);
       dead.start();
       await until(async () => first.isDead() || (await isCompleted()), "the first worker to stop");
       await dead.stop(0);
-      const wasEnough = !first.isDead();
+      const hasFinished = !first.isDead();
       const second = worker(world, {
         ...world.deps,
-        outbox: dying(world.deps, 1_000).deps.outbox,
+        outbox: crashing(world.deps, 1_000).deps.outbox,
       });
       second.start();
       await until(isCompleted, "the second worker to finish");
       await second.stop(5_000);
       await check();
       await world.end();
-      if (wasEnough) break;
-      deaths += 1;
+      if (hasFinished) break;
+      crashes += 1;
     }
-    expect(deaths).toBeGreaterThan(40);
+    expect(crashes).toBeGreaterThan(40);
   });
 
   test("also erases an address that a late bounce of the person's mail brings back", async () => {
@@ -276,7 +276,7 @@ describe("a request to erase a person", () => {
     const { deps, store } = world;
     const ask = (name: string, workspaceId: string) =>
       requestPersonErasure(deps, addressOf(`${name}@example.org`), { ...world.context(), workspaceId });
-    for (let asked = 0; asked < 300; asked += 1) await ask(`p${asked}`, "0-many");
+    for (let nth = 0; nth < 300; nth += 1) await ask(`p${nth}`, "0-many");
     const single = await ask("ana", "1-other");
     await world.areCaughtUp();
     let applied = 0;
@@ -304,19 +304,19 @@ describe("a request to erase a person", () => {
   });
 
   test("can be worked on by several workers at once", async () => {
-    const { world, isCompleted, check } = await peopled();
-    const troubles: unknown[] = [];
-    const workers = [1, 2, 3].map(() => worker(world, world.deps, troubles));
+    const { world, isCompleted, check } = await worldWithPeople();
+    const failures: unknown[] = [];
+    const workers = [1, 2, 3].map(() => worker(world, world.deps, failures));
     for (const one of workers) one.start();
     await until(isCompleted, "the request to be completed");
     for (const one of workers) await one.stop(5_000);
     await check();
-    expect(troubles).toEqual([]);
+    expect(failures).toEqual([]);
     await world.end();
   });
 
   test("purges the disks again while something remains there, and reports what if that does not end", async () => {
-    const { world, requestId, isCompleted } = await peopled();
+    const { world, requestId, isCompleted } = await worldWithPeople();
     let purges = 0;
     const store: EventStore = {
       ...world.store,
@@ -325,8 +325,8 @@ describe("a request to erase a person", () => {
         return { remains: ["a chunk"] };
       },
     };
-    const troubles: unknown[] = [];
-    const one = worker(world, { ...world.deps, store }, troubles);
+    const failures: unknown[] = [];
+    const one = worker(world, { ...world.deps, store }, failures);
     one.start();
     await until(async () => {
       // Far less than its time limit, more than its first rest.
@@ -342,19 +342,19 @@ describe("a request to erase a person", () => {
     }, "the purge to time out");
     await one.stop(5_000);
     expect((await readErasure(world.store, requestId))?.erasure.remains).toEqual(["a chunk"]);
-    expect(troubles).toEqual([]);
+    expect(failures).toEqual([]);
     await world.end();
   });
 });
 
 describe("what was erased", () => {
-  const startEraser = (path: string, deps: Dependencies, troubles: unknown[] = []) => {
+  const startEraser = (path: string, deps: Dependencies, failures: unknown[] = []) => {
     const eraser = erasedContentCleanup({
       deps,
       checkpoint: contentCleanupCheckpointFile(path, "log"),
       worker: "test",
       intervalMs: 5,
-      onTrouble: (error, id) => troubles.push([id, error]),
+      onTrouble: (error, id) => failures.push([id, error]),
     });
     eraser.start();
     return eraser;
@@ -368,11 +368,11 @@ describe("what was erased", () => {
     const ids: string[] = [];
     for (let count = 0; count < 5; count += 1) ids.push(await world.send("ana@example.org", { files: 1 }));
     for (const id of ids) await world.addEmailEvents(id, ...sent, erased);
-    const kept = await world.send("ana@example.org", { files: 1 });
+    const otherMessage = await world.send("ana@example.org", { files: 1 });
     for (const instance of ["a", "b"]) {
       const path = join(world.directory, `${instance}.json`);
       for (const expected of [ids, []]) {
-        const { deps, removed } = dying(world.deps, Number.POSITIVE_INFINITY);
+        const { deps, removed } = crashing(world.deps, Number.POSITIVE_INFINITY);
         const eraser = startEraser(path, deps);
         const head = await world.store.head();
         await until(
@@ -384,7 +384,7 @@ describe("what was erased", () => {
       }
     }
     for (const id of ids) expect(await isCleared(world, id)).toBe(true);
-    expect(await isCleared(world, kept)).toBe(false);
+    expect(await isCleared(world, otherMessage)).toBe(false);
     await world.end();
   });
 
@@ -401,10 +401,10 @@ describe("what was erased", () => {
         return world.store.read(stream, ...rest);
       },
     };
-    const troubles: unknown[] = [];
-    const eraser = startEraser(path, { ...world.deps, store }, troubles);
+    const failures: unknown[] = [];
+    const eraser = startEraser(path, { ...world.deps, store }, failures);
     await until(() => isCleared(world, sound), "the sound request to complete");
-    await until(() => troubles.length > 1, "the broken request to be retried");
+    await until(() => failures.length > 1, "the broken request to be retried");
     expect(await isCleared(world, broken)).toBe(false);
     // After a restart it starts with what was left.
     await eraser.stop();
@@ -435,14 +435,14 @@ describe("what was erased", () => {
 });
 
 describe("content retention", () => {
-  const retaining = (world: World, deps: Dependencies = world.deps, troubles: unknown[] = []) => {
+  const retaining = (world: World, deps: Dependencies = world.deps, failures: unknown[] = []) => {
     const retention = contentRetention({
       deps,
       emails: world.watchedEmails(),
       worker: "test",
       random: () => 0,
       intervalMs: 5,
-      onTrouble: (error) => troubles.push(error),
+      onTrouble: (error) => failures.push(error),
     });
     retention.start();
     return retention;
@@ -458,11 +458,11 @@ describe("content retention", () => {
     ];
     await world.addEmailEvents(old, ...sent);
     world.pass(29 * DAY_MS);
-    const young = await world.send("c@example.org");
-    await world.addEmailEvents(young, ...sent);
-    const before = world.looks;
+    const recentMessage = await world.send("c@example.org");
+    await world.addEmailEvents(recentMessage, ...sent);
+    const before = world.reads;
     const retention = retaining(world);
-    await until(() => world.looks > before + 3, "a few checks");
+    await until(() => world.reads > before + 3, "a few checks");
     expect(await isErased(world, old)).toBe(false);
     world.pass(DAY_MS);
     await until(() => isErased(world, old), "the old message to be erased");
@@ -473,7 +473,7 @@ describe("content retention", () => {
     // The operator sets one day, which from now on applies to existing messages too.
     await setLimits(world.deps, world.workspaceId, { contentRetentionDays: 1 });
     world.deps.workspaces.forget(world.workspaceId);
-    await until(() => isErased(world, young), "the recent message to be erased");
+    await until(() => isErased(world, recentMessage), "the recent message to be erased");
     // A message that ends late is erased once it has ended.
     await world.addEmailEvents(waiting, ...sent);
     await until(() => isErased(world, waiting), "the message that waited to be erased");
@@ -487,8 +487,8 @@ describe("content retention", () => {
     for (let count = 0; count < 520; count += 1) ids.push(await world.send("a@example.org"));
     for (const id of ids) await world.addEmailEvents(id, ...sent);
     world.pass(31 * DAY_MS);
-    const troubles: unknown[] = [];
-    const workers = [retaining(world, world.deps, troubles), retaining(world, world.deps, troubles)];
+    const failures: unknown[] = [];
+    const workers = [retaining(world, world.deps, failures), retaining(world, world.deps, failures)];
     await until(async () => {
       const all = await Promise.all(ids.map((id) => isErased(world, id)));
       return all.every((one) => one);
@@ -498,7 +498,7 @@ describe("content retention", () => {
       const types = await world.types(emailStream(id));
       expect(types.filter((type) => type === "EmailContentErased")).toHaveLength(1);
     }
-    expect(troubles).toEqual([]);
+    expect(failures).toEqual([]);
     await world.end();
   });
 });

@@ -39,7 +39,7 @@ const FROM = "postmaster@mail.example.net";
 const BASE_URL = "https://mail.example.net";
 
 interface Instance {
-  readonly troubles: unknown[];
+  readonly failures: unknown[];
   stop(): Promise<void>;
 }
 
@@ -80,7 +80,7 @@ const context = () => ({ at: clock.now(), correlationId: "test", actor: "test", 
 /** One instance that mails links, with its own read model. */
 async function start(worker: string, endedWorker: string | null = null): Promise<Instance> {
   const own = newDeps();
-  const troubles: unknown[] = [];
+  const failures: unknown[] = [];
   const instance = await startTestInstance({
     store,
     projections: [senders],
@@ -95,11 +95,11 @@ async function start(worker: string, endedWorker: string | null = null): Promise
         baseUrl: BASE_URL,
         worker,
         endedWorker,
-        onTrouble: (error) => troubles.push(error),
+        onTrouble: (error) => failures.push(error),
       }),
     ],
   });
-  const started = { troubles, stop: () => instance.stop(0) };
+  const started = { failures, stop: () => instance.stop(0) };
   running.push(started);
   return started;
 }
@@ -157,7 +157,7 @@ describe("a verification mail", () => {
     expect(log).not.toContain(tokenIn(mail).slice(-40));
     expect(await confirm(mail)).toBe("verified");
     expect(await confirm(mail)).toBe("used");
-    expect(instance.troubles).toEqual([]);
+    expect(instance.failures).toEqual([]);
   });
 
   test("is sent once each by two instances, 19 in all", async () => {
@@ -211,7 +211,7 @@ describe("a verification mail", () => {
     };
     const id = await requested();
     const instance = await start("w1");
-    await until(() => instance.troubles.length === 1, "the failure report");
+    await until(() => instance.failures.length === 1, "the failure report");
     const other = await requested("other@example.com");
     await untilMail(other, "Started", "Sent");
     expect(mails().map(({ to }) => to)).toEqual(["other@example.com"]);
@@ -230,7 +230,7 @@ describe("a verification mail", () => {
     const instance = await start("w1");
     await untilMail(id, "Started", "Sent");
     expect(mails()).toHaveLength(1);
-    expect(instance.troubles).toHaveLength(3);
+    expect(instance.failures).toHaveLength(3);
   });
 
   test("that is refused temporarily is retried on schedule, byte for byte the same", async () => {
@@ -313,25 +313,25 @@ describe("a verification mail", () => {
 
 describe("two instances that get requests at once", () => {
   const both = () => [newDeps(), newDeps()];
-  const outcomes = (asked: readonly { readonly kind: string }[]) =>
-    asked.filter(({ kind }) => kind === "requested");
+  const outcomes = (results: readonly { readonly kind: string }[]) =>
+    results.filter(({ kind }) => kind === "requested");
 
   test("allow one mail for an address", async () => {
     const id = await add("shop@example.com");
     const [one, other] = both() as [Dependencies, Dependencies];
-    const asked = await Promise.all(
+    const results = await Promise.all(
       Array.from({ length: 40 }, (_, index) => ask(id, index % 2 ? one : other)),
     );
-    expect(outcomes(asked)).toHaveLength(1);
+    expect(outcomes(results)).toHaveLength(1);
   });
 
   test("allow 20 a UTC day for a workspace, whatever it requests", async () => {
     const ids: string[] = [];
     for (let index = 0; index < 30; index += 1) ids.push(await add(`box${index}@example.com`));
     const [one, other] = both() as [Dependencies, Dependencies];
-    const asked = await Promise.all(ids.map((id, index) => ask(id, index % 2 ? one : other)));
-    expect(outcomes(asked)).toHaveLength(20);
-    const limited = asked.find(({ kind }) => kind === "limited");
+    const results = await Promise.all(ids.map((id, index) => ask(id, index % 2 ? one : other)));
+    expect(outcomes(results)).toHaveLength(20);
+    const limited = results.find(({ kind }) => kind === "limited");
     expect(limited).toEqual({ kind: "limited", againAt: Date.parse("2030-01-02T00:00:00Z") });
     clock.advance(24 * HOUR_MS);
     const next = await Promise.all(ids.map((id, index) => ask(id, index % 2 ? one : other)));
@@ -348,11 +348,11 @@ describe("two instances that get requests at once", () => {
       ),
     );
     const allowed = workspaces.map(() => 0);
-    const round = async (of: readonly string[]) => {
-      const asked = await Promise.all(
-        of.map((id, index) => ask(id, index % 2 ? one : other, workspaces[index])),
+    const round = async (senderIds: readonly string[]) => {
+      const results = await Promise.all(
+        senderIds.map((id, index) => ask(id, index % 2 ? one : other, workspaces[index])),
       );
-      asked.forEach(({ kind }, index) => {
+      results.forEach(({ kind }, index) => {
         if (kind === "requested") allowed[index] = (allowed[index] ?? 0) + 1;
       });
       clock.advance(10 * MINUTE_MS);

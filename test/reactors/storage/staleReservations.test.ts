@@ -15,30 +15,30 @@ import { type DeliveryWorld, deliveryWorld } from "../email/deliveryFixtures.ts"
 const HOLD_MS = 15 * MINUTE_MS;
 
 let world: DeliveryWorld;
-let place: ReturnType<typeof newPlace>;
+let storage: ReturnType<typeof newPlace>;
 let following: ReturnType<typeof follow>;
 let reaper: PeriodicWorker;
-let troubles: unknown[];
+let failures: unknown[];
 
 beforeEach(async () => {
   world = await deliveryWorld();
-  place = newPlace();
-  troubles = [];
-  following = follow(place, world.store, [storageReservations]);
+  storage = newPlace();
+  failures = [];
+  following = follow(storage, world.store, [storageReservations]);
   await following.caughtUp();
   reaper = staleReservations({
     deps: world.deps,
     reservations: following.readers.reader("storage-reservations"),
     worker: "reaper",
     intervalMs: 1,
-    onTrouble: (error) => troubles.push(error),
+    onTrouble: (error) => failures.push(error),
   });
   reaper.start();
 });
 afterEach(async () => {
   await reaper.stop();
   await following.stop();
-  place.remove();
+  storage.remove();
   await world.close();
 });
 
@@ -69,15 +69,15 @@ describe("an overdue reservation", () => {
     world.clock.advance(HOLD_MS);
     await until(async () => (await used()) === 11, "the reservations without a message to be released");
 
-    const isSeen = () =>
-      rowsOf(place, storageReservations).storage_reservations?.every(({ until: time }) => time === null) ??
+    const allConfirmed = () =>
+      rowsOf(storage, storageReservations).storage_reservations?.every(({ until: time }) => time === null) ??
       false;
-    await until(isSeen, "the other reservations to be confirmed");
-    expect(rowsOf(place, storageReservations).storage_reservations).toMatchObject([
+    await until(allConfirmed, "the other reservations to be confirmed");
+    expect(rowsOf(storage, storageReservations).storage_reservations).toMatchObject([
       { bytes: 10 },
       { bytes: 1 },
     ]);
-    expect(troubles).toEqual([]);
+    expect(failures).toEqual([]);
   });
 
   test("is not checked before it is overdue", async () => {
@@ -98,7 +98,7 @@ describe("an overdue reservation", () => {
       throw new StoreError("unavailable", "the store is unavailable");
     };
     world.clock.advance(HOLD_MS);
-    await until(() => troubles.length > 0, "a failed round");
+    await until(() => failures.length > 0, "a failed round");
     expect(await used()).toBe(1);
     world.store.beforeAppend = () => {};
     await until(async () => (await used()) === 0, "the reservation to be released");

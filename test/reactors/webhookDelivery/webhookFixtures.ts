@@ -34,8 +34,8 @@ import { startTestInstance } from "../../support/testInstance.ts";
 import { settleAfter, untilTypes } from "../../support/until.ts";
 import { type TestClock, testClock, type WatchedStore, watchedStore } from "../email/deliveryFixtures.ts";
 
-/** A call as an endpoint got it. */
-export interface Told {
+/** A call as an endpoint received it. */
+export interface ReceivedCall {
   readonly url: string;
   /** `webhook-id`. */
   readonly id: string;
@@ -45,13 +45,17 @@ export interface Told {
   readonly at: number;
 }
 
-type Answer = (told: Told, nth: number, signal: AbortSignal) => WebhookOutcome | Promise<WebhookOutcome>;
+type Answer = (
+  call: ReceivedCall,
+  nth: number,
+  signal: AbortSignal,
+) => WebhookOutcome | Promise<WebhookOutcome>;
 
 /** Endpoints with scripted answers. */
 export interface ScriptedEndpoints {
   /** Every call, in order, by all instances. */
-  readonly told: Told[];
-  /** Calls in flight now, and the most there ever were, by destination. */
+  readonly receivedCalls: ReceivedCall[];
+  /** Calls in flight now, and the maximum so far, by destination. */
   readonly inFlight: Map<string, number>;
   readonly inFlightMost: Map<string, number>;
   answer: Answer;
@@ -64,21 +68,27 @@ export function answered(statusCode: number, retryAfterSeconds: number | null = 
 
 function scriptedEndpoints(clock: TestClock): ScriptedEndpoints {
   const endpoints: ScriptedEndpoints = {
-    told: [],
+    receivedCalls: [],
     inFlight: new Map(),
     inFlightMost: new Map(),
     answer: () => answered(200),
     transport: (worker) => ({
       async call({ url, headers, body }, signal) {
         const { type } = JSON.parse(Buffer.from(body).toString()) as { type: string };
-        const told: Told = { url, id: headers["webhook-id"] ?? "", type, worker, at: clock.now() };
+        const received: ReceivedCall = {
+          url,
+          id: headers["webhook-id"] ?? "",
+          type,
+          worker,
+          at: clock.now(),
+        };
         const { inFlight, inFlightMost } = endpoints;
-        endpoints.told.push(told);
-        const now = (inFlight.get(url) ?? 0) + 1;
-        inFlight.set(url, now);
-        inFlightMost.set(url, Math.max(now, inFlightMost.get(url) ?? 0));
+        endpoints.receivedCalls.push(received);
+        const current = (inFlight.get(url) ?? 0) + 1;
+        inFlight.set(url, current);
+        inFlightMost.set(url, Math.max(current, inFlightMost.get(url) ?? 0));
         try {
-          return await endpoints.answer(told, endpoints.told.length, signal);
+          return await endpoints.answer(received, endpoints.receivedCalls.length, signal);
         } finally {
           inFlight.set(url, (inFlight.get(url) ?? 0) - 1);
         }
@@ -88,14 +98,14 @@ function scriptedEndpoints(clock: TestClock): ScriptedEndpoints {
   return endpoints;
 }
 
-/** One instance that delivers, with its own read model and its own memory of endpoints. */
+/** One delivering instance, with its own read model and its own cache of endpoints. */
 export interface WebhookInstance {
   readonly deps: Dependencies;
-  readonly troubles: { readonly error: unknown; readonly id: string }[];
-  /** Endpoints that the instance has disabled by itself. */
+  readonly failures: { readonly error: unknown; readonly id: string }[];
+  /** Endpoints that the instance has disabled. */
   readonly disabled: readonly DisabledEndpoint[];
   wake(): void;
-  /** Waits until its read model holds the log as it is now. */
+  /** Waits until its read model reaches the log's current head. */
   caughtUp(): Promise<void>;
   /** Its read model's rows, by table. */
   rows(): Readonly<Record<string, readonly SqlRow[]>>;
@@ -132,7 +142,7 @@ export interface WebhookTestWorld {
   /** Why it is disabled; null while it is active. */
   disabledReason(endpointId: string): Promise<string | null>;
   /** Causes an event that endpoints get, `suppression.created`. Returns the event's id. */
-  happen(): Promise<string>;
+  addEvent(): Promise<string>;
   /** A test event for one endpoint. Answers the delivery's id; null when it is refused. */
   test(endpointId: string): Promise<string | null>;
   /** Requests redelivery of an attempted delivery. */
@@ -159,15 +169,15 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
   const workspaceId = newId();
   const running: WebhookInstance[] = [];
   const streams = new Map<string, string>();
-  const depsOver = (over: EventStore): Dependencies =>
+  const depsWith = (ownStore: EventStore): Dependencies =>
     testDependencies({
-      store: over,
+      store: ownStore,
       clock,
       keys,
       disk: { freeBytes: () => world.freeBytes },
       diskFreeBytesMin: 1_000,
     });
-  const deps = depsOver(store);
+  const deps = depsWith(store);
   const context = (): WorkspaceCommandContext => ({
     at: clock.now(),
     correlationId: "test",
@@ -185,11 +195,11 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     async start({
       worker = "w1",
       policy = {},
-      store: over = store,
+      store: ownStore = store,
       waitUntilCaughtUp,
       endedWorker = null,
     } = {}) {
-      const instance = await startInstance(depsOver(over), endpoints.transport(worker), {
+      const instance = await startInstance(depsWith(ownStore), endpoints.transport(worker), {
         worker,
         endedWorker,
         policy: { ...WEBHOOK_POLICY, ...policy },
@@ -213,7 +223,7 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
       deps.webhooks.forget(workspaceId);
       return (await deps.webhooks.get(workspaceId)).endpoints.get(id)?.disabledReason ?? null;
     },
-    async happen() {
+    async addEvent() {
       const address = `${newId()}@example.net`;
       const recipientHash = keys.hashAddress(workspaceId, address);
       const bounce = {
@@ -249,8 +259,8 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     },
     originOf(eventId, endpointId) {
       const eventStream = streams.get(eventId) ?? "";
-      const what = { eventId, eventStream, eventRevision: 1, eventType: "suppression.created" };
-      return { workspaceId, endpointId, ...what };
+      const source = { eventId, eventStream, eventRevision: 1, eventType: "suppression.created" };
+      return { workspaceId, endpointId, ...source };
     },
     pass(ms) {
       clock.advance(ms);
@@ -277,7 +287,7 @@ async function startInstance(
   transport: WebhookTransport,
   { worker, endedWorker, policy, waitUntilCaughtUp }: Settings,
 ): Promise<WebhookInstance> {
-  const troubles: WebhookInstance["troubles"][number][] = [];
+  const failures: WebhookInstance["failures"][number][] = [];
   const disabled: DisabledEndpoint[] = [];
   const { name, tables } = webhookDeliveries;
   const { store } = deps;
@@ -297,7 +307,7 @@ async function startInstance(
         endedWorker,
         userAgent: "Postledger-Webhooks",
         random: () => 0,
-        onTrouble: (error, id) => troubles.push({ error, id }),
+        onTrouble: (error, id) => failures.push({ error, id }),
         onDisabled: (endpoint) => disabled.push(endpoint),
         onBlockedDestination: () => {},
       }),
@@ -307,7 +317,7 @@ async function startInstance(
   return {
     ...instance,
     deps,
-    troubles,
+    failures,
     disabled,
     rows: () => {
       const db = readers.reader(name);

@@ -4,7 +4,7 @@ import type { WebhookDeliveryEvent } from "../../../src/domain/webhookDelivery/e
 import { webhookDeliveryId } from "../../../src/kernel/ids.ts";
 import { HOUR_MS } from "../../../src/kernel/time.ts";
 import { until } from "../../support/until.ts";
-import { answered, type Told, type WebhookTestWorld, webhookTestWorld } from "./webhookFixtures.ts";
+import { answered, type ReceivedCall, type WebhookTestWorld, webhookTestWorld } from "./webhookFixtures.ts";
 
 const RUNS = { numRuns: 15 };
 const TEST_MS_MAX = 60_000;
@@ -14,14 +14,14 @@ const SUBSCRIPTIONS = [["suppression.created"], ["email.sent"]] as const;
 
 interface Endpoint {
   readonly id: string;
-  readonly hears: boolean;
+  readonly isSubscribed: boolean;
   isActive: boolean;
 }
 
-/** What is owed, by the rule: the ids of deliveries, with the endpoint that each goes to. */
+/** The deliveries that the rule expects: their ids, and the endpoint of each. */
 interface Expected {
   readonly endpoints: Map<number, Endpoint>;
-  readonly owed: Map<string, string>;
+  readonly deliveries: Map<string, string>;
   /** Endpoints that were disabled or deleted at some time. */
   readonly lost: Set<string>;
 }
@@ -43,10 +43,10 @@ const step = fc.record({
 });
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-async function happen(world: WebhookTestWorld, { endpoints, owed }: Expected): Promise<void> {
-  const event = await world.happen();
-  for (const { id, hears, isActive } of endpoints.values()) {
-    if (hears && isActive) owed.set(webhookDeliveryId(event, id), id);
+async function addEvent(world: WebhookTestWorld, { endpoints, deliveries }: Expected): Promise<void> {
+  const event = await world.addEvent();
+  for (const { id, isSubscribed, isActive } of endpoints.values()) {
+    if (isSubscribed && isActive) deliveries.set(webhookDeliveryId(event, id), id);
   }
 }
 
@@ -55,7 +55,7 @@ async function register(world: WebhookTestWorld, { endpoint, types }: Step, { en
   const id = await world.register(`endpoint-${endpoint}`, types);
   endpoints.set(endpoint, {
     id,
-    hears: types.some((type) => type === "suppression.created"),
+    isSubscribed: types.some((type) => type === "suppression.created"),
     isActive: true,
   });
 }
@@ -65,7 +65,7 @@ async function change(world: WebhookTestWorld, { verb, endpoint: index }: Step, 
   if (endpoint === undefined) return;
   if (verb === "test") {
     const delivery = await world.test(endpoint.id);
-    if (delivery) expected.owed.set(delivery, endpoint.id);
+    if (delivery) expected.deliveries.set(delivery, endpoint.id);
     return;
   }
   await world[verb as "disable" | "enable" | "delete"](endpoint.id);
@@ -74,26 +74,26 @@ async function change(world: WebhookTestWorld, { verb, endpoint: index }: Step, 
   if (verb !== "enable") expected.lost.add(endpoint.id);
 }
 
-async function take(world: WebhookTestWorld, step: Step, expected: Expected): Promise<void> {
+async function applyStep(world: WebhookTestWorld, step: Step, expected: Expected): Promise<void> {
   if (step.verb === "pass") world.pass(HOUR_MS);
-  else if (step.verb === "happen") await happen(world, expected);
+  else if (step.verb === "happen") await addEvent(world, expected);
   else if (step.verb === "register") await register(world, step, expected);
   else await change(world, step, expected);
 }
 
-const isOver = (events: readonly WebhookDeliveryEvent[]) =>
+const hasEnded = (events: readonly WebhookDeliveryEvent[]) =>
   ["WebhookDelivered", "WebhookDeliverySkipped", "WebhookDeliveryExhausted"].includes(
     events.at(-1)?.type ?? "",
   );
 
-async function storiesOf(world: WebhookTestWorld, { owed }: Expected) {
-  const ids = [...owed.keys()];
+async function storiesOf(world: WebhookTestWorld, { deliveries }: Expected) {
+  const ids = [...deliveries.keys()];
   return new Map(await Promise.all(ids.map(async (id) => [id, await world.events(id)] as const)));
 }
 
 /** Every third first call fails. */
-const failsAtFirst = ({ id }: Told, told: readonly Told[]) =>
-  id.charCodeAt(0) % 3 === 0 && told.filter((other) => other.id === id).length === 1;
+const failsAtFirst = ({ id }: ReceivedCall, receivedCalls: readonly ReceivedCall[]) =>
+  id.charCodeAt(0) % 3 === 0 && receivedCalls.filter((other) => other.id === id).length === 1;
 
 test(
   "each owed delivery is made once, and no other, whatever happens to endpoints meanwhile (property)",
@@ -101,25 +101,26 @@ test(
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
         const world = webhookTestWorld();
-        const { told } = world.endpoints;
-        world.endpoints.answer = (call) => answered(failsAtFirst(call, told) ? 500 : 200);
-        const expected: Expected = { endpoints: new Map(), owed: new Map(), lost: new Set() };
+        const { receivedCalls } = world.endpoints;
+        world.endpoints.answer = (call) => answered(failsAtFirst(call, receivedCalls) ? 500 : 200);
+        const expected: Expected = { endpoints: new Map(), deliveries: new Map(), lost: new Set() };
         await Promise.all([world.start({ worker: "w1" }), world.start({ worker: "w2" })]);
-        for (const one of steps) await take(world, one, expected);
-        const over = async () => {
+        for (const one of steps) await applyStep(world, one, expected);
+        const allEnded = async () => {
           world.pass(HOUR_MS);
-          return [...(await storiesOf(world, expected)).values()].every(isOver);
+          return [...(await storiesOf(world, expected)).values()].every(hasEnded);
         };
-        await until(over, "the end of all deliveries");
+        await until(allEnded, "the end of all deliveries");
         await world.settle();
         for (const [id, events] of await storiesOf(world, expected)) {
-          const calls = told.filter((one) => one.id === id).length;
+          const calls = receivedCalls.filter((one) => one.id === id).length;
           expect(events.filter(({ type }) => type === "WebhookAttemptStarted")).toHaveLength(calls);
           const last = events.at(-1)?.type;
-          if (last === "WebhookDeliverySkipped") expect(expected.lost).toContain(expected.owed.get(id) ?? "");
+          if (last === "WebhookDeliverySkipped")
+            expect(expected.lost).toContain(expected.deliveries.get(id) ?? "");
           else expect(calls).toBe(events.some(({ type }) => type === "WebhookAttemptFailed") ? 2 : 1);
         }
-        for (const { id } of told) expect([...expected.owed.keys()]).toContain(id);
+        for (const { id } of receivedCalls) expect([...expected.deliveries.keys()]).toContain(id);
         await world.close();
       }),
       RUNS,

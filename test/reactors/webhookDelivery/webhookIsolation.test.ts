@@ -19,21 +19,21 @@ beforeEach(() => {
 afterEach(() => world.close());
 
 const urlOf = (name: string) => `https://${name}.example.org/`;
-const toldTo = (name: string) => world.endpoints.told.filter(({ url }) => url === urlOf(name));
+const callsTo = (name: string) => world.endpoints.receivedCalls.filter(({ url }) => url === urlOf(name));
 
-async function happen(count: number): Promise<readonly string[]> {
+async function addEvents(count: number): Promise<readonly string[]> {
   const ids: string[] = [];
-  for (let index = 0; index < count; index += 1) ids.push(await world.happen());
+  for (let index = 0; index < count; index += 1) ids.push(await world.addEvent());
   return ids;
 }
 
 /** How many attempts of these deliveries the log has, and how many of them counted. */
-async function attemptsOf(deliveries: readonly string[]) {
+async function countAttempts(deliveries: readonly string[]) {
   const events = (await Promise.all(deliveries.map(world.events))).flat();
-  const burnt = events.filter(({ type, data }) => type === "WebhookAttemptFailed" && data.attemptBurnt);
+  const counted = events.filter(({ type, data }) => type === "WebhookAttemptFailed" && data.attemptBurnt);
   return {
     started: events.filter(({ type }) => type === "WebhookAttemptStarted").length,
-    burnt: burnt.length,
+    burnt: counted.length,
     delivered: events.filter(({ type }) => type === "WebhookDelivered").length,
   };
 }
@@ -42,36 +42,36 @@ describe("an endpoint that hangs", () => {
   test("delays only itself, and gets one call at a time before any got through", async () => {
     world.endpoints.answer = ({ url }) => (url === urlOf("hanging") ? new Promise(() => {}) : answered(200));
     await world.register("hanging");
-    const well = await world.register("well");
-    const events = await happen(60);
+    const healthy = await world.register("well");
+    const events = await addEvents(60);
     await world.start();
-    for (const event of events) await world.untilEvents(webhookDeliveryId(event, well), ...DELIVERED);
-    const later = await world.happen();
-    await world.untilEvents(webhookDeliveryId(later, well), ...DELIVERED);
+    for (const event of events) await world.untilEvents(webhookDeliveryId(event, healthy), ...DELIVERED);
+    const later = await world.addEvent();
+    await world.untilEvents(webhookDeliveryId(later, healthy), ...DELIVERED);
     await world.settle();
-    expect(toldTo("hanging")).toHaveLength(1);
+    expect(callsTo("hanging")).toHaveLength(1);
   });
 
   test("delays only itself, and gets at most five calls at a time after it was healthy", async () => {
-    let isWell = true;
+    let isHealthy = true;
     world.endpoints.answer = ({ url }) =>
-      isWell || url !== urlOf("hanging") ? answered(200) : new Promise(() => {});
+      isHealthy || url !== urlOf("hanging") ? answered(200) : new Promise(() => {});
     const hanging = await world.register("hanging");
-    const well = await world.register("well");
+    const healthy = await world.register("well");
     await world.start();
     await world.untilEvents((await world.test(hanging)) ?? "", ...DELIVERED);
-    isWell = false;
-    const events = await happen(60);
-    for (const event of events) await world.untilEvents(webhookDeliveryId(event, well), ...DELIVERED);
+    isHealthy = false;
+    const events = await addEvents(60);
+    for (const event of events) await world.untilEvents(webhookDeliveryId(event, healthy), ...DELIVERED);
     await world.settle();
-    expect(toldTo("hanging")).toHaveLength(1 + ENDPOINT_IN_FLIGHT_MAX);
+    expect(callsTo("hanging")).toHaveLength(1 + ENDPOINT_IN_FLIGHT_MAX);
   });
 
   test("gets the next call as soon as one ends", async () => {
     const open: (() => void)[] = [];
     world.endpoints.answer = () => new Promise((resolve) => open.push(() => resolve(answered(200))));
     const id = await world.register("slow");
-    const events = await happen(23);
+    const events = await addEvents(23);
     await world.start();
     for (let ended = 0; ended < events.length; ended += 1) {
       await until(() => open.length > ended, "the next call");
@@ -87,40 +87,44 @@ describe("the breaker", () => {
     const slow = Promise.withResolvers<WebhookOutcome>();
     world.endpoints.answer = () => answered(500);
     const bad = await world.register("bad");
-    const well = await world.register("well", ["webhook.test"]);
-    const deliveries = (await happen(40)).map((event) => webhookDeliveryId(event, bad));
+    const healthy = await world.register("well", ["webhook.test"]);
+    const deliveries = (await addEvents(40)).map((event) => webhookDeliveryId(event, bad));
     await world.start();
-    await until(() => toldTo("bad").length >= BREAKER_CALLS_MIN, "ten failures");
+    await until(() => callsTo("bad").length >= BREAKER_CALLS_MIN, "ten failures");
     await world.settle();
-    const whenOpen = toldTo("bad").length;
+    const callsAtOpen = callsTo("bad").length;
     // Calls in flight when it opened still end.
-    expect(whenOpen).toBeLessThan(BREAKER_CALLS_MIN + ENDPOINT_IN_FLIGHT_MAX);
-    expect(await attemptsOf(deliveries)).toEqual({ started: whenOpen, burnt: whenOpen, delivered: 0 });
+    expect(callsAtOpen).toBeLessThan(BREAKER_CALLS_MIN + ENDPOINT_IN_FLIGHT_MAX);
+    expect(await countAttempts(deliveries)).toEqual({
+      started: callsAtOpen,
+      burnt: callsAtOpen,
+      delivered: 0,
+    });
     world.pass(BREAKER_OPEN_MS - 1);
     await world.settle();
-    expect(toldTo("bad")).toHaveLength(whenOpen);
+    expect(callsTo("bad")).toHaveLength(callsAtOpen);
     world.pass(1);
-    await until(() => toldTo("bad").length > whenOpen, "the first trial");
+    await until(() => callsTo("bad").length > callsAtOpen, "the first trial");
     await world.settle();
-    expect(toldTo("bad")).toHaveLength(whenOpen + 1);
+    expect(callsTo("bad")).toHaveLength(callsAtOpen + 1);
     // While the second trial is in flight there is no other; other endpoints are called meanwhile.
     world.endpoints.answer = ({ url }) => (url === urlOf("bad") ? slow.promise : answered(200));
     world.pass(BREAKER_OPEN_MS);
-    await until(() => toldTo("bad").length > whenOpen + 1, "the second trial");
+    await until(() => callsTo("bad").length > callsAtOpen + 1, "the second trial");
     world.pass(BREAKER_OPEN_MS);
-    const other = await world.test(well);
+    const other = await world.test(healthy);
     await world.untilEvents(other ?? "", ...DELIVERED);
     await world.settle();
-    expect(toldTo("bad")).toHaveLength(whenOpen + 2);
+    expect(callsTo("bad")).toHaveLength(callsAtOpen + 2);
     world.endpoints.answer = () => answered(200);
     slow.resolve(answered(200));
     world.pass(5 * MINUTE_MS);
     await until(
-      async () => (await attemptsOf(deliveries)).delivered === deliveries.length,
+      async () => (await countAttempts(deliveries)).delivered === deliveries.length,
       "all to be delivered",
     );
-    const failures = whenOpen + 1;
-    expect(await attemptsOf(deliveries)).toEqual({
+    const failures = callsAtOpen + 1;
+    expect(await countAttempts(deliveries)).toEqual({
       started: deliveries.length + failures,
       burnt: failures,
       delivered: deliveries.length,
@@ -154,9 +158,9 @@ describe("the breaker", () => {
   test("stays closed while fewer than 70% fail", async () => {
     world.endpoints.answer = (_, nth) => answered(nth % 5 < 2 ? 200 : 500);
     await world.register("shaky");
-    await happen(60);
+    await addEvents(60);
     await world.start();
-    await until(() => toldTo("shaky").length === 60, "all to be attempted");
+    await until(() => callsTo("shaky").length === 60, "all to be attempted");
   });
 });
 
@@ -168,9 +172,9 @@ describe("an endpoint that no call gets through to", () => {
   async function halfDays(count: number, calls: number, caughtUp: () => Promise<void>): Promise<void> {
     for (let index = 0; index < count; index += 1) {
       await caughtUp();
-      const before = world.endpoints.told.length;
+      const before = world.endpoints.receivedCalls.length;
       world.pass(12 * HOUR_MS);
-      await until(() => world.endpoints.told.length === before + calls, "the calls that are due");
+      await until(() => world.endpoints.receivedCalls.length === before + calls, "the calls that are due");
       await until(() => [...world.endpoints.inFlight.values()].every((now) => now === 0));
     }
   }
@@ -187,11 +191,11 @@ describe("an endpoint that no call gets through to", () => {
   test("for five days, with twenty failures of two events, is disabled, and not before", async () => {
     world.endpoints.answer = () => answered(500);
     const id = await world.register("dead");
-    await happen(2);
+    await addEvents(2);
     const { caughtUp, disabled } = await world.start({ policy: HALF_DAYS });
-    await until(() => world.endpoints.told.length === 2, "the first attempts");
+    await until(() => world.endpoints.receivedCalls.length === 2, "the first attempts");
     await halfDays(9, 2, caughtUp);
-    expect(world.endpoints.told).toHaveLength(20);
+    expect(world.endpoints.receivedCalls).toHaveLength(20);
     await caughtUp();
     await housekeeping();
     expect(await world.disabledReason(id)).toBeNull();
@@ -204,24 +208,24 @@ describe("an endpoint that no call gets through to", () => {
   test("with failures of only one event stays, however many there are", async () => {
     world.endpoints.answer = () => answered(500);
     const id = await world.register("dead");
-    await happen(1);
+    await addEvents(1);
     const { caughtUp } = await world.start({
       policy: { scheduleMs: [0, ...Array<number>(24).fill(12 * HOUR_MS)] },
     });
-    await until(() => world.endpoints.told.length === 1, "the first attempt");
+    await until(() => world.endpoints.receivedCalls.length === 1, "the first attempt");
     await halfDays(23, 1, caughtUp);
     await caughtUp();
     await housekeeping();
-    expect(world.endpoints.told.length).toBeGreaterThan(20);
+    expect(world.endpoints.receivedCalls.length).toBeGreaterThan(20);
     expect(await world.disabledReason(id)).toBeNull();
   });
 
   test("stays after one success in between", async () => {
     world.endpoints.answer = ({ type }) => answered(type === "webhook.test" ? 200 : 500);
     const id = await world.register("shaky");
-    await happen(2);
+    await addEvents(2);
     const { caughtUp } = await world.start({ policy: HALF_DAYS });
-    await until(() => world.endpoints.told.length === 2, "the first attempts");
+    await until(() => world.endpoints.receivedCalls.length === 2, "the first attempts");
     await halfDays(3, 2, caughtUp);
     const delivery = await world.test(id);
     await world.untilEvents(delivery ?? "", ...DELIVERED);
@@ -234,18 +238,18 @@ describe("an endpoint that no call gets through to", () => {
   test("is left alone by an instance whose read model is behind", async () => {
     world.endpoints.answer = () => answered(500);
     const id = await world.register("dead");
-    await happen(2);
-    let asked = 0;
+    await addEvents(2);
+    let checks = 0;
     const waitUntilCaughtUp = async () => {
-      asked += 1;
+      checks += 1;
       return false;
     };
     const { caughtUp } = await world.start({ policy: HALF_DAYS, waitUntilCaughtUp });
-    await until(() => world.endpoints.told.length === 2, "the first attempts");
+    await until(() => world.endpoints.receivedCalls.length === 2, "the first attempts");
     await halfDays(11, 2, caughtUp);
-    const askedBefore = asked;
+    const checksBefore = checks;
     await housekeeping();
-    expect(asked).toBeGreaterThan(askedBefore);
+    expect(checks).toBeGreaterThan(checksBefore);
     expect(await world.disabledReason(id)).toBeNull();
   });
 });
@@ -289,7 +293,7 @@ describe("slots for endpoints of unknown health", () => {
       bulkhead.beginCall(`hanging-${index}`),
     );
     for (let index = 0; index < UNKNOWN_MAX + 2; index += 1) bulkhead.admit(`waiting-${index}`);
-    const told = endCalls.flatMap((endCall) => endCall(null)).filter((id) => id.startsWith("waiting"));
-    expect(new Set(told).size).toBe(UNKNOWN_MAX + 2);
+    const released = endCalls.flatMap((endCall) => endCall(null)).filter((id) => id.startsWith("waiting"));
+    expect(new Set(released).size).toBe(UNKNOWN_MAX + 2);
   });
 });

@@ -15,8 +15,8 @@ function failingOnce<Result>(answer: () => Result): () => Result {
 
 test("a failing query or permit is reported and does not stop the scheduler", async () => {
   const stopping = new AbortController();
-  const done: string[] = [];
-  const troubles: unknown[] = [];
+  const processed: string[] = [];
+  const failures: unknown[] = [];
   let permits = 1;
   const ready = failingOnce(() => ({ items: [{ id: "one", revision: 1 }], more: "none" as const }));
   const acquire = failingOnce(() => {
@@ -39,16 +39,16 @@ test("a failing query or permit is reported and does not stop the scheduler", as
     acquire,
     ownersOf: () => [],
     handle: async ({ id, revision }) => {
-      done.push(id);
+      processed.push(id);
       return revision;
     },
-    onTrouble: (error, id) => troubles.push([(error as Error).message, id]),
+    onTrouble: (error, id) => failures.push([(error as Error).message, id]),
   });
   const running = scheduler.run();
-  await until(() => done.length === 1, "the item to be processed");
+  await until(() => processed.length === 1, "the item to be processed");
   stopping.abort();
   await running;
-  const told = ["the disk is unavailable", ""];
-  expect(troubles).toEqual([told, told]);
+  const messages = ["the disk is unavailable", ""];
+  expect(failures).toEqual([messages, messages]);
   expect(permits).toBe(1);
 });

@@ -3,23 +3,23 @@ import { ReadDatabaseError } from "../../../src/ports/readDatabase.ts";
 import { type PeriodicWork, periodicWorker } from "../../../src/reactors/worker/periodicWorker.ts";
 import { until } from "../../support/until.ts";
 
-function workerOf(round: PeriodicWork["round"], troubles: unknown[] = []) {
+function workerOf(round: PeriodicWork["round"], failures: unknown[] = []) {
   return periodicWorker({
     round,
     intervalMs: 1,
     firstDelayMs: 0,
-    onTrouble: (error) => troubles.push(error),
+    onTrouble: (error) => failures.push(error),
   });
 }
 
 test("the wait doubles after each failed round, and is reset by one that succeeds", async () => {
   const startedAt: number[] = [];
-  const troubles: unknown[] = [];
-  const away = new Error("the store is unavailable");
+  const failures: unknown[] = [];
+  const unavailable = new Error("the store is unavailable");
   const worker = workerOf(async () => {
     startedAt.push(performance.now());
-    if (startedAt.length < 3) throw away;
-  }, troubles);
+    if (startedAt.length < 3) throw unavailable;
+  }, failures);
   worker.start();
   await until(() => startedAt.length >= 5, "five rounds");
   await worker.stop();
@@ -30,7 +30,7 @@ test("the wait doubles after each failed round, and is reset by one that succeed
   expect(second).toBeGreaterThanOrEqual(499);
   expect(third).toBeLessThan(249);
   expect(fourth).toBeLessThan(249);
-  expect(troubles).toEqual([away, away]);
+  expect(failures).toEqual([unavailable, unavailable]);
 });
 
 test("a wake-up brings the next round forward, even during a round, but no sooner than the minimum interval", async () => {
@@ -65,8 +65,8 @@ test("a wake-up between two rounds is not missed", async () => {
     onTrouble() {},
   });
   worker.start();
-  for (const wanted of [1, 2, 3]) {
-    await until(() => rounds === wanted, "a round");
+  for (const expected of [1, 2, 3]) {
+    await until(() => rounds === expected, "a round");
     worker.wake();
   }
   await until(() => rounds === 4, "a round for the last event");
@@ -94,29 +94,29 @@ test("it stops once the current round has ended, and starts no other", async () 
 });
 
 test("a stop ends sleeps, and what a round throws because of it is not reported", async () => {
-  const troubles: unknown[] = [];
+  const failures: unknown[] = [];
   let rounds = 0;
   const worker = workerOf(async ({ stopping, sleep }) => {
     rounds += 1;
     await sleep(3_600_000);
     stopping.throwIfAborted();
-  }, troubles);
+  }, failures);
   worker.start();
   await until(() => rounds === 1, "a round");
   await worker.stop();
-  expect(troubles).toEqual([]);
+  expect(failures).toEqual([]);
 });
 
 test("an unavailable read model is not reported, a damaged one is", async () => {
-  const troubles: unknown[] = [];
+  const failures: unknown[] = [];
   const damaged = new ReadDatabaseError("damaged", "the file is damaged");
   let rounds = 0;
   const worker = workerOf(async () => {
     rounds += 1;
     throw rounds === 1 ? new ReadDatabaseError("unavailable", "it is being rebuilt") : damaged;
-  }, troubles);
+  }, failures);
   worker.start();
   await until(() => rounds >= 2, "two rounds");
   await worker.stop();
-  expect(troubles).toEqual([damaged]);
+  expect(failures).toEqual([damaged]);
 });
