@@ -14,7 +14,7 @@ const TEST_MS_MAX = 60_000;
 const TERMINAL_MS_MAX = 30_000;
 /** A revocation holds everywhere within this time. */
 const REVOKED_MS_MAX = 1_000;
-const REPLAYS = 50;
+const REPEATS = 50;
 
 interface Listing {
   readonly name: string;
@@ -33,7 +33,7 @@ beforeAll(async () => {
   service = await startTestProcess({ env: { SMTP_URL: `smtp://127.0.0.1:${sink.port}` } });
   load = new Load({ posters: 6, backlog: (accepted) => accepted - sink.copiesById.size });
   load.backlogMax = 300;
-  load.aim(service);
+  load.setTarget(service);
 });
 
 afterAll(async () => {
@@ -60,7 +60,7 @@ async function underLoad(work: () => Promise<void>): Promise<void> {
   expect(during.length).toBeGreaterThan(10);
   expect(load.problems).toEqual([]);
   expect(load.unavailable).toBe(0);
-  expect(during.filter(({ receipt, wasCutOff }) => receipt === null || wasCutOff)).toEqual([]);
+  expect(during.filter(({ receipt, wasInterrupted }) => receipt === null || wasInterrupted)).toEqual([]);
 }
 
 test(
@@ -78,8 +78,8 @@ test(
       const body = { from: "second@example.com", to: "you@example.net", subject: "Second", text: "Hello." };
       expect((await caller.send("second-key-1", body)).status).toBe(202);
       expect((await run("api-key", "revoke", issued.json.id)).exitCode).toBe(0);
-      const isLetIn = async () => (await caller.send("second-key-1", body)).status !== 401;
-      expect(await lastAcceptedMs(isLetIn, "the key to be refused")).toBeLessThan(REVOKED_MS_MAX);
+      const isAccepted = async () => (await caller.send("second-key-1", body)).status !== 401;
+      expect(await lastAcceptedMs(isAccepted, "the key to be refused")).toBeLessThan(REVOKED_MS_MAX);
     }),
   TEST_MS_MAX,
 );
@@ -143,7 +143,7 @@ async function replayOne(): Promise<void> {
     subject: post.subject,
     text: `This is ${post.subject}.`,
   };
-  const answers = await Promise.all(Array.from({ length: REPLAYS }, () => service.send(post.key, body)));
+  const answers = await Promise.all(Array.from({ length: REPEATS }, () => service.send(post.key, body)));
   for (const { status, json, headers } of answers) {
     expect(status).toBe(202);
     expect(json).toMatchObject(post.receipt ?? {});

@@ -8,8 +8,8 @@ import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/event
 import { until } from "../support/until.ts";
 import { Load } from "./crash/load.ts";
 import { type RawSink, startRawSink } from "./crash/rawSink.ts";
-import { askAgain, waitUntilTerminal } from "./crash/settle.ts";
-import { readStories } from "./crash/stories.ts";
+import { readEmailHistories } from "./crash/readEmailHistories.ts";
+import { repeatRequests, waitUntilTerminal } from "./crash/settle.ts";
 
 const TEST_MS_MAX = 120_000;
 /** The store's call time-out: short, so that requests soon notice an absent store, and shorter than a lease. */
@@ -21,7 +21,7 @@ const ANSWER_MS_MAX = 10 * STORE_TIMEOUT_MS;
 const RECOVERY_MS_MAX = 30_000;
 const TERMINAL_MS_MAX = 30_000;
 const LOAD_MS = 700;
-const AWAY_MS = 2_500;
+const DOWN_MS = 2_500;
 const ROUNDS = 2;
 
 type Server = Awaited<ReturnType<typeof startEventStoreDb>>;
@@ -55,7 +55,7 @@ describe.skipIf(!canStartEventStoreDb)("EventStoreDB away", () => {
     service = await startTestProcess({ dataDir, env });
     load = new Load({ posters: 6, backlog: (accepted) => accepted - sink.copiesById.size });
     load.backlogMax = 200;
-    load.aim(service);
+    load.setTarget(service);
   }, TEST_MS_MAX);
 
   afterAll(async () => {
@@ -76,11 +76,11 @@ describe.skipIf(!canStartEventStoreDb)("EventStoreDB away", () => {
     return answer;
   }
 
-  async function beAway(): Promise<void> {
+  async function takeServerDown(): Promise<void> {
     load.start();
     await Bun.sleep(LOAD_MS);
     await server.process.kill();
-    await Bun.sleep(AWAY_MS);
+    await Bun.sleep(DOWN_MS);
     for (const answer of await Promise.all(Array.from({ length: 5 }, sendWhileAway))) {
       expect(answer.status).toBe(503);
       expect(answer.headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
@@ -99,9 +99,9 @@ describe.skipIf(!canStartEventStoreDb)("EventStoreDB away", () => {
   test(
     "sends are refused with 503 while it is unavailable, every 202 is in its log, and service resumes when it is back",
     async () => {
-      for (let round = 0; round < ROUNDS; round += 1) await beAway();
+      for (let round = 0; round < ROUNDS; round += 1) await takeServerDown();
       expect(load.unavailable).toBeGreaterThan(0);
-      await askAgain(load, load.unanswered());
+      await repeatRequests(load, load.unanswered());
       expect(load.unanswered()).toEqual([]);
       const newest = load.newPost();
       expect(await load.request(newest)).toBe(true);
@@ -111,11 +111,11 @@ describe.skipIf(!canStartEventStoreDb)("EventStoreDB away", () => {
       expect(listed.json.data[0].id).toBe(newest.receipt?.id);
       expect(await service.kill("SIGTERM")).toBe(0);
 
-      const stories = await readStories(env);
-      expect(stories.size).toBe(load.posts.length);
+      const histories = await readEmailHistories(env);
+      expect(histories.size).toBe(load.posts.length);
       for (const { receipt } of load.posts) {
         const id = receipt?.id ?? "";
-        expect(stories.get(id)?.state?.status).toBe("sent");
+        expect(histories.get(id)?.state?.status).toBe("sent");
         // The process survived and knows what it sent, so the store's absence repeats nothing.
         expect(sink.copiesById.get(id)).toHaveLength(1);
       }

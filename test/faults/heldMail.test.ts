@@ -44,8 +44,8 @@ function mailTo(to: string) {
   return { from: "hello@example.com", to, subject: `For ${to}`, text: "Hello." };
 }
 
-async function accept(by: Caller, to: string): Promise<string> {
-  const answer = await by.send(`held-${to}`, mailTo(to));
+async function accept(caller: Caller, to: string): Promise<string> {
+  const answer = await caller.send(`held-${to}`, mailTo(to));
   if (answer.status !== 202) throw new Error(`${answer.status} ${answer.text}`);
   return answer.json.id;
 }
@@ -128,11 +128,11 @@ async function imported(): Promise<Environment> {
 describe.each([
   ["a backup that is restored", true, restored],
   ["an export that is imported into EventStoreDB, two instances on it", canStartEventStoreDb, imported],
-])("%s", (_name, isPossible, bring) => {
+])("%s", (_name, isPossible, createCopy) => {
   test.skipIf(!isPossible)(
     "sends no mail from before until told to, but all new mail",
     async () => {
-      const env = await bring();
+      const env = await createCopy();
       const before = left();
       const service = await start(env);
       const other = env.STORE_URL ? { ...env, DATA_DIR: `${env.DATA_DIR}-2` } : null;
@@ -141,11 +141,11 @@ describe.each([
       const address = `new-${env.STORE_URL ? "server" : "disk"}@example.net`;
       await accept(caller, address);
       await until(() => copiesTo(address).length === 1, "new mail to be sent", WAIT_MS);
-      const told = async () => {
+      const deliveredIds = async () => {
         const { json } = await caller.call("GET", `/webhooks/${endpointId}/deliveries?status=delivered`);
         return json.data.length === 2;
       };
-      await until(told, "new webhooks to be delivered", WAIT_MS);
+      await until(deliveredIds, "new webhooks to be delivered", WAIT_MS);
       const calls = { mails: before.mails, calls: before.calls + 2 };
       expect(left()).toEqual(calls);
       for (const id of emailIds) {
@@ -163,18 +163,18 @@ describe.each([
 
       // It is the log that holds it, not the process.
       await stopAll();
-      const again = await start(env);
-      const callerAgain = callerOf(again.url, apiKey);
+      const restarted = await start(env);
+      const restartedCaller = callerOf(restarted.url, apiKey);
       const later = `later-${address}`;
-      await accept(callerAgain, later);
+      await accept(restartedCaller, later);
       await until(() => copiesTo(later).length === 1, "new mail to be sent", WAIT_MS);
       expect(left().mails).toBe(before.mails);
       const [canceled = "", ...kept] = emailIds;
       const copiesOf = (id: string) => sink.copiesById.get(id) ?? [];
       const copiesBefore = copiesOf(canceled).length;
-      expect((await callerAgain.call("POST", `/api/v1/emails/${canceled}/cancel`)).status).toBe(200);
+      expect((await restartedCaller.call("POST", `/api/v1/emails/${canceled}/cancel`)).status).toBe(200);
       // A list waits until its read model has what was in the log when it was asked for.
-      expect((await callerAgain.call("GET", "/api/v1/emails?limit=1")).status).toBe(200);
+      expect((await restartedCaller.call("GET", "/api/v1/emails?limit=1")).status).toBe(200);
       const resume = () => runJsonCommand({ ...settings, ...env }, "delivery", "resume");
       let resumed = await resume();
       // The read models may be on their way still: nothing is released before it is known what.
@@ -191,13 +191,16 @@ describe.each([
         expect(new Set(messageIds).size).toBe(1);
       }
       expect(copiesOf(canceled)).toHaveLength(copiesBefore);
-      const isTold = async () => {
-        const { json } = await callerAgain.call("GET", `/webhooks/${endpointId}/deliveries?status=pending`);
+      const isDelivered = async () => {
+        const { json } = await restartedCaller.call(
+          "GET",
+          `/webhooks/${endpointId}/deliveries?status=pending`,
+        );
         return json.data.length === 0;
       };
-      await until(isTold, "the held webhooks to be delivered", WAIT_MS);
+      await until(isDelivered, "the held webhooks to be delivered", WAIT_MS);
       await until(
-        async () => (await callerAgain.call("GET", "/health/ready")).json.status === "ok",
+        async () => (await restartedCaller.call("GET", "/health/ready")).json.status === "ok",
         "no mail to be held",
         WAIT_MS,
       );

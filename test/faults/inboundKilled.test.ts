@@ -26,7 +26,7 @@ interface Returned {
   readonly id: string;
   readonly to: string;
   readonly returnPath: string;
-  isPromised: boolean;
+  isConfirmed: boolean;
 }
 
 let dataDir: string;
@@ -70,7 +70,7 @@ async function sentMessages(process: TestProcess, round: number): Promise<readon
     id: ids[nth] ?? "",
     to,
     returnPath: sink.record.messages.find((one) => one.to.includes(to))?.from ?? "",
-    isPromised: false,
+    isConfirmed: false,
   }));
 }
 
@@ -79,7 +79,7 @@ async function returnUntilTheEnd(port: number, next: () => Returned | undefined)
   const client = await smtpClient(port);
   await client.command("EHLO relay.example");
   for (let one = next(); one !== undefined && !client.isClosed(); one = next()) {
-    if ((await client.send([one.returnPath], REPORT)).startsWith("250")) one.isPromised = true;
+    if ((await client.send([one.returnPath], REPORT)).startsWith("250")) one.isConfirmed = true;
   }
   client.destroy();
 }
@@ -98,22 +98,22 @@ test("after kill -9 every accepted report has its bounce, and a repeated report 
     const left = [...messages];
     const sending = Array.from({ length: CLIENTS }, () => returnUntilTheEnd(port, () => left.shift()));
     await until(
-      () => messages.filter(({ isPromised }) => isPromised).length >= REPLIES_BEFORE_KILL,
+      () => messages.filter(({ isConfirmed }) => isConfirmed).length >= REPLIES_BEFORE_KILL,
       "replies",
     );
     await process.kill("SIGKILL");
     await Promise.all(sending);
   }
   const { process, port } = await start();
-  const promised = all.filter(({ isPromised }) => isPromised);
-  for (const one of promised) expect(await bouncesOf(process, one)).toBe(1);
+  const confirmed = all.filter(({ isConfirmed }) => isConfirmed);
+  for (const one of confirmed) expect(await bouncesOf(process, one)).toBe(1);
 
   // Servers return a message until it is accepted; some do so twice.
-  const repeated = all.filter(({ isPromised }, nth) => !isPromised || nth % 4 === 0);
-  for (const one of repeated) one.isPromised = false;
+  const repeated = all.filter(({ isConfirmed }, nth) => !isConfirmed || nth % 4 === 0);
+  for (const one of repeated) one.isConfirmed = false;
   const left = [...repeated];
   await returnUntilTheEnd(port, () => left.shift());
-  expect(repeated.filter(({ isPromised }) => !isPromised)).toEqual([]);
+  expect(repeated.filter(({ isConfirmed }) => !isConfirmed)).toEqual([]);
   for (const one of all) expect(await bouncesOf(process, one)).toBe(1);
   for (const { to, id } of all.filter((_, nth) => nth % 10 === 0)) {
     const { json } = await process.call("GET", `/api/v1/suppressions/${to}`);

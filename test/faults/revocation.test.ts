@@ -66,19 +66,19 @@ describe.each(logs())("two instances on one $name log", (log) => {
     await rm(root, { recursive: true, force: true });
   });
 
-  /** Issues a key at one instance, revokes it there, and sees the other one shut it out in time. */
-  const expectRevokedAt = async (here: TestProcess, there: TestProcess) => {
-    const owner = callerOf(here.url, first.apiKey);
+  /** Issues and revokes a key at one instance, and expects the other to refuse it in time. */
+  const expectRevokedAt = async (revoking: TestProcess, other: TestProcess) => {
+    const owner = callerOf(revoking.url, first.apiKey);
     const body = { name: "short-lived", scopes: ["email:read"] };
     const { json } = await owner.call("POST", KEYS, { body });
-    const askThere = () => callerOf(there.url, json.key).call("GET", OPENED);
-    // Both know the key from here on, so their caches hold it as valid.
-    expect((await askThere()).status).toBe(200);
-    expect((await callerOf(here.url, json.key).call("GET", OPENED)).status).toBe(200);
+    const callOther = () => callerOf(other.url, json.key).call("GET", OPENED);
+    // After this both instances have cached the key as valid.
+    expect((await callOther()).status).toBe(200);
+    expect((await callerOf(revoking.url, json.key).call("GET", OPENED)).status).toBe(200);
     expect((await owner.call("POST", `${KEYS}/${json.id}/revoke`)).status).toBe(200);
-    expect((await callerOf(here.url, json.key).call("GET", OPENED)).status).toBe(401);
-    const isLetInThere = async () => (await askThere()).status !== 401;
-    const lastMs = await lastAcceptedMs(isLetInThere, "the other instance to shut the key out");
+    expect((await callerOf(revoking.url, json.key).call("GET", OPENED)).status).toBe(401);
+    const isAcceptedByOther = async () => (await callOther()).status !== 401;
+    const lastMs = await lastAcceptedMs(isAcceptedByOther, "the other instance to shut the key out");
     expect(lastMs).toBeLessThan(REVOKED_MS_MAX);
   };
 
@@ -97,8 +97,8 @@ describe.each(logs())("two instances on one $name log", (log) => {
   test(
     "a key revoked on one is refused by the other within a second",
     async () => {
-      for (const [here, there] of [[first, second] as const, [second, first] as const])
-        await expectRevokedAt(here, there);
+      for (const [revoking, other] of [[first, second] as const, [second, first] as const])
+        await expectRevokedAt(revoking, other);
     },
     TEST_MS_MAX,
   );
@@ -119,8 +119,8 @@ describe.each(logs())("two instances on one $name log", (log) => {
         return stopped.every((isTrue) => isTrue);
       };
       await until(haveAllStopped, "the read models to stop", 20_000);
-      for (const [here, there] of [[first, second] as const, [second, first] as const])
-        await expectRevokedAt(here, there);
+      for (const [revoking, other] of [[first, second] as const, [second, first] as const])
+        await expectRevokedAt(revoking, other);
     },
     TEST_MS_MAX,
   );

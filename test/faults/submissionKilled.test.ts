@@ -85,15 +85,15 @@ test("after kill -9 every 250 reply has its messages, and a repeated submission 
     await Promise.all(sending);
   }
   const { process, port } = await start();
-  const promised = mails.filter(({ reply }) => reply !== null);
-  const expected = promised.flatMap(({ name }) => RECIPIENTS.map((to) => `${name} ${to}`));
+  const confirmed = mails.filter(({ reply }) => reply !== null);
+  const expected = confirmed.flatMap(({ name }) => RECIPIENTS.map((to) => `${name} ${to}`));
   await until(async () => {
     const stored = new Set(await storedMessages(process));
     return expected.every((one) => stored.has(one));
   }, "every promised message");
 
   // Clients without a reply repeat; so does one in four of those with one.
-  const before = new Map(promised.map(({ name, reply }) => [name, reply]));
+  const before = new Map(confirmed.map(({ name, reply }) => [name, reply]));
   const repeated = mails.filter(({ reply }, index) => reply === null || index % 4 === 0);
   for (const mail of repeated) mail.reply = null;
   const left = [...repeated];
@@ -106,6 +106,6 @@ test("after kill -9 every 250 reply has its messages, and a repeated submission 
   await until(async () => (await storedMessages(process)).length >= all.length, "all messages in the list");
   expect((await storedMessages(process)).toSorted()).toEqual(all);
   console.log(
-    `${killed} kills, ${promised.length} of ${mails.length} mails promised, ${repeated.length} repeated`,
+    `${killed} kills, ${confirmed.length} of ${mails.length} mails promised, ${repeated.length} repeated`,
   );
 }, 120_000);

@@ -6,7 +6,7 @@ import { callerOf, startTestProcess, type TestProcess } from "../support/service
 import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 import { type RawSink, startRawSink } from "./crash/rawSink.ts";
-import { readStories } from "./crash/stories.ts";
+import { readEmailHistories } from "./crash/readEmailHistories.ts";
 
 const TEST_MS_MAX = 120_000;
 const TERMINAL_MS_MAX = 30_000;
@@ -143,11 +143,11 @@ describe.skipIf(!canStartEventStoreDb)("two instances on one EventStoreDB", () =
       };
       await until(terminal, "every message to be sent", TERMINAL_MS_MAX);
 
-      const stories = await readStories(env);
+      const histories = await readEmailHistories(env);
       const workers = new Set<string>();
       for (const id of ids) {
         expect(sink.copiesById.get(id)).toHaveLength(1);
-        const claims = (stories.get(id)?.events ?? []).flatMap(({ event }) =>
+        const claims = (histories.get(id)?.events ?? []).flatMap(({ event }) =>
           event.type === "EmailDeliveryStarted" ? [event.data.worker] : [],
         );
         expect(claims).toHaveLength(1);

@@ -83,8 +83,8 @@ describe("the protocol of clamd", () => {
 
   test("stops reading a reply that never ends", async () => {
     const clamd = await fakeClamd((socket) => socket.write("x".repeat(10_000)));
-    const said = await outcome(clamavScanner(clamd).scan(Buffer.from("text")));
-    expect(said).toBe("unavailable: the malware scanner answers something else");
+    const result = await outcome(clamavScanner(clamd).scan(Buffer.from("text")));
+    expect(result).toBe("unavailable: the malware scanner answers something else");
   });
 
   test("reads a reply that arrives in pieces", async () => {
@@ -117,7 +117,7 @@ describe("the protocol of clamd", () => {
 });
 
 describe("a clamd that gives no verdict is unavailable:", () => {
-  const away = "unavailable: the malware scanner";
+  const unavailable = "unavailable: the malware scanner";
 
   test.each([
     ["it closes without a reply", (socket: Socket) => socket.end()],
@@ -126,14 +126,16 @@ describe("a clamd that gives no verdict is unavailable:", () => {
     ["it resets the connection", (socket: Socket) => socket.resetAndDestroy()],
   ])("%s", async (_, answer) => {
     const clamd = await fakeClamd(answer);
-    expect(await outcome(clamavScanner(clamd).scan(Buffer.from("text")))).toStartWith(away);
+    expect(await outcome(clamavScanner(clamd).scan(Buffer.from("text")))).toStartWith(unavailable);
   });
 
   test("it hangs after the file, or in the middle of its reply", async () => {
     for (const reply of ["", "stream: OK"]) {
       const clamd = await fakeClamd((socket) => socket.write(reply));
       const scanner = clamavScanner({ ...clamd, verdictTimeoutMs: 100 });
-      expect(await outcome(scanner.scan(Buffer.from("text")))).toBe(`${away} gives no verdict in time`);
+      expect(await outcome(scanner.scan(Buffer.from("text")))).toBe(
+        `${unavailable} gives no verdict in time`,
+      );
     }
   });
 
@@ -143,7 +145,9 @@ describe("a clamd that gives no verdict is unavailable:", () => {
       (socket) => socket.pause(),
     );
     const scanner = clamavScanner({ ...clamd, verdictTimeoutMs: 200 });
-    expect(await outcome(scanner.scan(Buffer.alloc(40_000_000)))).toBe(`${away} gives no verdict in time`);
+    expect(await outcome(scanner.scan(Buffer.alloc(40_000_000)))).toBe(
+      `${unavailable} gives no verdict in time`,
+    );
   });
 
   test("it closes before it has read the file", async () => {
@@ -151,18 +155,20 @@ describe("a clamd that gives no verdict is unavailable:", () => {
       () => undefined,
       (socket) => socket.destroy(),
     );
-    expect(await outcome(clamavScanner(clamd).scan(Buffer.alloc(5_000_000)))).toStartWith(away);
+    expect(await outcome(clamavScanner(clamd).scan(Buffer.alloc(5_000_000)))).toStartWith(unavailable);
   });
 
   test("nothing listens on its port or path", async () => {
     for (const url of ["tcp://127.0.0.1:1", "tcp://[::1]:1", "unix:/nowhere/clamd.sock"])
-      expect(await outcome(clamavScanner({ url }).scan(Buffer.from("text")))).toBe(`${away} cannot be asked`);
+      expect(await outcome(clamavScanner({ url }).scan(Buffer.from("text")))).toBe(
+        `${unavailable} cannot be asked`,
+      );
   });
 
   test("it cannot be reached in time", async () => {
     // A host of TEST-NET-1 (RFC 5737): packets to it vanish, or the network says so at once.
     const scanner = clamavScanner({ url: "tcp://192.0.2.1:3310", connectTimeoutMs: 100 });
-    expect(await outcome(scanner.scan(Buffer.from("text")))).toStartWith(`${away} cannot be`);
+    expect(await outcome(scanner.scan(Buffer.from("text")))).toStartWith(`${unavailable} cannot be`);
   });
 });
 

@@ -7,16 +7,16 @@ const NAME = "_postledger.example.com";
 const TIMEOUT_MS = 5_000;
 
 let server: NameServer;
-let said: DnsAnswer = "nxdomain";
+let reply: DnsAnswer = "nxdomain";
 let dns: DnsResolver;
 beforeAll(async () => {
-  server = await startNameServer((name, type) => (name === NAME && type === "TXT" ? said : "nxdomain"));
+  server = await startNameServer((name, type) => (name === NAME && type === "TXT" ? reply : "nxdomain"));
   dns = createDnsResolver([server.address]);
 });
 afterAll(() => server.stop());
 
 const resolve = (answer: DnsAnswer, timeoutMs = TIMEOUT_MS) => {
-  said = answer;
+  reply = answer;
   return dns.resolveTxt(NAME, timeoutMs);
 };
 const many = Array.from({ length: 20 }, (_, index) => `record number ${index}`);
@@ -46,8 +46,8 @@ test("a silent server times out, and every later call gets its own answer", asyn
 });
 
 test("a port where nothing listens is no answer", async () => {
-  const gone = await startNameServer(() => "silent");
-  gone.stop();
-  const resolver = createDnsResolver([gone.address]);
+  const stopped = await startNameServer(() => "silent");
+  stopped.stop();
+  const resolver = createDnsResolver([stopped.address]);
   await expect(resolver.resolveTxt(NAME, 100)).rejects.toBeInstanceOf(DnsUnavailableError);
 });

@@ -23,7 +23,7 @@ const anyRecord = fc.record({
 });
 type Stored = typeof anyRecord extends fc.Arbitrary<infer Value> ? Value : never;
 
-function answerWith(record: Stored, dataBytes: Uint8Array, metadataBytes: Uint8Array): Uint8Array {
+function encodeResponse(record: Stored, dataBytes: Uint8Array, metadataBytes: Uint8Array): Uint8Array {
   const recorded = new ReadResp.ReadEvent.RecordedEvent();
   const id = new UUID();
   id.setString(record.id);
@@ -60,15 +60,17 @@ describe("requests and answers of stream reads", () => {
         ),
         (stream, slice) => {
           const options = ReadReq.deserializeBinary(new Uint8Array(readRequest(stream, slice))).getOptions();
-          const of = options?.getStream();
-          expect(Buffer.from(of?.getStreamIdentifier()?.getStreamName_asU8() ?? []).toString()).toBe(stream);
+          const streamOptions = options?.getStream();
+          expect(
+            Buffer.from(streamOptions?.getStreamIdentifier()?.getStreamName_asU8() ?? []).toString(),
+          ).toBe(stream);
           expect(options?.getResolveLinks()).toBe(false);
           expect(options?.hasNoFilter()).toBe(true);
           expect(options?.getUuidOption()?.hasString()).toBe(true);
-          expect(of?.hasEnd()).toBe(slice === "newest");
+          expect(streamOptions?.hasEnd()).toBe(slice === "newest");
           expect(options?.getReadDirection() as number).toBe(slice === "newest" ? 1 : 0);
           expect(options?.getCount()).toBe(slice === "newest" ? "1" : String(slice.max));
-          if (slice !== "newest") expect(of?.getRevision()).toBe(String(slice.from));
+          if (slice !== "newest") expect(streamOptions?.getRevision()).toBe(String(slice.from));
         },
       ),
     );
@@ -78,7 +80,7 @@ describe("requests and answers of stream reads", () => {
     fc.assert(
       fc.property(anyRecord, (record) => {
         const bytes = utf8(JSON.stringify(record.data));
-        const answer = answerWith(record, bytes, utf8(JSON.stringify(record.metadata)));
+        const answer = encodeResponse(record, bytes, utf8(JSON.stringify(record.metadata)));
         const digits = (value: bigint) => String(value).padStart(POSITION_DIGITS, "0");
         const { stream, revision, id, type, metadata } = record;
         const read = decodeReadAnswer(Buffer.from(answer)) as { readonly data: object };
@@ -95,7 +97,7 @@ describe("requests and answers of stream reads", () => {
 
   test("events of other writers are read too: invalid JSON as text, invalid metadata as empty", () => {
     const [record] = fc.sample(anyRecord, 1) as [Stored];
-    const answer = answerWith({ ...record, isJson: true }, utf8("{none"), utf8("none"));
+    const answer = encodeResponse({ ...record, isJson: true }, utf8("{none"), utf8("none"));
     expect(decodeReadAnswer(answer)).toMatchObject({ data: "{none", metadata: {} });
   });
 
@@ -110,9 +112,11 @@ describe("requests and answers of stream reads", () => {
 
   test("an event without a position and a truncated message are refused", () => {
     const [record] = fc.sample(anyRecord, 1) as [Stored];
-    const none = { ...record, commit: 0n, prepare: 0n };
-    expect(() => decodeReadAnswer(answerWith(none, utf8("{}"), utf8("{}")))).toThrow(TypeError);
-    const whole = answerWith(record, utf8("{}"), utf8("{}"));
-    expect(() => decodeReadAnswer(whole.subarray(0, -1))).toThrow(RangeError);
+    const withoutPositions = { ...record, commit: 0n, prepare: 0n };
+    expect(() => decodeReadAnswer(encodeResponse(withoutPositions, utf8("{}"), utf8("{}")))).toThrow(
+      TypeError,
+    );
+    const complete = encodeResponse(record, utf8("{}"), utf8("{}"));
+    expect(() => decodeReadAnswer(complete.subarray(0, -1))).toThrow(RangeError);
   });
 });

@@ -9,7 +9,7 @@ import type { MalwareScanner } from "../../../src/ports/malwareScanner.ts";
 import { odf, ooxml, SAMPLE_FILES, windowsProgram } from "../../support/files/sampleFiles.ts";
 import { writeZip, type ZipPart } from "../../support/files/zipWriter.ts";
 
-const EVERYBODY = { archiveAttachments: false };
+const NO_ARCHIVES = { archiveAttachments: false };
 const ARCHIVES = { archiveAttachments: true };
 
 const inspector = fileInspector({ scanner: null });
@@ -23,7 +23,7 @@ function sample(extension: string): Buffer {
 }
 
 /** The verdict on a file of this format with this content. */
-function inspect(extension: string, content: Uint8Array | string, allowances = EVERYBODY) {
+function inspect(extension: string, content: Uint8Array | string, allowances = NO_ARCHIVES) {
   const contentType = types.get(extension) ?? "application/zip";
   return inspector.inspect(
     { filename: `file.${extension}`, contentType, bytes: Buffer.from(content) },
@@ -32,7 +32,11 @@ function inspect(extension: string, content: Uint8Array | string, allowances = E
   );
 }
 
-function named(filename: string, contentType = "application/pdf", allowances = EVERYBODY): InspectionResult {
+function named(
+  filename: string,
+  contentType = "application/pdf",
+  allowances = NO_ARCHIVES,
+): InspectionResult {
   return inspector.inspectName({ filename, contentType }, allowances);
 }
 
@@ -45,23 +49,23 @@ describe("a small well-formed file", () => {
     "with the extension %s and the type %s is sound",
     async (extension, type, bytes) => {
       const file = { filename: `Überweisung 1.2 ${extension}.${extension}`, contentType: type, bytes };
-      expect(reasonOf(await inspector.inspect(file, EVERYBODY, "owner"))).toBe("clean");
-      expect(inspector.inspectName(file, EVERYBODY)).toEqual({ kind: "clean" });
+      expect(reasonOf(await inspector.inspect(file, NO_ARCHIVES, "owner"))).toBe("clean");
+      expect(inspector.inspectName(file, NO_ARCHIVES)).toEqual({ kind: "clean" });
     },
   );
 
   test.each(SAMPLE_FILES)("of %s is not taken for any other format", async (extension, _, bytes) => {
-    const alike = [
+    const sameFormat = [
       ["jpg", "jpeg"],
       ["tif", "tiff"],
       ["txt", "md", "csv", "json"],
     ].find((group) => group.includes(extension));
     const text = ["txt", "md", "csv"];
     for (const [other, type] of SAMPLE_FILES) {
-      if (other === extension || alike?.includes(other)) continue;
+      if (other === extension || sameFormat?.includes(other)) continue;
       const result = await inspector.inspect(
         { filename: `a.${other}`, contentType: type, bytes },
-        EVERYBODY,
+        NO_ARCHIVES,
         "owner",
       );
       // JSON is also valid text; no other two formats overlap.
@@ -156,8 +160,8 @@ describe("a name", () => {
     ).split(" "),
   )("with the extension %s is unsupported", async (extension) => {
     const file = { filename: `a.${extension}`, contentType: "application/pdf", bytes: sample("pdf") };
-    expect(inspector.inspectName(file, EVERYBODY).kind).toBe("unsupported");
-    expect((await inspector.inspect(file, EVERYBODY, "owner")).kind).toBe("unsupported");
+    expect(inspector.inspectName(file, NO_ARCHIVES).kind).toBe("unsupported");
+    expect((await inspector.inspect(file, NO_ARCHIVES, "owner")).kind).toBe("unsupported");
   });
 
   test.each(["pdf", "a", "pdf。pdf", "a.pdf b"])(
@@ -568,19 +572,19 @@ describe("a document", () => {
   test("that unpacks to gigabytes but declares less is caught before it has unpacked", async () => {
     const block = deflateRawSync(Buffer.alloc(10_000_000), { finishFlush: constants.Z_FULL_FLUSH });
     const content = Buffer.concat(Array.from({ length: 480 }, () => block));
-    const lie: ZipPart = { name: "a.xml", content, stored: true, method: 8, declaredBytes: 5_000_000 };
-    expect(reasonOf(await inspect("docx", ooxml("docx", [lie])))).toContain("unpack to its size");
+    const wrongSize: ZipPart = { name: "a.xml", content, stored: true, method: 8, declaredBytes: 5_000_000 };
+    expect(reasonOf(await inspect("docx", ooxml("docx", [wrongSize])))).toContain("unpack to its size");
   });
 
   test("whose directory holds fewer files than the archive is invalid", async () => {
-    const few = writeZip(
+    const small = writeZip(
       [
         { name: "mimetype", content: "application/vnd.oasis.opendocument.text", stored: true },
         { name: "a.exe", content: "x" },
       ],
       { count: 1 },
     );
-    expect((await inspect("odt", few)).kind).toBe("invalid");
+    expect((await inspect("odt", small)).kind).toBe("invalid");
   });
 
   test("with bytes before, after or in a comment of the archive is invalid", async () => {
@@ -626,7 +630,7 @@ describe("an archive, a mail or a signature", () => {
     "%s of the type %s is sound where it is allowed",
     async (extension, contentType, bytes) => {
       const file = { filename: `a.${extension}`, contentType, bytes };
-      expect((await inspector.inspect(file, EVERYBODY, "owner")).kind).toBe("unsupported");
+      expect((await inspector.inspect(file, NO_ARCHIVES, "owner")).kind).toBe("unsupported");
       expect(reasonOf(await inspector.inspect(file, ARCHIVES, "owner"))).toBe("clean");
       expect((await inspector.inspect({ ...file, contentType: "text/plain" }, ARCHIVES, "owner")).kind).toBe(
         "invalid",
@@ -665,23 +669,23 @@ describe("a malware scanner", () => {
       },
     };
     const scanned = fileInspector({ scanner });
-    const result = await scanned.inspect(pdf, EVERYBODY, "owner");
+    const result = await scanned.inspect(pdf, NO_ARCHIVES, "owner");
     expect(reasonOf(result)).toStartWith("invalid: the malware scanner found Test.xxx");
     expect(reasonOf(result).length).toBeLessThan(200);
-    expect(await scanned.inspect(pdf, EVERYBODY, "owner")).toEqual({ kind: "clean" });
+    expect(await scanned.inspect(pdf, NO_ARCHIVES, "owner")).toEqual({ kind: "clean" });
     expect(seen).toEqual([pdf.bytes, pdf.bytes]);
   });
 
   test("is not asked about a file that cannot be sent, and gives no verdict while it is unavailable", async () => {
-    const away = new StoreError("unavailable", "the malware scanner does not answer");
-    const scanned = fileInspector({ scanner: { scan: () => Promise.reject(away) } });
-    expect((await scanned.inspect({ ...pdf, bytes: sample("png") }, EVERYBODY, "owner")).kind).toBe(
+    const unavailable = new StoreError("unavailable", "the malware scanner does not answer");
+    const scanned = fileInspector({ scanner: { scan: () => Promise.reject(unavailable) } });
+    expect((await scanned.inspect({ ...pdf, bytes: sample("png") }, NO_ARCHIVES, "owner")).kind).toBe(
       "invalid",
     );
-    expect((await scanned.inspect({ ...pdf, filename: "a.exe" }, EVERYBODY, "owner")).kind).toBe(
+    expect((await scanned.inspect({ ...pdf, filename: "a.exe" }, NO_ARCHIVES, "owner")).kind).toBe(
       "unsupported",
     );
-    expect(scanned.inspect(pdf, EVERYBODY, "owner")).rejects.toBe(away);
+    expect(scanned.inspect(pdf, NO_ARCHIVES, "owner")).rejects.toBe(unavailable);
   });
 });
 
@@ -784,11 +788,11 @@ describe("archives", () => {
   test("are inspected one at a time, and no owner waits for all of another's", async () => {
     const { inspect } = fileInspector({ scanner: null });
     const ended: string[] = [];
-    const look = async (owner: string) => {
-      expect(await inspect(file, EVERYBODY, owner)).toEqual({ kind: "clean" });
+    const inspectFor = async (owner: string) => {
+      expect(await inspect(file, NO_ARCHIVES, owner)).toEqual({ kind: "clean" });
       ended.push(owner);
     };
-    await Promise.all(["a", "a", "a", "a", "b", "c", "b"].map(look));
+    await Promise.all(["a", "a", "a", "a", "b", "c", "b"].map(inspectFor));
     expect(ended).toEqual(["a", "a", "b", "c", "a", "b", "a"]);
   });
 
@@ -796,7 +800,7 @@ describe("archives", () => {
     const { inspect } = fileInspector({ scanner: null });
     const broken = { ...file, bytes: file.bytes.subarray(0, -30) };
     const kinds = await Promise.all(
-      [broken, file, broken].map(async (one) => (await inspect(one, EVERYBODY, "a")).kind),
+      [broken, file, broken].map(async (one) => (await inspect(one, NO_ARCHIVES, "a")).kind),
     );
     expect(kinds).toEqual(["invalid", "clean", "invalid"]);
   });

@@ -16,18 +16,18 @@ async function agreesWithParser(text: string): Promise<void> {
 }
 
 test("it accepts the same JSON as the parser", async () => {
-  const piece = fc.constantFrom(
+  const token = fc.constantFrom(
     ...'[]{}:,"\\/ \t\n\r\f\u0000\u001f\u00a0\ufeffé0123456789.eE+-uabntrfx',
     ...'true false null -0 01 1e5 1.5 \\u00e9 \\uD800 \\x "a" "a":1 [] {} NaN Infinity \''.split(" "),
   );
   const edited = fc
-    .tuple(fc.json({ maxDepth: 4 }), fc.nat(), fc.nat({ max: 3 }), piece)
+    .tuple(fc.json({ maxDepth: 4 }), fc.nat(), fc.nat({ max: 3 }), token)
     .map(([json, at, removed, put]) => {
-      const place = at % (json.length + 1);
-      return json.slice(0, place) + put + json.slice(place + removed);
+      const offset = at % (json.length + 1);
+      return json.slice(0, offset) + put + json.slice(offset + removed);
     });
-  const pieces = fc.array(piece, { maxLength: 12 }).map((parts) => parts.join(""));
-  const text = fc.oneof(fc.json(), edited, pieces);
+  const texts = fc.array(token, { maxLength: 12 }).map((parts) => parts.join(""));
+  const text = fc.oneof(fc.json(), edited, texts);
   await fc.assert(fc.asyncProperty(text, agreesWithParser), { numRuns: 3_000 });
 });
 
@@ -54,18 +54,18 @@ test("scanning a large file lets other work run in between", async () => {
   const inspector = fileInspector({ scanner: null });
   // The fault comes last, so no later check runs that would yield to the event loop too.
   const bytes = new TextEncoder().encode(`[${"[],".repeat(FILE_BYTES / 3 - 1)}`);
-  let turns = 0;
+  let ticks = 0;
   let isDone = false;
-  const others = (async () => {
+  const ticking = (async () => {
     while (!isDone) {
       await new Promise((resolve) => setImmediate(resolve));
-      turns += 1;
+      ticks += 1;
     }
   })();
   const file = { filename: "a.json", contentType: "application/json", bytes };
   const found = await inspector.inspect(file, { archiveAttachments: false }, "owner");
   isDone = true;
-  await others;
+  await ticking;
   expect(found).toMatchObject({ kind: "invalid", reason: `the file ${NOT_JSON}` });
-  expect(turns).toBeGreaterThan(10);
+  expect(ticks).toBeGreaterThan(10);
 });

@@ -3,54 +3,54 @@ import { threadedHtmlToText } from "../../../src/adapters/htmlToText/threadedHtm
 import type { HtmlToText } from "../../../src/ports/mail/htmlToText.ts";
 
 const HTML_CHARACTERS_MAX = 500_000;
-const made: HtmlToText[] = [];
+const converters: HtmlToText[] = [];
 
 function converter(...parts: Parameters<typeof threadedHtmlToText>): HtmlToText {
   const one = threadedHtmlToText(...parts);
-  made.push(one);
+  converters.push(one);
   return one;
 }
 
 afterAll(() => {
-  for (const one of made) one.close();
+  for (const one of converters) one.close();
 });
 
 /** html of maximum length that repeats one pattern. */
-function filledWith(piece: string): string {
-  return piece.repeat(Math.floor(HTML_CHARACTERS_MAX / piece.length));
+function pageOf(text: string): string {
+  return text.repeat(Math.floor(HTML_CHARACTERS_MAX / text.length));
 }
 
 const HOSTILE: readonly (readonly [string, string])[] = [
-  ["paragraphs", filledWith("<p>Thank you for <b>your</b> order.</p>")],
-  ["nothing that ends", filledWith("<div>")],
-  ["tables in tables", filledWith("<table><tr><td>")],
-  ["open tags", filledWith("<")],
-  ["entities", filledWith("&amp;&#x41;&bogus;")],
-  ["attributes", `<p ${filledWith("a=b ").slice(4)}>`],
-  ["comments that do not end", filledWith("<!--")],
-  ["white space", filledWith(" \n")],
-  ["lists in lists", filledWith("<ul><li>")],
-  ["links", filledWith('<a href="https://example.com">a</a>')],
+  ["paragraphs", pageOf("<p>Thank you for <b>your</b> order.</p>")],
+  ["nothing that ends", pageOf("<div>")],
+  ["tables in tables", pageOf("<table><tr><td>")],
+  ["open tags", pageOf("<")],
+  ["entities", pageOf("&amp;&#x41;&bogus;")],
+  ["attributes", `<p ${pageOf("a=b ").slice(4)}>`],
+  ["comments that do not end", pageOf("<!--")],
+  ["white space", pageOf(" \n")],
+  ["lists in lists", pageOf("<ul><li>")],
+  ["links", pageOf('<a href="https://example.com">a</a>')],
 ];
 
 test.each(HOSTILE)("html of %s is converted or given up without blocking the event loop", async (_, html) => {
   const reader = converter();
   // The thread itself takes a while to start.
   expect(await reader.read("<p>a</p>")).toEqual({ kind: "text", text: "a" });
-  let turns = 0;
+  let ticks = 0;
   const timer = setInterval(() => {
-    turns += 1;
+    ticks += 1;
   }, 1);
   const reading = await reader.read(html);
   clearInterval(timer);
   expect(["text", "unreadable"]).toContain(reading.kind);
-  expect(turns).toBeGreaterThan(0);
+  expect(ticks).toBeGreaterThan(0);
   expect(await reader.read("<p>b</p>")).toEqual({ kind: "text", text: "b" });
 });
 
 test("html that takes too long is given up, and another thread takes the html queued behind it", async () => {
   const reader = converter(1);
-  const [first, second] = [reader.read(filledWith("<p>a</p>")), reader.read(filledWith("<p>b</p>"))];
+  const [first, second] = [reader.read(pageOf("<p>a</p>")), reader.read(pageOf("<p>b</p>"))];
   expect(await first).toEqual({ kind: "unreadable" });
   expect(await second).toEqual({ kind: "unreadable" });
 });

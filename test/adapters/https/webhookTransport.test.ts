@@ -37,7 +37,7 @@ describe("a webhook call", () => {
   let dns: NameServer;
   let transport: WebhookTransport;
   const drips = new Set<Timer>();
-  const said: Record<string, (response: ServerResponse) => void> = {
+  const handlers: Record<string, (response: ServerResponse) => void> = {
     "/redirect": (response) => response.writeHead(302, { location: "https://receiver.example.org/" }).end(),
     "/later": (response) => response.writeHead(429, { "retry-after": "17" }).end("slow down"),
     "/date": (response) =>
@@ -58,8 +58,8 @@ describe("a webhook call", () => {
     },
   };
   const answer = ({ path }: ReceivedCall, response: ServerResponse) => {
-    const say = said[path];
-    if (say) say(response);
+    const handler = handlers[path];
+    if (handler) handler(response);
     else if (path !== "/hang") response.end("thank you");
   };
   const url = (path: string, host = "receiver.example.org") => `https://${host}:${receiver.port}${path}`;
@@ -111,13 +111,13 @@ describe("a webhook call", () => {
   });
 
   test("fails when no answer comes in time", async () => {
-    const hasty = webhookTransport({
+    const withShortTimeout = webhookTransport({
       dnsServers: [dns.address],
       allowedPrivateHosts: new Set([`receiver.example.org:${receiver.port}`]),
       certificateAuthorities: RECEIVER_CERTIFICATE,
       callTimeoutMs: 300,
     });
-    expect(await callTo(hasty, url("/hang"))).toMatchObject({ kind: "failed", reason: "timeout" });
+    expect(await callTo(withShortTimeout, url("/hang"))).toMatchObject({ kind: "failed", reason: "timeout" });
   });
 
   test("fails when the service stops before an answer comes", async () => {
@@ -134,13 +134,13 @@ describe("a webhook call", () => {
     const calls = receiver.calls.length;
     const other = await callTo(transport, url("/", "other.example.net"));
     expect(other).toMatchObject({ kind: "failed", reason: "tls" });
-    const distrustful = webhookTransport({
+    const withoutCa = webhookTransport({
       dnsServers: [dns.address],
       allowedPrivateHosts: new Set([`receiver.example.org:${receiver.port}`]),
       certificateAuthorities: null,
       callTimeoutMs: 4_000,
     });
-    expect(await callTo(distrustful, url("/"))).toMatchObject({ kind: "failed", reason: "tls" });
+    expect(await callTo(withoutCa, url("/"))).toMatchObject({ kind: "failed", reason: "tls" });
     expect(receiver.calls.length).toBe(calls);
   });
 
@@ -162,13 +162,13 @@ describe("a webhook call", () => {
 
   test("ends in time when several name servers are silent", async () => {
     const servers = await Promise.all(Array.from({ length: 3 }, () => startNameServer(() => "silent")));
-    const hasty = webhookTransport({
+    const withShortTimeout = webhookTransport({
       dnsServers: servers.map(({ address }) => address),
       allowedPrivateHosts: new Set(),
       certificateAuthorities: null,
       callTimeoutMs: 300,
     });
-    const outcome = await callTo(hasty, "https://receiver.example.org/");
+    const outcome = await callTo(withShortTimeout, "https://receiver.example.org/");
     for (const server of servers) server.stop();
     expect(outcome).toMatchObject({ kind: "failed", reason: "dns" });
     expect(outcome.durationMs).toBeLessThan(5_000);
@@ -252,7 +252,7 @@ function hostileUrls(): readonly string[] {
     ],
     ...["8.8.8.8", "[2606:4700::1111]", "134744072", "0x08080808"],
   ];
-  const odd = [
+  const oddHosts = [
     "http://example.com/",
     "https://example.com:8443/",
     "https://example.com:80/",
@@ -282,7 +282,7 @@ function hostileUrls(): readonly string[] {
     `https://user@${host}/`,
     `http://${host}/`,
   ];
-  return [...hosts.flatMap(forms), ...odd];
+  return [...hosts.flatMap(forms), ...oddHosts];
 }
 
 describe("hostile destinations", () => {
@@ -352,17 +352,17 @@ describe("hostile destinations", () => {
       { A: ["169.254.169.254"], AAAA: [] },
     ];
     let turn = 0;
-    let asked = 0;
+    let queries = 0;
     const server = await startNameServer((_name, type) => {
-      asked += 1;
-      const said = answers[turn]?.[type] ?? "nxdomain";
-      if (asked % 2 === 0) turn += 1;
-      return said;
+      queries += 1;
+      const reply = answers[turn]?.[type] ?? "nxdomain";
+      if (queries % 2 === 0) turn += 1;
+      return reply;
     });
     const transport = transportTo(server, [`${host}:${receiver.port}`]);
     const url = `https://${host}:${receiver.port}/`;
     expect(await callTo(transport, url)).toMatchObject({ kind: "answered", statusCode: 200 });
-    expect(asked).toBe(2);
+    expect(queries).toBe(2);
     // The next attempt resolves again: the name now leads where nothing listens, then to a refused address.
     expect(await callTo(transport, url)).toMatchObject({ kind: "failed", reason: "connect" });
     expect(await callTo(transport, url)).toMatchObject({ kind: "failed", reason: "destination_not_public" });

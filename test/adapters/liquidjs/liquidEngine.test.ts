@@ -171,11 +171,11 @@ describe("a source", () => {
     ["Hello {{{NAME}}}", "write {{ name }}, or {{ name | raw }}"],
     ["{{#items}}{{title}}{{/items}}", "write {% for item in name %}"],
     ["{{^ name }}nobody{{/name}}", "{% if name %}"],
-  ])("in another service's syntax, %p, is told what to write", (source, told) => {
+  ])("in another service's syntax, %p, is told what to write", (source, advice) => {
     for (const kind of KINDS)
       expect(engine.compile(source, kind)).toMatchObject({
         kind: "invalid",
-        reason: expect.stringContaining(told),
+        reason: expect.stringContaining(advice),
       });
   });
 
@@ -209,7 +209,7 @@ describe("a source", () => {
   });
 });
 
-const big = "ab".repeat(40_000);
+const large = "ab".repeat(40_000);
 const list = Array.from({ length: 20_000 }, (_, index) => index);
 
 describe("a hostile template", () => {
@@ -282,8 +282,8 @@ describe("a hostile template", () => {
     ],
   ];
   const variables = {
-    big,
-    big2: `${big.slice(0, -1)}c`,
+    big: large,
+    big2: `${large.slice(0, -1)}c`,
     list,
     at: "2030-01-01T00:00:00Z",
     n: Number.POSITIVE_INFINITY,
@@ -388,9 +388,9 @@ test("a large but honest template is within the bounds", () => {
     <td>{{ item.price | times: 1.2 | round: 2 }}</td><td>{{ item.at | date: "%B %-d, %Y" }}</td></tr>{% endfor %}</table>
     {{ items | map: "price" | sum }} {{ items | where: "price", 3 | map: "name" | join: ", " }}`;
   expect(outputOf(source, { items }, "html")).toContain("124750 Item &lt;3&gt;");
-  expect(outputOf("{{ big }}{{ big }}{{ big }}{{ big }}{{ big }}{{ big }}", { big }, "html")).toHaveLength(
-    480_000,
-  );
+  expect(
+    outputOf("{{ big }}{{ big }}{{ big }}{{ big }}{{ big }}{{ big }}", { big: large }, "html"),
+  ).toHaveLength(480_000);
 });
 
 describe("html of 500,000 characters, as many as can be sent directly", () => {
@@ -497,7 +497,7 @@ describe("the time of a render", () => {
   afterEach(() => mock.restore());
 
   /** A clock that advances ten seconds at each reading. */
-  function hurry(): void {
+  function speedUpClock(): void {
     let passed = 0;
     spyOn(performance, "now").mockImplementation(() => {
       passed += LATER_MS;
@@ -506,12 +506,12 @@ describe("the time of a render", () => {
   }
 
   test("does not run out because the machine is busy with something else", () => {
-    hurry();
+    speedUpClock();
     expect(outputOf(source)).toStartWith("12345");
   });
 
   test("runs out with its processor time", () => {
-    hurry();
+    speedUpClock();
     let spent = 0;
     spyOn(process, "threadCpuUsage").mockImplementation(() => {
       spent += LATER_MS * 1_000;

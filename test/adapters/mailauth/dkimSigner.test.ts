@@ -96,8 +96,8 @@ describe("signed mail", () => {
 
   test("lists fields once more than they occur, so nobody can add another", async () => {
     const signed = (await dkimSigner(KEYS).sign(buildMime(MESSAGE), MESSAGE.from)).toString("latin1");
-    const count = (names: readonly string[], wanted: string) =>
-      names.filter((name) => name === wanted).length;
+    const count = (names: readonly string[], header: string) =>
+      names.filter((name) => name === header).length;
     const lists = [...signed.replace(/\r\n[ \t]+/g, " ").matchAll(/^DKIM-Signature:.*? h=([^;]*);/gm)].map(
       ([, list = ""]) => list.toLowerCase().split(/\s*:\s*/),
     );
@@ -119,8 +119,8 @@ describe("signed mail", () => {
         const results = await verified(Buffer.from(mail, "latin1"));
         expect(results.map(({ result }) => result)).not.toContain("pass");
       }
-    const elsewhere = await verified(Buffer.from(`X-Relay: 1\r\n${signed}`, "latin1"));
-    expect(elsewhere.map(({ result }) => result)).toEqual(["pass", "pass"]);
+    const prefixed = await verified(Buffer.from(`X-Relay: 1\r\n${signed}`, "latin1"));
+    expect(prefixed.map(({ result }) => result)).toEqual(["pass", "pass"]);
   });
 
   test("is signed for the nearest domain that has keys, and left unsigned where none has", async () => {
@@ -169,8 +169,8 @@ describe("a key", () => {
     expect(dkimAlgorithm(ed25519())).toBe("ed25519-sha256");
     expect(dkimAlgorithm(rsa(512))).toBeNull();
     expect(dkimAlgorithm(ed25519().replaceAll("\n", "\\n"))).toBeNull();
-    const curve = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export(PEM) as string;
-    expect(dkimAlgorithm(curve)).toBeNull();
+    const ecKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export(PEM) as string;
+    expect(dkimAlgorithm(ecKey)).toBeNull();
     expect(dkimAlgorithm("")).toBeNull();
   });
 });

@@ -235,7 +235,7 @@ function nameOf(part: Part): string | undefined {
 }
 
 /** Line ends are settled, and the last ones belong to what comes after a body. */
-function settled(text: string | undefined): string | undefined {
+function normalised(text: string | undefined): string | undefined {
   return text?.replace(/\r\n|\r|\n/g, "\n").replace(/\n+$/, "") || undefined;
 }
 
@@ -269,19 +269,19 @@ function expectSameHeaders(sent: MailMessage, parsed: Email, root: Part): void {
 }
 
 function expectSameParts(sent: MailMessage, parsed: Email, root: Part): void {
-  expect(settled(parsed.text)).toBe(settled(sent.text));
-  expect(settled(parsed.html)).toBe(settled(sent.html));
+  expect(normalised(parsed.text)).toBe(normalised(sent.text));
+  expect(normalised(parsed.html)).toBe(normalised(sent.html));
   const files = sent.attachments ?? [];
   const names = leaves(root).flatMap((part) => fileNameOf(part) ?? []);
   for (const part of leaves(root)) expect(nameOf(part) ?? fileNameOf(part)).toBe(fileNameOf(part));
   expect(names).toEqual(files.map(({ filename }) => filename));
   expect(parsed.attachments).toHaveLength(files.length);
   for (const [index, { filename, contentType, content }] of files.entries()) {
-    const arrived = parsed.attachments[index];
-    if (!filename.includes("=?")) expect(arrived?.filename).toBe(filename);
+    const parsedAttachment = parsed.attachments[index];
+    if (!filename.includes("=?")) expect(parsedAttachment?.filename).toBe(filename);
     const type = contentType === "message/rfc822" ? "application/octet-stream" : contentType.split(";")[0];
-    expect(arrived).toMatchObject({ mimeType: type, disposition: "attachment" });
-    expect(Buffer.from(arrived?.content as ArrayBuffer).equals(content)).toBe(true);
+    expect(parsedAttachment).toMatchObject({ mimeType: type, disposition: "attachment" });
+    expect(Buffer.from(parsedAttachment?.content as ArrayBuffer).equals(content)).toBe(true);
   }
 }
 
@@ -293,7 +293,7 @@ function expectPlainLines(bytes: Buffer): void {
   expect(source.split("\r\n").every((line) => line.length <= LINE_CHARS_MAX)).toBe(true);
 }
 
-async function expectToComeBack(sent: MailMessage): Promise<void> {
+async function expectRoundTrip(sent: MailMessage): Promise<void> {
   const bytes = buildMime(sent);
   const root = readPart(bytes.toString("latin1"));
   const parsed = await PostalMime.parse(bytes);
@@ -304,7 +304,7 @@ async function expectToComeBack(sent: MailMessage): Promise<void> {
 
 describe("a generated message", () => {
   test(`comes back as it was sent, ${MESSAGES} times`, async () => {
-    await fc.assert(fc.asyncProperty(message, expectToComeBack), { numRuns: MESSAGES });
+    await fc.assert(fc.asyncProperty(message, expectRoundTrip), { numRuns: MESSAGES });
   }, 60_000);
 
   test(
@@ -390,7 +390,7 @@ describe("a boundary", () => {
     const [file] = sent.attachments ?? [];
     if (!file) throw new Error("the mail has no file");
     const boundary = boundaryOf(sent);
-    const others: MailMessage[] = [
+    const variants: MailMessage[] = [
       { ...sent, text: `--${boundary}--\r\n` },
       { ...sent, html: `--${boundary}--\r\n` },
       { ...sent, id: ID.replace("6", "7") },
@@ -401,7 +401,7 @@ describe("a boundary", () => {
       ].map((other) => ({ ...sent, attachments: [other] })),
       { ...sent, attachments: [file, file] },
     ];
-    expect(new Set([boundary, ...others.map(boundaryOf)]).size).toBe(others.length + 1);
-    for (const other of others) await expectToComeBack(other);
+    expect(new Set([boundary, ...variants.map(boundaryOf)]).size).toBe(variants.length + 1);
+    for (const other of variants) await expectRoundTrip(other);
   });
 });

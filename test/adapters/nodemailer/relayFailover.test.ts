@@ -89,10 +89,10 @@ describe("several relays", () => {
 
   test("with the same order share mail by their weights", async () => {
     const [light, heavy] = [await sinkWith(), await sinkWith()];
-    let draw = 0;
+    let nextRandom = 0;
     const random = () => {
-      draw = (draw + 0.381_966) % 1;
-      return draw;
+      nextRandom = (nextRandom + 0.381_966) % 1;
+      return nextRandom;
     };
     const transport = failoverOver(
       [{ port: light.port }, { port: heavy.port, weight: 9 }],

@@ -22,9 +22,9 @@ async function deliver(transport: MailTransport, message: MailMessage): Promise<
   expect(outcome).toMatchObject({ kind: "accepted" });
 }
 
-interface Passage {
+interface Route {
   readonly name: string;
-  /** What came out of it, byte by byte. */
+  /** Sends a message this way, and returns the received bytes. */
   pass(message: MailMessage): Promise<Buffer>;
 }
 
@@ -46,7 +46,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-const PASSAGES: readonly Passage[] = [
+const ROUTES: readonly Route[] = [
   {
     name: "the outbox",
     async pass(message) {
@@ -98,7 +98,7 @@ function withoutSpaces(name: string): string {
   return name.replace(/\s/g, "");
 }
 
-function expectAsSent({ about, message }: Specimen, read: PythonReading | undefined): void {
+function expectSameAsSent({ about, message }: Specimen, read: PythonReading | undefined): void {
   const { from, fromName = "", to, toName = "", replyTo, replyToName = "", subject } = message;
   const { attachments = [], headers = {} } = message;
   const named = (list: PythonReading["from"] = []) =>
@@ -116,7 +116,7 @@ function expectAsSent({ about, message }: Specimen, read: PythonReading | undefi
   });
 }
 
-for (const { name, pass } of PASSAGES) {
+for (const { name, pass } of ROUTES) {
   describe(`what comes out of ${name}`, () => {
     test(`is right to the letter of the standards, ${MAIL_CORPUS.length} messages`, async () => {
       const faults: unknown[] = [];
@@ -136,25 +136,26 @@ for (const { name, pass } of PASSAGES) {
       }
     });
 
-    const judged = MAIL_CORPUS.filter(({ pythonSkipReason }) => pythonSkipReason === undefined);
-    const passedOver = MAIL_CORPUS.length - judged.length;
+    const checkedMessages = MAIL_CORPUS.filter(({ pythonSkipReason }) => pythonSkipReason === undefined);
+    const skippedCount = MAIL_CORPUS.length - checkedMessages.length;
     if (python === null)
-      console.warn(`python3 is not on the PATH: it reads none of ${judged.length} messages`);
+      console.warn(`python3 is not on the PATH: it reads none of ${checkedMessages.length} messages`);
     test.skipIf(python === null)(
-      `is read by Python's strict parser as it was sent, ${judged.length} messages (${passedOver} are beyond it)`,
+      `is read by Python's strict parser as it was sent, ${checkedMessages.length} messages (${skippedCount} are beyond it)`,
       async () => {
         const messages: Buffer[] = [];
-        for (const { message } of judged) messages.push(await pass(message));
+        for (const { message } of checkedMessages) messages.push(await pass(message));
         const readings = readByPython(messages);
-        expect(readings).toHaveLength(judged.length);
-        for (const [index, specimen] of judged.entries()) expectAsSent(specimen, readings[index]);
+        expect(readings).toHaveLength(checkedMessages.length);
+        for (const [index, specimen] of checkedMessages.entries())
+          expectSameAsSent(specimen, readings[index]);
       },
     );
   });
 }
 
 /** A sound message with one change, and the fault that must be found. */
-const SOUND = [
+const VALID_MAIL = [
   "From: Ana <ana@example.com>",
   "To: bo@example.net",
   "Subject: Hello",
@@ -180,7 +181,7 @@ const SOUND = [
 
 const FROM = "From: Ana <ana@example.com>";
 const SUBJECT = "Subject: Hello";
-const PLANTED: readonly (readonly [what: string, from: string, to: string, found: RegExp])[] = [
+const FAULTY_CHANGES: readonly (readonly [what: string, from: string, to: string, found: RegExp])[] = [
   ["an empty encoded-word", FROM, "From: =?UTF-8?Q??= <ana@example.com>", /is empty/],
   ["an empty encoded-word", SUBJECT, "Subject: =?UTF-8?B??=", /is empty/],
   ["a long encoded-word", SUBJECT, `Subject: =?UTF-8?Q?${"x".repeat(64)}?=`, /word is too long/],
@@ -212,7 +213,7 @@ const PLANTED: readonly (readonly [what: string, from: string, to: string, found
   ["two subjects", SUBJECT, `${SUBJECT}\r\n${SUBJECT}`, /twice/],
   ["no subject", `${SUBJECT}\r\n`, "", /subject is missing/],
   ["a header without a name", SUBJECT, ": Hello", /without a name/],
-  ["no date", /^Date.*\r\n/m.exec(SOUND)?.[0] ?? "", "", /date is missing/],
+  ["no date", /^Date.*\r\n/m.exec(VALID_MAIL)?.[0] ?? "", "", /date is missing/],
   ["a day that is not", "Fri, 02 Jan", "Sat, 02 Jan", /no such day/],
   ["a zone in letters", "+0000", "GMT", /not a date/],
   ["a Message-ID without brackets", "<1@example.com>", "1@example.com", /not a Message-ID/],
@@ -238,11 +239,11 @@ const PLANTED: readonly (readonly [what: string, from: string, to: string, found
 
 describe("the strict reader", () => {
   test("finds nothing in a sound message", () => {
-    expect(mailFaults(Buffer.from(SOUND))).toEqual([]);
+    expect(mailFaults(Buffer.from(VALID_MAIL))).toEqual([]);
   });
 
-  test.each(PLANTED)("finds %s", (_, from, to, found) => {
-    expect(SOUND).toContain(from);
-    expect(mailFaults(Buffer.from(SOUND.replace(from, () => to))).join("\n")).toMatch(found);
+  test.each(FAULTY_CHANGES)("finds %s", (_, from, to, found) => {
+    expect(VALID_MAIL).toContain(from);
+    expect(mailFaults(Buffer.from(VALID_MAIL.replace(from, () => to))).join("\n")).toMatch(found);
   });
 });

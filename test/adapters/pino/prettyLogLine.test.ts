@@ -13,11 +13,11 @@ describe("a log line on a terminal", () => {
   });
 
   test("stays one line, and shows no control character, whatever a field holds", () => {
-    const told = prettyLogLine(
+    const output = prettyLogLine(
       line({ reason: 'a\n"b\u001b[2J', list: ["x", null], msg: "it failed" }),
       false,
     );
-    expect(told).toBe('09:05:07 WARN  it failed reason="a\\n\\"b\\u001b[2J" list=["x",null]\n');
+    expect(output).toBe('09:05:07 WARN  it failed reason="a\\n\\"b\\u001b[2J" list=["x",null]\n');
   });
 
   test("colours its level where colours are on", () => {

@@ -113,13 +113,13 @@ describe("a mail", () => {
   });
 
   test("of 16 MB of empty lines blocks nobody else", async () => {
-    let turns = 0;
+    let ticks = 0;
     const timer = setInterval(() => {
-      turns += 1;
+      ticks += 1;
     }, 1);
     await parser.parse(Buffer.from(`From: a@example.com\r\n${"\r\n".repeat(8_000_000)}`), OWNER);
     clearInterval(timer);
-    expect(turns).toBeGreaterThan(5);
+    expect(ticks).toBeGreaterThan(5);
     expect((await read(`From: a@example.com\r\nSubject: Next\r\n\r\n${LARGE}`)).subject).toBe("Next");
   });
 
@@ -130,8 +130,8 @@ describe("a mail", () => {
       await parser.parse(large, owner);
       order.push(`${owner} ${nth}`);
     };
-    const greedy = [1, 2, 3, 4].map((nth) => parse("greedy", nth));
-    await Promise.all([...greedy, parse("other", 1), parse("other", 2)]);
+    const fromOneSender = [1, 2, 3, 4].map((nth) => parse("greedy", nth));
+    await Promise.all([...fromOneSender, parse("other", 1), parse("other", 2)]);
     expect(order).toEqual(["greedy 1", "greedy 2", "other 1", "greedy 3", "other 2", "greedy 4"]);
   });
 });

@@ -69,13 +69,13 @@ describe("returned mail", () => {
 test("mail crafted to be slow to read blocks nobody else", async () => {
   const parser = threadedReturnedMailParser();
   const mail = Buffer.from(`From: postmaster@example.com\r\n\r\n${"\r\n".repeat(130_000)}`);
-  let turns = 0;
+  let ticks = 0;
   const timer = setInterval(() => {
-    turns += 1;
+    ticks += 1;
   }, 1);
   const read = await Promise.all(Array.from({ length: 10 }, () => parser.parse(mail)));
   clearInterval(timer);
   parser.close();
   expect(read.every((parsed) => parsed !== null)).toBe(true);
-  expect(turns).toBeGreaterThan(5);
+  expect(ticks).toBeGreaterThan(5);
 });

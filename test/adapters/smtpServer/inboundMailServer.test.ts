@@ -10,7 +10,7 @@ import { until } from "../../support/until.ts";
 const ADDRESS = "known@bounce.example";
 const GRACE_MS = 1_000;
 
-interface Taken {
+interface ReceivedMail {
   readonly recipients: readonly string[];
   readonly text: string;
 }
@@ -38,9 +38,9 @@ class RawClient {
 
   /** The next reply, all of its lines; "" when the connection ended before it. */
   async reply(): Promise<string> {
-    const whole = /^(?:\d{3}-.*\r\n)*\d{3} .*\r\n/;
-    await until(() => whole.test(this.text) || this.isClosed, "a reply");
-    const [found = ""] = whole.exec(this.text) ?? [];
+    const REPLY = /^(?:\d{3}-.*\r\n)*\d{3} .*\r\n/;
+    await until(() => REPLY.test(this.text) || this.isClosed, "a reply");
+    const [found = ""] = REPLY.exec(this.text) ?? [];
     this.text = this.text.slice(found.length);
     return found.trim();
   }
@@ -49,7 +49,7 @@ class RawClient {
     this.socket.write(text);
   }
 
-  async say(line: string): Promise<string> {
+  async command(line: string): Promise<string> {
     this.send(`${line}\r\n`);
     return this.reply();
   }
@@ -61,7 +61,7 @@ class RawClient {
 
 describe("the server for returned mail", () => {
   let server: InboundMailServer;
-  const taken: Taken[] = [];
+  const received: ReceivedMail[] = [];
   let answer: InboundReply;
   beforeAll(async () => {
     server = await openInboundMailServer(
@@ -69,101 +69,101 @@ describe("the server for returned mail", () => {
       {
         refusalOf: (address) => (address === ADDRESS ? null : { code: 550, text: "5.1.1 no such address" }),
         async receive(recipients, bytes) {
-          taken.push({ recipients, text: Buffer.from(bytes).toString("latin1") });
+          received.push({ recipients, text: Buffer.from(bytes).toString("latin1") });
           return answer;
         },
       },
     );
   });
   beforeEach(() => {
-    taken.length = 0;
+    received.length = 0;
     answer = { code: 250, text: "2.0.0 taken" };
   });
   afterAll(() => server.close(GRACE_MS));
 
-  async function greeted(): Promise<RawClient> {
+  async function openClient(): Promise<RawClient> {
     const client = await RawClient.open(server.port);
-    expect(await client.say("EHLO mx.example")).toMatch(/^250-/);
+    expect(await client.command("EHLO mx.example")).toMatch(/^250-/);
     return client;
   }
 
   async function enveloped(): Promise<RawClient> {
-    const client = await greeted();
-    expect(await client.say("MAIL FROM:<>")).toMatch(/^250/);
-    expect(await client.say(`RCPT TO:<${ADDRESS}>`)).toMatch(/^250/);
+    const client = await openClient();
+    expect(await client.command("MAIL FROM:<>")).toMatch(/^250/);
+    expect(await client.command(`RCPT TO:<${ADDRESS}>`)).toMatch(/^250/);
     return client;
   }
 
   test("accepts a report with a null sender, and answers with its outcome", async () => {
     const client = await enveloped();
-    expect(await client.say("DATA")).toMatch(/^354/);
-    expect(await client.say("Subject: x\r\n\r\nbody\r\n.")).toBe("250 2.0.0 taken");
-    expect(taken).toEqual([{ recipients: [ADDRESS], text: "Subject: x\r\n\r\nbody\r\n" }]);
+    expect(await client.command("DATA")).toMatch(/^354/);
+    expect(await client.command("Subject: x\r\n\r\nbody\r\n.")).toBe("250 2.0.0 taken");
+    expect(received).toEqual([{ recipients: [ADDRESS], text: "Subject: x\r\n\r\nbody\r\n" }]);
     answer = { code: 451, text: "4.3.0 try again later" };
-    await client.say("MAIL FROM:<mailer@mx.example>");
-    await client.say(`RCPT TO:<${ADDRESS}>`);
-    await client.say("DATA");
-    expect(await client.say("Subject: y\r\n\r\n.")).toBe("451 4.3.0 try again later");
+    await client.command("MAIL FROM:<mailer@mx.example>");
+    await client.command(`RCPT TO:<${ADDRESS}>`);
+    await client.command("DATA");
+    expect(await client.command("Subject: y\r\n\r\n.")).toBe("451 4.3.0 try again later");
     client.end();
   });
 
   test("tells a client that verifies a sender which addresses exist, and refuses all others", async () => {
     const client = await enveloped();
-    expect(await client.say("RCPT TO:<other@bounce.example>")).toBe("550 5.1.1 no such address");
-    expect(await client.say(`RCPT TO:<${ADDRESS}.elsewhere.example>`)).toMatch(/^550/);
-    expect(await client.say("QUIT")).toMatch(/^221/);
-    expect(taken).toEqual([]);
+    expect(await client.command("RCPT TO:<other@bounce.example>")).toBe("550 5.1.1 no such address");
+    expect(await client.command(`RCPT TO:<${ADDRESS}.elsewhere.example>`)).toMatch(/^550/);
+    expect(await client.command("QUIT")).toMatch(/^221/);
+    expect(received).toEqual([]);
   });
 
   test("offers no log-in, no TLS and nothing beyond mail", async () => {
     const client = await RawClient.open(server.port);
-    const offers = await client.say("EHLO mx.example");
-    expect(offers).not.toMatch(/AUTH|STARTTLS|XCLIENT|XFORWARD/);
+    const extensions = await client.command("EHLO mx.example");
+    expect(extensions).not.toMatch(/AUTH|STARTTLS|XCLIENT|XFORWARD/);
     for (const command of ["STARTTLS", "AUTH PLAIN AGEAYg==", "WIZ", "SHELL", "KILL", "VRFY known"])
-      expect(await client.say(command)).toMatch(/^5\d\d/);
+      expect(await client.command(command)).toMatch(/^5\d\d/);
     client.end();
   });
 
   test("gives only its own name", async () => {
     const client = new RawClient(connect(server.port, "127.0.0.1"));
     expect(await client.reply()).toBe("220 mail.example ESMTP returned mail only");
-    expect((await client.say("EHLO mx.example")).split("\r\n")[0]).toBe("250-mail.example");
-    expect(await client.say("HELO mx.example")).toBe("250 mail.example");
+    expect((await client.command("EHLO mx.example")).split("\r\n")[0]).toBe("250-mail.example");
+    expect(await client.command("HELO mx.example")).toBe("250 mail.example");
     client.end();
   });
 
   test("ends content only at a dot between CRLFs", async () => {
     const client = await enveloped();
-    await client.say("DATA");
+    await client.command("DATA");
     client.send("Subject: x\r\n\r\n\n.\nMAIL FROM:<a@b.example>\r\n\r.\rRCPT TO:<c@d.example>\r\n");
-    expect(await client.say("\r\n.")).toMatch(/^250/);
-    expect(taken).toHaveLength(1);
-    expect(taken[0]?.text).toContain("MAIL FROM:<a@b.example>");
+    expect(await client.command("\r\n.")).toMatch(/^250/);
+    expect(received).toHaveLength(1);
+    expect(received[0]?.text).toContain("MAIL FROM:<a@b.example>");
     client.end();
   });
 
   test("hands over a large mail up to its bound, and refuses a larger SIZE", async () => {
     const client = await enveloped();
-    await client.say("DATA");
+    await client.command("DATA");
     const line = `${"x".repeat(998)}\r\n`;
     client.send(`Subject: x\r\n\r\n${line.repeat(2_000)}`);
-    expect(await client.say("\r\n.")).toMatch(/^250/);
-    expect(taken[0]?.text.length).toBe(256 * 1_024);
-    const declared = await greeted();
-    expect(await declared.say("MAIL FROM:<> SIZE=99999999")).toMatch(/^552/);
+    expect(await client.command("\r\n.")).toMatch(/^250/);
+    expect(received[0]?.text.length).toBe(256 * 1_024);
+    const declared = await openClient();
+    expect(await declared.command("MAIL FROM:<> SIZE=99999999")).toMatch(/^552/);
     client.end();
     declared.end();
   });
 
   test("hands over nothing of a mail whose client leaves before its end", async () => {
     const client = await enveloped();
-    await client.say("DATA");
+    await client.command("DATA");
     client.send("Subject: x\r\n\r\nhalf");
     client.end();
     const next = await enveloped();
-    await next.say("DATA");
-    expect(await next.say("Subject: whole\r\n\r\n.")).toMatch(/^250/);
-    expect(taken.map(({ text }) => text)).toEqual(["Subject: whole\r\n\r\n"]);
+    await next.command("DATA");
+    expect(await next.command("Subject: whole\r\n\r\n.")).toMatch(/^250/);
+    expect(received.map(({ text }) => text)).toEqual(["Subject: whole\r\n\r\n"]);
     next.end();
   });
 
@@ -182,12 +182,12 @@ describe("the server for returned mail", () => {
 
   test("takes another client's mail however many connections one opens at once", async () => {
     // All of them before the server has greeted the first.
-    const flood = Array.from({ length: 100 }, () => connect(server.port, "127.0.0.1"));
-    for (const socket of flood) socket.on("error", () => {});
-    await Promise.all(flood.map((socket) => once(socket, "connect")));
+    const sockets = Array.from({ length: 100 }, () => connect(server.port, "127.0.0.1"));
+    for (const socket of sockets) socket.on("error", () => {});
+    await Promise.all(sockets.map((socket) => once(socket, "connect")));
     const other = new RawClient(connect({ port: server.port, host: "127.0.0.1", localAddress: "127.0.0.2" }));
     expect(await other.reply()).toStartWith("220 ");
-    for (const socket of flood) socket.destroy();
+    for (const socket of sockets) socket.destroy();
     other.end();
   });
 });
@@ -195,7 +195,7 @@ describe("the server for returned mail", () => {
 test("with a certificate the server offers STARTTLS, and discards commands sent with it in clear text", async () => {
   const authority = certificateAuthority("test");
   const { certificate, key } = authority.issue("mail.example", ["mail.example"]);
-  const taken: Taken[] = [];
+  const received: ReceivedMail[] = [];
   const server = await openInboundMailServer(
     {
       ...{ host: "127.0.0.1", port: 0, name: "mail.example", onTrouble: () => {} },
@@ -204,7 +204,7 @@ test("with a certificate the server offers STARTTLS, and discards commands sent 
     {
       refusalOf: () => null,
       async receive(recipients, bytes) {
-        taken.push({ recipients, text: Buffer.from(bytes).toString("latin1") });
+        received.push({ recipients, text: Buffer.from(bytes).toString("latin1") });
         return { code: 250, text: "2.0.0 taken" };
       },
     },
@@ -215,15 +215,15 @@ test("with a certificate the server offers STARTTLS, and discards commands sent 
   });
   await client.sendMail({ from: "mailer@mx.example", to: ADDRESS, subject: "returned", text: "Hello" });
   client.close();
-  expect(taken).toMatchObject([
+  expect(received).toMatchObject([
     { recipients: [ADDRESS], text: expect.stringContaining("Subject: returned") },
   ]);
 
   const plain = await RawClient.open(server.port);
-  expect(await plain.say("EHLO mx.example")).toContain("STARTTLS");
+  expect(await plain.command("EHLO mx.example")).toContain("STARTTLS");
   plain.send("STARTTLS\r\nMAIL FROM:<injected@mx.example>\r\nRCPT TO:<a@b.example>\r\nDATA\r\n");
   expect(await plain.reply()).toMatch(/^220/);
   plain.end();
-  expect(taken).toHaveLength(1);
+  expect(received).toHaveLength(1);
   await server.close(GRACE_MS);
 });

@@ -16,8 +16,8 @@ const CACHE_KIB = 4_096;
 /** The lengths of content that make for leaf pages with many rows, few rows, and rows that spill over. */
 const LENGTHS = [300, 1_500, 9_000];
 
-/** A log of messages whose content and later events are interleaved, and the marker of each content. */
-function filled(path: string, lengthMax: number, random: () => number) {
+/** Makes a log whose messages' content and later events are interleaved. Returns the marker of each content. */
+function createDatabase(path: string, lengthMax: number, random: () => number) {
   const db = openLogDatabase(path, { cacheKib: CACHE_KIB });
   const stream = db.prepare("INSERT INTO streams (id, name, revision) VALUES (?, ?, 1)");
   const event = db.prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?, '{}', ?)");
@@ -46,37 +46,39 @@ function seeded(seed: number): () => number {
 
 describe("truncated content in a log file", () => {
   /** Erases 70% of all content in random order; returns how many erased markers are still in the file. */
-  const readable = (seed: number, letGo: (db: DatabaseSync, id: number) => void): number => {
+  const countReadable = (seed: number, erase: (db: DatabaseSync, id: number) => void): number => {
     const random = seeded(seed);
     const path = join(folder, `${crypto.randomUUID()}.db`);
-    const { db, markers } = filled(path, LENGTHS[seed % LENGTHS.length] ?? 0, random);
+    const { db, markers } = createDatabase(path, LENGTHS[seed % LENGTHS.length] ?? 0, random);
     db.exec("PRAGMA synchronous = OFF");
-    const gone: string[] = [];
+    const erased: string[] = [];
     const order = markers.map((marker, index) => ({ marker, id: index + 1, at: random() }));
     for (const { marker, id } of order.sort((a, b) => a.at - b.at)) {
       if (random() > 0.7) continue;
-      letGo(db, id);
-      gone.push(marker);
+      erase(db, id);
+      erased.push(marker);
     }
     db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
     db.close();
     const found = new Set(readFileSync(path, "latin1").match(/<[0-9a-f-]{36}>/g));
-    const kept = markers.filter((marker) => !gone.includes(marker));
-    expect(kept.every((marker) => found.has(marker))).toBe(true);
-    return gone.filter((marker) => found.has(marker)).length;
+    const remaining = markers.filter((marker) => !erased.includes(marker));
+    expect(remaining.every((marker) => found.has(marker))).toBe(true);
+    return erased.filter((marker) => found.has(marker)).length;
   };
   const SEEDS = [1, 2, 3, 4, 5, 6];
 
   test("cannot be read in any page, wherever its neighbours moved", () => {
-    const emptied = SEEDS.map((seed) => readable(seed, (db, id) => blankErasedRows(db, `email-${id}`, 1)));
-    expect(emptied).toEqual(SEEDS.map(() => 0));
+    const blanked = SEEDS.map((seed) =>
+      countReadable(seed, (db, id) => blankErasedRows(db, `email-${id}`, 1)),
+    );
+    expect(blanked).toEqual(SEEDS.map(() => 0));
   }, 60_000);
 
   test("could be read if its row were deleted instead", () => {
     let found = 0;
     for (let seed = 1; seed <= 60 && found === 0; seed += 1) {
       const remove = "DELETE FROM events WHERE stream = ? AND revision < 1";
-      found += readable(seed, (db, id) => db.prepare(remove).run(id));
+      found += countReadable(seed, (db, id) => db.prepare(remove).run(id));
     }
     expect(found).toBeGreaterThan(0);
   }, 60_000);

@@ -38,13 +38,12 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-const openAsItWasLeft = () =>
-  openSqliteEventStore({ path: join(folder, "log.db"), writingThreads: "flushedAside" });
+const openCopy = () => openSqliteEventStore({ path: join(folder, "log.db"), writingThreads: "flushedAside" });
 
 /** Opens a log whose flushes have all succeeded so far. */
 async function openLog() {
   isFlushed = () => true;
-  const store = openAsItWasLeft();
+  const store = openCopy();
   await store.flush();
   flushes.length = 0;
   return store;
@@ -181,7 +180,7 @@ test("rewriting while another process writes leaves the log intact", async () =>
     ];
     for (const { outcome } of await Promise.all(both)) expect(outcome).toBe("appended");
   }
-  expect(flushes.filter((what) => what === "rewritten").length).toBeGreaterThan(TURNS / 4);
+  expect(flushes.filter((kind) => kind === "rewritten").length).toBeGreaterThan(TURNS / 4);
   expect(await other.faults("whole")).toEqual([]);
   expect(Number(await other.head())).toBe(2 * TURNS);
   await Promise.all([store.close(), other.close()]);

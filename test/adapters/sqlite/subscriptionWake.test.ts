@@ -8,7 +8,7 @@ import { newEvent } from "../../contract/eventStore.ts";
 import { until } from "../../support/until.ts";
 
 /** A timer of at least this many ms counts as a slow poll. */
-const RARE_LOOK_MS = 50;
+const SLOW_POLL_MS = 50;
 const realSetTimeout = globalThis.setTimeout;
 
 let folder: string;
@@ -38,13 +38,13 @@ test("an idle subscription, which polls rarely, is woken by the first commit of 
     for await (const { events } of follower.subscribe(LOG_START, {}, stopping.signal))
       seen.push(...events.map(({ stream }) => stream));
   })();
-  let rareLooks = 0;
+  let slowPolls = 0;
   globalThis.setTimeout = ((work: () => void, ms = 0) => {
-    if (ms < RARE_LOOK_MS) return realSetTimeout(work, ms);
-    rareLooks += 1;
+    if (ms < SLOW_POLL_MS) return realSetTimeout(work, ms);
+    slowPolls += 1;
     return realSetTimeout(() => {}, ms);
   }) as typeof setTimeout;
-  await until(() => rareLooks > 0, "the subscription to poll rarely");
+  await until(() => slowPolls > 0, "the subscription to poll rarely");
   await writer.append("one", [newEvent()], "noStream");
   await until(() => seen.length === 1, "the event");
   await writer.append("two", [newEvent()], "noStream");

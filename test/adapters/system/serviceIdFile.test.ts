@@ -6,20 +6,20 @@ import { type DirectoryLock, lockDirectory, lockPathOf } from "../../../src/adap
 import { serviceIdFile } from "../../../src/adapters/system/serviceIdFile.ts";
 
 const parent = mkdtempSync(join(tmpdir(), "postledger-service-id-"));
-const held: DirectoryLock[] = [];
+const locks: DirectoryLock[] = [];
 let dataDir: string;
 
 /** What a service finds that starts on a data directory, having taken its lock. */
 function startOn(directory: string, bootId: string | null = "this boot") {
   const lock = lockDirectory(directory);
   if (lock === null) throw new Error("the lock is held");
-  held.push(lock);
-  const place = { path: join(directory, "service.id"), lockPath: lockPathOf(directory) };
-  return serviceIdFile({ ...place, bootId: () => bootId });
+  locks.push(lock);
+  const location = { path: join(directory, "service.id"), lockPath: lockPathOf(directory) };
+  return serviceIdFile({ ...location, bootId: () => bootId });
 }
 
 function endAll(): void {
-  for (const lock of held.splice(0)) lock.release();
+  for (const lock of locks.splice(0)) lock.release();
 }
 
 beforeEach(() => {

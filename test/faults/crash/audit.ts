@@ -2,8 +2,8 @@ import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { isTerminal, LEASE_EXPIRED } from "../../../src/domain/email/state.ts";
 import type { Post } from "./load.ts";
 import type { Copy, RawSink } from "./rawSink.ts";
+import { type EmailHistory, readEmailHistories } from "./readEmailHistories.ts";
 import { type Generation, generationAt, SMTP_CONNECTIONS_MAX } from "./serviceUnderTest.ts";
-import { readStories, type Story } from "./stories.ts";
 
 /** What the log, the sink and the callers agree on, and where they do not. */
 export interface Audit {
@@ -21,51 +21,66 @@ export interface AuditOptions {
   readonly generations: readonly Generation[];
 }
 
-/** Compares what callers were promised and what the sink has with the log. */
+/** Compares what callers were answered, what the sink received, and the log. */
 export async function audit({ env, posts, sink, generations }: AuditOptions): Promise<Audit> {
-  const stories = await readStories(env);
+  const histories = await readEmailHistories(env);
   const accepted = posts.filter((post) => post.receipt !== null);
-  const lost = accepted.flatMap((post) => lossOf(post, stories, sink));
-  const doubts = [...stories].flatMap(([id, story]) => ambiguitiesOf(id, story, generations));
+  const lost = accepted.flatMap((post) => lossOf(post, histories, sink));
+  const ambiguities = [...histories].flatMap(([id, history]) => ambiguitiesOf(id, history, generations));
   const duplicated = [...sink.copiesById.values()].reduce((sum, copies) => sum + copies.length - 1, 0);
   const kills = generations.filter(({ ending }) => ending === "SIGKILL").length;
   const bound = kills * SMTP_CONNECTIONS_MAX;
   const problems = [
-    ...(duplicated > doubts.length
-      ? [`${duplicated} duplicated, but ${doubts.length} declared ambiguous`]
+    ...(duplicated > ambiguities.length
+      ? [`${duplicated} duplicated, but ${ambiguities.length} declared ambiguous`]
       : []),
-    ...(doubts.length > bound ? [`${doubts.length} declared ambiguous, over the bound of ${bound}`] : []),
+    ...(ambiguities.length > bound
+      ? [`${ambiguities.length} declared ambiguous, over the bound of ${bound}`]
+      : []),
     ...lost,
-    ...strangers(stories, accepted),
-    ...[...stories].flatMap(([id, story]) => endProblems(id, story)),
-    ...accepted.flatMap((post) => copyProblems(post, stories, sink)),
-    ...unknownCopies(stories, sink),
-    ...doubts.flatMap(({ problem }) => problem ?? []),
-    ...tooManyInOneKill(doubts, generations),
+    ...unexpectedMessages(histories, accepted),
+    ...[...histories].flatMap(([id, history]) => endProblems(id, history)),
+    ...accepted.flatMap((post) => copyProblems(post, histories, sink)),
+    ...unknownCopies(histories, sink),
+    ...ambiguities.flatMap(({ problem }) => problem ?? []),
+    ...excessAmbiguities(ambiguities, generations),
   ];
-  return { accepted: accepted.length, lost: lost.length, duplicated, ambiguous: doubts.length, problems };
+  return {
+    accepted: accepted.length,
+    lost: lost.length,
+    duplicated,
+    ambiguous: ambiguities.length,
+    problems,
+  };
 }
 
-/** Why this promise was not kept; empty when it was. */
-function lossOf({ receipt, key }: Post, stories: ReadonlyMap<string, Story>, sink: RawSink): string[] {
+/** Reports an accepted message that was not delivered; empty if it was. */
+function lossOf(
+  { receipt, key }: Post,
+  histories: ReadonlyMap<string, EmailHistory>,
+  sink: RawSink,
+): string[] {
   const id = receipt?.id ?? "";
-  const state = stories.get(id)?.state;
+  const state = histories.get(id)?.state;
   if (!state) return [`${key} got a 202 as ${id}, which is not in the log`];
   if (state.status !== "sent") return [`${id} was accepted and is ${state.status}`];
   return sink.copiesById.has(id) ? [] : [`${id} is sent in the log, but the sink has never seen it`];
 }
 
 /** Every request was repeated until it got its 202, so the log holds nothing else. */
-function strangers(stories: ReadonlyMap<string, Story>, accepted: readonly Post[]): string[] {
-  const promised = new Set(accepted.map(({ receipt }) => receipt?.id));
-  return [...stories.keys()]
-    .filter((id) => !promised.has(id))
-    .map((id) => `${id} is in the log without a caller who was told so`);
+function unexpectedMessages(
+  histories: ReadonlyMap<string, EmailHistory>,
+  accepted: readonly Post[],
+): string[] {
+  const acceptedIds = new Set(accepted.map(({ receipt }) => receipt?.id));
+  return [...histories.keys()]
+    .filter((id) => !acceptedIds.has(id))
+    .map((id) => `${id} is in the log, but no caller was told`);
 }
 
-function unknownCopies(stories: ReadonlyMap<string, Story>, sink: RawSink): string[] {
+function unknownCopies(histories: ReadonlyMap<string, EmailHistory>, sink: RawSink): string[] {
   return [...sink.copiesById.keys()]
-    .filter((id) => !stories.has(id))
+    .filter((id) => !histories.has(id))
     .map((id) => `the sink has ${id}, the log has not`);
 }
 
@@ -77,17 +92,17 @@ const ENDS: ReadonlySet<string> = new Set([
   "EmailCanceled",
 ]);
 
-function endProblems(id: string, { events, state }: Story): string[] {
-  const ends = events.filter(({ event }) => ENDS.has(event.type)).length;
+function endProblems(id: string, { events, state }: EmailHistory): string[] {
+  const outcomes = events.filter(({ event }) => ENDS.has(event.type)).length;
   if (state === null || !isTerminal(state.status)) return [`${id} has no terminal state`];
-  return ends === 1 ? [] : [`${id} has ended ${ends} times`];
+  return outcomes === 1 ? [] : [`${id} has ended ${outcomes} times`];
 }
 
 /** Faults of the copies of one message: other content, another Message-ID, or an undeclared copy. */
-function copyProblems(post: Post, stories: ReadonlyMap<string, Story>, sink: RawSink): string[] {
+function copyProblems(post: Post, histories: ReadonlyMap<string, EmailHistory>, sink: RawSink): string[] {
   const id = post.receipt?.id ?? "";
   const copies: readonly Copy[] = sink.copiesById.get(id) ?? [];
-  const events = stories.get(id)?.events ?? [];
+  const events = histories.get(id)?.events ?? [];
   const count = (matches: (event: EmailEvent) => boolean) =>
     events.filter(({ event }) => matches(event)).length;
   const claims = count((event) => event.type === "EmailDeliveryStarted");
@@ -114,7 +129,11 @@ interface Ambiguity {
 }
 
 /** The declared ambiguities of one message. Only a `kill -9` may cause one: SIGTERM drains. */
-function ambiguitiesOf(id: string, { events }: Story, generations: readonly Generation[]): Ambiguity[] {
+function ambiguitiesOf(
+  id: string,
+  { events }: EmailHistory,
+  generations: readonly Generation[],
+): Ambiguity[] {
   return events.flatMap(({ event, at }) => {
     if (event.type !== "EmailDeferred" || !event.data.ambiguous) return [];
     const claim = claimOf(events, event.data.attempt);
@@ -129,7 +148,7 @@ function ambiguitiesOf(id: string, { events }: Story, generations: readonly Gene
   });
 }
 
-function claimOf(events: Story["events"], attempt: number) {
+function claimOf(events: EmailHistory["events"], attempt: number) {
   for (const { event, at } of events) {
     if (event.type === "EmailDeliveryStarted" && event.data.attempt === attempt)
       return { at, leaseMs: event.data.leaseMs };
@@ -153,9 +172,9 @@ function ambiguityProblem(id: string, { claimer, lastedMs, waitMs }: EndedClaim)
   return null;
 }
 
-function tooManyInOneKill(doubts: readonly Ambiguity[], generations: readonly Generation[]): string[] {
+function excessAmbiguities(ambiguities: readonly Ambiguity[], generations: readonly Generation[]): string[] {
   return generations.flatMap(({ number }) => {
-    const count = doubts.filter(({ generation }) => generation === number).length;
+    const count = ambiguities.filter(({ generation }) => generation === number).length;
     return count > SMTP_CONNECTIONS_MAX
       ? [`one kill left ${count} messages ambiguous, with ${SMTP_CONNECTIONS_MAX} connections`]
       : [];

@@ -105,15 +105,15 @@ test("a sync counts only after the last write of the log and before the answer, 
   const request =
     '10 recvfrom(40<socket:[1]>, "POST /api/v1/emails HTTP/1.1"..., 524288, 0, NULL, NULL) = 340';
   const write = '10 pwrite64(9</d/events.db-wal>, "\\0"..., 4096, 0) = 4096';
-  const begun = "11 fdatasync(9</d/events.db-wal> <unfinished ...>";
-  const done = "11 <... fdatasync resumed>)          = 0";
+  const unfinished = "11 fdatasync(9</d/events.db-wal> <unfinished ...>";
+  const resumed = "11 <... fdatasync resumed>)          = 0";
   const answer = '10 sendto(40<socket:[1]>, "HTTP/1.1 202 Accepted\\r\\n"..., 348, 0, NULL, 0) = 348';
   const problems = (...trace: string[]) => checkSyncs(parseTrace(trace.join("\n"))).problems.length;
-  expect(problems(request, write, begun, done, answer)).toBe(0);
-  expect(problems(request, write, begun, answer, done)).toBe(1);
-  expect(problems(request, begun, write, done, answer)).toBe(1);
-  expect(problems(request, begun, done, answer)).toBe(1);
+  expect(problems(request, write, unfinished, resumed, answer)).toBe(0);
+  expect(problems(request, write, unfinished, answer, resumed)).toBe(1);
+  expect(problems(request, unfinished, write, resumed, answer)).toBe(1);
+  expect(problems(request, unfinished, resumed, answer)).toBe(1);
   expect(problems(request, write, "11 fsync(9</d/events.db-wal>) = -1 EIO (error)", answer)).toBe(1);
   expect(problems(request, write, "11 fsync(9</d/emails.1.1.db-wal>) = 0", answer)).toBe(1);
-  expect(problems(write, begun, done, request, answer)).toBe(1);
+  expect(problems(write, unfinished, resumed, request, answer)).toBe(1);
 });

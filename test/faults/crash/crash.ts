@@ -144,8 +144,8 @@ async function run({ kills, store, subject }: Call) {
       return { report, lines: webhookLines(report) };
     }
     const plant = subject.plant === null ? {} : { plant: subject.plant };
-    const more = { startKills: START_KILLS, sigterms: SIGTERMS, terminalMsMax: endMsMax };
-    const report = await runCrash({ ...common, ...more, ...plant });
+    const options = { startKills: START_KILLS, sigterms: SIGTERMS, terminalMsMax: endMsMax };
+    const report = await runCrash({ ...common, ...options, ...plant });
     return { report, lines: lines(report) };
   } finally {
     bar.end();

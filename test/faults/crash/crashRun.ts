@@ -2,12 +2,12 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Audit, audit } from "./audit.ts";
-import { type Kill, type KillWindow, killIn, type Scene, WINDOWS } from "./killWindows.ts";
+import { type Kill, type KillContext, type KillWindow, killIn, WINDOWS } from "./killWindows.ts";
 import { Load, type Post } from "./load.ts";
 import { type PlantName, plant } from "./plants.ts";
 import { startRawSink } from "./rawSink.ts";
 import { DRAIN_MS_MAX, type Generation, ServiceUnderTest, type StoreName } from "./serviceUnderTest.ts";
-import { askAgain, waitUntilTerminal } from "./settle.ts";
+import { repeatRequests, waitUntilTerminal } from "./settle.ts";
 import { checkSyncs, parseTrace, readTrace, tracer, whyNoTracer } from "./syncWatch.ts";
 
 export interface CrashOptions {
@@ -98,7 +98,7 @@ class CrashRun {
 
   constructor(
     private readonly options: CrashOptions,
-    private readonly scene: Scene,
+    private readonly context: KillContext,
   ) {}
 
   async run(): Promise<CrashReport> {
@@ -133,7 +133,7 @@ class CrashRun {
 
   /** Every message gets its time to end; then everything is compared. */
   private async finish(syncWatch: string): Promise<CrashReport> {
-    const { service, sink, load } = this.scene;
+    const { service, sink, load } = this.context;
     const { kills, killsIn, killsInStart, sigterms, cutOff, cutOffAccepted } = this;
     const late = await waitUntilTerminal(service.running, load.posts, this.options.terminalMsMax);
     this.checkStop(await service.end("SIGTERM"), Date.now());
@@ -149,16 +149,16 @@ class CrashRun {
    * whether the last kill was where it was meant to be.
    */
   private async start(settings: Readonly<Record<string, string>>): Promise<boolean> {
-    const { service, sink, load } = this.scene;
+    const { service, sink, load } = this.context;
     sink.generation = service.generations.length + 1;
     const process = await service.start(settings);
     const last = this.unverified;
     this.unverified = null;
     const hit = last === null || (await last.verify(process));
     if (last && hit) this.killsIn[last.window] += 1;
-    load.aim(process);
+    load.setTarget(process);
     const left = load.unanswered();
-    const accepted = await askAgain(load, left);
+    const accepted = await repeatRequests(load, left);
     this.cutOff += left.length;
     this.cutOffAccepted += accepted;
     for (const { key } of load.unanswered())
@@ -169,7 +169,7 @@ class CrashRun {
 
   /** Repeats some sends accepted long ago: the receipts must be the first ones. */
   private async repeatSome(): Promise<void> {
-    const { load } = this.scene;
+    const { load } = this.context;
     const accepted = load.posts.filter(({ receipt }) => receipt !== null);
     const some = Array.from({ length: Math.min(REPEATS, accepted.length) }, () => {
       return accepted[Math.floor(Math.random() * accepted.length)] as Post;
@@ -178,15 +178,15 @@ class CrashRun {
   }
 
   private async kill(window: KillWindow): Promise<void> {
-    const { load } = this.scene;
+    const { load } = this.context;
     load.backlogMax = window === "accept" ? Number.POSITIVE_INFINITY : BACKLOG_MAX;
-    this.unverified = await killIn(window, this.scene);
+    this.unverified = await killIn(window, this.context);
     this.kills += 1;
   }
 
   /** Two kills in a row: the second falls into the recovery from the first. */
   private async killStart(): Promise<void> {
-    const { service, sink } = this.scene;
+    const { service, sink } = this.context;
     await service.end("SIGKILL");
     sink.generation = service.generations.length + 1;
     await service.killStart(Math.random() * START_MS_MAX);
@@ -196,7 +196,7 @@ class CrashRun {
 
   /** SIGTERM under load, while a slow sink holds messages: claimed messages must be finished. */
   private async terminate(): Promise<void> {
-    const { service, sink, load } = this.scene;
+    const { service, sink, load } = this.context;
     load.backlogMax = BACKLOG_MAX;
     sink.onStage = async () => {
       await Bun.sleep(Math.random() * SLOW_SINK_MS_MAX);
@@ -223,11 +223,11 @@ class CrashRun {
     if (this.options.store !== "sqlite") return "not watched: EventStoreDB writes in a process of its own";
     const reason = await whyNoTracer();
     if (reason !== null) return `SKIPPED: ${reason}, so nobody has watched that a 202 waits for the disk`;
-    const { service, load } = this.scene;
+    const { service, load } = this.context;
     const file = join(tmpdir(), `postledger-trace-${crypto.randomUUID()}`);
     try {
       const process = await service.start({ DELIVERY: "off" }, tracer(file));
-      load.aim(process);
+      load.setTarget(process);
       for (let sends = 0; sends < WATCHED_SENDS; sends += 1) await load.request(load.newPost());
       await service.end("SIGTERM");
       const trace = await readTrace(file, process.pid, TRACE_MS_MAX);
@@ -253,10 +253,10 @@ function plan({ kills, windows = WINDOWS, startKills, sigterms }: CrashOptions):
     { length: kills },
     (_, index): Step => windows[windows.length - 1 - (index % windows.length)] ?? "accept",
   );
-  return spread(spread(steps, "start", startKills), "SIGTERM", sigterms);
+  return spreadEvenly(spreadEvenly(steps, "start", startKills), "SIGTERM", sigterms);
 }
 
-function spread(steps: readonly Step[], step: Step, times: number): Step[] {
+function spreadEvenly(steps: readonly Step[], step: Step, times: number): Step[] {
   const result = [...steps];
   for (let index = times; index > 0; index -= 1)
     result.splice(Math.round((steps.length * (index - 0.5)) / times), 0, step);

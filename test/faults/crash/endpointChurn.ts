@@ -12,7 +12,7 @@ const RARE_TYPES = ["email.bounced", "email.delivery_delayed", "webhook.disabled
 const SLOW: ReadonlySet<Behaviour> = new Set(["fails", "hangs", "redirects", "busy", "drips"]);
 const HOUR_MS = 3_600_000;
 
-interface Known {
+interface KnownEndpoint {
   readonly id: string;
   readonly isSteady: boolean;
 }
@@ -21,15 +21,15 @@ function oneOf<Item>(items: readonly Item[]): Item {
   return items[Math.floor(Math.random() * items.length)] as Item;
 }
 
-function someOf<Item>(items: readonly Item[]): readonly Item[] {
+function randomSubset<Item>(items: readonly Item[]): readonly Item[] {
   const some = items.filter(() => Math.random() < 0.5);
   return some.length > 0 ? some : [oneOf(items)];
 }
 
 /** Null: all. */
 function typesFor(behaviour: Behaviour): readonly string[] | null {
-  if (SLOW.has(behaviour)) return someOf(RARE_TYPES);
-  return Math.random() < 0.3 ? null : someOf(WEBHOOK_EVENT_TYPES);
+  if (SLOW.has(behaviour)) return randomSubset(RARE_TYPES);
+  return Math.random() < 0.3 ? null : randomSubset(WEBHOOK_EVENT_TYPES);
 }
 
 /** Adds, changes, disables, enables, tests and deletes endpoints without end; what must not be is in `problems`. */
@@ -37,7 +37,7 @@ export class EndpointChurn {
   readonly problems: string[] = [];
   /** Changes that the service has confirmed, by their name. */
   readonly done = new Map<string, number>();
-  private known: Known[] = [];
+  private known: KnownEndpoint[] = [];
   private service: TestProcess | null = null;
   private isRunning = false;
   private running: Promise<void> = Promise.resolve();
@@ -45,7 +45,7 @@ export class EndpointChurn {
   constructor(private readonly receivers: WebhookReceivers) {}
 
   /** From now on requests go to this service. Its own list of endpoints counts: an answer may have been lost. */
-  async aim(service: TestProcess): Promise<void> {
+  async setTarget(service: TestProcess): Promise<void> {
     this.service = service;
     const { json } = await service.call("GET", "/webhooks");
     const listed = json.data as readonly { readonly id: string; readonly description: string | null }[];
@@ -94,7 +94,7 @@ export class EndpointChurn {
       () => this.ask("disable", "POST", `${path}/disable`),
       () => this.ask("enable", "POST", `${path}/enable`),
       () => this.ask("enable", "POST", `${path}/enable`),
-      () => this.ask("move", "PATCH", path, this.place(behaviour)),
+      () => this.ask("move", "PATCH", path, this.destination(behaviour)),
       () => this.ask("subscribe", "PATCH", path, { event_types: typesFor(behaviour) }),
       () => this.ask("rotate", "POST", `${path}/rotate-secret`),
       () => this.ask("test", "POST", `${path}/test`),
@@ -104,18 +104,18 @@ export class EndpointChurn {
     await oneOf(changes)();
   }
 
-  private place(behaviour: Behaviour) {
+  private destination(behaviour: Behaviour) {
     return { url: this.receivers.newUrl(behaviour), event_types: typesFor(behaviour) };
   }
 
   private async create(behaviour: Behaviour, { description }: { readonly description?: string } = {}) {
-    const place = this.place(behaviour);
-    const body = description === undefined ? place : { ...place, description, event_types: null };
+    const destination = this.destination(behaviour);
+    const body = description === undefined ? destination : { ...destination, description, event_types: null };
     const { status, json } = await this.ask("create", "POST", "/webhooks", body);
     if (status === 201) this.known.push({ id: json.id, isSteady: description !== undefined });
   }
 
-  private async remove(endpoint: Known): Promise<void> {
+  private async remove(endpoint: KnownEndpoint): Promise<void> {
     const { status } = await this.ask("delete", "DELETE", `/webhooks/${endpoint.id}`);
     if (status === 204) this.known = this.known.filter(({ id }) => id !== endpoint.id);
   }

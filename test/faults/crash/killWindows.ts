@@ -9,7 +9,7 @@ export const WINDOWS = ["accept", "claim to final dot", "final dot to outcome"] 
 export type KillWindow = (typeof WINDOWS)[number];
 
 /** What a kill is placed with. */
-export interface Scene {
+export interface KillContext {
   readonly service: ServiceUnderTest;
   readonly sink: RawSink;
   readonly load: Load;
@@ -39,27 +39,27 @@ function randomBelow(max: number): number {
   return Math.floor(Math.random() * max);
 }
 
-/** Waits without giving the event loop a chance: shorter than any timer can. */
+/** Busy-waits without yielding to the event loop, because timers are too coarse. */
 function spin(ms: number): void {
   const end = performance.now() + ms;
   while (performance.now() < end);
 }
 
-/** `kill -9` in the given window, under load. The load is over when this settles. */
-export async function killIn(window: KillWindow, scene: Scene): Promise<Kill> {
-  scene.load.start();
+/** `kill -9` in the given window, under load. The load has stopped when this resolves. */
+export async function killIn(window: KillWindow, context: KillContext): Promise<Kill> {
+  context.load.start();
   try {
-    if (window === "accept") return await killWhileAccepting(scene);
-    if (window === "claim to final dot") return await killBeforeFinalDot(scene);
-    return await killAfterFinalDot(scene);
+    if (window === "accept") return await killWhileAccepting(context);
+    if (window === "claim to final dot") return await killBeforeFinalDot(context);
+    return await killAfterFinalDot(context);
   } finally {
-    scene.sink.onStage = null;
-    await scene.load.stop();
+    context.sink.onStage = null;
+    await context.load.stop();
   }
 }
 
-/** Kills, and waits until the dead process has nothing in flight any more. */
-async function kill({ service, sink, load }: Scene): Promise<Generation> {
+/** Kills the process, and waits until nothing of it is in flight. */
+async function kill({ service, sink, load }: KillContext): Promise<Generation> {
   const ended = service.end("SIGKILL");
   await Promise.all([ended, load.stop()]);
   await until(
@@ -70,36 +70,36 @@ async function kill({ service, sink, load }: Scene): Promise<Generation> {
   return ended;
 }
 
-/** Evidence: requests in flight that never got an answer. */
-async function killWhileAccepting(scene: Scene): Promise<Kill> {
+/** Evidence: requests in flight that were never answered. */
+async function killWhileAccepting(context: KillContext): Promise<Kill> {
   await Bun.sleep(randomBelow(ACCEPT_DELAY_MS_MAX));
-  const open = (): readonly Post[] => scene.load.inFlight().filter((post) => post.receipt === null);
+  const open = (): readonly Post[] => context.load.inFlight().filter((post) => post.receipt === null);
   await until(() => open().length > 0, "a request to be in flight", STAGE_MS_MAX);
   const underWay = open();
-  const generation = await kill(scene);
-  const cutOff = underWay.some((post) => post.receipt === null);
-  return { window: "accept", generation, verify: async () => cutOff };
+  const generation = await kill(context);
+  const isUnanswered = underWay.some((post) => post.receipt === null);
+  return { window: "accept", generation, verify: async () => isUnanswered };
 }
 
-/** Evidence: the sink had heard MAIL FROM, which follows the claim, and never saw the final dot. */
-async function killBeforeFinalDot(scene: Scene): Promise<Kill> {
-  const { sink } = scene;
+/** Evidence: the sink received MAIL FROM, which follows the claim, but not the final dot. */
+async function killBeforeFinalDot(context: KillContext): Promise<Kill> {
+  const { sink } = context;
   const stage = (["mail", "rcpt", "data"] as const)[randomBelow(3)] ?? "data";
   await stageReached(sink, stage, { hold: true });
   await Bun.sleep(randomBelow(CLAIM_DELAY_MS_MAX));
-  const generation = await kill(scene);
-  const cutShort = sink.cutShort.some((transaction) => transaction.generation === generation.number);
-  return { window: "claim to final dot", generation, verify: async () => cutShort };
+  const generation = await kill(context);
+  const wasInterrupted = sink.interrupted.some((transaction) => transaction.generation === generation.number);
+  return { window: "claim to final dot", generation, verify: async () => wasInterrupted };
 }
 
-/** Evidence: the sink has the message, and its log shows the claim without an outcome of its own. */
-async function killAfterFinalDot(scene: Scene): Promise<Kill> {
-  const { sink } = scene;
+/** Evidence: the sink has the message, and the log shows the claim without its outcome. */
+async function killAfterFinalDot(context: KillContext): Promise<Kill> {
+  const { sink } = context;
   const hold = Math.random() < 0.5;
   await stageReached(sink, "final", { hold });
-  // Once answered, the outcome is a matter of a millisecond or two: the kill must be sooner than a timer.
+  // After the reply the outcome is recorded within a millisecond or two, so the kill must come sooner than a timer can.
   spin(Math.random() * (hold ? DOT_DELAY_MS_MAX : 1));
-  const generation = await kill(scene);
+  const generation = await kill(context);
   const recent = sink.copies.filter(
     (copy) => copy.generation === generation.number && copy.at >= generation.endedAt - RECENT_MS,
   );
@@ -113,7 +113,7 @@ async function killAfterFinalDot(scene: Scene): Promise<Kill> {
   };
 }
 
-/** Settles at one of the next events of this stage, at random; its answer is held back for ever, or just gone. */
+/** Resolves at a random one of the next events of this stage. Its reply is held back for ever, or was just sent. */
 function stageReached(sink: RawSink, stage: SinkStage, { hold }: { hold: boolean }): Promise<void> {
   let left = 1 + randomBelow(ORDINAL_MAX);
   return new Promise((resolve, reject) => {

@@ -19,7 +19,7 @@ export interface Post {
   /** Requests in flight. */
   inFlight: number;
   /** Whether some request got no answer: the connection broke. */
-  wasCutOff: boolean;
+  wasInterrupted: boolean;
 }
 
 export interface LoadOptions {
@@ -30,9 +30,9 @@ export interface LoadOptions {
 }
 
 /** One post in so many is sent twice at the same moment: both must get the one answer. */
-const TWIN_SHARE = 0.1;
+const DUPLICATE_SHARE = 0.1;
 /** A poster rests up to so long between two posts, so that the load leaves room for others on the machine. */
-const THINK_MS_MAX = 15;
+const PAUSE_MS_MAX = 15;
 
 /** Posts messages without end and remembers what was promised. Violations are collected in `problems`. */
 export class Load {
@@ -52,7 +52,7 @@ export class Load {
   constructor(private readonly options: LoadOptions) {}
 
   /** From now on requests go to this service. */
-  aim(service: { readonly url: string; readonly apiKey: string }): void {
+  setTarget(service: { readonly url: string; readonly apiKey: string }): void {
     this.service = service;
   }
 
@@ -87,9 +87,9 @@ export class Load {
         subject: post.subject,
         text: `This is ${post.subject}.`,
       });
-      return this.hear(post, answer);
+      return this.readAnswer(post, answer);
     } catch {
-      post.wasCutOff = true;
+      post.wasInterrupted = true;
       return false;
     } finally {
       post.inFlight -= 1;
@@ -106,7 +106,7 @@ export class Load {
       receipt: null,
       freshAnswers: 0,
       inFlight: 0,
-      wasCutOff: false,
+      wasInterrupted: false,
     };
     this.posts.push(post);
     return post;
@@ -114,15 +114,15 @@ export class Load {
 
   private async post(): Promise<void> {
     while (this.running) {
-      await Bun.sleep(Math.random() * THINK_MS_MAX);
+      await Bun.sleep(Math.random() * PAUSE_MS_MAX);
       if (this.options.backlog(this.accepted) > this.backlogMax) continue;
       const post = this.newPost();
-      const twins = Math.random() < TWIN_SHARE ? 2 : 1;
-      await Promise.all(Array.from({ length: twins }, () => this.request(post)));
+      const copies = Math.random() < DUPLICATE_SHARE ? 2 : 1;
+      await Promise.all(Array.from({ length: copies }, () => this.request(post)));
     }
   }
 
-  private hear(post: Post, { status, json, headers, text }: Answer): boolean {
+  private readAnswer(post: Post, { status, json, headers, text }: Answer): boolean {
     if (status === 503) this.unavailable += 1;
     else if (status !== 202) this.problems.push(`${post.key} was answered ${status}: ${text.slice(0, 200)}`);
     if (status !== 202) return false;

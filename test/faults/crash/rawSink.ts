@@ -50,11 +50,11 @@ export interface RawSink {
   /** Connections that are open now. */
   connectionsOpen(): number;
   /** Transactions whose connection ended before their final dot came. */
-  readonly cutShort: readonly Transaction[];
+  readonly interrupted: readonly Transaction[];
   close(): Promise<void>;
 }
 
-const TAKEN: Readonly<Record<SinkStage, string>> = {
+const REPLIES: Readonly<Record<SinkStage, string>> = {
   mail: "250 2.1.0 sender taken",
   rcpt: "250 2.1.5 recipient taken",
   data: "354 go ahead",
@@ -95,12 +95,12 @@ class Conversation {
     });
     socket.on("close", () => {
       sink.sockets.delete(socket);
-      if (this.transaction && this.transaction.copy === null) sink.cutShort.push(this.transaction);
+      if (this.transaction && this.transaction.copy === null) sink.interrupted.push(this.transaction);
     });
-    this.say("220 sink.test ESMTP");
+    this.reply("220 sink.test ESMTP");
   }
 
-  private say(text: string): void {
+  private reply(text: string): void {
     if (!this.socket.destroyed) this.socket.write(`${text}\r\n`);
   }
 
@@ -128,12 +128,12 @@ class Conversation {
     const stage = STAGES[verb];
     if (stage) return this.answerStage(stage, line);
     if (verb === "QUIT") {
-      this.say("221 2.0.0 bye");
+      this.reply("221 2.0.0 bye");
       this.socket.end();
       return;
     }
     if (verb === "RSET") this.transaction = null;
-    this.say(PLAIN_ANSWERS[verb] ?? "502 5.5.1 not here");
+    this.reply(PLAIN_ANSWERS[verb] ?? "502 5.5.1 not here");
   }
 
   private async answerStage(stage: SinkStage, line: string): Promise<void> {
@@ -146,11 +146,11 @@ class Conversation {
       };
     }
     const { transaction } = this;
-    if (!transaction) return this.say("503 5.5.1 MAIL first");
+    if (!transaction) return this.reply("503 5.5.1 MAIL first");
     if (stage === "rcpt") transaction.to = /<(.*)>/.exec(line)?.[1] ?? "";
-    const answer = (await this.sink.onStage?.(stage, transaction)) ?? TAKEN[stage];
+    const answer = (await this.sink.onStage?.(stage, transaction)) ?? REPLIES[stage];
     this.inContent = stage === "data" && answer.startsWith("354");
-    this.say(answer);
+    this.reply(answer);
   }
 
   private async endContent(content: string): Promise<void> {
@@ -168,9 +168,9 @@ class Conversation {
     transaction.copy = copy;
     this.sink.copies.push(copy);
     this.sink.copiesById.set(copy.id, [...(this.sink.copiesById.get(copy.id) ?? []), copy]);
-    const answer = (await this.sink.onStage?.("final", transaction)) ?? TAKEN.final;
+    const answer = (await this.sink.onStage?.("final", transaction)) ?? REPLIES.final;
     this.transaction = null;
-    this.say(answer);
+    this.reply(answer);
   }
 }
 
@@ -179,7 +179,7 @@ interface SinkState {
   onStage: StageHook | null;
   readonly copies: Copy[];
   readonly copiesById: Map<string, readonly Copy[]>;
-  readonly cutShort: Transaction[];
+  readonly interrupted: Transaction[];
   readonly sockets: Set<Socket>;
 }
 
@@ -190,7 +190,7 @@ export async function startRawSink(): Promise<RawSink> {
     onStage: null,
     copies: [],
     copiesById: new Map(),
-    cutShort: [],
+    interrupted: [],
     sockets: new Set(),
   };
   let connections = 0;

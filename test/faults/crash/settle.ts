@@ -14,7 +14,10 @@ const TERMINAL_STATUSES: ReadonlySet<string> = new Set([
 ]);
 
 /** Runs `work` on every item, `PARALLEL` at a time. */
-async function onEach<Item>(items: readonly Item[], work: (item: Item) => Promise<unknown>): Promise<void> {
+async function forEachConcurrently<Item>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<unknown>,
+): Promise<void> {
   const queue = [...items];
   const next = async (): Promise<void> => {
     for (let item = queue.pop(); item !== undefined; item = queue.pop()) await work(item);
@@ -26,9 +29,9 @@ async function onEach<Item>(items: readonly Item[], work: (item: Item) => Promis
  * Asks again for posts that got no answer, each twice at the same moment, as an impatient caller would: one
  * message, equal answers. Answers how many had been accepted before the answer was lost.
  */
-export async function askAgain(load: Load, posts: readonly Post[]): Promise<number> {
+export async function repeatRequests(load: Load, posts: readonly Post[]): Promise<number> {
   let acceptedBefore = 0;
-  await onEach(posts, async (post) => {
+  await forEachConcurrently(posts, async (post) => {
     const fresh = post.freshAnswers;
     await Promise.all([load.request(post), load.request(post)]);
     if (post.receipt !== null && post.freshAnswers === fresh) acceptedBefore += 1;
@@ -44,20 +47,20 @@ export async function waitUntilTerminal(
 ): Promise<readonly string[]> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
-    while (Date.now() < deadline && (await anyOnItsWay(service))) await Bun.sleep(POLL_MS);
-    const late = await notEnded(service, posts, timeoutMs);
+    while (Date.now() < deadline && (await hasMailInFlight(service))) await Bun.sleep(POLL_MS);
+    const late = await unfinished(service, posts, timeoutMs);
     // A message that changes status while the lists are read is in none of them.
     if (late.length === 0 || Date.now() >= deadline) return late;
   }
 }
 
-async function notEnded(
+async function unfinished(
   service: TestProcess,
   posts: readonly Post[],
   timeoutMs: number,
 ): Promise<readonly string[]> {
   const late: string[] = [];
-  await onEach(posts, async ({ receipt }) => {
+  await forEachConcurrently(posts, async ({ receipt }) => {
     if (receipt === null) return;
     const { status, json } = await service.call("GET", `/api/v1/emails/${receipt.id}`);
     if (status !== 200) late.push(`${receipt.id} got a 202 and reads as ${status}`);
@@ -67,7 +70,7 @@ async function notEnded(
   return late;
 }
 
-async function anyOnItsWay(service: TestProcess): Promise<boolean> {
+async function hasMailInFlight(service: TestProcess): Promise<boolean> {
   for (const status of WAITING_STATUSES) {
     const { json } = await service.call("GET", `/api/v1/emails?status=${status}&limit=1`);
     if (json?.data === undefined || json.data.length > 0) return true;

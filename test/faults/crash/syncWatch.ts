@@ -43,10 +43,10 @@ export function parseTrace(trace: string): readonly Call[] {
       return;
     }
     const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(text);
-    const begun = open.get(thread);
-    if (resumed && begun) {
+    const started = open.get(thread);
+    if (resumed && started) {
       open.delete(thread);
-      calls.push({ text: begun.text + resumed[1], began: begun.began, ended: index });
+      calls.push({ text: started.text + resumed[1], began: started.began, ended: index });
     } else calls.push({ text, began: index, ended: index });
   });
   return calls;
@@ -85,21 +85,21 @@ export function checkSyncs(calls: readonly Call[]): SyncFindings {
 }
 
 function problemOf(calls: readonly Call[], arrivedAt: number, answeredAt: number): string | null {
-  const between = calls.filter(({ began, ended }) => began > arrivedAt && ended < answeredAt);
-  const written = between.filter(isLogWrite).at(-1);
+  const callsBetween = calls.filter(({ began, ended }) => began > arrivedAt && ended < answeredAt);
+  const written = callsBetween.filter(isLogWrite).at(-1);
   if (!written) return "was sent without the log being written";
-  const synced = between.some((call) => isLogSync(call) && call.began > written.ended);
+  const synced = callsBetween.some((call) => isLogSync(call) && call.began > written.ended);
   return synced ? null : "was sent without an fdatasync or fsync of the log after it was written";
 }
 
 /** The trace in `file`, once the tracer has seen the end of `pid`. */
 export async function readTrace(file: string, pid: number, timeoutMs: number): Promise<string> {
-  const isOver = new RegExp(`^${pid} +\\+\\+\\+ (exited|killed)`, "m");
+  const exitPattern = new RegExp(`^${pid} +\\+\\+\\+ (exited|killed)`, "m");
   let trace = "";
-  const look = async () => {
+  const hasTracerSeenExit = async () => {
     trace = await readFile(file, "utf8");
-    return isOver.test(trace);
+    return exitPattern.test(trace);
   };
-  await until(look, "the tracer to see the end of the service", timeoutMs);
+  await until(hasTracerSeenExit, "the tracer to see the end of the service", timeoutMs);
   return trace;
 }

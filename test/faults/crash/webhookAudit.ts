@@ -1,7 +1,7 @@
 import { LEASE_EXPIRED } from "../../../src/domain/webhookDelivery/state.ts";
 import { epochMs } from "../../../src/kernel/time.ts";
 import { type Generation, generationAt } from "./serviceUnderTest.ts";
-import { type DeliveryStory, hasEnded, type WebhookLog } from "./webhookLog.ts";
+import { type DeliveryHistory, hasEnded, type WebhookLog } from "./webhookLog.ts";
 import type { SeenCall } from "./webhookReceivers.ts";
 
 /** What the log and the receivers agree on, and where they do not. */
@@ -32,41 +32,43 @@ export interface WebhookAuditOptions {
   readonly attemptsMax: number;
 }
 
-/** Compares what endpoints were owed and what they have seen with the log. */
+/** Compares the expected deliveries, the calls that receivers saw, and the log. */
 export function auditWebhooks(options: WebhookAuditOptions): WebhookAudit {
   const { log, calls } = options;
-  const stories = [...log.stories.values()];
+  const histories = [...log.histories.values()];
   const seen = Map.groupBy(calls, ({ id }) => id);
-  const told = Map.groupBy(stories, ({ about }) => about);
-  const missing = [...log.owed.keys()].flatMap((about) => lossOf(about, told.get(about) ?? [], seen));
-  const stuck = stories.filter((story) => !hasEnded(story));
-  const unexplained = [...seen].flatMap(([id, ofOne]) => unexplainedOf(id, ofOne, log.stories.get(id)));
+  const historiesByTarget = Map.groupBy(histories, ({ target }) => target);
+  const missing = [...log.expected.keys()].flatMap((target) =>
+    lossOf(target, historiesByTarget.get(target) ?? [], seen),
+  );
+  const stuck = histories.filter((history) => !hasEnded(history));
+  const unexplained = [...seen].flatMap(([id, ofOne]) => unexplainedOf(id, ofOne, log.histories.get(id)));
   const problems = [
     ...missing,
     ...unexplained,
     ...stuck.map(({ id, state }) => `${id} is still ${state?.status}`),
-    ...strangers(told, log),
-    ...stories.flatMap((story) => storyProblems(story, seen.get(story.id) ?? [], options)),
+    ...unexpectedDeliveries(historiesByTarget, log),
+    ...histories.flatMap((history) => historyProblems(history, seen.get(history.id) ?? [], options)),
   ];
   return {
     events: log.events,
-    deliveries: log.owed.size,
+    deliveries: log.expected.size,
     missing: missing.length,
     unexplained: unexplained.length,
     stuck: stuck.length,
     calls: calls.length,
-    attempts: count(stories, "WebhookAttemptStarted"),
-    skipped: count(stories, "WebhookDeliverySkipped"),
-    exhausted: count(stories, "WebhookDeliveryExhausted"),
-    leasesExpired: stories.flatMap(expiredOf).length,
+    attempts: count(histories, "WebhookAttemptStarted"),
+    skipped: count(histories, "WebhookDeliverySkipped"),
+    exhausted: count(histories, "WebhookDeliveryExhausted"),
+    leasesExpired: histories.flatMap(expiredOf).length,
     problems,
   };
 }
 
-type EventType = DeliveryStory["entries"][number]["event"]["type"];
+type EventType = DeliveryHistory["entries"][number]["event"]["type"];
 
-function count(stories: readonly DeliveryStory[], type: EventType): number {
-  return stories.reduce(
+function count(histories: readonly DeliveryHistory[], type: EventType): number {
+  return histories.reduce(
     (sum, { entries }) => sum + entries.filter(({ event }) => event.type === type).length,
     0,
   );
@@ -74,23 +76,27 @@ function count(stories: readonly DeliveryStory[], type: EventType): number {
 
 const isSuccess = ({ status }: SeenCall) => status !== null && status >= 200 && status < 300;
 
-/** Why this endpoint does not know of this event; empty when it does, or when the log says why not. */
+/** Reports a delivery that never reached its endpoint; empty if it did, or if the log says why not. */
 function lossOf(
-  about: string,
-  stories: readonly DeliveryStory[],
+  target: string,
+  histories: readonly DeliveryHistory[],
   seen: ReadonlyMap<string, readonly SeenCall[]>,
 ): string[] {
-  const [story] = stories;
-  if (story === undefined) return [`${about} was owed, and nothing was ever done about it`];
-  if (story.state?.status !== "delivered") return [];
-  return seen.get(story.id)?.some(isSuccess)
+  const [history] = histories;
+  if (history === undefined) return [`${target} was expected, but nothing was ever done about it`];
+  if (history.state?.status !== "delivered") return [];
+  return seen.get(history.id)?.some(isSuccess)
     ? []
-    : [`${story.id} is delivered in the log, and its receiver has never taken it`];
+    : [`${history.id} is delivered in the log, but its receiver never accepted it`];
 }
 
-/** Each call of one `webhook-id` needs a claim of its own that was made before it. */
-function unexplainedOf(id: string, calls: readonly SeenCall[], story: DeliveryStory | undefined): string[] {
-  const claims = (story?.entries ?? []).filter(({ event }) => event.type === "WebhookAttemptStarted");
+/** Each call of one `webhook-id` needs its own earlier claim. */
+function unexplainedOf(
+  id: string,
+  calls: readonly SeenCall[],
+  history: DeliveryHistory | undefined,
+): string[] {
+  const claims = (history?.entries ?? []).filter(({ event }) => event.type === "WebhookAttemptStarted");
   const times = claims.map(({ at }) => at).sort((a, b) => a - b);
   return calls
     .toSorted((a, b) => a.at - b.at)
@@ -103,36 +109,39 @@ function unexplainedOf(id: string, calls: readonly SeenCall[], story: DeliverySt
 }
 
 /** Deliveries without a subscription, and events that went to one endpoint under more than one id. */
-function strangers(told: ReadonlyMap<string, readonly DeliveryStory[]>, log: WebhookLog): string[] {
-  return [...told].flatMap(([about, stories]) => {
-    const ids = stories.map(({ id }) => id).join(", ");
-    const isAskedFor = log.missed.has(about) && stories.every(beginsWithRequest);
-    if (!log.owed.has(about) && !isAskedFor)
-      return [`${ids} (${about}) was delivered to an endpoint that was not owed it`];
-    return stories.length > 1 ? [`${about} has more than one webhook-id: ${ids}`] : [];
+function unexpectedDeliveries(
+  historiesByTarget: ReadonlyMap<string, readonly DeliveryHistory[]>,
+  log: WebhookLog,
+): string[] {
+  return [...historiesByTarget].flatMap(([target, histories]) => {
+    const ids = histories.map(({ id }) => id).join(", ");
+    const isRequested = log.missed.has(target) && histories.every(beginsWithRequest);
+    if (!log.expected.has(target) && !isRequested)
+      return [`${ids} (${target}) was delivered to an endpoint that did not subscribe to it`];
+    return histories.length > 1 ? [`${target} has more than one webhook-id: ${ids}`] : [];
   });
 }
 
-function beginsWithRequest({ entries: [first] }: DeliveryStory): boolean {
+function beginsWithRequest({ entries: [first] }: DeliveryHistory): boolean {
   return first?.event.type === "WebhookRedeliveryRequested";
 }
 
-function storyProblems(
-  story: DeliveryStory,
+function historyProblems(
+  history: DeliveryHistory,
   calls: readonly SeenCall[],
   { log, generations, attemptsMax }: WebhookAuditOptions,
 ): string[] {
   return [
-    ...answerProblems(story, calls),
-    ...claimProblems(story),
-    ...leaseProblems(story, generations),
-    ...skipProblems(story, log),
-    ...exhaustionProblems(story, attemptsMax),
+    ...answerProblems(history, calls),
+    ...claimProblems(history),
+    ...leaseProblems(history, generations),
+    ...skipProblems(history, log),
+    ...exhaustionProblems(history, attemptsMax),
   ];
 }
 
 /** What the log says was answered, the receiver has answered. */
-function answerProblems({ id, entries }: DeliveryStory, calls: readonly SeenCall[]): string[] {
+function answerProblems({ id, entries }: DeliveryHistory, calls: readonly SeenCall[]): string[] {
   const statuses = entries.flatMap(({ event }) =>
     (event.type === "WebhookDelivered" || event.type === "WebhookAttemptFailed") && event.data.statusCode
       ? [event.data.statusCode]
@@ -149,7 +158,7 @@ function answerProblems({ id, entries }: DeliveryStory, calls: readonly SeenCall
 }
 
 /** One claim at a time, and none before its time. */
-function claimProblems({ id, entries }: DeliveryStory): string[] {
+function claimProblems({ id, entries }: DeliveryHistory): string[] {
   let isClaimed = false;
   let notBefore = 0;
   return entries.flatMap(({ event, at }) => {
@@ -177,7 +186,7 @@ interface Expired {
 }
 
 /** The claims whose lease ran out. */
-function expiredOf({ entries }: DeliveryStory): Expired[] {
+function expiredOf({ entries }: DeliveryHistory): Expired[] {
   return entries.flatMap(({ event, at: endedAt }) => {
     if (event.type !== "WebhookAttemptFailed" || event.data.reason !== LEASE_EXPIRED) return [];
     const { attempt } = event.data;
@@ -193,46 +202,46 @@ function expiredOf({ entries }: DeliveryStory): Expired[] {
  * A lease is left alone while it lasts, unless its process is known to have died, and runs out only where the process was
  * killed.
  */
-function leaseProblems(story: DeliveryStory, generations: readonly Generation[]): string[] {
-  return expiredOf(story).flatMap(({ startedAt, leaseMs, endedAt }) => {
+function leaseProblems(history: DeliveryHistory, generations: readonly Generation[]): string[] {
+  return expiredOf(history).flatMap(({ startedAt, leaseMs, endedAt }) => {
     const lastedMs = endedAt - startedAt;
     if (lastedMs < leaseMs && !generationAt(generations, endedAt)?.knowsPredecessor)
       return [
-        `${story.id} was taken over ${lastedMs} ms after its claim, before its ${leaseMs} ms were over`,
+        `${history.id} was taken over ${lastedMs} ms after its claim, before its ${leaseMs} ms were over`,
       ];
     const claimer = generationAt(generations, startedAt);
     return claimer?.ending === "SIGKILL"
       ? []
-      : [`${story.id} lost the claim of a process that ended by ${claimer?.ending}`];
+      : [`${history.id} lost the claim of a process that ended by ${claimer?.ending}`];
   });
 }
 
 /**
- * It was owed to an endpoint that was active then: something must have ended that before it was skipped. A test
- * may have been asked for in the very moment in which its endpoint ended.
+ * A delivery is expected of endpoints that were active at its event, so the endpoint must have been disabled or deleted
+ * before the skip. A test may have been requested just when its endpoint ended.
  */
-function skipProblems({ id, about, entries }: DeliveryStory, log: WebhookLog): string[] {
-  const [, endpointId = ""] = about.split(" ");
-  const owedAt = log.tests.has(about) ? 0 : (log.owed.get(about) ?? 0);
-  return entries.flatMap(({ event, place }) => {
+function skipProblems({ id, target, entries }: DeliveryHistory, log: WebhookLog): string[] {
+  const [, endpointId = ""] = target.split(" ");
+  const expectedAt = log.tests.has(target) ? 0 : (log.expected.get(target) ?? 0);
+  return entries.flatMap(({ event, position }) => {
     if (event.type !== "WebhookDeliverySkipped") return [];
-    const isExplained = log.ends.get(endpointId)?.some((end) => owedAt < end && end < place);
+    const isExplained = log.endpointEnds.get(endpointId)?.some((end) => expectedAt < end && end < position);
     return isExplained ? [] : [`${id} was skipped, though its endpoint was active from its event on`];
   });
 }
 
-/** The last attempt of the schedule has failed, or the endpoint has said that it is gone. */
-function exhaustionProblems({ id, entries }: DeliveryStory, attemptsMax: number): string[] {
-  let burnt = 0;
+/** A delivery may be exhausted only after the last scheduled attempt, or if the endpoint answered 410 Gone. */
+function exhaustionProblems({ id, entries }: DeliveryHistory, attemptsMax: number): string[] {
+  let counted = 0;
   let lastStatus: number | undefined;
   const problems: string[] = [];
   for (const { event } of entries) {
-    if (event.type === "WebhookRedeliveryRequested") burnt = 0;
+    if (event.type === "WebhookRedeliveryRequested") counted = 0;
     else if (event.type === "WebhookAttemptFailed") {
-      burnt += event.data.attemptBurnt ? 1 : 0;
+      counted += event.data.attemptBurnt ? 1 : 0;
       lastStatus = event.data.statusCode;
-    } else if (event.type === "WebhookDeliveryExhausted" && burnt < attemptsMax && lastStatus !== 410)
-      problems.push(`${id} was given up after ${burnt} attempts`);
+    } else if (event.type === "WebhookDeliveryExhausted" && counted < attemptsMax && lastStatus !== 410)
+      problems.push(`${id} was given up after ${counted} attempts`);
   }
   return problems;
 }

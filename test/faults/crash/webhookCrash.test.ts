@@ -29,10 +29,10 @@ test(
 test.each([
   ["calls without a claim", "no-claim", "without a claim before it"],
   ["a fan-out that is deaf to one endpoint", "deaf-fan-out", "nothing was ever done about it"],
-  ["a fan-out to endpoints that did not ask", "no-filter", "to an endpoint that was not owed it"],
+  ["a fan-out to endpoints that did not ask", "no-filter", "to an endpoint that did not subscribe to it"],
   ["claims that never run out", "no-lease", "is still attempting"],
   ["claims that are taken over before they run out", "ignored-lease", "ms were over"],
-  ["outcomes of calls that nobody made", "unsaid", "its receiver has never taken it"],
+  ["outcomes of calls that nobody made", "unsaid", "its receiver never accepted it"],
   ["deliveries that are skipped for nothing", "hasty-skip", "though its endpoint was active"],
 ] satisfies [string, WebhookPlantName, string][])(
   "found: %s",

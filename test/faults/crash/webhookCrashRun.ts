@@ -7,7 +7,7 @@ import { Load } from "./load.ts";
 import { plantWebhookFault, type WebhookPlantName } from "./plants.ts";
 import { type RawSink, type SinkStage, startRawSink, type Transaction } from "./rawSink.ts";
 import { ServiceUnderTest, type StoreName } from "./serviceUnderTest.ts";
-import { askAgain, waitUntilTerminal } from "./settle.ts";
+import { repeatRequests, waitUntilTerminal } from "./settle.ts";
 import { auditWebhooks, type WebhookAudit } from "./webhookAudit.ts";
 import { WebhookLog } from "./webhookLog.ts";
 import { startWebhookReceivers, type WebhookReceivers } from "./webhookReceivers.ts";
@@ -51,7 +51,7 @@ const START_KILL_EVERY = 9;
 const START_MS_MAX = 900;
 const POLL_MS = 100;
 /** So many looks in a row find nothing open: an outcome that is recorded late may owe one more delivery. */
-const QUIET_LOOKS = 10;
+const QUIET_CHECKS = 10;
 /** Of so many recipients one is unknown, and one is deferred once. */
 const RECIPIENT_KINDS = 6;
 
@@ -131,9 +131,9 @@ class WebhookCrashRun {
   private async start(): Promise<void> {
     this.sink.generation = this.service.generations.length + 1;
     const process = await this.service.start();
-    this.load.aim(process);
-    await askAgain(this.load, this.load.unanswered());
-    await this.churn.aim(process);
+    this.load.setTarget(process);
+    await repeatRequests(this.load, this.load.unanswered());
+    await this.churn.setTarget(process);
   }
 
   private async killUnderLoad(): Promise<void> {
@@ -186,13 +186,13 @@ class WebhookCrashRun {
   /** Waits until nothing that is owed is open, or for as long as that may take. */
   private async waitUntilEnded(): Promise<void> {
     const deadline = Date.now() + this.options.endMsMax;
-    let quietLooks = 0;
+    let quietChecks = 0;
     await this.readLog(async () => {
       const open = this.log.pending().length;
-      quietLooks = open === 0 ? quietLooks + 1 : 0;
+      quietChecks = open === 0 ? quietChecks + 1 : 0;
       this.options.onProgress?.(1, `${open} deliveries to end`);
       await Bun.sleep(POLL_MS);
-      return quietLooks >= QUIET_LOOKS || Date.now() > deadline;
+      return quietChecks >= QUIET_CHECKS || Date.now() > deadline;
     });
   }
 

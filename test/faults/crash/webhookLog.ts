@@ -17,8 +17,8 @@ import {
   type RecordedEvent,
 } from "../../../src/ports/eventStore.ts";
 
-/** The events that subscribers must get, written down independently of the service's own table, which is under test. */
-const TOLD: ReadonlyMap<string, string> = new Map([
+/** The webhook event types to expect, written down again because the service's own table is under test. */
+const WEBHOOK_TYPES: ReadonlyMap<string, string> = new Map([
   ["EmailQueued", "email.queued"],
   ["EmailSent", "email.sent"],
   ["EmailDeferred", "email.delivery_delayed"],
@@ -32,32 +32,32 @@ const TOLD: ReadonlyMap<string, string> = new Map([
   ["RecipientUnsuppressed", "suppression.deleted"],
   ["WebhookEndpointDisabled", "webhook.disabled"],
 ]);
-/** Deferrals that are no delay of the message's own. */
-const SILENT: ReadonlySet<string> = new Set([
+/** Deferrals that send no `email.delivery_delayed`, because the message itself is not delayed. */
+const UNREPORTED_DEFERRALS: ReadonlySet<string> = new Set([
   "resumed",
   "sending_paused",
   "sender_unavailable",
   "store_unavailable",
 ]);
 const TYPES = [
-  ...[...emailCodec.types, ...suppressionCodec.types].filter((type) => TOLD.has(type)),
+  ...[...emailCodec.types, ...suppressionCodec.types].filter((type) => WEBHOOK_TYPES.has(type)),
   ...webhookCodec.types,
   ...webhookDeliveryCodec.types,
 ];
 
-/** An event of one delivery; `place` counts the events of the log. */
+/** An event of one delivery; `position` counts the events read from the log. */
 export interface DeliveryEntry {
   readonly event: WebhookDeliveryEvent;
   readonly at: number;
-  readonly place: number;
+  readonly position: number;
 }
 
-/** One delivery as the log tells it. */
-export interface DeliveryStory {
-  /** Its stream's, and with that its `webhook-id`. */
+/** One delivery, as recorded in the log. */
+export interface DeliveryHistory {
+  /** The id in its stream's name, which is its `webhook-id`. */
   readonly id: string;
-  /** The event and the endpoint that it says it is about. */
-  readonly about: string;
+  /** `<event> <endpoint>` according to its origin. */
+  readonly target: string;
   readonly entries: DeliveryEntry[];
   state: WebhookDeliveryState;
 }
@@ -68,70 +68,70 @@ interface Endpoint {
   isActive: boolean;
 }
 
-/** Who was owed what, and what became of it: from the log alone, read as it grows. */
+/** The deliveries to expect and their histories, computed from the log alone, which is read as it grows. */
 export class WebhookLog {
-  /** Events that anybody could have asked for. */
+  /** The number of events that endpoints can subscribe to. */
   events = 0;
-  /** `<event> <endpoint>` of everything that is owed, with the event's place. */
-  readonly owed = new Map<string, number>();
-  /** `<event> <endpoint>` of what endpoints missed while they were disabled: theirs once they ask for it. */
+  /** `<event> <endpoint>` of every expected delivery, with the event's position. */
+  readonly expected = new Map<string, number>();
+  /** `<event> <endpoint>` of what endpoints missed while disabled: delivered only on request. */
   readonly missed = new Set<string>();
-  /** The owed deliveries that are tests. */
+  /** The expected deliveries that are tests. */
   readonly tests = new Set<string>();
-  readonly stories = new Map<string, DeliveryStory>();
-  /** When endpoints were disabled or deleted, by endpoint. */
-  readonly ends = new Map<string, number[]>();
+  readonly histories = new Map<string, DeliveryHistory>();
+  /** The positions at which endpoints were disabled or deleted, by endpoint. */
+  readonly endpointEnds = new Map<string, number[]>();
   private readonly endpoints = new Map<string, Endpoint>();
   private position: Position = LOG_START;
-  private place = 0;
+  private eventCount = 0;
 
   /** Reads new events. */
   async read(store: EventStore): Promise<void> {
     for await (const { events, position } of store.readAll(this.position, { types: TYPES })) {
-      for (const event of events) this.take(event);
+      for (const event of events) this.apply(event);
       this.position = position;
     }
   }
 
-  /** What is owed and has not ended: `<event> <endpoint>`. */
+  /** Expected deliveries that have not ended: `<event> <endpoint>`. */
   pending(): readonly string[] {
-    const ended = new Set([...this.stories.values()].filter(hasEnded).map(({ about }) => about));
-    return [...this.owed.keys()].filter((about) => !ended.has(about));
+    const ended = new Set([...this.histories.values()].filter(hasEnded).map(({ target }) => target));
+    return [...this.expected.keys()].filter((target) => !ended.has(target));
   }
 
-  private take(recorded: RecordedEvent): void {
-    this.place += 1;
-    if (webhookDeliveryCodec.types.includes(recorded.type)) this.takeDelivery(recorded);
-    else if (webhookCodec.types.includes(recorded.type)) this.takeEndpoint(recorded);
-    else this.owe(String(recorded.metadata.workspaceId), recorded);
+  private apply(recorded: RecordedEvent): void {
+    this.eventCount += 1;
+    if (webhookDeliveryCodec.types.includes(recorded.type)) this.applyDeliveryEvent(recorded);
+    else if (webhookCodec.types.includes(recorded.type)) this.applyEndpointEvent(recorded);
+    else this.expectDeliveries(String(recorded.metadata.workspaceId), recorded);
   }
 
-  private owe(workspaceId: string, recorded: RecordedEvent): void {
+  private expectDeliveries(workspaceId: string, recorded: RecordedEvent): void {
     if (recorded.type === "EmailDeferred") {
       const { type, data } = emailCodec.decode(recorded);
-      if (type === "EmailDeferred" && SILENT.has(data.reason)) return;
+      if (type === "EmailDeferred" && UNREPORTED_DEFERRALS.has(data.reason)) return;
     }
     this.events += 1;
-    const told = TOLD.get(recorded.type) ?? "";
+    const webhookType = WEBHOOK_TYPES.get(recorded.type) ?? "";
     for (const [id, endpoint] of this.endpoints) {
-      const isAsking = endpoint.types === null || endpoint.types.includes(told);
-      if (endpoint.workspaceId !== workspaceId || !isAsking) continue;
-      if (endpoint.isActive) this.owed.set(`${recorded.id} ${id}`, this.place);
+      const isSubscribed = endpoint.types === null || endpoint.types.includes(webhookType);
+      if (endpoint.workspaceId !== workspaceId || !isSubscribed) continue;
+      if (endpoint.isActive) this.expected.set(`${recorded.id} ${id}`, this.eventCount);
       else this.missed.add(`${recorded.id} ${id}`);
     }
   }
 
-  private takeEndpoint(recorded: RecordedEvent): void {
+  private applyEndpointEvent(recorded: RecordedEvent): void {
     const event = webhookCodec.decode(recorded);
     const id = event.data.endpointId;
     if (event.type === "WebhookTestRequested") {
       this.events += 1;
-      this.owed.set(`${recorded.id} ${id}`, this.place);
+      this.expected.set(`${recorded.id} ${id}`, this.eventCount);
       this.tests.add(`${recorded.id} ${id}`);
     }
     this.changeEndpoint(id, event);
     if (event.type === "WebhookEndpointDisabled")
-      this.owe(recorded.stream.slice("webhooks-".length), recorded);
+      this.expectDeliveries(recorded.stream.slice("webhooks-".length), recorded);
   }
 
   private changeEndpoint(id: string, event: WebhookEvent): void {
@@ -145,28 +145,28 @@ export class WebhookLog {
       if (endpoint) endpoint.isActive = true;
     } else if (event.type === "WebhookEndpointDisabled" || event.type === "WebhookEndpointDeleted") {
       if (endpoint) endpoint.isActive = false;
-      this.ends.set(id, [...(this.ends.get(id) ?? []), this.place]);
+      this.endpointEnds.set(id, [...(this.endpointEnds.get(id) ?? []), this.eventCount]);
     }
   }
 
-  private takeDelivery(recorded: RecordedEvent): void {
+  private applyDeliveryEvent(recorded: RecordedEvent): void {
     const id = recorded.stream.slice("webhookdelivery-".length);
     const event = webhookDeliveryCodec.decode(recorded);
-    const story = this.stories.get(id) ?? newStory(id, event);
+    const history = this.histories.get(id) ?? newHistory(id, event);
     const at = epochMs(String(recorded.metadata.at));
-    story.entries.push({ event, at, place: this.place });
-    story.state = webhookDeliveryDecider.evolve(story.state, event);
-    this.stories.set(id, story);
+    history.entries.push({ event, at, position: this.eventCount });
+    history.state = webhookDeliveryDecider.evolve(history.state, event);
+    this.histories.set(id, history);
   }
 }
 
-function newStory(id: string, { data }: WebhookDeliveryEvent): DeliveryStory {
-  const about = "origin" in data ? `${data.origin.eventId} ${data.origin.endpointId}` : "nothing";
-  return { id, about, entries: [], state: webhookDeliveryDecider.initialState };
+function newHistory(id: string, { data }: WebhookDeliveryEvent): DeliveryHistory {
+  const target = "origin" in data ? `${data.origin.eventId} ${data.origin.endpointId}` : "nothing";
+  return { id, target, entries: [], state: webhookDeliveryDecider.initialState };
 }
 
 const ENDED: ReadonlySet<string | undefined> = new Set(["delivered", "exhausted", "skipped"]);
 
-export function hasEnded({ state }: DeliveryStory): boolean {
+export function hasEnded({ state }: DeliveryHistory): boolean {
   return ENDED.has(state?.status);
 }

@@ -50,31 +50,31 @@ const DRIP_MS = 25;
 const ENDLESS_BYTES_MAX = 1_000_000_000;
 const CHUNK = Buffer.alloc(65_536, "x");
 /** The target of a redirection, which must never be called. */
-const TRAP = "trap";
+const REDIRECT_TARGET = "trap";
 
-/** A byte now and then, until the caller gives up. */
-function drip(response: ServerResponse): void {
+/** Sends one byte at a time until the caller gives up. */
+function sendSlowly(response: ServerResponse): void {
   response.writeHead(200);
   const timer = setInterval(() => response.write("."), DRIP_MS);
   response.on("close", () => clearInterval(timer));
 }
 
-/** A gigabyte, unless the caller gives up before. */
-function pour(response: ServerResponse): void {
+/** Sends a gigabyte, unless the caller gives up first. */
+function sendEndlessly(response: ServerResponse): void {
   response.writeHead(200);
   let bytes = 0;
-  const on = () => {
+  const write = () => {
     while (!response.destroyed && bytes < ENDLESS_BYTES_MAX) {
       bytes += CHUNK.length;
       if (!response.write(CHUNK)) return;
     }
     response.end();
   };
-  response.on("drain", on);
-  on();
+  response.on("drain", write);
+  write();
 }
 
-/** Answers as this behaviour does; says with which status, or null where it is none that can be read to its end. */
+/** Answers according to the behaviour. Returns the status, or null if the answer never ends. */
 function answerAs(behaviour: string, response: ServerResponse, host: string): number | null {
   const answer = (status: number, headers: Record<string, string> = {}) => {
     response.writeHead(status, headers).end("told");
@@ -86,7 +86,7 @@ function answerAs(behaviour: string, response: ServerResponse, host: string): nu
     case "fails":
       return answer(500);
     case "redirects":
-      return answer(302, { location: `https://${host}/${TRAP}` });
+      return answer(302, { location: `https://${host}/${REDIRECT_TARGET}` });
     case "gone":
       return answer(410);
     case "busy":
@@ -94,10 +94,10 @@ function answerAs(behaviour: string, response: ServerResponse, host: string): nu
     case "hangs":
       return null;
     case "drips":
-      drip(response);
+      sendSlowly(response);
       return null;
     case "endless":
-      pour(response);
+      sendEndlessly(response);
       return 200;
     default:
       return answer(200);

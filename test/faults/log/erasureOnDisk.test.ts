@@ -19,14 +19,14 @@ const SETTLED_MS_MAX = 60_000;
 const SENDER = "hello@example.com";
 const PERSON_MESSAGES = 40;
 
-function plainTo(to: string, markers: Markers) {
+function plainMessage(to: string, markers: Markers) {
   return { from: SENDER, to, subject: markers.word(), text: markers.word() };
 }
 
 /** A message with a word of its own in every part, and content of about this many characters. */
 function messageTo(to: string, markers: Markers, characters: number): Record<string, unknown> {
   // Text that compresses well, but is not uniform.
-  const filling = "Thank you for your order. ".repeat(Math.ceil(characters / 26));
+  const filler = "Thank you for your order. ".repeat(Math.ceil(characters / 26));
   return {
     from: SENDER,
     to,
@@ -35,8 +35,8 @@ function messageTo(to: string, markers: Markers, characters: number): Record<str
     reply_to: `${markers.word()}@example.net`,
     reply_to_name: markers.word(),
     subject: `Order ${markers.word()}`,
-    html: `<p>${filling}${markers.word()}</p>`,
-    text: `${filling.slice(0, 150_000)}${markers.word()} é`,
+    html: `<p>${filler}${markers.word()}</p>`,
+    text: `${filler.slice(0, 150_000)}${markers.word()} é`,
     variables: { name: markers.word() },
     metadata: { order: markers.word() },
     headers: { "X-Order": markers.word() },
@@ -88,7 +88,7 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
   let receiver: WebhookReceiver;
   let names: NameServer;
   /** What earlier services wrote to their logs and to the terminal. */
-  let said = "";
+  let output = "";
   /** What the relay says to RCPT. */
   let rcpt: SinkAnswer;
   /** The person's first and last message. */
@@ -101,12 +101,12 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
     return `${address} ${local} bounces+${local}=example.org ${encoded} "${familyName}, Ana"`;
   };
 
-  const start = async (more: Readonly<Record<string, string>>) => {
-    service = await startTestProcess({ dataDir, env: { ...env, LOG_REQUESTS: "all", ...more } });
+  const start = async (extraEnv: Readonly<Record<string, string>>) => {
+    service = await startTestProcess({ dataDir, env: { ...env, LOG_REQUESTS: "all", ...extraEnv } });
   };
   const stop = async (signal: "SIGTERM" | "SIGKILL") => {
     await service.kill(signal);
-    said += service.log() + service.out();
+    output += service.log() + service.out();
   };
   const send = async (parts: Record<string, unknown>): Promise<string> => {
     const { status, json } = await service.send(crypto.randomUUID(), parts);
@@ -126,7 +126,7 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
   const search = (): DiskSearch => {
     const found = new DiskSearch();
     for (const folder of [dataDir, ...folders]) found.searchDirectory(folder);
-    found.search(Buffer.from(said + service.log() + service.out()), "the services' log");
+    found.search(Buffer.from(output + service.log() + service.out()), "the services' log");
     return found;
   };
   const missing = ({ found }: DiskSearch, markers: readonly string[]) =>
@@ -179,14 +179,14 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
       // Small enough for an event as it is, compressed in an event, and in the content store.
       for (const characters of [300, 60_000, 480_000])
         ids.push(await send(messageTo(to, markers, characters)));
-      ids.push(await send({ ...plainTo(to, markers), attachments: [await uploaded(markers)] }));
+      ids.push(await send({ ...plainMessage(to, markers), attachments: [await uploaded(markers)] }));
     }
     first = ids[0] ?? "";
     await ended(ids);
     rcpt = { code: 550, text: `5.1.1 User unknown: ${spellings(refused)}` };
-    const gone = await send({ ...plainTo(refused, theirs), metadata: { name: familyName } });
-    await ended([gone]);
-    expect(await statusOf(gone)).toBe("bounced");
+    const bounced = await send({ ...plainMessage(refused, theirs), metadata: { name: familyName } });
+    await ended([bounced]);
+    expect(await statusOf(bounced)).toBe("bounced");
     rcpt = undefined;
     // Suppressed twice, with a note each time, and by a bounce that repeats the address.
     await suppress(person, theirs);
@@ -209,30 +209,30 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
     await start({ SMTP_URL: "outbox:" });
     await service.call("DELETE", `/api/v1/suppressions/${person}`);
     await service.call("DELETE", `/api/v1/suppressions/${other}`);
-    const written = [
+    const commandOutputs = [
       await send(messageTo(person, theirs, 300)),
       await send(messageTo(other, others, 300)),
       await send(messageTo(bouncing, theirs, 300)),
     ];
-    await ended(written);
+    await ended(commandOutputs);
     await suppress(person, theirs);
     for (let count = 0; count < PERSON_MESSAGES; count += 1) {
-      last = await send(plainTo(person, theirs));
+      last = await send(plainMessage(person, theirs));
     }
     const before = search();
     expect(missing(before, [...theirs.all, ...others.all])).toEqual([]);
     // In the log, the content store and the outbox: the search can read all of them.
-    const where = [...before.found.values()].flatMap((places) => [...places]).join("\n");
+    const foundPlaces = [...before.found.values()].flatMap((places) => [...places]).join("\n");
     const log = name === "SQLite" ? /events\.db/ : /chunk-/;
-    for (const place of [log, /\/[0-9a-f]{64}$/m, /\.eml$/m]) expect(where).toMatch(place);
-    expect(where).not.toContain("the services' log");
-    expect(where).not.toContain("/projections/");
+    for (const place of [log, /\/[0-9a-f]{64}$/m, /\.eml$/m]) expect(foundPlaces).toMatch(place);
+    expect(foundPlaces).not.toContain("the services' log");
+    expect(foundPlaces).not.toContain("/projections/");
   });
 
   test("hold nothing of a person who was erased, however often the service was killed meanwhile", async () => {
     const requests: string[] = [];
     const requestFor = async (address: string) => {
-      if (name === "SQLite") return requestedByCommand(address);
+      if (name === "SQLite") return requestErasureByCommand(address);
       const { status, json } = await service.call("POST", "/api/v1/erasures", { body: { address } });
       expect(status).toBe(202);
       return json.id as string;
@@ -283,7 +283,7 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
   });
 
   /** The operator's way, beside the running service. */
-  async function requestedByCommand(address: string): Promise<string> {
+  async function requestErasureByCommand(address: string): Promise<string> {
     const run = (...words: string[]) => runCommand(["erasure", ...words, "--json"], dataDir);
     const { exitCode, json } = await run("request", address);
     expect(exitCode).toBe(0);

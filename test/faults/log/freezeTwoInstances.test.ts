@@ -83,7 +83,8 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
     return startJsonCommand({ ...env, ...bounds, DATA_DIR: join(root, "first") }, ...words).result;
   }
 
-  const dirsAtWork = async () => (await registeredServices(store)()).map(({ dataDir }) => dataDir).sort();
+  const runningDataDirs = async () =>
+    (await registeredServices(store)()).map(({ dataDir }) => dataDir).sort();
   const isRefused = async (service: TestProcess) =>
     (await service.call("GET", "/api/v1/emails")).status === 503;
 
@@ -107,12 +108,12 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
     async () => {
       const first = await start("first");
       const [second, third] = await Promise.all([start("second"), start("third")]);
-      expect(await dirsAtWork()).toEqual(["first", "second", "third"].map((name) => join(root, name)));
+      expect(await runningDataDirs()).toEqual(["first", "second", "third"].map((name) => join(root, name)));
       await third.kill("SIGTERM");
-      expect(await dirsAtWork()).toEqual(["first", "second"].map((name) => join(root, name)));
+      expect(await runningDataDirs()).toEqual(["first", "second"].map((name) => join(root, name)));
       const loads = [first, second].map((service) => {
         const load = new Load({ posters: 3, backlog: () => 0 });
-        load.aim(service);
+        load.setTarget(service);
         load.start();
         return load;
       });
@@ -131,7 +132,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
       const missing = loads.flatMap(acceptedBy).filter((id) => !text.includes(`"email-${id}","revision":1,`));
       expect(missing).toEqual([]);
       expect(text).not.toContain('"ServiceJoined"');
-      expect(await dirsAtWork()).toEqual([]);
+      expect(await runningDataDirs()).toEqual([]);
       await end([first, second]);
     },
     TEST_MS_MAX,
@@ -147,12 +148,12 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
         "earlier mail to be delivered",
         DELIVERED_MS_MAX,
       );
-      const answering = Promise.withResolvers<undefined>();
+      const finalReply = Promise.withResolvers<undefined>();
       const holding = Promise.withResolvers<void>();
       sink.onStage = (stage) => {
         if (stage !== "final") return undefined;
         holding.resolve();
-        return answering.promise;
+        return finalReply.promise;
       };
       const mail = { from: "hello@example.com", to: "a@example.net", subject: "Held", text: "Hello." };
       const { id } = (await idle.send("held-by-the-relay", mail)).json;
@@ -162,8 +163,8 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
       for (const service of [idle, other])
         await until(() => isRefused(service), "both services to refuse sends", REFUSED_MS_MAX);
       // The instance with nothing in flight has left; the export waits for the other.
-      await until(async () => (await dirsAtWork()).length === 1, "one service to exit", REFUSED_MS_MAX);
-      answering.resolve(undefined);
+      await until(async () => (await runningDataDirs()).length === 1, "one service to exit", REFUSED_MS_MAX);
+      finalReply.resolve(undefined);
       expect(await exporting).toMatchObject({ exitCode: 0, err: "", json: { frozen: true, silent: [] } });
       const lines = (await textOf(join(root, "held.zst"))).split("\n");
       expect(lines.filter((line) => line.includes(`"email-${id}"`)).join("\n")).toContain('"EmailSent"');
@@ -175,7 +176,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
   test(
     "waits for a killed service as long as its work may take, and names it",
     async () => {
-      const survivor = await start("first");
+      const remaining = await start("first");
       const killed = await start("second");
       const mail = { from: "hello@example.com", to: "b@example.net", subject: "Last", text: "Hello." };
       const { id } = (await killed.send("the-last-one", mail)).json;
@@ -184,8 +185,8 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
       const silent = [`${hostname()}:${join(root, "second")}`];
       expect(exported).toMatchObject({ exitCode: 0, json: { frozen: true, silent } });
       expect(await textOf(join(root, "killed.zst"))).toContain(`"email-${id}","revision":1,`);
-      await until(() => isRefused(survivor), "the other service to refuse sends", REFUSED_MS_MAX);
-      await end([survivor]);
+      await until(() => isRefused(remaining), "the other service to refuse sends", REFUSED_MS_MAX);
+      await end([remaining]);
     },
     TEST_MS_MAX,
   );
@@ -194,17 +195,17 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
     "does not wait for a killed service that has run again since; one on a copy of its directory counts apart",
     async () => {
       const dataDir = join(root, "third");
-      const isOneOfThese = (dir: string) => /third|copied/.test(dir);
+      const isNewInstance = (dir: string) => /third|copied/.test(dir);
       const killed = await start("third");
       await killed.kill("SIGKILL");
-      expect(await dirsAtWork()).toContain(dataDir);
-      const again = await start("third");
-      expect((await dirsAtWork()).filter(isOneOfThese)).toEqual([dataDir]);
+      expect(await runningDataDirs()).toContain(dataDir);
+      const third = await start("third");
+      expect((await runningDataDirs()).filter(isNewInstance)).toEqual([dataDir]);
       await cp(dataDir, join(root, "copied"), { recursive: true, preserveTimestamps: true });
-      const beside = await start("copied");
-      expect((await dirsAtWork()).filter(isOneOfThese)).toEqual([join(root, "copied"), dataDir]);
-      for (const service of [again, beside]) await service.kill("SIGTERM");
-      expect((await dirsAtWork()).filter(isOneOfThese)).toEqual([]);
+      const copy = await start("copied");
+      expect((await runningDataDirs()).filter(isNewInstance)).toEqual([join(root, "copied"), dataDir]);
+      for (const service of [third, copy]) await service.kill("SIGTERM");
+      expect((await runningDataDirs()).filter(isNewInstance)).toEqual([]);
     },
     TEST_MS_MAX,
   );

@@ -111,8 +111,8 @@ async function storage({ log }: TestService, tenant: Tenant): Promise<void> {
   await Promise.all(
     holders.map((holder) => log.storage.reserve(workspaceId, holder, 10, systemCommandContext("test"))),
   );
-  const more = holders.slice(0, 5);
-  for (const holder of more) await log.storage.release(workspaceId, holder, systemCommandContext("test"));
+  const released = holders.slice(0, 5);
+  for (const holder of released) await log.storage.release(workspaceId, holder, systemCommandContext("test"));
   const firstRevision = async () =>
     (await log.store.read(storageStream(workspaceId), 0, 1))[0]?.revision ?? 0;
   await until(async () => (await firstRevision()) > 0, "the storage stream to be truncated");
@@ -150,13 +150,13 @@ async function templates(tenant: Tenant): Promise<void> {
 /** Histories of webhook deliveries: one delivered, one waiting, one exhausted and requested again. */
 async function deliveries({ log }: TestService, tenant: Tenant, endpointId: string): Promise<void> {
   const { workspaceId } = tenant;
-  const stories: readonly (readonly WebhookDeliveryEvent[])[] = [
+  const histories: readonly (readonly WebhookDeliveryEvent[])[] = [
     [{ type: "WebhookDelivered", data: { attempt: 1, durationMs: 5, statusCode: 200 } }],
     [failedAttempt({ nextAttemptAt: IN_AN_HOUR })],
     [failedAttempt({}), { type: "WebhookDeliveryExhausted", data: { reason: "timeout" } }],
     [],
   ];
-  for (const story of stories) {
+  for (const story of histories) {
     const id = await sent(tenant, { to: "told@example.com" });
     const eventStream = emailStream(id);
     const [queued] = await log.store.read(eventStream, 1, 1);
@@ -171,12 +171,12 @@ async function deliveries({ log }: TestService, tenant: Tenant, endpointId: stri
     };
     const deliveryId = webhookDeliveryId(eventId, endpointId);
     const stream = webhookDeliveryStream(deliveryId);
-    const begun: WebhookDeliveryEvent = {
+    const started: WebhookDeliveryEvent = {
       type: "WebhookAttemptStarted",
       data: { origin, attempt: 1, worker: "w", leaseMs: 60_000 },
     };
     const context = { ...systemCommandContext("test"), workspaceId };
-    const events = [begun, ...story];
+    const events = [started, ...story];
     await transact(
       log.store,
       { ...webhookDeliveryAggregate, stream },
@@ -188,8 +188,8 @@ async function deliveries({ log }: TestService, tenant: Tenant, endpointId: stri
   }
 }
 
-function failedAttempt(when: { readonly nextAttemptAt?: string }): WebhookDeliveryEvent {
-  const data = { attempt: 1, durationMs: 5, reason: "timeout", attemptBurnt: true, ...when };
+function failedAttempt(options: { readonly nextAttemptAt?: string }): WebhookDeliveryEvent {
+  const data = { attempt: 1, durationMs: 5, reason: "timeout", attemptBurnt: true, ...options };
   return { type: "WebhookAttemptFailed", data };
 }
 
@@ -213,7 +213,7 @@ async function webhooks(service: TestService, tenant: Tenant): Promise<void> {
 }
 
 /** A recipient of mail who was suppressed twice and then erased. */
-async function forgetSomebody(tenant: Tenant): Promise<void> {
+async function erasePerson(tenant: Tenant): Promise<void> {
   const address = "forgotten@example.com";
   await sent(tenant, { to: address });
   const path = "/api/v1/suppressions";
@@ -230,7 +230,7 @@ async function forgetSomebody(tenant: Tenant): Promise<void> {
  */
 export async function makeFullHistory(service: TestService): Promise<FullHistory> {
   const tenant = await service.tenant();
-  await forgetSomebody(tenant);
+  await erasePerson(tenant);
   await webhooks(service, tenant);
   const erased = await mail(service, tenant);
   await suppressions(tenant);

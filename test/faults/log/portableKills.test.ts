@@ -21,7 +21,7 @@ const KILLS = 3;
 /** So many that every command runs for a while. */
 const STREAMS = 2_000;
 const FILES = 60;
-const CUT_OFF = 100;
+const STREAMS_TRUNCATED = 100;
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -56,7 +56,7 @@ async function fill(dataDir: string): Promise<void> {
   });
   const names = Array.from({ length: STREAMS }, () => `filler-${newId()}`);
   await Promise.all(names.map((name) => store.append(name, [event(), event()], "noStream")));
-  await Promise.all(names.slice(0, CUT_OFF).map((name) => store.truncateBefore(name, 1)));
+  await Promise.all(names.slice(0, STREAMS_TRUNCATED).map((name) => store.truncateBefore(name, 1)));
   await store.close();
   for (let index = 0; index < FILES; index += 1) {
     const bytes = crypto.getRandomValues(new Uint8Array(20_000));
@@ -99,8 +99,8 @@ describe("kill -9", () => {
       for (let kill = 0; kill < KILLS; kill += 1) {
         const name = `killed-${kill}`;
         await killed(source, backupMs, kill, backupTo(name));
-        const isThere = existsSync(join(folder, name));
-        if (!isThere) expect(await runJsonCommand(source, ...backupTo(name))).toMatchObject({ exitCode: 0 });
+        const exists = existsSync(join(folder, name));
+        if (!exists) expect(await runJsonCommand(source, ...backupTo(name))).toMatchObject({ exitCode: 0 });
         expect(await runJsonCommand(source, "backup", "verify", join(folder, name))).toMatchObject({
           exitCode: 0,
         });
@@ -132,8 +132,8 @@ describe("kill -9", () => {
         const ids = await idsOf(dataDir);
         expect(ids.slice(0, -1)).toEqual([...sourceIds]);
       }
-      const again = await runJsonCommand(into("restored"), "backup", "restore", backup);
-      expect(again).toMatchObject({ exitCode: 1, err: expect.stringContaining("not empty") });
+      const repeated = await runJsonCommand(into("restored"), "backup", "restore", backup);
+      expect(repeated).toMatchObject({ exitCode: 1, err: expect.stringContaining("not empty") });
     },
     MS_MAX,
   );
@@ -148,7 +148,7 @@ describe("kill -9", () => {
       }
       const { end } = await checkExport(() => readLines(join(folder, "log.zst")));
       // It records itself, and so did the backup before it.
-      expect(end).toMatchObject({ events: sourceIds.length + 2, missing: CUT_OFF });
+      expect(end).toMatchObject({ events: sourceIds.length + 2, missing: STREAMS_TRUNCATED });
     },
     MS_MAX,
   );
@@ -199,12 +199,12 @@ describe("a freeze under load", () => {
       const env = { ...LONG_BOUNDS, SMTP_URL: `smtp://127.0.0.1:${sink.port}?tls=none` };
       const service = await startTestProcess({ dataDir, env });
       try {
-        const answering = Promise.withResolvers<undefined>();
+        const finalReply = Promise.withResolvers<undefined>();
         const holding = Promise.withResolvers<void>();
         sink.onStage = (stage) => {
           if (stage !== "final") return undefined;
           holding.resolve();
-          return answering.promise;
+          return finalReply.promise;
         };
         const mail = { from: "hello@example.com", to: "a@example.net", subject: "Held", text: "Hello." };
         const { id } = (await service.send("held-by-the-relay", mail)).json;
@@ -220,10 +220,10 @@ describe("a freeze under load", () => {
         );
         const isRefused = async () => (await service.call("GET", "/api/v1/emails")).status === 503;
         await until(isRefused, "the service to refuse sends", 20_000);
-        // What the export is told as well.
-        const told = { kind: "answered" as const, body: false };
-        expect(await askRunningService(dataDir, "/settled", 5_000)).toEqual(told);
-        answering.resolve(undefined);
+        // The export gets the same answer.
+        const status = { kind: "answered" as const, body: false };
+        expect(await askRunningService(dataDir, "/settled", 5_000)).toEqual(status);
+        finalReply.resolve(undefined);
         expect(await exporting.result).toMatchObject({ exitCode: 0, err: "", json: { frozen: true } });
         const lines: string[] = [];
         for await (const page of readLines(out)) lines.push(...page);
@@ -244,7 +244,7 @@ describe("a freeze under load", () => {
       const start = (): Promise<TestProcess> => startTestProcess({ dataDir, env });
       const service = await start();
       const load = new Load({ posters: 4, backlog: () => 0 });
-      load.aim(service);
+      load.setTarget(service);
       load.start();
       await until(
         () => load.posts.filter(({ receipt }) => receipt !== null).length > 20,
@@ -277,10 +277,10 @@ describe("a freeze under load", () => {
 
       const unfrozen = await runJsonCommand({ ...env, DATA_DIR: dataDir }, "log", "unfreeze");
       expect(unfrozen).toMatchObject({ exitCode: 0, json: { outcome: "unfrozen" } });
-      const again = await start();
-      load.aim(again);
+      const repeated = await start();
+      load.setTarget(repeated);
       expect(await load.request(load.newPost())).toBe(true);
-      await again.kill("SIGTERM");
+      await repeated.kill("SIGTERM");
       expect(await readFile(join(dataDir, "bootstrap.key"), "utf8")).not.toBe("");
     },
     MS_MAX,

@@ -31,16 +31,16 @@ interface Place {
   readonly log: Dependencies;
 }
 
-/** The events about a log's own copies, which differ between copies. */
-const ABOUT_COPIES: ReadonlySet<string> = new Set(["InstanceCopied", "InstanceRestored", "InstanceResumed"]);
+/** Events about a log's own copies, which differ between copies. */
+const COPY_EVENTS: ReadonlySet<string> = new Set(["InstanceCopied", "InstanceRestored", "InstanceResumed"]);
 
-/** Every stream of ours with what a reader sees of it: its last revision and the events that are left. */
+/** All streams of our service as a reader sees them: the last revision and the remaining events. */
 async function streamsOf(store: EventStore) {
   const names = new Set<string>();
   const order: string[] = [];
   for await (const { events } of store.readAll(LOG_START, {})) {
     for (const { stream, id, type } of events) {
-      if (stream === "import" || ABOUT_COPIES.has(type)) continue;
+      if (stream === "import" || COPY_EVENTS.has(type)) continue;
       names.add(stream);
       if (isLogEvent({ stream, type })) order.push(id);
     }
@@ -53,8 +53,8 @@ async function streamsOf(store: EventStore) {
   return { views, order };
 }
 
-/** Not what a store's own audit log adds: that the log was brought there, copied from there, and resumed. */
-function isOfTheSame({ table, live, rebuilt }: RowDifference): boolean {
+/** Leaves out rows that a copy's own audit log adds: that it was imported, copied and resumed. */
+function isExpectedDifference({ table, live, rebuilt }: RowDifference): boolean {
   return !(table === "audit_log" && live === null && rebuilt?.stream === "instance");
 }
 
@@ -101,8 +101,8 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
     );
     expect(exported).toMatchObject({ exitCode: 0, err: "", json: { frozen: true } });
     expect(exported.json.missing).toBeGreaterThan(history.erased.length);
-    const on = { STORE_URL: url, MASTER_KEY: key, CONTENT_URL: `file:${content}` };
-    const onServer = { ...on, DATA_DIR: join(folder, "server") };
+    const serverSettings = { STORE_URL: url, MASTER_KEY: key, CONTENT_URL: `file:${content}` };
+    const onServer = { ...serverSettings, DATA_DIR: join(folder, "server") };
     const { events, missing } = exported.json;
     expect(await runJsonCommand(onServer, "log", "import", out)).toMatchObject({
       exitCode: 0,
@@ -111,21 +111,21 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
     server = await open(onServer);
     digest = seal.digest;
     for (const { env } of [source, server]) {
-      const sound = { findings: 0, chain: { covered: seal.covered } };
-      expect(await audited(env)).toMatchObject({ exitCode: 0, err: "", json: sound });
+      const intact = { findings: 0, chain: { covered: seal.covered } };
+      expect(await audited(env)).toMatchObject({ exitCode: 0, err: "", json: intact });
     }
 
     // The server shows truncated events in the whole log until a scavenge.
     for (const { log } of [source, server]) await log.store.truncateBefore(emailStream(history.later), 1);
-    const outAgain = join(folder, "again.zst");
-    const again = await runJsonCommand(onServer, "log", "export", "--out", outAgain);
-    // Two more, that it was restored and that a copy is taken, and one less.
+    const secondOut = join(folder, "again.zst");
+    const secondExport = await runJsonCommand(onServer, "log", "export", "--out", secondOut);
+    // Two more events, for the restoration and for the copy, and one less.
     const json = { events: events + 1, missing: missing + 1, frozen: false };
-    expect(again).toMatchObject({ exitCode: 0, json });
-    for await (const page of readLines(outAgain)) expect(page.join("\n")).not.toContain(LATER_ERASED);
+    expect(secondExport).toMatchObject({ exitCode: 0, json });
+    for await (const page of readLines(secondOut)) expect(page.join("\n")).not.toContain(LATER_ERASED);
     const embedded = { DATA_DIR: join(folder, "back"), MASTER_KEY: key, CONTENT_URL: `file:${content}` };
     await mkdir(embedded.DATA_DIR);
-    expect(await runJsonCommand(embedded, "log", "import", outAgain)).toMatchObject({ exitCode: 0 });
+    expect(await runJsonCommand(embedded, "log", "import", secondOut)).toMatchObject({ exitCode: 0 });
     back = await open(embedded);
   }, MS_MAX);
 
@@ -146,13 +146,13 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
   test(
     "keeps ids, order, revisions and the rest of each stream on the server and back on a machine",
     async () => {
-      const here = await streamsOf(source.log.store);
-      expect(Object.keys(here.views).length).toBeGreaterThan(30);
-      expect(await streamsOf(back.log.store)).toEqual(here);
-      const there = await streamsOf(server.log.store);
-      expect(there.views).toEqual(here.views);
-      const known = new Set(here.order);
-      expect(there.order.filter((id) => known.has(id))).toEqual(here.order);
+      const sourceStreams = await streamsOf(source.log.store);
+      expect(Object.keys(sourceStreams.views).length).toBeGreaterThan(30);
+      expect(await streamsOf(back.log.store)).toEqual(sourceStreams);
+      const serverStreams = await streamsOf(server.log.store);
+      expect(serverStreams.views).toEqual(sourceStreams.views);
+      const known = new Set(sourceStreams.order);
+      expect(serverStreams.order.filter((id) => known.has(id))).toEqual(sourceStreams.order);
       for (const { store } of [server.log, back.log]) {
         const [id = ""] = history.erased;
         const [first] = await store.read(emailStream(id), 0, 1);
@@ -170,10 +170,14 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
     async () => {
       for (const { log } of [server, back]) await resumeDelivery(log.store, systemCommandContext("test"));
       for (const { log } of [source, server, back]) models.push(await buildReadModels(log.store));
-      const [here, there, again] = models as [BuiltReadModels, BuiltReadModels, BuiltReadModels];
-      const { differences, rows } = compareReadModels(here, there);
-      expect(differences.filter(isOfTheSame)).toEqual([]);
-      expect(compareReadModels(here, again).differences.filter(isOfTheSame)).toEqual([]);
+      const [here, serverStreams, secondExport] = models as [
+        BuiltReadModels,
+        BuiltReadModels,
+        BuiltReadModels,
+      ];
+      const { differences, rows } = compareReadModels(here, serverStreams);
+      expect(differences.filter(isExpectedDifference)).toEqual([]);
+      expect(compareReadModels(here, secondExport).differences.filter(isExpectedDifference)).toEqual([]);
       const empty = [...rows].filter(([, count]) => count === 0).map(([name]) => name);
       expect(empty).toEqual([]);
     },
@@ -196,10 +200,10 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
 
   test("finds its content at the copy's new place", async () => {
     const { workspaceId, large } = history;
-    const here = await readEmail(source.log, { workspaceId, isTest: false }, large);
-    expect(here?.content?.attachments).toHaveLength(2);
-    expect(here?.content?.html).toHaveLength(480_000);
+    const sourceEmail = await readEmail(source.log, { workspaceId, isTest: false }, large);
+    expect(sourceEmail?.content?.attachments).toHaveLength(2);
+    expect(sourceEmail?.content?.html).toHaveLength(480_000);
     for (const { log } of [server, back])
-      expect(await readEmail(log, { workspaceId, isTest: false }, large)).toEqual(here);
+      expect(await readEmail(log, { workspaceId, isTest: false }, large)).toEqual(sourceEmail);
   });
 });

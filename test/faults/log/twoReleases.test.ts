@@ -119,8 +119,8 @@ describe.each(stores)("releases on one log on %s", (name) => {
   }
 
   async function delivered(messages: readonly Sent[]): Promise<void> {
-    const isThere = ({ answer }: Sent) => sink.copiesById.has(answer.json.id);
-    await until(() => messages.every(isThere), "all mail to be delivered", WAIT_MS_MAX);
+    const hasArrived = ({ answer }: Sent) => sink.copiesById.has(answer.json.id);
+    await until(() => messages.every(hasArrived), "all mail to be delivered", WAIT_MS_MAX);
     const isSent = async ({ answer }: Sent) => {
       const { json } = await reading.call("GET", `/api/v1/emails/${answer.json.id}`);
       return json.status === "sent";
@@ -129,15 +129,15 @@ describe.each(stores)("releases on one log on %s", (name) => {
   }
 
   /** Checks that accepted requests get their first answer again, changed content conflicts, and each mail went out once. */
-  async function keepsPromises(service: TestProcess): Promise<void> {
-    const keeps = async ({ key, body, answer }: Sent) => {
-      const again = await service.send(key, body);
-      const replayed = again.headers.get("idempotent-replayed");
-      expect([again.status, again.text, replayed]).toEqual([202, answer.text, "true"]);
+  async function expectPromisesKept(service: TestProcess): Promise<void> {
+    const expectKept = async ({ key, body, answer }: Sent) => {
+      const repeat = await service.send(key, body);
+      const replayed = repeat.headers.get("idempotent-replayed");
+      expect([repeat.status, repeat.text, replayed]).toEqual([202, answer.text, "true"]);
       expect((await service.send(key, { ...body, subject: "Changed" })).status).toBe(409);
       expect(sink.copiesById.get(answer.json.id)).toHaveLength(1);
     };
-    await Promise.all(sent.map(keeps));
+    await Promise.all(sent.map(expectKept));
   }
 
   async function eventsOf(type: string): Promise<readonly RecordedEvent[]> {
@@ -181,7 +181,7 @@ describe.each(stores)("releases on one log on %s", (name) => {
     "the next release reads and writes the same events as the previous one: they share the log",
     async () => {
       await delivered([...(await accept(old, "by-old")), ...(await accept(reading, "by-reading"))]);
-      await Promise.all([old, reading].map(keepsPromises));
+      await Promise.all([old, reading].map(expectPromisesKept));
       for (const { metadata } of await eventsOf("EmailQueued")) expect(metadata.schema).toBe(1);
       expect(await eventsOf("LogFormatRaised")).toEqual([]);
     },
@@ -193,7 +193,7 @@ describe.each(stores)("releases on one log on %s", (name) => {
     async () => {
       writing = await start("writing", writingRoot, "off");
       await delivered([...(await accept(reading, "read")), ...(await accept(writing, "written"))]);
-      await Promise.all([reading, writing].map(keepsPromises));
+      await Promise.all([reading, writing].map(expectPromisesKept));
       const queued = await eventsOf("EmailQueued");
       expect(queued.filter(({ metadata }) => metadata.schema === 1)).toHaveLength(3 * MESSAGES);
       const newer = queued.filter(({ metadata }) => metadata.schema === 2);
@@ -219,11 +219,12 @@ describe.each(stores)("releases on one log on %s", (name) => {
       expect(old.log()).toMatch(/EmailQueued \(email-[0-9a-f-]+, revision 1\) cannot be read.*version is 2/);
       await delivered(await accept(old, "by-old-still"));
 
-      const told = "events of a newer version of this program follow (format 2, this one reads 1): upgrade";
+      const newerFormat =
+        "events of a newer version of this program follow (format 2, this one reads 1): upgrade";
       for (const isRunning of [true, false]) {
         if (!isRunning) await old.kill("SIGTERM");
         let findings = new Map<string, string>();
-        const look = async () => {
+        const hasFormatFinding = async () => {
           const { exitCode, json } = await command(ROOT, "old", "doctor");
           expect(exitCode).toBe(1);
           const checks = json as { name: string; detail: string; action: string | null }[];
@@ -231,8 +232,8 @@ describe.each(stores)("releases on one log on %s", (name) => {
           return findings.get("log format")?.includes("format 2, this one reads 1") ?? false;
         };
         // A running service's view of the log's state may be a second old.
-        await until(look, "doctor to know the log's format");
-        expect(findings.get("read model emails")).toContain(told);
+        await until(hasFormatFinding, "doctor to know the log's format");
+        expect(findings.get("read model emails")).toContain(newerFormat);
         expect(findings.get("read model emails")).toContain("LogFormatRaised, stream instance, revision 1");
         expect(findings.get("read model emails")).toContain("start the service again");
       }
@@ -257,10 +258,10 @@ describe.each(stores)("releases on one log on %s", (name) => {
         ...(await accept(reading, "read-again")),
         ...(await accept(writing, "written-again")),
       ]);
-      await Promise.all([old, reading, writing].map(keepsPromises));
-      const routed = (await eventsOf("EmailSent")).filter(({ data }) => "route" in data);
-      expect(routed).toHaveLength(2 * MESSAGES);
-      const path = `/api/v1/emails/${routed[0]?.stream.slice("email-".length)}`;
+      await Promise.all([old, reading, writing].map(expectPromisesKept));
+      const withRoute = (await eventsOf("EmailSent")).filter(({ data }) => "route" in data);
+      expect(withRoute).toHaveLength(2 * MESSAGES);
+      const path = `/api/v1/emails/${withRoute[0]?.stream.slice("email-".length)}`;
       const [one, other] = await Promise.all([reading.call("GET", path), writing.call("GET", path)]);
       expect(one.status).toBe(200);
       expect(one.text).toBe(other.text);

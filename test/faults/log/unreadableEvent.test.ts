@@ -40,7 +40,7 @@ function doctor(): Promise<CommandResult> {
   return runCommand(["doctor", "--json"], dataDir);
 }
 
-function expectNamed({ exitCode, out, json }: CommandResult): void {
+function expectEventNamed({ exitCode, out, json }: CommandResult): void {
   expect(exitCode).toBe(1);
   expect(out).not.toContain(SECRET);
   const findings = json as readonly Finding[];
@@ -81,9 +81,9 @@ test(
       return status === 503 && /emails: .*attachment-use: /.test(json.checks.read_models.detail);
     };
     await until(stopped, "the read models to stop", TEST_MS_MAX / 2);
-    expectNamed(await doctor());
+    expectEventNamed(await doctor());
     await app.remove();
-    expectNamed(await doctor());
+    expectEventNamed(await doctor());
   },
   TEST_MS_MAX,
 );

@@ -16,10 +16,10 @@ export interface BuiltReadModels {
 
 export async function buildReadModels(store: EventStore): Promise<BuiltReadModels> {
   const directory = mkdtempSync(join(tmpdir(), "rows-"));
-  const place = { databases: sqliteReadDatabases, directory, logId: "log", remove: () => {} };
-  await followOnce(place, store, [...projections]);
+  const storage = { databases: sqliteReadDatabases, directory, logId: "log", remove: () => {} };
+  await followOnce(storage, store, [...projections]);
   const opened = projections.map(({ name }) => {
-    return [name, sqliteReadDatabases.open(join(directory, currentFile(place, name)), "read")] as const;
+    return [name, sqliteReadDatabases.open(join(directory, currentFile(storage, name)), "read")] as const;
   });
   return {
     databases: new Map(opened),
@@ -38,9 +38,9 @@ export function compareReadModels(one: BuiltReadModels, other: BuiltReadModels) 
     const [left, right] = [one.databases.get(name), other.databases.get(name)];
     if (!left || !right) throw new Error(`the read model ${name} was not built`);
     for (const table of tables) {
-      const compared = [...compareTable(left, right, table)];
-      rows.set(`${name} ${table.name}`, compared.length);
-      differences.push(...compared.filter((difference) => difference !== null));
+      const tableDifferences = [...compareTable(left, right, table)];
+      rows.set(`${name} ${table.name}`, tableDifferences.length);
+      differences.push(...tableDifferences.filter((difference) => difference !== null));
     }
   }
   return { differences, rows };

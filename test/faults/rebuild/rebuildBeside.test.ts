@@ -48,13 +48,13 @@ describe.each(await testStores())("rebuilds, on $name", (store) => {
     receiver = await startWebhookReceiver();
     dns = await loopbackNames();
     const webhooks = await webhookSettings(receiver, dns, ["hook"], directory);
-    const reaching = { ...webhooks, SMTP_URL: `smtp://127.0.0.1:${sink.port}` };
-    service = await startService(store, { ...reaching, DELIVERY: "off" });
+    const withRelay = { ...webhooks, SMTP_URL: `smtp://127.0.0.1:${sink.port}` };
+    service = await startService(store, { ...withRelay, DELIVERY: "off" });
     const { dataDir } = service.app;
     // Where a command on another directory finds the same log; it may send, if only it could.
     const log = { STORE_URL: `file:${dataDir}`, CONTENT_URL: `file:${dataDir}/content`, ...store.env };
     const key = store.isShared ? {} : { MASTER_KEY_FILE: join(dataDir, "master.key") };
-    env = { ...log, ...key, ...reaching, DELIVERY: "on", BOOTSTRAP: "off" };
+    env = { ...log, ...key, ...withRelay, DELIVERY: "on", BOOTSTRAP: "off" };
     tenant = await service.tenant();
     const url = `https://${hostOf("hook")}:${receiver.port}/hook`;
     expect((await tenant.call("POST", "/webhooks", { body: { url } })).status).toBe(201);
@@ -68,8 +68,8 @@ describe.each(await testStores())("rebuilds, on $name", (store) => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  /** A command beside the service, or on the directory that nobody serves from. */
-  const run = (where: string, ...words: string[]) => runCommand([...words, "--json"], where, env);
+  /** Runs a command next to the service, or on a directory without a service. */
+  const run = (dataDir: string, ...words: string[]) => runCommand([...words, "--json"], dataDir, env);
 
   test(
     "beside a service, no read fails or goes back while they switch, under load",
@@ -77,10 +77,10 @@ describe.each(await testStores())("rebuilds, on $name", (store) => {
       let isDone = false;
       const failures: unknown[] = [];
       let reads = 0;
-      const reading = async (look: () => Promise<number>) => {
+      const reading = async (readCount: () => Promise<number>) => {
         let last = 0;
         while (!isDone) {
-          const seen = await look();
+          const seen = await readCount();
           if (seen < last) failures.push({ went: "back", seen, last });
           last = seen;
           reads += 1;
@@ -130,26 +130,26 @@ describe.each(await testStores())("rebuilds, on $name", (store) => {
   test(
     "cannot send: no mail of a log of queued mail arrives until a service delivers it",
     async () => {
-      for (const where of [service.app.dataDir, offline]) {
-        expect((await run(where, "projection", "rebuild")).exitCode).toBe(0);
-        expect((await run(where, "projection", "verify")).exitCode).toBe(0);
+      for (const dataDir of [service.app.dataDir, offline]) {
+        expect((await run(dataDir, "projection", "rebuild")).exitCode).toBe(0);
+        expect((await run(dataDir, "projection", "verify")).exitCode).toBe(0);
       }
-      const past = await runCommand(
+      const asOf = await runCommand(
         ["projection", "as-of", "0s", "emails", "--table", "emails"],
         offline,
         env,
       );
-      expect(past.out.split(tenant.workspaceId).length - 1).toBe(ids.length);
+      expect(asOf.out.split(tenant.workspaceId).length - 1).toBe(ids.length);
       expect({ connections: sink.record.connections, calls: receiver.calls.length }).toEqual({
         connections: 0,
         calls: 0,
       });
       // Any mail that could be sent would have arrived, as it does now.
       const delivering = await startTestApp({ dataDir: offline, env });
-      const mine = () =>
+      const ownWebhooks = () =>
         sink.record.messages.filter(({ to }) => to[0]?.startsWith(tenant.workspaceId)).length;
       try {
-        await until(() => mine() === ids.length, "all mail", ARRIVAL_MS_MAX);
+        await until(() => ownWebhooks() === ids.length, "all mail", ARRIVAL_MS_MAX);
         await until(() => receiver.calls.length >= ids.length, "the webhooks", ARRIVAL_MS_MAX);
       } finally {
         await delivering.app.stop();

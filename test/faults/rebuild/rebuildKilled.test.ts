@@ -67,9 +67,9 @@ describe.each(await testStores())("a rebuild killed by the system, on $name", ({
       const last = rebuild();
       const [result] = JSON.parse(await new Response(last.stdout).text());
       expect(result.outcome).toBe("current");
-      const place = { databases: sqliteReadDatabases, directory, logId: "log-1" };
-      expect(rowsOf(place, tallyOf(run)).tally).toEqual(await foldSums(store, run));
-      expect(databaseFiles(place)).toEqual([result.file]);
+      const storage = { databases: sqliteReadDatabases, directory, logId: "log-1" };
+      expect(rowsOf(storage, tallyOf(run)).tally).toEqual(await foldSums(store, run));
+      expect(databaseFiles(storage)).toEqual([result.file]);
       if (killed === KILLS) expect(result.resumedFrom).not.toBeNull();
     },
     8 * START_MS_MAX,

@@ -4,7 +4,7 @@ import { openStore } from "../../../src/service/adapters/openStore.ts";
 import { tallyOf } from "./rebuildLog.ts";
 
 /** Long enough for the parent to see that something was saved, and to kill. */
-const BETWEEN_SAVES_MS = 15;
+const SAVE_INTERVAL_MS = 15;
 
 /** A process that rebuilds, saves often, and can be killed: `<directory> <run>`; the store is in the environment. */
 const [directory = "", run = ""] = process.argv.slice(2);
@@ -17,7 +17,7 @@ const results = await rebuildReadModels({
   projections: [tallyOf(run)],
   owner: true,
   saveEveryMs: 0,
-  onProgress: () => Bun.sleepSync(BETWEEN_SAVES_MS),
+  onProgress: () => Bun.sleepSync(SAVE_INTERVAL_MS),
   signal: new AbortController().signal,
 });
 await store.close();

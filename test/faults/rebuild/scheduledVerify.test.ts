@@ -24,12 +24,12 @@ describe.each(await testStores())("read models are verified on a schedule, on $n
   let service: TestService;
   let logId: string;
   const directory = () => join(service.app.dataDir, "projections");
-  const kept = () => lastVerifications(sqliteReadDatabases, directory());
+  const recorded = () => lastVerifications(sqliteReadDatabases, directory());
 
   /** Opens the live rows of the messages behind the service's back. */
   function live<Result>(work: (db: ReturnType<typeof sqliteReadDatabases.open>) => Result): Result {
-    const place = { databases: sqliteReadDatabases, directory: directory(), logId: "" };
-    const db = sqliteReadDatabases.open(join(directory(), currentFile(place, "emails")), "write");
+    const storage = { databases: sqliteReadDatabases, directory: directory(), logId: "" };
+    const db = sqliteReadDatabases.open(join(directory(), currentFile(storage, "emails")), "write");
     try {
       return work(db);
     } finally {
@@ -46,8 +46,10 @@ describe.each(await testStores())("read models are verified on a schedule, on $n
   test(
     "as configured: the first time at once, and doctor shows what was found",
     async () => {
-      await until(() => kept().length === projections.length, "the first verification", RUN_MS_MAX);
-      expect(kept().filter(({ differences, failure }) => differences > 0 || failure !== null)).toEqual([]);
+      await until(() => recorded().length === projections.length, "the first verification", RUN_MS_MAX);
+      expect(recorded().filter(({ differences, failure }) => differences > 0 || failure !== null)).toEqual(
+        [],
+      );
       const { out } = await runCommand(["doctor"], service.app.dataDir, store.env);
       expect(out).toMatch(/ok {7}verification of the read models: (\d+) of \1 verified/);
       // Its thread alone is behind others.
@@ -82,7 +84,7 @@ describe.each(await testStores())("read models are verified on a schedule, on $n
           { name: "emails", differences: 1 },
         ]);
       }
-      expect(kept().find(({ name }) => name === "emails")).toMatchObject({ differences: 1 });
+      expect(recorded().find(({ name }) => name === "emails")).toMatchObject({ differences: 1 });
     },
     TEST_MS_MAX,
   );

@@ -10,31 +10,31 @@ interface LoggedEvent {
   readonly at: number;
 }
 
-/** One message as the log tells it. */
-export interface Story {
+/** One message, as recorded in the log. */
+export interface EmailHistory {
   readonly events: LoggedEvent[];
   state: EmailState;
 }
 
-/** Every message of the log that the service's settings name, by id: read from its start, past the service. */
-export async function readStories(
+/** Every message by id, read from the start of the log that `env` names, without the service. */
+export async function readEmailHistories(
   env: Readonly<Record<string, string>>,
-): Promise<ReadonlyMap<string, Story>> {
+): Promise<ReadonlyMap<string, EmailHistory>> {
   const store = await openStore(readConfig(env));
-  const stories = new Map<string, Story>();
+  const histories = new Map<string, EmailHistory>();
   try {
     for await (const { events } of store.readAll(LOG_START, { types: emailCodec.types })) {
       for (const recorded of events) {
         const id = recorded.stream.slice("email-".length);
-        const story: Story = stories.get(id) ?? { events: [], state: emailDecider.initialState };
+        const history: EmailHistory = histories.get(id) ?? { events: [], state: emailDecider.initialState };
         const event = emailCodec.decode(recorded);
-        story.events.push({ event, at: epochMs(String(recorded.metadata.at)) });
-        story.state = emailDecider.evolve(story.state, event);
-        stories.set(id, story);
+        history.events.push({ event, at: epochMs(String(recorded.metadata.at)) });
+        history.state = emailDecider.evolve(history.state, event);
+        histories.set(id, history);
       }
     }
   } finally {
     await store.close();
   }
-  return stories;
+  return histories;
 }
