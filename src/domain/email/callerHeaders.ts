@@ -70,8 +70,8 @@ const WRITTEN_BY_US: ReadonlyMap<string, string | null> = new Map(
     "mime-version": null,
   }),
 );
-/** Some relays read further recipients from these, but nobody except `to` may get the message. */
-const RECIPIENTS_OF_RELAYS = ["x-smtpapi", "x-msys-api", "x-mc-bccaddress"];
+/** These name further recipients, some only to certain relays, but nobody except `to` may get the message. */
+const RECIPIENT_HEADERS = ["cc", "bcc", "x-smtpapi", "x-msys-api", "x-mc-bccaddress"];
 /** Providers' events name a message by these. A caller who could set them could make another message count as bounced. */
 const NAMES_OF_MESSAGES = {
   field: "x-pm-metadata-postledger_id",
@@ -86,7 +86,7 @@ function nameFault(name: string): string | null {
     return `is written by the service${member === null ? "" : `, from ${member}`}`;
   }
   if (lower === NAMES_OF_MESSAGES.field) return "is written by the service";
-  if (RECIPIENTS_OF_RELAYS.includes(lower)) return "may name further recipients; a message has one";
+  if (RECIPIENT_HEADERS.includes(lower)) return "may name further recipients; a message has one";
   const isKnown = SYNTAX.has(lower) || /^(?:x|list)-./.test(lower);
   if (!isKnown) {
     return "is not one that a send can set: X-…, List-…, References, In-Reply-To, Auto-Submitted, Feedback-ID, Importance, Precedence";

@@ -12,7 +12,7 @@ const WORDS = Symbol("words");
 /** The key under which a schema keeps rules that it cannot express itself. */
 const FURTHER = Symbol("further rules");
 
-/** The key under which an object's schema keeps advice on members that callers of other services send. */
+/** The key under which an object's schema keeps advice on members that callers often get wrong. */
 const ADVICE = Symbol("advice");
 
 /** Finds faults that a schema cannot express. It may get values of any type, and ignores those of a wrong type. */
@@ -29,9 +29,9 @@ export function withRules<Schema extends TSchema>(schema: Schema, rules: Further
 }
 
 /**
- * Adds advice by member to a body's schema. The advice follows the fault when the schema does not know the member, or
- * when a list was given for a single value. Advice on `name[]` applies if an item of the list is an object, and
- * advice on the empty name if the whole body is not an object.
+ * Adds advice by member to an object's schema. The advice follows the fault when the schema does not know the member,
+ * or, in a body, when a list was given for a single value. Advice on `name[]` applies if an item of the body's list is
+ * an object, and advice on the empty name if the whole body is not an object.
  */
 export function withAdvice<Schema extends TSchema>(
   advice: Readonly<Record<string, string>>,
@@ -138,15 +138,17 @@ function adviceOn(pointer: string, value: unknown, schema: Rule | undefined): st
   const given = (value as Record<string, unknown>)[name];
   const isMeant =
     index === undefined
-      ? Array.isArray(given) || !Object.hasOwn(schema?.properties ?? {}, name)
+      ? Array.isArray(given) && Object.hasOwn(schema?.properties ?? {}, name)
       : typeof (given as readonly unknown[])[Number(index)] === "object";
   return isMeant ? `: ${advice[key]}` : "";
 }
 
-function* faultsOf(errors: Iterable<ValueError>): Iterable<ProblemDetail> {
+/** The faults of values, each with `why` it applies unless it is about a member that is not known at all. */
+function* faultsOf(errors: Iterable<ValueError>, why = ""): Iterable<ProblemDetail> {
   for (const error of errors) {
-    if (error.type === ValueErrorType.Union) yield* unionFaults(error);
-    else yield { pointer: error.path, message: messageOf(error) };
+    const isUnknown = error.type === ValueErrorType.ObjectAdditionalProperties;
+    if (error.type === ValueErrorType.Union) yield* unionFaults(error, why);
+    else yield { pointer: error.path, message: messageOf(error) + (isUnknown ? "" : why) };
   }
 }
 
@@ -154,21 +156,22 @@ function* faultsOf(errors: Iterable<ValueError>): Iterable<ProblemDetail> {
  * The faults of a value with several forms, judged by the form of its type. If no form has its type, the types
  * allowed.
  */
-function* unionFaults({ schema, path, value, errors }: ValueError): Iterable<ProblemDetail> {
+function* unionFaults({ schema, path, value, errors }: ValueError, outer: string): Iterable<ProblemDetail> {
   const { anyOf = [] } = schema as Rule;
   if (anyOf.every((form) => form.const !== undefined)) {
-    yield { pointer: path, message: `must be one of ${anyOf.map((form) => String(form.const)).join(", ")}` };
+    const values = anyOf.map((form) => String(form.const)).join(", ");
+    yield { pointer: path, message: `must be one of ${values}${outer}` };
     return;
   }
   const type = typeOf(value);
   const index = anyOf.findIndex((form) => typesOf(form).includes(type));
   const [form, faults] = [anyOf[index], errors[index]];
   if (form === undefined || faults === undefined) {
-    yield { pointer: path, message: `must be ${alternatives(anyOf)}` };
+    yield { pointer: path, message: `must be ${alternatives(anyOf)}${outer}` };
     return;
   }
   const why = form.title === undefined ? "" : `, because ${TYPES[type]} here is ${form.title}`;
-  for (const { pointer, message } of faultsOf(faults)) yield { pointer, message: message + why };
+  yield* faultsOf(faults, why + outer);
 }
 
 function alternatives(forms: readonly Rule[]): string {
@@ -225,7 +228,7 @@ function boundOf(rule: Rule, value: unknown): string {
     if (type === "array") return `hold ${count(rule.minItems, rule.maxItems, "item")}`;
     if (rule.maxLength !== undefined) return `have ${count(rule.minLength, rule.maxLength, "character")}`;
   }
-  return `be ${TYPES[type]}`;
+  return `be ${FORMATS[rule.format ?? ""] ?? TYPES[type]}`;
 }
 
 function count(min: number | undefined, max: number | undefined, what: string): string {
@@ -234,12 +237,13 @@ function count(min: number | undefined, max: number | undefined, what: string): 
   return `${range} ${what}${(max ?? min) === 1 ? "" : "s"}`;
 }
 
-/** Adds the name that was most likely meant, if one is similar or begins with the given one. */
-function unknownMember(path: string, { properties = {} }: Rule): string {
+/** Adds the schema's advice, or the name that was most likely meant: one that is similar or begins with the given one. */
+function unknownMember(path: string, { properties = {}, [ADVICE]: advice = {} }: Rule): string {
   const name = path
     .slice(path.lastIndexOf("/") + 1)
     .replaceAll("~1", "/")
     .replaceAll("~0", "~");
+  if (Object.hasOwn(advice, name)) return `is not known here: ${advice[name]}`;
   const names = Object.keys(properties);
   const nearest = nearestName(name, names) ?? names.find((other) => other.startsWith(`${name}_`)) ?? null;
   return nearest === null ? "is not known here" : `is not known here: did you mean ${nearest}?`;

@@ -86,11 +86,23 @@ function attachmentFaults(attachments: unknown): readonly ProblemDetail[] {
   return index < 0 ? NO_FAULTS : fault(`/attachments/${index}/content_id`, "is already used by another file");
 }
 
+/** What a caller who names several recipients should do. */
+export const ONE_RECIPIENT =
+  "a message has one recipient. Send each person a message of their own: up to 100 fit into a batch";
+
+/** Faults of the recipient, with a hint if the text lists several addresses. */
+function recipientFaults(to: unknown): readonly ProblemDetail[] {
+  const isList = typeof to === "string" && to.split(/[,;]/).filter((part) => part.includes("@")).length > 1;
+  return isList
+    ? fault("/to", `must be one bare address such as ana@example.com: ${ONE_RECIPIENT}`)
+    : mailboxFaults("/to", to, "to_name");
+}
+
 /** The checks of a send that the schema cannot express: addresses, rules that span members, and sizes. */
 export function sendFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   return [
     ...mailboxFaults("/from", body.from, "from_name"),
-    ...mailboxFaults("/to", body.to, "to_name"),
+    ...recipientFaults(body.to),
     ...mailboxFaults("/reply_to", body.reply_to, "reply_to_name"),
     ...memberFaults(body),
   ];

@@ -26,23 +26,32 @@ import { memberRules } from "../body/memberFaults.ts";
 import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
 import { refusedFor } from "../server/problem.ts";
 import { IdempotencyKey } from "./idempotencyKey.ts";
-import { memberFaults, sendFaults } from "./sendEmailFaults.ts";
+import { memberFaults, ONE_RECIPIENT, sendFaults } from "./sendEmailFaults.ts";
+
+/** Members of other services' files that ours do not have. */
+const ATTACHMENT_ADVICE = {
+  path: "files are not fetched; give the file's Base64 as content",
+  Name: "did you mean filename?",
+};
 
 /** A file inside a send, which the html may show. */
-const SentAttachment = Closed(
-  {
-    ...DirectAttachment.properties,
-    content_id: Type.Optional(
-      withErrorText(
-        `must be 1 to ${CONTENT_ID_CHARACTERS_MAX} letters, digits or any of .@!#$%&'*+/=?^_\`{|}~-`,
-        Type.String({
-          pattern: `^[A-Za-z0-9.@!#$%&'*+/=?^_\`{|}~-]{1,${CONTENT_ID_CHARACTERS_MAX}}$`,
-          description: "Shows the file in the html, which refers to it as `cid:<content_id>` (RFC 2392).",
-        }),
+const SentAttachment = withAdvice(
+  ATTACHMENT_ADVICE,
+  Closed(
+    {
+      ...DirectAttachment.properties,
+      content_id: Type.Optional(
+        withErrorText(
+          `must be 1 to ${CONTENT_ID_CHARACTERS_MAX} letters, digits or any of .@!#$%&'*+/=?^_\`{|}~-`,
+          Type.String({
+            pattern: `^[A-Za-z0-9.@!#$%&'*+/=?^_\`{|}~-]{1,${CONTENT_ID_CHARACTERS_MAX}}$`,
+            description: "Shows the file in the html, which refers to it as `cid:<content_id>` (RFC 2392).",
+          }),
+        ),
       ),
-    ),
-  },
-  { title: DirectAttachment.title ?? "", examples: [...DirectAttachment.examples] },
+    },
+    { title: DirectAttachment.title ?? "", examples: [...DirectAttachment.examples] },
+  ),
 );
 
 function Name(description: string) {
@@ -122,9 +131,6 @@ const sendFields = {
   ),
 };
 
-const ONE_RECIPIENT =
-  "a message has one recipient. Send each person a message of their own: up to 100 fit into a batch";
-
 /** Members of other services' requests that ours do not have: people who migrate try them first. */
 const ADVICE = {
   to: ONE_RECIPIENT,
@@ -134,9 +140,13 @@ const ADVICE = {
   Bcc: ONE_RECIPIENT,
   headers: 'names and values, such as { "X-Order": "4711" }',
   "tags[]": "a tag is a word; names with values go into metadata",
+  body: "did you mean text or html?",
+  content: "did you mean text or html?",
+  message: "did you mean text or html?",
   HtmlBody: "did you mean html?",
   TextBody: "did you mean text?",
   TemplateModel: "did you mean variables?",
+  template_data: "did you mean variables?",
 };
 
 /** Adds the further checks of a send to a schema. */

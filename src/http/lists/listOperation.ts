@@ -1,6 +1,6 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { Closed, Nullable, TimeText, WholeNumberText } from "../body/commonSchemas.ts";
-import { withErrorText } from "../body/validation.ts";
+import { withAdvice, withErrorText } from "../body/validation.ts";
 import type { ProblemCode } from "../server/problemCodes.ts";
 import { PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX } from "./cursorPaging.ts";
 
@@ -21,9 +21,16 @@ export const CREATED_RANGE = {
   created_before: Type.Optional(TimeText("RFC 3339; not included. Never before `created_from`.")),
 };
 
+const NEXT_PAGE = "for the next page, pass next_cursor of the page before as cursor";
+/** Parameters with which other services turn pages. */
+const PAGING_ADVICE = { page: NEXT_PAGE, offset: NEXT_PAGE, after: NEXT_PAGE };
+
 /** The query of a list: its filters, and which page. */
 export function listQuery<Filters extends TProperties>(filters: Filters) {
-  return Closed({ ...filters, limit: Type.Optional(Limit), cursor: Type.Optional(Cursor) });
+  return withAdvice(
+    PAGING_ADVICE,
+    Closed({ ...filters, limit: Type.Optional(Limit), cursor: Type.Optional(Cursor) }),
+  );
 }
 
 /** One page of a list: its items, and where the next page begins. */

@@ -40,9 +40,9 @@ export function methodsOf(path: string): readonly string[] {
 /** The path prefix of most operations. */
 const API_PREFIX = "/api/v1";
 
-/** The route that was probably meant when {@link API_PREFIX} is missing or superfluous; null for any other path. */
+/** The route that was probably meant when {@link API_PREFIX} is missing, incomplete or superfluous; null for any other path. */
 export function nearestPath(path: string): string | null {
-  const other = path.startsWith(`${API_PREFIX}/`) ? path.slice(API_PREFIX.length) : API_PREFIX + path;
-  const route = patterns.find(({ pattern }) => pattern.test(other));
+  const below = path.replace(/^(?:\/api)?(?:\/v\d+)?(?=\/)/, "");
+  const route = patterns.find(({ pattern }) => pattern.test(API_PREFIX + below) || pattern.test(below));
   return route === undefined ? null : route.path.replace(/:([a-z_]+)/g, "{$1}");
 }

@@ -3,7 +3,7 @@ import { ENDPOINTS_MAX, OVERLAP_SECONDS_MAX } from "../../domain/webhook/decisio
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
 import { Closed, Nullable, SHOWN_NAME_RULE, Text, WholeNumberText } from "../body/commonSchemas.ts";
 import { displayNameFaults, memberRules, NO_FAULTS } from "../body/memberFaults.ts";
-import { withErrorText, withRules } from "../body/validation.ts";
+import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
 import { listQuery } from "../lists/listOperation.ts";
 import { answersAccepted, answersNoContent, answersOk, type Operations } from "../server/operation.ts";
 import type { ProblemDetail } from "../server/problem.ts";
@@ -34,18 +34,24 @@ const EventTypes = Nullable(Type.Array(Type.String(), { minItems: 1, uniqueItems
   description: `Null or absent: all. Else some of ${WEBHOOK_EVENT_TYPES.join(", ")}.`,
 });
 
+/** Members of other services' endpoints that ours do not have. */
+const ENDPOINT_ADVICE = { endpoint: "did you mean url?", events: "did you mean event_types?" };
+
 const RegisterWebhookBody = withRules(
-  Closed(
-    { url: Destination, description: Type.Optional(Description), event_types: Type.Optional(EventTypes) },
-    {
-      examples: [
-        {
-          url: "https://hooks.example.com/postledger",
-          description: "Order status",
-          event_types: ["email.sent", "email.bounced"],
-        },
-      ],
-    },
+  withAdvice(
+    ENDPOINT_ADVICE,
+    Closed(
+      { url: Destination, description: Type.Optional(Description), event_types: Type.Optional(EventTypes) },
+      {
+        examples: [
+          {
+            url: "https://hooks.example.com/postledger",
+            description: "Order status",
+            event_types: ["email.sent", "email.bounced"],
+          },
+        ],
+      },
+    ),
   ),
   endpointRules,
 );

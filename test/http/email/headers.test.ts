@@ -71,16 +71,7 @@ describe.each(await testStores())("headers of the caller's own on $name", (store
     });
   }
 
-  for (const name of [
-    "Bcc",
-    "Cc",
-    "Sender",
-    "Return-Path",
-    "DKIM-Signature",
-    "constructor",
-    "__proto__",
-    "X-",
-  ]) {
+  for (const name of ["Sender", "Return-Path", "DKIM-Signature", "constructor", "__proto__", "X-"]) {
     test(`${name} is not one that a send can set`, async () => {
       const headers = JSON.parse(`{"${name}":"eve@example.com"}`);
       const faults = await faultsOf(headers);
@@ -98,7 +89,7 @@ describe.each(await testStores())("headers of the caller's own on $name", (store
     });
   });
 
-  for (const name of ["X-SMTPAPI", "X-MSYS-API", "x-mc-bccaddress"]) {
+  for (const name of ["Cc", "Bcc", "X-SMTPAPI", "X-MSYS-API", "x-mc-bccaddress"]) {
     test(`${name} is refused: relays would read recipients from it`, async () => {
       const faults = await faultsOf({ [name]: '{"to":["eve@example.com"]}' });
       expect(faults[`/headers/${name}`]).toContain("further recipients");

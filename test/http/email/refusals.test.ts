@@ -69,6 +69,11 @@ describe("a refusal says what to do about", () => {
     expect(await unknown(service, "/emails/1")).toBe(
       "There is no such path: /docs lists all. Did you mean /api/v1/emails/{id}?",
     );
+    for (const path of ["/api/emails", "/v1/emails", "/api/v2/emails"]) {
+      expect(await unknown(service, path)).toBe(
+        "There is no such path: /docs lists all. Did you mean /api/v1/emails?",
+      );
+    }
     expect(await unknown(other, "/emails")).toBe(
       "There is no such path: /mail/docs lists all. Did you mean /mail/api/v1/emails?",
     );

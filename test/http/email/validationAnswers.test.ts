@@ -76,6 +76,27 @@ const bodies: readonly Case[] = [
     },
   ],
   [
+    "several recipients in one text",
+    send(message({ to: "ana@example.com; Bo <bo@example.com>" })),
+    { "/to": `must be one bare address such as ana@example.com: ${ONE_RECIPIENT}` },
+  ],
+  [
+    "content and variables under other names",
+    send({ from: "hello@example.com", to: "ana@example.com", template_id: ID, body: "x", template_data: {} }),
+    {
+      "/body": "is not known here: did you mean text or html?",
+      "/template_data": "is not known here: did you mean variables?",
+    },
+  ],
+  ["a time as a number", send(message({ scheduled_at: 1_790_000_000 })), { "/scheduled_at": DATE_TIME }],
+  [
+    "a file that is somewhere else",
+    attached({ ...direct(pdf()), path: "https://example.com/invoice.pdf" }),
+    {
+      "/attachments/0/path": "is not known here: files are not fetched; give the file's Base64 as content",
+    },
+  ],
+  [
     "members of another service's names",
     send({
       From: "hello@example.com",
@@ -155,8 +176,7 @@ const bodies: readonly Case[] = [
     attached({ ...withoutContent, contents: "" }),
     {
       "/attachments/0/content": "is required, because an object here is a file sent inline",
-      "/attachments/0/contents":
-        "is not known here: did you mean content?, because an object here is a file sent inline",
+      "/attachments/0/contents": "is not known here: did you mean content?",
     },
   ],
   [
@@ -255,6 +275,15 @@ const bodies: readonly Case[] = [
     },
   ],
   [
+    "a webhook endpoint with another service's names",
+    ["POST", "/webhooks", { endpoint: "https://example.com/", events: ["email.sent"] }],
+    {
+      "/url": "is required",
+      "/endpoint": "is not known here: did you mean url?",
+      "/events": "is not known here: did you mean event_types?",
+    },
+  ],
+  [
     "types of events",
     ["POST", "/webhooks", { url: "https://example.com/", event_types: ["email.opened"] }],
     {
@@ -269,7 +298,7 @@ const bodies: readonly Case[] = [
       "/overlap_seconds": "must be a whole number from 0 to 604800",
     },
   ],
-  ["a recovery", ["POST", `/webhooks/${ID}/recover`, { since: 7 }], { "/since": "must be a string" }],
+  ["a recovery", ["POST", `/webhooks/${ID}/recover`, { since: 7 }], { "/since": DATE_TIME }],
 ];
 
 const queries: readonly Case[] = [
@@ -282,6 +311,11 @@ const queries: readonly Case[] = [
         "must be one of scheduled, queued, sending, deferred, sent, delivered, bounced, complained, failed, suppressed, canceled",
       "/sort": "is not known here",
     },
+  ],
+  [
+    "pages by number",
+    ["GET", "/api/v1/emails?page=2"],
+    { "/page": "is not known here: for the next page, pass next_cursor of the page before as cursor" },
   ],
   ["a time", ["GET", "/api/v1/emails?created_from=yesterday"], { "/created_from": DATE_TIME }],
   ["a cursor", ["GET", "/api/v1/templates?cursor=x"], { "/cursor": "is not a next_cursor of this list" }],
