@@ -1,5 +1,6 @@
 import type { IncomingBody } from "../http/body/bodyAdmission.ts";
 import { Problem } from "../http/server/problem.ts";
+import { JoinedParts } from "../kernel/joinedParts.ts";
 import { grouped } from "../kernel/text/readableNumbers.ts";
 import { MAIL_BYTES_MAX } from "./submissionLimits.ts";
 
@@ -19,7 +20,7 @@ export async function readMailBytes(
   content: AsyncIterable<Uint8Array>,
   body: IncomingBody,
 ): Promise<ReadMailBytes> {
-  const parts: Uint8Array[] = [];
+  const parts = new JoinedParts();
   const iterator = content[Symbol.asyncIterator]();
   let bytes = 0;
   for (;;) {
@@ -29,14 +30,14 @@ export async function readMailBytes(
     if (bytes > MAIL_BYTES_MAX + DISCARDED_BYTES_MAX) return { kind: "tooLarge", isCut: true };
     if (bytes <= MAIL_BYTES_MAX) {
       body.admit(value.byteLength);
-      parts.push(value);
+      parts.add(value);
     } else {
-      parts.length = 0;
+      parts.clear();
       body.pass(value.byteLength);
     }
   }
   if (bytes > MAIL_BYTES_MAX) return { kind: "tooLarge", isCut: false };
-  return { kind: "content", bytes: Buffer.concat(parts) };
+  return { kind: "content", bytes: parts.join() };
 }
 
 /** The refusal of a mail over the bound. */
@@ -51,7 +52,9 @@ export function contentTooLarge(): Problem {
  */
 export function hasPlainLines(bytes: Uint8Array): boolean {
   let before = 0;
-  for (const byte of bytes) {
+  // By index: an iterator takes ten times as long, half a second for the largest mail, and holds up every other request.
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index] ?? 0;
     if (byte === 0 || (byte === LF) !== (before === CR)) return false;
     before = byte;
   }

@@ -5,6 +5,7 @@ import {
   type SMTPServerOptions,
   type SMTPServerSession,
 } from "smtp-server";
+import { JoinedParts } from "../../kernel/joinedParts.ts";
 import { addressGroup } from "../../kernel/network/clientIp.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { InboundMailHandler, InboundMailServer, InboundReply } from "../../ports/mail/inboundMail.ts";
@@ -141,15 +142,15 @@ async function take(
   recipients: readonly string[],
   handler: InboundMailHandler,
 ): Promise<InboundReply> {
-  const kept: Uint8Array[] = [];
+  const kept = new JoinedParts();
   let keptBytes = 0;
   let bytes = 0;
   for await (const chunk of stream as AsyncIterable<Uint8Array>) {
     bytes += chunk.byteLength;
     const rest = chunk.subarray(0, KEPT_BYTES_MAX - keptBytes);
     if (rest.byteLength === 0) continue;
-    kept.push(rest);
+    kept.add(rest);
     keptBytes += rest.byteLength;
   }
-  return bytes > MAIL_BYTES_MAX ? TOO_LARGE : handler.receive(recipients, Buffer.concat(kept));
+  return bytes > MAIL_BYTES_MAX ? TOO_LARGE : handler.receive(recipients, kept.join());
 }

@@ -1,3 +1,4 @@
+import { JoinedParts } from "../../kernel/joinedParts.ts";
 import { grouped } from "../../kernel/text/readableNumbers.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { invalidHeader, Problem } from "../server/problem.ts";
@@ -58,20 +59,21 @@ async function readAsItComes(
   body: IncomingBody,
   { length, bytesMax }: { readonly length: number | null; readonly bytesMax: number },
 ): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
+  const parts = new JoinedParts();
   let whole: Uint8Array | null = null;
   let bytes = 0;
   for await (const part of partsOf(request, body)) {
     if (bytes + part.byteLength > bytesMax) throw tooLarge(bytesMax);
     body.admit(part.byteLength);
-    if (whole === null) parts.push(part);
+    if (whole === null) parts.add(part);
     else whole.set(part, bytes);
     bytes += part.byteLength;
     if (whole === null && length !== null && bytes >= PROBED_BYTES) {
-      whole = Buffer.concat(parts.splice(0), length);
+      whole = parts.join(length);
+      parts.clear();
     }
   }
-  return whole ?? Buffer.concat(parts, bytes);
+  return whole ?? parts.join();
 }
 
 /** The parts of a body as they arrive. Throws if the connection ends early or the body is cut off. */
