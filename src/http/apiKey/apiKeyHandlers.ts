@@ -1,4 +1,5 @@
-import { activeApiKeys, apiKeyDescendants, apiKeyOf } from "../../../projections/apiKeys.ts";
+import { activeApiKeys, apiKeyDescendants, apiKeyOf, listApiKeys } from "../../../projections/apiKeys.ts";
+import type { PageQuery } from "../../../projections/keysetPagination.ts";
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
 import { type IssueOutcome, issueFurtherKey } from "../../commands/apiKey/issueApiKey.ts";
 import { readApiKey } from "../../commands/apiKey/readApiKey.ts";
@@ -7,7 +8,7 @@ import { rotateKey } from "../../commands/apiKey/rotateApiKey.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
-import { caughtUpRows, type ListSource } from "../lists/caughtUpReads.ts";
+import { caughtUpPage, caughtUpRows, type ListSource } from "../lists/caughtUpReads.ts";
 import { found, invalid, Problem } from "../server/problem.ts";
 import { apiKeyJson } from "./apiKeyResource.ts";
 import { type IssueApiKeyBody, wantedKey } from "./issueApiKeyRequest.ts";
@@ -80,6 +81,13 @@ async function revokeChildren(
     if (children.length === 0) return;
     for (const child of children) await revokeKey(source.deps, child, context);
   }
+}
+
+/** A page of a workspace's keys, newest first. */
+export function pageOfApiKeys({ readModel }: ListSource, workspaceId: string, request: PageQuery) {
+  return caughtUpPage(readModel("api-keys"), request, (db, page) =>
+    listApiKeys(db, { workspaceId, ...page }),
+  );
 }
 
 /** A key of the workspace as it is now, as JSON. Throws NOT_FOUND. */

@@ -1,7 +1,6 @@
-import { listApiKeys } from "../../../projections/apiKeys.ts";
+import type { Context } from "elysia";
 import { OVERLAP_SECONDS_DEFAULT } from "../../domain/apiKey/decisions.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
-import { caughtUpPage } from "../lists/caughtUpReads.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
@@ -9,6 +8,7 @@ import {
   existingKey,
   issueOnRequest,
   type NewKey,
+  pageOfApiKeys,
   revokeOnRequest,
   rotateOnRequest,
 } from "./apiKeyHandlers.ts";
@@ -17,8 +17,8 @@ import { apiKeyJson } from "./apiKeyResource.ts";
 
 /** Issuing, listing, rotating and revoking the keys of a workspace. */
 export function apiKeysController(options: ControllerOptions) {
-  const { deps, basePath, readModel } = options;
-  const issued = async (request: Request, set: Answering, { id, key }: NewKey) => {
+  const { deps, basePath } = options;
+  const issued = async (request: Request, set: Context["set"], { id, key }: NewKey) => {
     set.status = 201;
     set.headers.location = `${basePath}/api/v1/api-keys/${id}`;
     return { ...(await existingKey(options, principalOf(request).workspaceId, id)), key };
@@ -37,10 +37,7 @@ export function apiKeysController(options: ControllerOptions) {
     },
     listApiKeys: async ({ query, request }) => {
       const { workspaceId } = principalOf(request);
-      const asked = pageRequest(query, isApiKeyId);
-      const page = await caughtUpPage(readModel("api-keys"), asked, (db, one) =>
-        listApiKeys(db, { workspaceId, ...one }),
-      );
+      const page = await pageOfApiKeys(options, workspaceId, pageRequest(query, isApiKeyId));
       return pageJson(page, (row) => apiKeyJson(deps, row));
     },
     getApiKey: async ({ params: { id }, request }) =>
@@ -51,9 +48,4 @@ export function apiKeysController(options: ControllerOptions) {
       return existingKey(options, context.workspaceId, id);
     },
   });
-}
-
-interface Answering {
-  status?: number | string;
-  headers: { location?: string };
 }

@@ -2,7 +2,7 @@ import { type AttachmentQuery, listAttachments } from "../../../projections/atta
 import { readAttachment } from "../../commands/attachment/readAttachment.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { Attachment } from "../../domain/attachment/state.ts";
-import { findPage, type ListSource } from "../lists/caughtUpReads.ts";
+import { findPage, type ListSource, lookUpEach } from "../lists/caughtUpReads.ts";
 import { found } from "../server/problem.ts";
 import { attachmentJson } from "./attachmentResource.ts";
 
@@ -18,10 +18,9 @@ export async function existingUpload(
 /** A page of uploads, newest first. File names are only in the uploads' own streams. */
 export async function pageOfUploads({ deps, readModel }: ListSource, query: AttachmentQuery) {
   const attachments = readModel("attachments");
-  const { shown: rows, nextCursor } = await findPage(attachments, query, listAttachments);
-  const found = await attachments.scheduler.mapEach(rows, async ({ id }) => {
+  const page = await findPage(attachments, query, listAttachments);
+  return lookUpEach(attachments, page, async ({ id }) => {
     const upload = await readAttachment(deps, query.workspaceId, id);
-    return upload === null ? [] : [attachmentJson(id, upload)];
+    return upload && attachmentJson(id, upload);
   });
-  return { shown: found.flat(), nextCursor };
 }

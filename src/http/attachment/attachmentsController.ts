@@ -18,7 +18,7 @@ import { DirectAttachment, NoQuery } from "../body/commonSchemas.ts";
 import { openFilePart } from "../body/multipartFile.ts";
 import { checkBy } from "../body/validation.ts";
 import { whenCaughtUp } from "../lists/caughtUpReads.ts";
-import { pageRequest } from "../lists/cursorPaging.ts";
+import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { authorize, authorizeThenRead } from "../server/authorization.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, invalidHeader, Problem, refusedFor } from "../server/problem.ts";
@@ -37,8 +37,7 @@ export function attachmentsController(options: ControllerOptions) {
       await whenCaughtUp(readModel("attachments"));
       const { status } = query;
       const wanted = { workspaceId, ...pageRequest(query), ...definedMembers({ status }) };
-      const { shown: data, nextCursor } = await pageOfUploads(options, wanted);
-      return { data, next_cursor: nextCursor };
+      return pageJson(await pageOfUploads(options, wanted), (upload) => upload);
     },
     getAttachment: async ({ params, request }) => {
       const id = idOfPath(params.id);
@@ -75,11 +74,9 @@ function isForm(headers: Headers): boolean {
 
 /** Runs the checks that come before a body, then reads a JSON body whole; a form is left to arrive piece by piece. */
 function readUpload(deps: Dependencies) {
-  const readJson = authorizeThenRead(deps, routes.uploadAttachment, {
-    checkHeaders(headers) {
-      if (mediaTypeOf(headers) === "application/json") return;
-      throw invalidHeader("Content-Type", "must be multipart/form-data or application/json");
-    },
+  const readJson = authorizeThenRead(deps, routes.uploadAttachment, (headers) => {
+    if (mediaTypeOf(headers) === "application/json") return;
+    throw invalidHeader("Content-Type", "must be multipart/form-data or application/json");
   });
   const check = authorize(deps, routes.uploadAttachment);
   return async ({ request }: { request: Request }) => {

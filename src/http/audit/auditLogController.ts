@@ -2,35 +2,38 @@ import { type AuditQuery, type AuditRow, listAuditLog } from "../../../projectio
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readSender } from "../../commands/sender/readSender.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
-import { findPage, type ListSource, whenCaughtUp } from "../lists/caughtUpReads.ts";
-import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
+import { findPage, type ListSource, lookUpEach, whenCaughtUp } from "../lists/caughtUpReads.ts";
+import { createdRange, type Page, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { operationController } from "../server/operationController.ts";
 import { principalOf } from "../server/requestContext.ts";
 import { auditEntryJson } from "./auditEntryResource.ts";
 import { auditLogOperations, type ListAuditLogQuery } from "./auditLogOperations.ts";
 
 /** Who did what in the key's workspace. */
-export function auditLogController({ deps, readModel }: ListSource) {
-  const auditLog = readModel("audit-log");
-  return operationController(deps, auditLogOperations, {
+export function auditLogController(source: ListSource) {
+  return operationController(source.deps, auditLogOperations, {
     listAuditLog: async ({ query, request }) => {
-      const { workspaceId } = principalOf(request);
-      await whenCaughtUp(auditLog);
-      const { shown: rows, nextCursor } = await findPage(
-        auditLog,
-        auditQuery(workspaceId, query),
-        listAuditLog,
-      );
-      const shown = await auditLog.scheduler.mapEach(rows, (row) => withSenderName(deps, workspaceId, row));
-      return pageJson({ shown, nextCursor }, auditEntryJson);
+      await whenCaughtUp(source.readModel("audit-log"));
+      const page = await pageOfAuditLog(source, auditQuery(principalOf(request).workspaceId, query));
+      return pageJson(page, auditEntryJson);
     },
   });
 }
 
-function auditQuery(workspaceId: string, query: ListAuditLogQuery): AuditQuery {
+function auditQuery(workspaceId: string, query: ListAuditLogQuery) {
   const { action, actor, target_type: targetType, target_id: targetId } = query;
   const filters = definedMembers({ action, actor, targetType, targetId });
   return { workspaceId, ...pageRequest(query), ...filters, ...createdRange(query) };
+}
+
+/** One page of entries, with the names of senders. */
+export async function pageOfAuditLog(
+  { deps, readModel }: ListSource,
+  query: AuditQuery & { readonly workspaceId: string },
+): Promise<Page<AuditRow>> {
+  const auditLog = readModel("audit-log");
+  const rows = await findPage(auditLog, query, listAuditLog);
+  return lookUpEach(auditLog, rows, (row) => withSenderName(deps, query.workspaceId, row));
 }
 
 /** Adds the name of the sender that an entry is about, which is only in that sender's own stream. */

@@ -52,7 +52,7 @@ function parsed(text: string): Json {
 }
 
 /** A route's limits on its body. */
-export interface JsonBodyRules {
+interface JsonBodyRules {
   /** The longest encoded body, in bytes. */
   readonly bytesMax: number;
 }

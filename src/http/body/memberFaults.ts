@@ -1,6 +1,6 @@
 import { displayNameFault } from "../../kernel/text/displayNameFault.ts";
-import { parseAddress } from "../../kernel/text/emailAddress.ts";
-import type { ProblemDetail } from "../server/problem.ts";
+import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
+import { invalid, type ProblemDetail } from "../server/problem.ts";
 import type { FurtherRules } from "./validation.ts";
 
 /** The unchecked members of a body. */
@@ -26,6 +26,13 @@ export function addressFaults(pointer: string, text: unknown): readonly ProblemD
   if (typeof text !== "string") return NO_FAULTS;
   const parsed = parseAddress(text);
   return "invalid" in parsed ? fault(pointer, parsed.invalid) : NO_FAULTS;
+}
+
+/** The address in a text. Throws INVALID_REQUEST. */
+export function addressIn(pointer: string, text: string): Address {
+  const parsed = parseAddress(text);
+  if ("invalid" in parsed) throw invalid(pointer, parsed.invalid);
+  return parsed;
 }
 
 /** As {@link addressFaults}, with a hint on which member takes a name that was written beside the address. */

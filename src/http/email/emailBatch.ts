@@ -5,7 +5,7 @@ import { problemOf } from "../server/problemOfError.ts";
 import { ProblemBody, problemBody } from "../server/problemResponse.ts";
 import type { RefusedPart } from "../server/requestContext.ts";
 import { EmailReceipt } from "./emailResource.ts";
-import { idempotencyKeyIn } from "./idempotencyKey.ts";
+import { checkedIdempotencyKey } from "./idempotencyKey.ts";
 import { BatchedEmail, type SendEmailBody } from "./sendEmailRequest.ts";
 
 export const BATCH_EMAILS_MAX = 100;
@@ -96,7 +96,7 @@ async function answerOf(
 ): Promise<Receipt | RefusedPart> {
   try {
     const given = (email as { readonly idempotency_key?: unknown } | null)?.idempotency_key;
-    const key = idempotencyKeyIn(given, "/idempotency_key");
+    const key = checkedIdempotencyKey(given, "/idempotency_key");
     checkEmail(email);
     const { idempotency_key: _, ...body } = email as BatchedEmail;
     const before = lastOfKey.get(key);

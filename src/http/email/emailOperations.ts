@@ -4,7 +4,7 @@ import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/schedule.ts";
 import { DAY_MS } from "../../kernel/time.ts";
 import { Closed, Text, Time, TimeText } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
-import { answersOk, type Operations } from "../server/operation.ts";
+import { answersAccepted, answersOk, type Operations } from "../server/operation.ts";
 import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
 import { Email, EmailReceipt, EmailStatus, EmailSummary } from "./emailResource.ts";
 import { IdempotencyKeyHeader } from "./idempotencyKey.ts";
@@ -51,8 +51,8 @@ export const emailOperations = {
     tag,
     headers: IdempotencyKeyHeader,
     body: SendEmailBody,
-    success: { status: 202, schema: EmailReceipt },
-    problems: [
+    ...answersAccepted(
+      EmailReceipt,
       "IDEMPOTENCY_KEY_REQUIRED",
       "IDEMPOTENCY_CONFLICT",
       "SENDER_UNAVAILABLE",
@@ -66,7 +66,7 @@ export const emailOperations = {
       "ATTACHMENT_TYPE_UNSUPPORTED",
       "STORAGE_LIMIT_EXCEEDED",
       "DAILY_LIMIT_REACHED",
-    ],
+    ),
   },
   sendEmailBatch: {
     summary: "Send up to 100 emails",

@@ -67,7 +67,7 @@ export function emailSummaryJson({ id, email, content, events }: EmailView) {
   return summaryJson({ ...email, id, createdAt, updatedAt, from, to, subject });
 }
 
-/** As {@link emailSummaryJson}, from the read model alone, for a message whose events cannot be read. */
+/** As {@link emailSummaryJson}, from the read model alone. */
 export function rowSummaryJson(row: EmailRow) {
   return summaryJson({ ...row, from: null, to: null, subject: null });
 }

@@ -1,6 +1,6 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type EmailQuery, type EmailRow, listEmails } from "../../../projections/emails/queries.ts";
+import type { EmailQuery } from "../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { cancelEmail, rescheduleEmail } from "../../commands/email/emailChanges.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";
@@ -9,19 +9,19 @@ import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { scheduleFault } from "../../domain/email/schedule.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
-import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { type MailOwner, mailOwnerId } from "../../kernel/mail/liveAndTestWorkspaceIds.ts";
-import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../kernel/time.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { catchUpIfInTime, findPage, type ReadModel } from "../lists/caughtUpReads.ts";
-import { createdRange, pageRequest } from "../lists/cursorPaging.ts";
+import { addressIn } from "../body/memberFaults.ts";
+import { catchUpIfInTime } from "../lists/caughtUpReads.ts";
+import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { requireSender } from "../server/authorization.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
 import { sendBatch } from "./emailBatch.ts";
+import { pageOfEmails } from "./emailHandlers.ts";
 import { emailOperations, type ListEmailsQuery } from "./emailOperations.ts";
 import {
   type EmailReceipt,
@@ -48,7 +48,6 @@ export function emailsController(options: EmailsOptions) {
 }
 
 function sending({ deps, basePath }: EmailsOptions) {
-  const rules = { checkHeaders: idempotencyKeyOf };
   return operationController(
     deps,
     emailOperations,
@@ -61,7 +60,7 @@ function sending({ deps, basePath }: EmailsOptions) {
         return receiptJson(receipt);
       },
     },
-    rules,
+    idempotencyKeyOf,
   );
 }
 
@@ -101,29 +100,26 @@ function sendingBatches({ deps }: EmailsOptions) {
   });
 }
 
-/** Answers a message as it is now. */
-function answerNow({ deps, readWaitingReason }: EmailsOptions) {
-  return async (request: Request, id: string) => {
-    const view = await existing(deps, request, id);
-    return emailJson(view, await readWaitingReason(view));
-  };
-}
-
 function acceptedEmails(options: EmailsOptions) {
-  const { deps, readModel } = options;
-  const now = answerNow(options);
+  const { deps } = options;
+  /** Answers a message as it is now. */
+  const now = async (request: Request, id: string) => {
+    const view = await existing(deps, request, id);
+    return emailJson(view, await options.readWaitingReason(view));
+  };
   return operationController(deps, emailOperations, {
     listEmails: async ({ query, request }) => {
       const owner = principalOf(request);
       const { idempotency_key: key } = query;
       const wanted = emailQuery(deps, owner, query);
-      return key === undefined
-        ? listPage(deps, readModel("emails"), owner, wanted)
-        : lookUpByKey(deps, owner, key, wanted);
+      if (key !== undefined) return lookUpByKey(deps, owner, key, wanted);
+      await catchUpIfInTime(options.readModel("emails"));
+      const items = { whole: emailSummaryJson, unreadable: rowSummaryJson };
+      return pageJson(await pageOfEmails(options, wanted, items), (item) => item);
     },
     getEmail: async ({ params, query, request }) => {
-      const at = decisionInputOf(query.as_of);
-      if (at === null) return now(request, params.id);
+      if (query.as_of === undefined) return now(request, params.id);
+      const at = epochMs(dateTime("/as_of", query.as_of));
       // What it waited for at that time is not known.
       return emailJson(await existing(deps, request, params.id, at), null);
     },
@@ -134,13 +130,15 @@ function acceptedEmails(options: EmailsOptions) {
       const fault = scheduleFault(at, context.at);
       if (fault !== null) throw invalid("/scheduled_at", fault);
       const outcome = found(await rescheduleEmail(deps, id, at, context));
-      if (outcome === "notScheduled") throw notScheduled(await existing(deps, request, params.id));
+      if (outcome === "notScheduled")
+        throw tooLateToBe("rescheduled", await existing(deps, request, params.id));
       return now(request, params.id);
     },
     cancelEmail: async ({ params, request }) => {
       const id = await reachable(deps, request, params.id);
       const outcome = found(await cancelEmail(deps, id, commandContextOf(request, deps)));
-      if (outcome === "notCancelable") throw notCancelable(await existing(deps, request, params.id));
+      if (outcome === "notCancelable")
+        throw tooLateToBe("canceled", await existing(deps, request, params.id));
       return now(request, params.id);
     },
     eraseEmailContent: async ({ params, request, set }) => {
@@ -153,18 +151,11 @@ function acceptedEmails(options: EmailsOptions) {
   });
 }
 
-function notCancelable({ email }: EmailView): Problem {
-  const detail = `The message can no longer be canceled: it is ${email.status}`;
-  return new Problem("EMAIL_NOT_CANCELABLE", { detail });
-}
+const TOO_LATE_TO_BE = { canceled: "EMAIL_NOT_CANCELABLE", rescheduled: "EMAIL_NOT_SCHEDULED" } as const;
 
-function notScheduled({ email }: EmailView): Problem {
-  const detail = `The message can no longer be rescheduled: it is ${email.status}`;
-  return new Problem("EMAIL_NOT_SCHEDULED", { detail });
-}
-
-function decisionInputOf(asOf: string | undefined): EpochMs | null {
-  return asOf === undefined ? null : epochMs(dateTime("/as_of", asOf));
+function tooLateToBe(changed: keyof typeof TOO_LATE_TO_BE, { email }: EmailView): Problem {
+  const detail = `The message can no longer be ${changed}: it is ${email.status}`;
+  return new Problem(TOO_LATE_TO_BE[changed], { detail });
 }
 
 /** The message as it is, or as it was at a time. */
@@ -212,36 +203,13 @@ function isWanted({ keys }: Dependencies, wanted: EmailQuery, { email, content }
   return filters.every((name) => wanted[name] === undefined || wanted[name] === email[name]);
 }
 
-async function listPage(deps: Dependencies, emails: ReadModel, owner: MailOwner, wanted: EmailQuery) {
-  await catchUpIfInTime(emails);
-  const { shown, nextCursor } = await findPage(emails, wanted, listEmails);
-  // Addresses and subjects are only in the messages' own streams, so erasing one stream is enough.
-  const items = await emails.scheduler.mapEach(shown, (row) => summaryOf(deps, owner, row));
-  return { data: items.filter((item) => item !== null), next_cursor: nextCursor };
-}
-
-async function summaryOf(deps: Dependencies, owner: MailOwner, row: EmailRow) {
-  try {
-    const view = await readEmail(deps, owner, row.id);
-    return view && emailSummaryJson(view);
-  } catch (error) {
-    // One message that this version cannot read must not break the list of all others.
-    if (!(error instanceof UnreadableEventError)) throw error;
-    return rowSummaryJson(row);
-  }
-}
-
 function emailQuery(deps: Dependencies, owner: MailOwner, query: ListEmailsQuery): EmailQuery {
   const ownerId = mailOwnerId(owner);
-  const hashOf = (name: "from" | "to") =>
-    query[name] === undefined ? undefined : addressHash(deps, owner.workspaceId, `/${name}`, query[name]);
+  const hashOf = (name: "from" | "to") => {
+    if (query[name] === undefined) return undefined;
+    return deps.keys.hashAddress(owner.workspaceId, addressIn(`/${name}`, query[name]).canonical);
+  };
   const tag = query.tag === undefined ? undefined : deps.keys.hashTag(ownerId, query.tag);
   const filters = { tag, status: query.status, senderId: hashOf("from"), recipientHash: hashOf("to") };
   return { ownerId, ...pageRequest(query), ...definedMembers(filters), ...createdRange(query) };
-}
-
-function addressHash(deps: Dependencies, workspaceId: string, pointer: string, text: string): string {
-  const parsed = parseAddress(text);
-  if ("invalid" in parsed) throw invalid(pointer, parsed.invalid);
-  return deps.keys.hashAddress(workspaceId, parsed.canonical);
 }

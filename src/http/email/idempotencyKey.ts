@@ -15,26 +15,21 @@ export const IdempotencyKeyHeader = Type.Object({ "Idempotency-Key": Idempotency
 const BETWEEN_VALUES = ", ";
 
 const HEADER = "/Idempotency-Key";
-const KEY_REQUIRED = "is required: 8 to 200 printable ASCII characters, another one for each message";
-
-/** The key in a member of a body, by the rules of the header. */
-export function idempotencyKeyIn(given: unknown, pointer: string): string {
-  if (typeof given !== "string") throw refused(KEY_REQUIRED, pointer);
-  return checkedIdempotencyKey(given, pointer);
-}
 
 /** The key in a request's header. */
 export function idempotencyKeyOf(headers: Headers): string {
-  const given = headers.get("idempotency-key");
-  if (given === null) throw refused(KEY_REQUIRED, HEADER);
-  return checkedIdempotencyKey(given);
+  return checkedIdempotencyKey(headers.get("idempotency-key"));
 }
 
 /**
  * 8 to 200 characters of 0x20 to 0x7E after trimming. A key with a comma and a space cannot be told from two headers,
  * and a key that something on the way extends would make every retry another message.
  */
-export function checkedIdempotencyKey(given: string, pointer = HEADER): string {
+export function checkedIdempotencyKey(given: unknown, pointer = HEADER): string {
+  if (typeof given !== "string") {
+    const message = "is required: 8 to 200 printable ASCII characters, another one for each message";
+    throw refused(message, pointer);
+  }
   const key = given.trim();
   if (key.includes(BETWEEN_VALUES)) {
     throw refused("must be sent once, and hold no comma followed by a space", pointer);

@@ -3,7 +3,7 @@ import type { PageQuery } from "../../../projections/keysetPagination.ts";
 import { type ErasureView, readErasure } from "../../commands/erasure/erasureRequests.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { caughtUpPage, type ListSource } from "../lists/caughtUpReads.ts";
+import { caughtUpPage, type ListSource, lookUpEach } from "../lists/caughtUpReads.ts";
 import type { Page } from "../lists/cursorPaging.ts";
 import { Problem } from "../server/problem.ts";
 
@@ -25,11 +25,8 @@ export async function pageOfErasures(
   request: PageQuery,
 ): Promise<Page<ErasureView>> {
   const erasures = readModel("erasures");
-  const { shown: rows, nextCursor } = await caughtUpPage(erasures, request, (db, page) =>
+  const rows = await caughtUpPage(erasures, request, (db, page) =>
     listErasures(db, { workspaceId, ...page }),
   );
-  const shown = await erasures.scheduler.mapEach(rows, ({ id }) =>
-    existingErasure(deps.store, workspaceId, id),
-  );
-  return { shown, nextCursor };
+  return lookUpEach(erasures, rows, ({ id }) => existingErasure(deps.store, workspaceId, id));
 }

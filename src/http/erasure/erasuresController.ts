@@ -1,8 +1,7 @@
 import { requestPersonErasure } from "../../commands/erasure/erasureRequests.ts";
-import { parseAddress } from "../../kernel/text/emailAddress.ts";
+import { addressIn } from "../body/memberFaults.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
-import { invalid } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { existingErasure, pageOfErasures } from "./erasureHandlers.ts";
 import { erasureOperations } from "./erasureOperations.ts";
@@ -13,8 +12,7 @@ export function erasuresController(options: ControllerOptions) {
   const { deps, basePath } = options;
   return operationController(deps, erasureOperations, {
     requestErasure: async ({ body, request, set }) => {
-      const address = parseAddress(body.address);
-      if ("invalid" in address) throw invalid("/address", address.invalid);
+      const address = addressIn("/address", body.address);
       const context = commandContextOf(request, deps);
       const id = await requestPersonErasure(deps, address, context);
       set.status = 202;

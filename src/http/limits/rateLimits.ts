@@ -39,7 +39,7 @@ interface Count {
 }
 
 /** The rest of a window; at most its length, because a clock that goes back makes it look longer. */
-function restSeconds(ms: number, windowSeconds: number): number {
+export function restSeconds(ms: number, windowSeconds: number): number {
   return Math.min(windowSeconds, Math.max(1, Math.ceil(ms / SECOND_MS)));
 }
 

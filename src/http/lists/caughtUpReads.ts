@@ -75,6 +75,16 @@ export function notUpToDate(): Problem {
   return unavailable("the list is not up to date yet");
 }
 
+/** A page with what `look` finds for each row; null leaves the row out. */
+export async function lookUpEach<Row, Item>(
+  { scheduler }: Pick<ReadModel, "scheduler">,
+  { shown, nextCursor }: Page<Row>,
+  look: (row: Row) => Promise<Item | null>,
+): Promise<Page<Item>> {
+  const found = await scheduler.mapEach(shown, look);
+  return { shown: found.filter((item) => item !== null), nextCursor };
+}
+
 /** Runs one query when the scheduler lets it. */
 export async function scheduledRead<Result>(
   { db, scheduler }: Pick<ReadModel, "db" | "scheduler">,

@@ -1,6 +1,6 @@
 import { escapeHtml, inline } from "../server/html.ts";
 import type { OpenApiContent, OpenApiOperation } from "./openApiTypes.ts";
-import { type Field, fieldsOf, type Schemas, typeText } from "./schemaFields.ts";
+import { type Field, fieldOf, fieldsOf, type Schemas, typeText } from "./schemaFields.ts";
 import type { JsonSchema } from "./typeboxToJsonSchema.ts";
 
 /** Which fields to mark: the required ones of a request, the optional ones of an answer. */
@@ -34,9 +34,7 @@ export function parametersHtml(
     .map(([place, title]) => {
       const fields = parameters
         .filter((one) => one.in === place)
-        .map(({ name, required, description = "", schema }) => {
-          return { name, depth: 0, type: typeText(schema, schemas), required, description };
-        });
+        .map((one) => fieldOf(one.name, one, schemas));
       return fields.length === 0 ? "" : `<h4>${title}</h4>${fieldList(fields, "request")}`;
     })
     .join("");

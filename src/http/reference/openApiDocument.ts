@@ -1,14 +1,14 @@
 import { type TObject, Type } from "@sinclair/typebox";
-import { DESCRIBED_AS, Uuid } from "../body/commonSchemas.ts";
+import { Uuid } from "../body/commonSchemas.ts";
 import type { Operation, Operations } from "../server/operation.ts";
 import { ProblemBody } from "../server/problemResponse.ts";
 import { type Route, type RouteName, routes } from "../server/routes.ts";
-import { answersOf } from "./openApiResponses.ts";
+import { answersOf, documentMembers } from "./openApiResponses.ts";
 import type { OpenApiContent, OpenApiDocument, OpenApiOperation, OpenApiParameter } from "./openApiTypes.ts";
 import { documentWebhooks, WEBHOOK_EVENTS_TAG, webhookEventsText } from "./openApiWebhooks.ts";
 import { type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
 
-export interface OpenApiOptions {
+interface OpenApiOptions {
   readonly operations: Operations;
   /** Where callers reach the service. */
   readonly baseUrl: URL;
@@ -90,17 +90,7 @@ function parameters(
   place: OpenApiParameter["in"],
   components: Components,
 ): readonly OpenApiParameter[] {
-  if (schema === undefined) return [];
-  return Object.entries(schema.properties).map(([name, property]) => {
-    const { description, [DESCRIBED_AS]: described, ...own } = jsonSchema(property, components);
-    return {
-      name,
-      in: place,
-      required: schema.required?.includes(name) ?? false,
-      ...(typeof description === "string" ? { description } : {}),
-      schema: (described ?? own) as JsonSchema,
-    };
-  });
+  return documentMembers(schema, components).map(([name, member]) => ({ name, in: place, ...member }));
 }
 
 /** The default path parameters: ids are UUIDs. */

@@ -1,5 +1,6 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Json } from "../../kernel/text/json.ts";
+import { DESCRIBED_AS } from "../body/commonSchemas.ts";
 import type { Operation, OperationResponse } from "../server/operation.ts";
 import { Problem } from "../server/problem.ts";
 import { type ProblemCode, problemFacts } from "../server/problemCodes.ts";
@@ -7,7 +8,7 @@ import { problemBody } from "../server/problemResponse.ts";
 import { type Route, routes } from "../server/routes.ts";
 import type { OpenApiHeader, OpenApiMediaType, OpenApiResponse } from "./openApiTypes.ts";
 import { type Schemas, sample } from "./schemaFields.ts";
-import { type Components, jsonSchema } from "./typeboxToJsonSchema.ts";
+import { type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
 
 const TITLES: Readonly<Record<OperationResponse["status"], string>> = {
   200: "Done",
@@ -42,14 +43,17 @@ function commonHeaders({ scope }: Route): Headers {
   return { "X-Request-Id": REQUEST_ID, ...(scope === null ? {} : RATE_LIMIT) };
 }
 
-function ownHeaders(schema: TObject | undefined, components: Components): Headers {
-  return Object.fromEntries(
-    Object.entries(schema?.properties ?? {}).map(([name, property]) => {
-      const { description, ...rest } = jsonSchema(property, components);
-      const told = typeof description === "string" ? { description } : {};
-      return [name, { required: schema?.required?.includes(name) ?? false, ...told, schema: rest }];
-    }),
-  );
+/** The members of an object as the document describes headers and parameters. */
+export function documentMembers(
+  schema: TObject | undefined,
+  components: Components,
+): readonly (readonly [name: string, member: OpenApiHeader])[] {
+  return Object.entries(schema?.properties ?? {}).map(([name, property]) => {
+    const { description, [DESCRIBED_AS]: described, ...own } = jsonSchema(property, components);
+    const required = schema?.required?.includes(name) ?? false;
+    const told = typeof description === "string" ? { description } : {};
+    return [name, { required, ...told, schema: (described ?? own) as JsonSchema }];
+  });
 }
 
 /** Whether the created resource can be read by itself: then the answer has a Location. */
@@ -77,7 +81,7 @@ function answer(
       ...(isRepeatable && status < 300
         ? { "Idempotent-Replayed": header(false, "`true` when this repeats the first answer.", "^true$") }
         : {}),
-      ...ownHeaders(told.headers, components),
+      ...Object.fromEntries(documentMembers(told.headers, components)),
     },
     ...(schema === null ? {} : { content: { [mediaType]: media(mediaType, schema, components) } }),
   };

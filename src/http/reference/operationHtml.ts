@@ -10,7 +10,7 @@ import type {
   OpenApiResponse,
 } from "./openApiTypes.ts";
 import { requestSnippets, SNIPPET_LANGUAGES, type SnippetLanguage } from "./requestSnippets.ts";
-import { type Schemas, typeText } from "./schemaFields.ts";
+import { fieldOf, type Schemas } from "./schemaFields.ts";
 
 const PROBLEM = "application/problem+json";
 const COPY = '<button type="button" data-copy hidden>Copy</button>';
@@ -39,9 +39,7 @@ function statusHtml(status: string): string {
 }
 
 function headerList({ headers }: OpenApiResponse): string {
-  const fields = Object.entries(headers).map(([name, { required, description = "", schema }]) => {
-    return { name, depth: 0, type: typeText(schema, {}), required, description };
-  });
+  const fields = Object.entries(headers).map(([name, header]) => fieldOf(name, header, {}));
   return fieldList(fields, "answer");
 }
 

@@ -1,4 +1,5 @@
 import type { Json } from "../../kernel/text/json.ts";
+import type { OpenApiHeader } from "./openApiTypes.ts";
 import type { JsonSchema } from "./typeboxToJsonSchema.ts";
 
 /** One field of a body for the reference page; `depth` indents nested fields. */
@@ -16,7 +17,7 @@ export type Schemas = Readonly<Record<string, JsonSchema>>;
 const DEPTH_MAX = 6;
 
 /** Follows a schema that is only a reference. */
-export function resolved(schema: JsonSchema, schemas: Schemas): JsonSchema {
+function resolved(schema: JsonSchema, schemas: Schemas): JsonSchema {
   const { $ref: reference } = schema;
   if (typeof reference !== "string") return schema;
   return schemas[reference.slice("#/components/schemas/".length)] ?? {};
@@ -27,12 +28,8 @@ function alternatives(schema: JsonSchema): readonly JsonSchema[] {
   return Array.isArray(union) ? (union as readonly JsonSchema[]) : [];
 }
 
-function isRange(low: Json | undefined, high: Json | undefined): boolean {
-  return low !== undefined || high !== undefined;
-}
-
 function range(low: Json | undefined, high: Json | undefined, unit: string): string {
-  if (!isRange(low, high)) return "";
+  if (low === undefined && high === undefined) return "";
   const figure = (value: Json) => Number(value).toLocaleString("en");
   if (low !== undefined && high !== undefined) return `${figure(low)} to ${figure(high)}${unit}`;
   return low === undefined ? `at most ${figure(high as Json)}${unit}` : `at least ${figure(low)}${unit}`;
@@ -48,6 +45,15 @@ function simpleType(schema: JsonSchema): string {
     typeof pattern === "string" ? `matches ${pattern}` : undefined,
   ];
   return [kind, ...facts.filter((fact) => fact !== undefined && fact !== "")].join(", ");
+}
+
+/** A parameter or a header as a field. */
+export function fieldOf(
+  name: string,
+  { required, description = "", schema }: OpenApiHeader,
+  schemas: Schemas,
+): Field {
+  return { name, depth: 0, type: typeText(schema, schemas), required, description };
 }
 
 /** A schema in a few words: `string, at most 320 characters`. */

@@ -12,6 +12,7 @@ import {
   caughtUpPage,
   caughtUpRowsIfInTime,
   type ListSource,
+  lookUpEach,
   type ReadModel,
 } from "../lists/caughtUpReads.ts";
 import type { Page } from "../lists/cursorPaging.ts";
@@ -64,11 +65,8 @@ export async function pageOfSenders(
   request: PageQuery,
 ): Promise<Page<SenderView>> {
   const senders = readModel("senders");
-  const { shown: rows, nextCursor } = await caughtUpPage(senders, request, (db, page) =>
-    listSenders(db, { workspaceId, ...page }),
-  );
-  const shown = await senders.scheduler.mapEach(rows, ({ id }) => existingSender(deps, workspaceId, id));
-  return { shown, nextCursor };
+  const rows = await caughtUpPage(senders, request, (db, page) => listSenders(db, { workspaceId, ...page }));
+  return lookUpEach(senders, rows, ({ id }) => existingSender(deps, workspaceId, id));
 }
 
 /** Disables or enables a sender of the workspace and returns its new state. Throws NOT_FOUND. */

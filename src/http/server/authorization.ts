@@ -96,21 +96,18 @@ export function authorizeThenReadOptional(deps: Dependencies, route: Route) {
   };
 }
 
-/** What a route with a JSON body requires besides its scope. */
-export interface ReadRules {
-  /** Runs before the body is read. */
-  readonly checkHeaders?: (headers: Headers) => void;
-}
+/** A route's own rules about headers. */
+export type HeaderCheck = (headers: Headers) => void;
 
 /** Runs all checks that come before the body, then reads it. */
-export function authorizeThenRead(deps: Dependencies, route: Route, rules: ReadRules = {}) {
+export function authorizeThenRead(deps: Dependencies, route: Route, checkHeaders?: HeaderCheck) {
   const check = authorize(deps, route);
-  const jsonRules = { bytesMax: route.bodyBytesMax };
+  const bodyRules = { bytesMax: route.bodyBytesMax };
   return async (request: Request): Promise<Json> => {
     await check(request);
-    rules.checkHeaders?.(request.headers);
+    checkHeaders?.(request.headers);
     requireJson(request.headers);
-    return readJsonBody(request, bodyOf(request), jsonRules);
+    return readJsonBody(request, bodyOf(request), bodyRules);
   };
 }
 

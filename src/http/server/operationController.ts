@@ -11,7 +11,7 @@ import {
   authorizeThenRead,
   authorizeThenReadOptional,
   authorizeUnread,
-  type ReadRules,
+  type HeaderCheck,
 } from "./authorization.ts";
 import type { Operation, Operations } from "./operation.ts";
 import { principalOf } from "./requestContext.ts";
@@ -25,16 +25,6 @@ interface Incoming {
 }
 
 type Hook = (incoming: Incoming) => Promise<void>;
-
-function reading(
-  deps: Dependencies,
-  route: Route,
-  operation: Operation,
-  rules: ReadRules,
-): (request: Request) => Promise<Json> {
-  if (operation.isBodyOptional) return authorizeThenReadOptional(deps, route);
-  return authorizeThenRead(deps, route, rules);
-}
 
 /**
  * Checks the key, reads the body, then checks query and body. Elysia would check a body only after `parse`, before
@@ -51,9 +41,18 @@ function readAndCheck(read: (request: Request) => Promise<Json>, body: TSchema, 
   };
 }
 
-function hookOf(deps: Dependencies, route: Route, operation: Operation, rules: ReadRules): Hook {
-  const { body, query = NoQuery } = operation;
-  if (body !== undefined) return readAndCheck(reading(deps, route, operation, rules), body, query);
+function hookOf(
+  deps: Dependencies,
+  route: Route,
+  { body, query = NoQuery, isBodyOptional }: Operation,
+  checkHeaders?: HeaderCheck,
+): Hook {
+  if (body !== undefined) {
+    const read = isBodyOptional
+      ? authorizeThenReadOptional(deps, route)
+      : authorizeThenRead(deps, route, checkHeaders);
+    return readAndCheck(read, body, query);
+  }
   const check = route.method === "GET" ? authorize(deps, route) : authorizeUnread(deps, route);
   return async ({ request }) => check(request);
 }
@@ -108,14 +107,14 @@ export function operationController<All extends Operations, Name extends RouteNa
   deps: Dependencies,
   operations: All,
   handlers: { readonly [Key in Name]: Handler<Key, All[Key]> },
-  rules: ReadRules = {},
+  checkHeaders?: HeaderCheck,
 ): Elysia {
   const controller = new Elysia({ normalize: false });
   for (const [name, answer] of Object.entries(handlers) as [Name, AnyHandler][]) {
     const route: Route = routes[name];
     const operation = operations[name] as Operation;
     const handler = operation.query?.properties.cursor === undefined ? answer : ofOneList(route, answer);
-    const transform = hookOf(deps, route, operation, rules);
+    const transform = hookOf(deps, route, operation, checkHeaders);
     // A caller that sends `?dry_run=1` to an operation without parameters must not believe that it works.
     const query = operation.body === undefined ? { query: operation.query ?? NoQuery } : {};
     controller.route(route.method, route.path, handler, { parse: "none", transform, ...query });

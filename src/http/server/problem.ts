@@ -82,11 +82,7 @@ function sentenceOf({ pointer, message }: ProblemDetail): string {
 
 /** The refusal of one value of the body. */
 export function invalid(pointer: string, message: string): Problem {
-  const shown = shownPointer(pointer);
-  return new Problem("INVALID_REQUEST", {
-    detail: sentenceOf({ pointer: shown, message }),
-    errors: [{ pointer: shown, message }],
-  });
+  return refusedFor("INVALID_REQUEST", [{ pointer, message }]);
 }
 
 /** The refusal of the value of a header. */

@@ -45,9 +45,12 @@ export interface RefusedPart {
 
 /** What all requests to one service share. */
 export interface ServerContext {
+  /** Shared with submission over SMTP. */
   readonly rateLimits: RateLimits;
+  /** Shared with submission over SMTP. */
   readonly bodies: BodyAdmissionControl;
   readonly reads: ReadsInFlight;
+  /** Proxies whose X-Forwarded-For we trust. */
   readonly trustedProxies: readonly AddressRange[];
 }
 

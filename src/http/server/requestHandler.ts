@@ -1,11 +1,8 @@
 import { type AnyElysia, Elysia, type ErrorContext, ParseError, ValidationError } from "elysia";
 import { newRequestId } from "../../kernel/ids.ts";
-import type { AddressRange } from "../../kernel/network/clientIp.ts";
 import { reasonOf } from "../../kernel/text/errorReason.ts";
-import type { BodyAdmissionControl } from "../body/bodyAdmission.ts";
 import { contentLengthOf } from "../body/bodyBytes.ts";
 import { validationProblem } from "../body/validation.ts";
-import type { RateLimits } from "../limits/rateLimits.ts";
 import { ReadsInFlight } from "../limits/readsInFlight.ts";
 import type { RequestsInFlight } from "../limits/requestsInFlight.ts";
 import { makeRequestTimeouts } from "../limits/requestTimeouts.ts";
@@ -29,15 +26,10 @@ interface Connections {
   requestIP(request: Request): { readonly address: string } | null;
 }
 
-export interface ServerOptions {
+export interface ServerOptions extends Omit<ServerContext, "reads"> {
   readonly basePath: string;
   /** Every handler must answer within this time, in ms; otherwise 503. */
   readonly requestTimeoutMs: number;
-  /** Shared with submission over SMTP. */
-  readonly bodies: BodyAdmissionControl;
-  readonly rateLimits: RateLimits;
-  /** Proxies whose X-Forwarded-For we trust. */
-  readonly trustedProxies: readonly AddressRange[];
   readonly controllers: readonly AnyElysia[];
   readonly requests: RequestsInFlight;
   /** Whether the log continues elsewhere: then only requests about the process itself are answered. */
@@ -119,12 +111,7 @@ export function requestHandler(
   const handle = routerOf(options);
   const timeouts = makeRequestTimeouts(options.requestTimeoutMs);
   const buffer = new UnreadResponses();
-  const shared: ServerContext = {
-    rateLimits: options.rateLimits,
-    bodies: options.bodies,
-    reads: new ReadsInFlight(),
-    trustedProxies: options.trustedProxies,
-  };
+  const shared: ServerContext = { ...options, reads: new ReadsInFlight() };
   const answer = async (request: Request, context: RequestContext): Promise<Response> => {
     // Count first, then check for a freeze: whoever freezes the log and sees no request in flight has seen them all.
     options.requests.begin();

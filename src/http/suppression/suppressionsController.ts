@@ -7,10 +7,17 @@ import {
 } from "../../commands/suppression/readSuppression.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
-import { catchUpIfInTime, findPage, type ListSource, whenCaughtUp } from "../lists/caughtUpReads.ts";
+import { addressIn } from "../body/memberFaults.ts";
+import {
+  catchUpIfInTime,
+  findPage,
+  type ListSource,
+  lookUpEach,
+  whenCaughtUp,
+} from "../lists/caughtUpReads.ts";
 import { createdRange, type Page, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
-import { found, invalid, Problem } from "../server/problem.ts";
+import { found, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { type ListSuppressionsQuery, suppressionOperations } from "./suppressionOperations.ts";
 import { suppressionJson } from "./suppressionResource.ts";
@@ -21,8 +28,7 @@ export function suppressionsController(options: ControllerOptions) {
   const suppressions = options.readModel("suppressions");
   return operationController(deps, suppressionOperations, {
     addSuppression: async ({ body, request, set }) => {
-      const address = parseAddress(body.address);
-      if ("invalid" in address) throw invalid("/address", address.invalid);
+      const address = addressIn("/address", body.address);
       const wanted = { address, note: body.note ?? null };
       const { isNew, suppression } = await addSuppression(deps, wanted, commandContextOf(request, deps));
       await catchUpIfInTime(suppressions);
@@ -56,10 +62,9 @@ export async function pageOfSuppressions(
 ): Promise<Page<Suppression>> {
   const suppressions = readModel("suppressions");
   await whenCaughtUp(suppressions);
-  const { shown: rows, nextCursor } = await findPage(suppressions, query, listSuppressions);
+  const rows = await findPage(suppressions, query, listSuppressions);
   // Addresses are only in the recipients' own streams, so erasing one stream is enough.
-  const shown = await suppressions.scheduler.mapEach(rows, (row) => readSuppressionAt(deps.store, row));
-  return { shown, nextCursor };
+  return lookUpEach(suppressions, rows, (row) => readSuppressionAt(deps.store, row));
 }
 
 /** The address in a path; NOT_FOUND if it is not an address. */

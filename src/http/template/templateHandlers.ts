@@ -1,5 +1,5 @@
 import type { PageQuery } from "../../../projections/keysetPagination.ts";
-import { countTemplates } from "../../../projections/templates.ts";
+import { countTemplates, listTemplates } from "../../../projections/templates.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { CONTENT_QUOTA_USED_UP } from "../../commands/storage/contentQuota.ts";
 import {
@@ -18,7 +18,7 @@ import { TEMPLATES_MAX } from "../../domain/template/limits.ts";
 import type { Template, TemplateVersion } from "../../domain/template/state.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/commandContext.ts";
 import { epochMs } from "../../kernel/time.ts";
-import { caughtUpRowsIfInTime, type ReadModel } from "../lists/caughtUpReads.ts";
+import { caughtUpPage, caughtUpRowsIfInTime, type ListSource } from "../lists/caughtUpReads.ts";
 import { notACursor, type Page, pageOf } from "../lists/cursorPaging.ts";
 import { found, idOfPath, Problem } from "../server/problem.ts";
 import { type DraftVersionBody, draftRequest } from "./draftVersionRequest.ts";
@@ -60,12 +60,12 @@ export function pageOfVersions(template: Template, page: PageQuery): Page<Templa
 
 /** Creates a template and returns its id. Throws `TEMPLATE_LIMIT_REACHED`. */
 export async function createOrRefuse(
-  deps: Dependencies,
-  templates: ReadModel,
+  { deps, readModel }: ListSource,
   name: string,
   context: WorkspaceCommandContext,
 ): Promise<string> {
-  const count = async () => countTemplates(await caughtUpRowsIfInTime(templates), context.workspaceId);
+  const count = async () =>
+    countTemplates(await caughtUpRowsIfInTime(readModel("templates")), context.workspaceId);
   const id = await newTemplate(deps, name, count, context);
   if (id !== null) return id;
   const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used`;
@@ -106,4 +106,9 @@ export async function archiveOrRefuse(
 ): Promise<void> {
   const outcome = await archiveExistingTemplate(deps, location, context);
   if (outcome !== "archived") throw new Problem(REFUSALS[outcome]);
+}
+
+/** A page of a workspace's templates, newest first. */
+export function pageOfTemplates({ readModel }: ListSource, workspaceId: string, request: PageQuery) {
+  return caughtUpPage(readModel("templates"), request, (db, page) => listTemplates(db, workspaceId, page));
 }

@@ -1,11 +1,9 @@
-import { listTemplates } from "../../../projections/templates.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { deleteTemplate } from "../../commands/template/deleteTemplate.ts";
 import { type TemplateLocation, viewVersion } from "../../commands/template/readTemplate.ts";
 import { renderVersion } from "../../commands/template/renderForSend.ts";
 import { templateStatus } from "../../domain/template/state.ts";
 import { checkRules } from "../body/validation.ts";
-import { caughtUpPage } from "../lists/caughtUpReads.ts";
 import { pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { type ControllerOptions, operationController } from "../server/operationController.ts";
 import { found, idOfPath, Problem, refusedFor } from "../server/problem.ts";
@@ -16,6 +14,7 @@ import {
   draftOrRefuse,
   existingTemplate,
   existingVersion,
+  pageOfTemplates,
   pageOfVersions,
   publishOrRefuse,
 } from "./templateHandlers.ts";
@@ -28,24 +27,21 @@ import {
 import { templateJson, versionJson } from "./templateResource.ts";
 
 /** Templates: creating, reading, listing, archiving and deleting them. */
-export function templatesController({ deps, basePath, readModel }: ControllerOptions) {
-  const templates = readModel("templates");
+export function templatesController(options: ControllerOptions) {
+  const { deps, basePath } = options;
   return operationController(deps, templateOperations, {
     createTemplate: async ({ body, request, set }) => {
       checkRules(CreateTemplateBody, body);
       const { workspaceId } = principalOf(request);
       const context = commandContextOf(request, deps);
-      const id = await createOrRefuse(deps, templates, body.name, context);
+      const id = await createOrRefuse(options, body.name, context);
       set.status = 201;
       set.headers.location = `${basePath}/api/v1/templates/${id}`;
       return shownTemplate(deps, { workspaceId, templateId: id });
     },
     listTemplates: async ({ query, request }) => {
       const { workspaceId } = principalOf(request);
-      const page = await caughtUpPage(templates, pageRequest(query), (db, one) =>
-        listTemplates(db, workspaceId, one),
-      );
-      return pageJson(page, templateJson);
+      return pageJson(await pageOfTemplates(options, workspaceId, pageRequest(query)), templateJson);
     },
     getTemplate: async ({ params, request }) => shownTemplate(deps, templateLocationOf(request, params.id)),
     deleteTemplate: async ({ params, request, set }) => {

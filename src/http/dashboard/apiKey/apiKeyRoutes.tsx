@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 
-import { apiKeyDescendants, listApiKeys } from "../../../../projections/apiKeys.ts";
+import { apiKeyDescendants } from "../../../../projections/apiKeys.ts";
 import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX } from "../../../domain/apiKey/decisions.ts";
 import { isApiKeyId } from "../../../kernel/crypto/apiKeyFormat.ts";
 import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
@@ -8,13 +8,14 @@ import {
   existingKey,
   issueOnRequest,
   type NewKey,
+  pageOfApiKeys,
   revokeOnRequest,
   rotateOnRequest,
 } from "../../apiKey/apiKeyHandlers.ts";
 import { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
 import { IssueApiKeyBody } from "../../apiKey/issueApiKeyRequest.ts";
 import { checkBy } from "../../body/validation.ts";
-import { catchUpIfInTime, caughtUpPage, caughtUpRows } from "../../lists/caughtUpReads.ts";
+import { catchUpIfInTime, caughtUpRows } from "../../lists/caughtUpReads.ts";
 import { invalid } from "../../server/problem.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
 import { CheckBox, Select } from "../components/form.tsx";
@@ -54,16 +55,10 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
     newApiKeyPage(context, await existingKey(options, context.workspaceId, context.principal.keyId), form);
   return [
     get(PATH, SCOPE, async (context) => {
-      const { workspaceId } = context;
       const request = pageAsked(context, { isId: isApiKeyId });
-      const { shown, nextCursor } = await caughtUpPage(options.readModel("api-keys"), request, (db, page) =>
-        listApiKeys(db, { workspaceId, ...page }),
-      );
-      return apiKeyListPage(
-        context,
-        shown.map((row) => apiKeyJson(options.deps, row)),
-        nextCursor,
-      );
+      const { shown, nextCursor } = await pageOfApiKeys(options, context.workspaceId, request);
+      const keys = shown.map((row) => apiKeyJson(options.deps, row));
+      return apiKeyListPage(context, keys, nextCursor);
     }),
     get(`${PATH}/new`, SCOPE, (context) => newPage(context)),
     post(PATH, SCOPE, async (context) => {

@@ -1,25 +1,19 @@
 /** @jsxImportSource hono/jsx */
 import { AUDIT_TARGETS } from "../../../../projections/auditLog/auditActions.ts";
-import { type AuditQuery, type AuditRow, listAuditLog } from "../../../../projections/auditLog/queries.ts";
-import { definedMembers } from "../../../kernel/definedMembers.ts";
-import { isUuid } from "../../../kernel/ids.ts";
+import type { AuditQuery, AuditRow } from "../../../../projections/auditLog/queries.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
-import { withSenderName } from "../../audit/auditLogController.ts";
-import { findPage } from "../../lists/caughtUpReads.ts";
-import { decodeCursor, type Page as RowPage } from "../../lists/cursorPaging.ts";
+import { pageOfAuditLog } from "../../audit/auditLogController.ts";
+import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { type CsvColumns, csvResponse } from "../components/csvStream.ts";
 import { catchUp } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
-import { cursorAsked } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listCursor.ts";
 import { AUDIT_FILTERS, type AuditFilter, AuditLog } from "./auditLogPage.tsx";
 
-const PAGE_ITEMS = 50;
 /** How long a file waits for the latest writes, in ms, because it cannot be updated later. */
 const FILE_WAIT_MS = 1_000;
-/** Rows of a CSV file in memory at once. */
-const ROWS_AT_ONCE = 100;
 const FILTER_CHARACTERS_MAX = 100;
 const SCOPE = "workspace:manage";
 
@@ -36,10 +30,9 @@ export function auditLogRoutes(options: Options): readonly DashboardRoute[] {
 async function auditLogPage(options: Options, context: PageContext): Promise<Page> {
   const filter = filterOf(context.query);
   const { query, fault } = queryOf(context.workspaceId, filter);
-  const cursor = cursorAsked(context);
-  if (cursor === null) await catchUp(options.readModel("audit-log"));
+  if (!context.query.has("cursor")) await catchUp(options.readModel("audit-log"));
   const { shown, nextCursor } =
-    fault === null ? await entries(options, { ...query, limit: PAGE_ITEMS }, cursor) : NOTHING;
+    fault === null ? await pageOfAuditLog(options, { ...query, ...pageAsked(context) }) : NOTHING;
   return {
     title: "Audit log",
     isWide: true,
@@ -49,21 +42,6 @@ async function auditLogPage(options: Options, context: PageContext): Promise<Pag
 }
 
 const NOTHING: RowPage<AuditRow> = { shown: [], nextCursor: null };
-
-/** One page of entries; a sender's name comes from its own stream. */
-async function entries(
-  { deps, readModel }: Options,
-  query: AuditQuery & { readonly workspaceId: string },
-  cursor: string | null,
-): Promise<RowPage<AuditRow>> {
-  const auditLog = readModel("audit-log");
-  const after = cursor === null ? {} : { after: decodeCursor(cursor, isUuid) };
-  const { shown, nextCursor } = await findPage(auditLog, { ...query, ...after }, listAuditLog);
-  const named = await auditLog.scheduler.mapEach(shown, (row) =>
-    withSenderName(deps, query.workspaceId, row),
-  );
-  return { shown: named, nextCursor };
-}
 
 function filterOf(query: URLSearchParams): AuditFilter {
   const values = AUDIT_FILTERS.map((name) => [
@@ -82,15 +60,9 @@ function queryOf(workspaceId: string, filter: AuditFilter): ParsedFilter {
   const { action, actor, target_type: targetType, target_id: targetId } = filter;
   const isKnown = targetType === "" || (AUDIT_TARGETS as readonly string[]).includes(targetType);
   const [createdFrom, createdBefore] = [dayOf(filter.from), dayOf(filter.before)];
-  const wanted = definedMembers({
-    action: action || undefined,
-    actor: actor || undefined,
-    targetType: targetType || undefined,
-    targetId: targetId || undefined,
-    createdFrom: createdFrom || undefined,
-    createdBefore: createdBefore || undefined,
-  });
-  const query = { workspaceId, ...wanted };
+  const wanted = { action, actor, targetType, targetId, createdFrom, createdBefore };
+  const given = Object.entries(wanted).filter(([, value]) => value);
+  const query = { workspaceId, ...Object.fromEntries(given) };
   if (createdFrom === null || createdBefore === null)
     return { query, fault: "A day is written as 2026-11-22." };
   return { query, fault: isKnown ? null : "There is nothing of that kind in the audit log." };
@@ -124,9 +96,6 @@ async function csv(options: Options, context: PageContext): Promise<Response> {
   await options.readModel("audit-log").whenCaughtUp(FILE_WAIT_MS);
   return csvResponse(options.deps, context, "audit-log.csv", {
     columns: COLUMNS,
-    page: async (cursor) => {
-      const { shown: rows, nextCursor } = await entries(options, { ...query, limit: ROWS_AT_ONCE }, cursor);
-      return { rows, nextCursor };
-    },
+    list: (asked) => pageOfAuditLog(options, { ...query, ...asked }),
   });
 }

@@ -1,5 +1,7 @@
+import type { PageQuery } from "../../../../projections/keysetPagination.ts";
 import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
+import { decodeCursor, type Page } from "../../lists/cursorPaging.ts";
 import { beginStream, requestContextOf } from "../../server/requestContext.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
@@ -18,6 +20,9 @@ interface CsvSource<Row> {
   /** Called when the stream ends or is abandoned; possibly more than once. */
   readonly onEnd: () => void;
 }
+
+/** Rows of a file in memory at once. */
+const ROWS_AT_ONCE = 100;
 
 /** What a spreadsheet takes for the beginning of a formula, full-width characters included. */
 const FORMULA = /^\s*[=+\-@\t\r|＝＋－＠]/;
@@ -81,16 +86,26 @@ export function csvStream<Row>(source: CsvSource<Row>): ReadableStream<Uint8Arra
   });
 }
 
+interface CsvList<Row> {
+  readonly columns: CsvColumns<Row>;
+  readonly list: (asked: PageQuery) => Promise<Page<Row>>;
+}
+
 /** Answers with a CSV download for as long as the session's key is valid; nothing in it is shown or run. */
 export function csvResponse<Row>(
   deps: Dependencies,
   { request, principal }: Pick<PageContext, "request" | "principal">,
   filename: string,
-  rows: Pick<CsvSource<Row>, "columns" | "page">,
+  { columns, list }: CsvList<Row>,
 ): Response {
   requestContextOf(request).isStreamed = true;
+  const page = async (cursor: string | null) => {
+    const after = cursor === null ? {} : { after: decodeCursor(cursor) };
+    const { shown: rows, nextCursor } = await list({ limit: ROWS_AT_ONCE, ...after });
+    return { rows, nextCursor };
+  };
   const isAllowed = async () => (await principalOfKey(deps, principal.keyId)) !== null;
-  const stream = csvStream({ ...rows, isAllowed, onEnd: beginStream(request) });
+  const stream = csvStream({ columns, page, isAllowed, onEnd: beginStream(request) });
   return new Response(stream, {
     headers: {
       "content-type": "text/csv; charset=utf-8",

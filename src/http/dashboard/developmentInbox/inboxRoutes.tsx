@@ -2,7 +2,8 @@
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { mailOwnerId } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
-import { catchUp, loadEmailRows, type MessageRow } from "../email/loadEmailRows.ts";
+import { decodeCursor } from "../../lists/cursorPaging.ts";
+import { catchUp, loadEmailRows } from "../email/loadEmailRows.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
@@ -21,8 +22,9 @@ async function showInbox(options: DashboardOptions, context: PageContext): Promi
   if (cursor === null) await catchUp(options.readModel("emails"));
   const wanted = { ownerId: mailOwnerId(principal), status: "sent", limit: MAILS_PER_PAGE };
   const stream = await messagesStream(options, context);
-  const { rows, nextCursor } = await loadEmailRows(options, wanted, cursor);
-  const mails = rows.filter(({ transport }: MessageRow) => transport === "outbox");
+  const after = cursor === null ? {} : { after: decodeCursor(cursor) };
+  const { shown, nextCursor } = await loadEmailRows(options, { ...wanted, ...after });
+  const mails = shown.filter(({ transport }) => transport === "outbox");
   const open = query.get("open") ?? "";
   const opened = isUuid(open) ? await readEmail(options.deps, principal, open.toLowerCase()) : null;
   return {

@@ -1,9 +1,9 @@
 /** @jsxImportSource hono/jsx */
 
 import { isUuid } from "../../../kernel/ids.ts";
-import type { MailOwner } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import { epochMs, rfc3339, utcDay } from "../../../kernel/time.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";
+import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
 import { LinkButton } from "../components/button.tsx";
 import { confirmationPage } from "../components/confirmationPage.tsx";
@@ -19,7 +19,7 @@ import {
   type PageContext,
   post,
 } from "../frame/dashboardRoute.ts";
-import { cursorAsked } from "../frame/listCursor.ts";
+import { pageAsked } from "../frame/listCursor.ts";
 import { seeOther } from "../frame/notices.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
 import { EmailList, listAddress, MessageRows, NEW_SHOWN_MAX } from "./emailListPage.tsx";
@@ -42,8 +42,6 @@ import {
 import { BATCH_MAX, type BatchResult, sendBatchAgain } from "./sendBatchAgain.ts";
 
 const ROWS_PER_PAGE = 30;
-/** Rows of a CSV file in memory at once. */
-const ROWS_AT_ONCE = 100;
 
 /** The list of messages, and actions on all results of a search. */
 export function emailListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
@@ -62,14 +60,13 @@ function wordsOfForm(query: URLSearchParams): SearchTerms {
 }
 
 async function showList(options: DashboardOptions, context: PageContext): Promise<Page | Response> {
-  const { query, principal } = context;
+  const { query } = context;
   if (query.has("words")) return seeOther(listAddress(context, searchText(wordsOfForm(query))));
   const search = parseSearch(query.get("q") ?? "");
   if (search.id !== null) return context.seeOther(`/messages/${search.id}`);
-  const cursor = cursorAsked(context);
   // Before reading the rows: a change in between is then announced twice rather than never.
   const stream = await messagesStream(options, context);
-  const found = await find(options, principal, search, cursor);
+  const found = await find(options, context, search);
   return {
     title: "Messages",
     isWide: true,
@@ -80,9 +77,9 @@ async function showList(options: DashboardOptions, context: PageContext): Promis
         now={options.deps.clock.now()}
         search={search}
         faults={found.faults}
-        rows={found.rows}
+        rows={found.shown}
         nextCursor={found.nextCursor}
-        isFirstPage={cursor === null}
+        isFirstPage={!query.has("cursor")}
         stream={stream}
         firstCommand={firstCommand(options.url)}
       />
@@ -90,28 +87,27 @@ async function showList(options: DashboardOptions, context: PageContext): Promis
   };
 }
 
-interface FoundMessages {
-  readonly rows: readonly MessageRow[];
-  readonly nextCursor: string | null;
+interface FoundMessages extends RowPage<MessageRow> {
   readonly faults: readonly string[];
 }
 
 async function find(
   source: ListSource,
-  owner: MailOwner,
+  context: PageContext,
   { words, faults }: Search,
-  cursor: string | null,
 ): Promise<FoundMessages> {
-  const nothing = { rows: [], nextCursor: null };
+  const { principal: owner } = context;
+  const nothing = { shown: [], nextCursor: null };
   if (faults.length > 0) return { ...nothing, faults };
   // Read from its own stream: a key identifies one message, whatever the other words say.
   if (words.key !== undefined) {
-    return { ...nothing, faults, rows: await messageOfKey(source.deps, owner, words.key) };
+    return { ...nothing, faults, shown: await messageOfKey(source.deps, owner, words.key) };
   }
   const parsed = emailQueryOf(source.deps, owner, words);
   if ("faults" in parsed) return { ...nothing, faults: parsed.faults };
-  if (cursor === null) await catchUp(source.readModel("emails"));
-  return { ...(await loadEmailRows(source, { ...parsed.query, limit: ROWS_PER_PAGE }, cursor)), faults };
+  if (!context.query.has("cursor")) await catchUp(source.readModel("emails"));
+  const asked = pageAsked(context, { limit: ROWS_PER_PAGE });
+  return { ...(await loadEmailRows(source, { ...parsed.query, ...asked })), faults };
 }
 
 async function showRows(source: ListSource, context: PageContext): Promise<Page> {
@@ -152,7 +148,7 @@ function csvOf(source: ListSource, context: PageContext): Response {
   const day = utcDay(rfc3339(source.deps.clock.now()));
   return csvResponse(source.deps, context, `messages-${day}.csv`, {
     columns: COLUMNS,
-    page: (cursor) => loadEmailRows(source, { ...query, limit: ROWS_AT_ONCE }, cursor),
+    list: (asked) => loadEmailRows(source, { ...query, ...asked }),
   });
 }
 

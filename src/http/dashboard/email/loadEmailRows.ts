@@ -1,12 +1,12 @@
 import { type EmailQuery, type EmailRow, listEmails } from "../../../../projections/emails/queries.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { type EmailView, readEmail, readEmailByKey } from "../../../commands/email/readEmail.ts";
-import { UnreadableEventError } from "../../../kernel/event/codec.ts";
-import { type MailOwner, mailOwnerOf } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
+import type { MailOwner } from "../../../kernel/mail/liveAndTestWorkspaceIds.ts";
 import { excerpt } from "../../../kernel/text/textLength.ts";
 import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
+import { pageOfEmails } from "../../email/emailHandlers.ts";
 import { findPage, type ListSource, type ReadModel } from "../../lists/caughtUpReads.ts";
-import { decodeCursor } from "../../lists/cursorPaging.ts";
+import type { Page } from "../../lists/cursorPaging.ts";
 
 /** A message in a list. Its addresses are unknown once erased, or if its events cannot be read. */
 export interface MessageRow extends EmailRow {
@@ -24,11 +24,6 @@ export interface MessageRow extends EmailRow {
 
 const SNIPPET_CHARACTERS_MAX = 140;
 
-interface EmailPage {
-  readonly rows: readonly MessageRow[];
-  readonly nextCursor: string | null;
-}
-
 /** How long a page waits for the latest writes, in ms. */
 const CATCH_UP_MS_MAX = 300;
 
@@ -37,17 +32,9 @@ export async function catchUp(model: ReadModel): Promise<void> {
   await model.whenCaughtUp(CATCH_UP_MS_MAX);
 }
 
-/** One page of messages, newest first. Addresses and subjects come from the messages' own streams. */
-export async function loadEmailRows(
-  { deps, readModel }: ListSource,
-  query: EmailQuery,
-  cursor: string | null = null,
-): Promise<EmailPage> {
-  const emails = readModel("emails");
-  const after = cursor === null ? {} : { after: decodeCursor(cursor) };
-  const { shown, nextCursor } = await findPage(emails, { ...query, ...after }, listEmails);
-  const rows = await emails.scheduler.mapEach(shown, (row) => rowOf(deps, mailOwnerOf(query.ownerId), row));
-  return { rows: rows.filter((row) => row !== null), nextCursor };
+/** One page of messages, newest first. */
+export function loadEmailRows(source: ListSource, query: EmailQuery): Promise<Page<MessageRow>> {
+  return pageOfEmails(source, query, { whole: rowOfView, unreadable: rowAlone });
 }
 
 /** How many messages are newer than the one at the top of a list; `limit` means that many or more. */
@@ -85,16 +72,9 @@ export async function messageOfKey(
   return view === null ? [] : [rowOfView(view)];
 }
 
-async function rowOf(deps: Dependencies, owner: MailOwner, row: EmailRow): Promise<MessageRow | null> {
-  try {
-    const view = await readEmail(deps, owner, row.id);
-    return view && rowOfView(view);
-  } catch (error) {
-    // One message that this version cannot read must not break the list of all others.
-    if (!(error instanceof UnreadableEventError)) throw error;
-    const unknown = { scheduledAt: null, templateId: null, snippet: "", transport: null };
-    return { ...row, ...unknown, from: null, to: null, subject: null };
-  }
+function rowAlone(row: EmailRow): MessageRow {
+  const unknown = { scheduledAt: null, templateId: null, snippet: "", transport: null };
+  return { ...row, ...unknown, from: null, to: null, subject: null };
 }
 
 function rowOfView(view: EmailView): MessageRow {

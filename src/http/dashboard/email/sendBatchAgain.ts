@@ -2,6 +2,7 @@ import type { EmailQuery } from "../../../../projections/emails/queries.ts";
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { coversSender } from "../../../domain/apiKey/state.ts";
 import type { ListSource } from "../../lists/caughtUpReads.ts";
+import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { loadEmailRows } from "./loadEmailRows.ts";
 import { sendAgain } from "./sendAgain.ts";
@@ -36,11 +37,12 @@ export async function sendBatchAgain(
   context: PageContext,
   { query, nonce, cursor }: Batch,
 ): Promise<BatchResult> {
-  const { rows, nextCursor } = await loadEmailRows(source, { ...query, limit: BATCH_MAX }, cursor);
+  const after = cursor === null ? {} : { after: decodeCursor(cursor) };
+  const { shown, nextCursor } = await loadEmailRows(source, { ...query, limit: BATCH_MAX, ...after });
   const refusals: { id: string; why: string }[] = [];
   let sent = 0;
   let skipped = 0;
-  for (const { id } of rows) {
+  for (const { id } of shown) {
     const why = await refusalOf(source, context, id, nonce);
     if (why === null) sent += 1;
     else {

@@ -1,10 +1,9 @@
 /** @jsxImportSource hono/jsx */
 
 import { requestPersonErasure } from "../../../commands/erasure/erasureRequests.ts";
-import { parseAddress } from "../../../kernel/text/emailAddress.ts";
+import { addressIn } from "../../body/memberFaults.ts";
 import { existingErasure, pageOfErasures } from "../../erasure/erasureHandlers.ts";
 import { erasureJson } from "../../erasure/erasureResource.ts";
-import { invalid } from "../../server/problem.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
@@ -25,8 +24,7 @@ export function erasureRoutes(options: Options): readonly DashboardRoute[] {
     post(ERASURES_PATH, "workspace:manage", async (context) => {
       const text = fieldOf(context.form, "address").trim();
       try {
-        const address = parseAddress(text);
-        if ("invalid" in address) throw invalid("/address", address.invalid);
+        const address = addressIn("/address", text);
         const id = await requestPersonErasure(deps, address, context.commandContext());
         return context.seeOther(`${ERASURES_PATH}/${id}`);
       } catch (error) {

@@ -1,6 +1,6 @@
 import { RateLimiterMemory } from "rate-limiter-flexible";
 import { addressGroup } from "../../../kernel/network/clientIp.ts";
-import { SECOND_MS } from "../../../kernel/time.ts";
+import { restSeconds } from "../../limits/rateLimits.ts";
 
 const WINDOW_SECONDS = 60;
 /** Failed log-ins per client and minute. */
@@ -25,10 +25,11 @@ export function makeLogInAttempts(): LogInAttempts {
   return {
     async begin(client) {
       const total = await all.get(ALL);
-      if (total !== null && total.consumedPoints >= FAILURES_MAX) return restSeconds(total.msBeforeNext);
+      if (total !== null && total.consumedPoints >= FAILURES_MAX)
+        return restSeconds(total.msBeforeNext, WINDOW_SECONDS);
       const own = await clients.penalty(keyOf(client));
       // A client's refused attempts do not count against all: otherwise it could lock everybody out.
-      if (own.consumedPoints > FAILURES_PER_CLIENT_MAX) return restSeconds(own.msBeforeNext);
+      if (own.consumedPoints > FAILURES_PER_CLIENT_MAX) return restSeconds(own.msBeforeNext, WINDOW_SECONDS);
       await all.penalty(ALL);
       return null;
     },
@@ -36,9 +37,4 @@ export function makeLogInAttempts(): LogInAttempts {
       await Promise.all([clients.reward(keyOf(client)), all.reward(ALL)]);
     },
   };
-}
-
-/** The rest of the window; at most its length, because a clock that goes back makes it look longer. */
-function restSeconds(ms: number): number {
-  return Math.min(WINDOW_SECONDS, Math.max(1, Math.ceil(ms / SECOND_MS)));
 }

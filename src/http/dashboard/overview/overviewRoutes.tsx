@@ -83,7 +83,7 @@ async function lastProblems(options: DashboardOptions, ownerId: string): Promise
     PROBLEM_STATUSES.map((status) => loadEmailRows(options, { ownerId, status, limit: PROBLEMS_MAX })),
   );
   return found
-    .flatMap(({ rows }) => rows)
+    .flatMap(({ shown }) => shown)
     .sort((one, other) => (one.updatedAt < other.updatedAt ? 1 : -1))
     .slice(0, PROBLEMS_MAX);
 }

@@ -1,16 +1,15 @@
 /** @jsxImportSource hono/jsx */
 
-import { listTemplates } from "../../../../projections/templates.ts";
 import { deleteTemplate } from "../../../commands/template/deleteTemplate.ts";
 import type { TemplateLocation } from "../../../commands/template/readTemplate.ts";
 import { displayNameFault } from "../../../kernel/text/displayNameFault.ts";
-import { caughtUpPage } from "../../lists/caughtUpReads.ts";
 import { PAGE_ITEMS_DEFAULT } from "../../lists/cursorPaging.ts";
 import { idOfPath, Problem } from "../../server/problem.ts";
 import {
   archiveOrRefuse,
   createOrRefuse,
   existingTemplate,
+  pageOfTemplates,
   pageOfVersions,
 } from "../../template/templateHandlers.ts";
 import { confirmationPage } from "../components/confirmationPage.tsx";
@@ -34,14 +33,11 @@ export function templateRoutes(options: DashboardOptions): readonly DashboardRou
   return [...listRoutes(options), ...detailRoutes(options), ...endRoutes(options)];
 }
 
-function listRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRoute[] {
-  const templates = readModel("templates");
+function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
   return [
     get(TEMPLATES.path, scope, async (context) => {
       const request = pageAsked(context, { limit: PAGE_ITEMS_DEFAULT });
-      const page = await caughtUpPage(templates, request, (db, wanted) =>
-        listTemplates(db, context.workspaceId, wanted),
-      );
+      const page = await pageOfTemplates(options, context.workspaceId, request);
       return { title: "Templates", body: <TemplateList context={context} page={page} /> };
     }),
     get("/templates/new", scope, async (context) => newTemplatePage(context)),
@@ -49,7 +45,7 @@ function listRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRo
       const name = fieldOf(context.form, "name").trim();
       const fault = displayNameFault(name);
       if (fault !== null) return newTemplatePage(context, name, `A name ${fault}.`);
-      const id = await createOrRefuse(deps, templates, name, context.commandContext());
+      const id = await createOrRefuse(options, name, context.commandContext());
       return context.seeOther(`/templates/${id}`, "The template was created: now draft its first version.");
     }),
   ];
