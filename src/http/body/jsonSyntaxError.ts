@@ -2,7 +2,7 @@ import { JsonScanner } from "../../kernel/text/jsonScanner.ts";
 import { codePoints } from "../../kernel/text/textLength.ts";
 
 /** Where a text stops being JSON. Lines and columns count from 1; a column is a character. */
-export interface JsonSyntaxError {
+interface JsonSyntaxError {
   readonly line: number;
   readonly column: number;
   /** What was wanted there, for people; nothing of the text itself. */

@@ -9,7 +9,7 @@ import { MULTIPART_FRAME_BYTES_MAX } from "./bodyLimits.ts";
 import { FILENAME_CHARACTERS_MAX } from "./commonSchemas.ts";
 
 /** The only file of a multipart body, while it arrives. */
-export interface FilePart {
+interface FilePart {
   readonly filename: string;
   readonly contentType: string;
   /** The bytes as they arrive. Ends only if the whole body was well-formed; otherwise throws a `Problem`. */

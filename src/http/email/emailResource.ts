@@ -93,7 +93,7 @@ function waitingJson({ reason, until, detail }: WaitingView): ResponseOf<typeof 
 }
 
 /** The metadata of a message, as it came with the send. */
-export const Metadata = Type.Record(AnyName, Type.Union([Type.String(), Type.Number(), Type.Boolean()]));
+const Metadata = Type.Record(AnyName, Type.Union([Type.String(), Type.Number(), Type.Boolean()]));
 
 export const Email = Closed(
   {

@@ -22,6 +22,14 @@ export const FeedbackType = Type.String({
   description: "As providers name it (RFC 5965): `abuse`, `fraud`, `virus`, `opt-out` or `other`.",
 });
 
+export const ReplyCode = Type.Integer({ description: "The relay's reply code (RFC 5321)." });
+export const EnhancedCode = Type.String({
+  description: "The relay's enhanced status code (RFC 3463), such as `5.1.1`.",
+});
+export const RelayId = Type.String({
+  description: "The relay's own id of the message, if its answer has one.",
+});
+
 /** One kind of timeline entry: an event of the log, under its public name. */
 function entry<Name extends string, Facts extends TProperties>(type: Name, facts: Facts) {
   const sequence = Count("The event's revision in the message's stream.");
@@ -38,10 +46,8 @@ const relay = Type.Optional(
 
 const relayAnswer = {
   relay,
-  code: Type.Optional(Type.Integer({ description: "The relay's reply code (RFC 5321)." })),
-  enhanced_code: Type.Optional(
-    Type.String({ description: "The relay's enhanced status code (RFC 3463), such as `5.1.1`." }),
-  ),
+  code: Type.Optional(ReplyCode),
+  enhanced_code: Type.Optional(EnhancedCode),
   reply: Type.Optional(
     Type.String({
       description:
@@ -74,9 +80,7 @@ const ENTRIES = {
     transport: Type.String(),
     relay,
     reply: Type.String({ description: "What the relay said; only its codes once the content is erased." }),
-    relay_id: Type.Optional(
-      Type.String({ description: "The relay's own id of the message, if its answer has one." }),
-    ),
+    relay_id: Type.Optional(RelayId),
   }),
   EmailDeferred: entry("deferred", {
     attempt,

@@ -5,7 +5,7 @@ import { addressGroup } from "../../kernel/network/clientIp.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 
 /** The verdict on one request of a key. */
-export interface RateVerdict {
+interface RateVerdict {
   /** RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers); empty without limits. */
   readonly headers: Readonly<Record<string, string>>;
   /** When the next request may come, in whole seconds; null while requests are within the limit. */

@@ -17,7 +17,7 @@ interface Entry {
 }
 
 /** Where the page finds its other files, as paths on this host. */
-export interface ReferenceLinks {
+interface ReferenceLinks {
   readonly document: string;
   readonly script: string;
 }

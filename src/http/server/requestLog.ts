@@ -55,7 +55,7 @@ export interface RequestLog {
   failed(requestId: string, reason: string): void;
 }
 
-export interface RequestLogOptions {
+interface RequestLogOptions {
   /** Logs every request, without a limit. */
   readonly isWhole: boolean;
   readonly lines: Lines;

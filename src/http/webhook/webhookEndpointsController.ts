@@ -33,7 +33,8 @@ export const ENDPOINT_REFUSALS = {
   limitReached: "WEBHOOK_LIMIT_REACHED",
 } as const;
 
-interface Call {
+/** A request about one endpoint. */
+export interface EndpointCall {
   readonly request: Request;
   readonly params: { readonly id: string };
 }
@@ -77,10 +78,10 @@ function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: Webhoo
 
 function singleEndpoint(options: WebhooksOptions) {
   const { deps, basePath, rules } = options;
-  const idOf = ({ params }: Call) => webhookId("/id", params.id);
-  const shown = async (call: Call) =>
+  const idOf = ({ params }: EndpointCall) => webhookId("/id", params.id);
+  const shown = async (call: EndpointCall) =>
     endpointJson(await existingEndpoint(options, principalOf(call.request).workspaceId, idOf(call)));
-  const context = ({ request }: Call) => commandContextOf(request, deps);
+  const context = ({ request }: EndpointCall) => commandContextOf(request, deps);
 
   return operationController(deps, webhookEndpointOperations, {
     getWebhook: shown,

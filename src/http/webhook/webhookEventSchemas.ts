@@ -1,9 +1,16 @@
 import { type TProperties, Type } from "@sinclair/typebox";
 import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from "../../domain/webhookEventTypes.ts";
 import { capitalized } from "../../kernel/text/capitalized.ts";
-import { AnyName, Closed, DateTime, Nullable, Uuid } from "../body/commonSchemas.ts";
+import { AnyName, Closed, DateTime, Id, Nullable, Time, Uuid } from "../body/commonSchemas.ts";
 import { EmailStatus } from "../email/emailResource.ts";
-import { BounceSource, FeedbackSource, FeedbackType } from "../email/emailTimeline.ts";
+import {
+  BounceSource,
+  EnhancedCode,
+  FeedbackSource,
+  FeedbackType,
+  RelayId,
+  ReplyCode,
+} from "../email/emailTimeline.ts";
 import { SuppressionReason } from "../suppression/suppressionResource.ts";
 import { DisabledReason } from "./webhookEndpointResource.ts";
 
@@ -38,10 +45,8 @@ const email = {
 const refusal = {
   attempt,
   reason: Type.String({ description: "Why, in one word of the timeline." }),
-  code: Nullable(Type.Integer({ description: "The relay's reply code (RFC 5321)." })),
-  enhanced_code: Nullable(
-    Type.String({ description: "The relay's enhanced status code (RFC 3463), such as `5.1.1`." }),
-  ),
+  code: Nullable(ReplyCode),
+  enhanced_code: Nullable(EnhancedCode),
   reply: Nullable(
     Type.String({
       maxLength: 500,
@@ -52,14 +57,14 @@ const refusal = {
 };
 
 const suppression = {
-  id: Type.String({ format: "uuid", description: "The suppression's." }),
+  id: Id("The suppression's."),
   object: Type.Literal("suppression"),
   address: Nullable(Type.String({ description: "The recipient; null once it was erased." })),
   sequence: sequence("the same address"),
 };
 
 const endpoint = {
-  id: Type.String({ format: "uuid", description: "The endpoint's." }),
+  id: Id("The endpoint's."),
   object: Type.Literal("webhook_endpoint"),
   url: Nullable(Type.String({ description: "Null once the endpoint was deleted." })),
   sequence: sequence("the workspace's endpoints"),
@@ -83,9 +88,7 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
         maxLength: 500,
         description: "What the relay said; only its codes once the content is erased.",
       }),
-      relay_id: Nullable(
-        Type.String({ description: "The relay's own id of the message, if its answer has one." }),
-      ),
+      relay_id: Nullable(RelayId),
     },
   },
   "email.delivery_delayed": {
@@ -124,9 +127,7 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
     data: {
       ...suppression,
       reason: SuppressionReason,
-      email_id: Nullable(
-        Type.String({ format: "uuid", description: "The message whose bounce or complaint led to it." }),
-      ),
+      email_id: Nullable(Id("The message whose bounce or complaint led to it.")),
     },
   },
   "suppression.deleted": { summary: "An address is no longer suppressed", data: suppression },
@@ -152,7 +153,7 @@ function eventSchema(type: WebhookEventType) {
     {
       type: Type.Literal(type),
       version: Type.Literal(PAYLOAD_VERSION),
-      timestamp: Type.String({ format: "date-time", description: "When it happened, not when it is sent." }),
+      timestamp: Time("When it happened, not when it is sent."),
       data: Closed(data),
     },
     { $id: schemaName(type), description },

@@ -10,7 +10,7 @@ import { invalid } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { activeEndpoint, existingEndpoint } from "../webhook/webhookEndpointHandlers.ts";
 import { webhookId } from "../webhook/webhookEndpointResource.ts";
-import type { WebhooksOptions } from "../webhook/webhookEndpointsController.ts";
+import type { EndpointCall, WebhooksOptions } from "../webhook/webhookEndpointsController.ts";
 import {
   deliveryWithAttempts,
   existingDelivery,
@@ -20,19 +20,12 @@ import {
 import { type ListWebhookDeliveriesQuery, webhookDeliveryOperations } from "./webhookDeliveryOperations.ts";
 import { deliveryJson } from "./webhookDeliveryResource.ts";
 
-interface Call {
-  readonly request: Request;
-  readonly params: { readonly id: string };
-}
-
 /** Listing, reading and repeating deliveries. */
 export function webhookDeliveriesController(options: WebhooksOptions) {
   const { deps, basePath, readModel } = options;
   const deliveries = readModel("webhook-deliveries");
-  const endpointOf = async ({ request, params }: Call) =>
-    existingEndpoint(options, principalOf(request).workspaceId, webhookId("/id", params.id));
-  const activeEndpointOf = async ({ request, params }: Call) =>
-    activeEndpoint(options, principalOf(request).workspaceId, webhookId("/id", params.id));
+  const endpointOf = async ({ request, params }: EndpointCall, find = existingEndpoint) =>
+    find(options, principalOf(request).workspaceId, webhookId("/id", params.id));
   const deliveryOf = async (endpointId: string, text: string) =>
     existingDelivery(deliveries, endpointId, webhookId("/delivery_id", text));
 
@@ -50,7 +43,7 @@ export function webhookDeliveriesController(options: WebhooksOptions) {
       return deliveryWithAttempts(deps, row);
     },
     retryWebhookDelivery: async ({ params, set, ...call }) => {
-      const endpoint = await activeEndpointOf({ params, ...call });
+      const endpoint = await endpointOf({ params, ...call }, activeEndpoint);
       const row = await deliveryOf(endpoint.id, params.delivery_id);
       await redeliver(deps, row, commandContextOf(call.request, deps));
       set.status = 202;
@@ -59,7 +52,7 @@ export function webhookDeliveriesController(options: WebhooksOptions) {
     },
     recoverWebhook: async ({ body, ...call }) => {
       const since = recoveredSince(body.since, deps.clock.now());
-      const { id } = await activeEndpointOf(call);
+      const { id } = await endpointOf(call, activeEndpoint);
       const context = commandContextOf(call.request, deps);
       const { requested, hasMore } = await recoverSince(options, { endpointId: id, since }, context);
       return { object: "webhook_recovery", requested, has_more: hasMore };

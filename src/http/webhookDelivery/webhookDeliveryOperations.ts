@@ -51,8 +51,7 @@ export const webhookDeliveryOperations = {
       "Up to 14 days back and 10,000 deliveries at once. What happened while the endpoint was disabled is among them, under the `webhook-id` that it would have had. Deliveries in flight are left alone.",
     tag,
     body: RecoverWebhookBody,
-    success: { status: 200, schema: WebhookRecovery },
-    problems: ["WEBHOOK_DISABLED", "WEBHOOK_NOT_FOUND"],
+    ...answersOk(WebhookRecovery, "WEBHOOK_DISABLED", "WEBHOOK_NOT_FOUND"),
   },
 } satisfies Operations;
 

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
+import type { readWorkspace } from "../../commands/workspace/readWorkspace.ts";
 import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
-import type { Workspace as WorkspaceState } from "../../domain/workspace/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { answerJson } from "../body/answerJson.ts";
 import {
@@ -13,12 +13,6 @@ import {
   Time,
   Uuid,
 } from "../body/commonSchemas.ts";
-
-/** A workspace from the log. */
-interface WorkspaceView {
-  readonly workspace: WorkspaceState;
-  readonly createdAt: string;
-}
 
 const Limits = Closed(
   {
@@ -83,7 +77,7 @@ export type WorkspaceUsage = ResponseOf<typeof Usage>;
 
 export function workspaceJson(
   id: string,
-  { workspace, createdAt }: WorkspaceView,
+  { workspace, createdAt }: NonNullable<Awaited<ReturnType<typeof readWorkspace>>>,
   limits: WorkspaceLimits,
   usage: WorkspaceUsage,
 ): ResponseOf<typeof Workspace> {

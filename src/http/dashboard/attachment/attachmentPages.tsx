@@ -30,7 +30,7 @@ const STATES: Readonly<Record<string, string>> = {
   expired: "gone",
 };
 
-export const AttachmentStatus: FC<Pick<AttachmentJson, "status">> = ({ status }) => (
+const AttachmentStatus: FC<Pick<AttachmentJson, "status">> = ({ status }) => (
   <Status status={status} label={STATES[status] ?? status} />
 );
 

@@ -93,7 +93,6 @@ const Rows: FC<Pick<AuditLogProps, "context" | "rows">> = ({ context, rows }) =>
     label="Entries of the audit log, newest first"
     rows={rows}
     idOf={({ id }) => id}
-    linkOf={null}
     columns={[
       {
         title: "What",

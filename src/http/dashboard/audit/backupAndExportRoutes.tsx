@@ -47,7 +47,6 @@ const Copies: FC<{ readonly context: PageContext; readonly copies: readonly Copy
           label="Copies of the log, newest first"
           rows={copies}
           idOf={({ at, kind }) => `${kind}-${at}`}
-          linkOf={null}
           columns={[
             { title: "Kind", cell: ({ kind }) => (kind === "backup" ? "Backup" : "Export") },
             { title: "Taken", cell: ({ at }) => <Time at={rfc3339(at)} /> },

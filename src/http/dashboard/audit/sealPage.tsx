@@ -164,8 +164,6 @@ const Findings: FC<{ readonly context: PageContext; readonly log: LogVerificatio
         <RowTable
           label="Findings"
           rows={log.shown}
-          idOf={null}
-          linkOf={null}
           columns={[
             { title: "Kind", cell: ({ kind }) => kind },
             { title: "Where", cell: (finding) => <code>{locationOfFault(finding)}</code> },

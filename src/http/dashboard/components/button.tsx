@@ -24,13 +24,20 @@ interface ActionButtonProps {
   /** The path it is sent to, below the dashboard's. */
   readonly action: string;
   readonly verb: string;
+  /** What the verb is about, for screen readers, if the page does not show it around the button. */
+  readonly about?: string | undefined;
+  /** Sent along, by name. */
+  readonly fields?: Readonly<Record<string, string>> | undefined;
   readonly isPrimary?: boolean;
 }
 
 /** A button that acts at once. */
-export const ActionButton: FC<ActionButtonProps> = ({ context, action, verb, isPrimary }) => (
+export const ActionButton: FC<ActionButtonProps> = ({ context, action, verb, about, fields, isPrimary }) => (
   <PostForm context={context} action={action}>
-    <button type="submit" class={isPrimary ? "primary" : undefined}>
+    {Object.entries(fields ?? {}).map(([name, value]) => (
+      <input type="hidden" name={name} value={value} />
+    ))}
+    <button type="submit" class={isPrimary ? "primary" : undefined} aria-label={about && `${verb} ${about}`}>
       {verb}
     </button>
   </PostForm>

@@ -17,16 +17,16 @@ interface RowTableProps<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** Null if rows have no pages and are never reloaded. */
-  readonly idOf: ((row: Row) => string) | null;
-  /** The page of a row, which its first cell links to. Null: it has none. */
-  readonly linkOf: ((row: Row) => string) | null;
+  /** Not needed if rows have no pages and are never reloaded. */
+  readonly idOf?: (row: Row) => string;
+  /** The page of a row, which its first cell links to. */
+  readonly linkOf?: ((row: Row) => string) | undefined;
 }
 
 /** A table of rows, each with its own page: J and K move through them, Enter opens one. */
 export function RowTable<Row>({ label, columns, rows, idOf, linkOf }: RowTableProps<Row>) {
   // Figures are compared with those above them, so they stay a table even on narrow screens.
-  const isOfFigures = linkOf === null && columns.some(({ isNumber }) => isNumber);
+  const isOfFigures = linkOf === undefined && columns.some(({ isNumber }) => isNumber);
   return (
     <div class={isOfFigures ? "table" : "table rows"}>
       <table>
@@ -42,10 +42,10 @@ export function RowTable<Row>({ label, columns, rows, idOf, linkOf }: RowTablePr
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr id={idOf === null ? undefined : `row-${idOf(row)}`}>
+            <tr id={idOf && `row-${idOf(row)}`}>
               {columns.map((column, index) => (
                 <td class={cellClass(column)}>
-                  {index === 0 && linkOf !== null ? (
+                  {index === 0 && linkOf !== undefined ? (
                     <a href={linkOf(row)} data-row={idOf?.(row)}>
                       {column.cell(row)}
                     </a>
@@ -77,7 +77,7 @@ interface PagerProps {
   readonly filter?: Filter;
 }
 
-type Filter = Readonly<Record<string, string | undefined>>;
+type Filter = Readonly<Record<string, string | null | undefined>>;
 
 /** A path with its list's filter; empty values are left out. */
 export function withFilter(path: string, filter: Filter): string {
@@ -131,7 +131,7 @@ export function RowList<Row extends { readonly id: string }>(props: RowListProps
           columns={columns}
           rows={rows}
           idOf={({ id }) => id}
-          linkOf={rowsBelow === null ? null : ({ id }) => context.to(`${rowsBelow}/${id}`)}
+          linkOf={rowsBelow === null ? undefined : ({ id }) => context.to(`${rowsBelow}/${id}`)}
         />
       ) : (
         <NoRows isBuilding={context.readModelBuild !== null} nextCursor={nextCursor} empty={empty} />

@@ -6,6 +6,7 @@ export type Tone = "good" | "busy" | "waiting" | "bad" | "quiet";
 
 /** The tone of every state in the service; unknown ones are quiet. */
 const TONES: Readonly<Record<string, Tone>> = {
+  accepted: "busy",
   scheduled: "waiting",
   queued: "busy",
   sending: "busy",
@@ -16,6 +17,10 @@ const TONES: Readonly<Record<string, Tone>> = {
   failed: "bad",
   suppressed: "quiet",
   canceled: "quiet",
+  running: "busy",
+  attempting: "busy",
+  skipped: "quiet",
+  failing: "bad",
   active: "good",
   verified: "good",
   delivered: "good",

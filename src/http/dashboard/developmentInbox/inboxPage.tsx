@@ -4,7 +4,7 @@ import type { FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
-import { Empty, NoRows } from "../components/list.tsx";
+import { Empty, NoRows, withFilter } from "../components/list.tsx";
 import { SandboxedHtmlFrame } from "../components/sandboxedHtmlFrame.tsx";
 import { Time } from "../components/time.tsx";
 import type { MessageRow } from "../email/loadEmailRows.ts";
@@ -27,9 +27,7 @@ interface InboxProps {
 
 /** The address of the inbox with something opened. */
 function inboxAddress(context: PageContext, parameters: Readonly<Record<string, string | null>>): string {
-  const given = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== null);
-  const query = new URLSearchParams(given);
-  return context.to("/inbox") + (query.size === 0 ? "" : `?${query}`);
+  return context.to(withFilter("/inbox", parameters));
 }
 
 export const InboxPage: FC<InboxProps> = (props) => {

@@ -13,9 +13,8 @@ import { Time } from "../components/time.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { recipientSuppression } from "../suppression/recipientSuppression.ts";
-import { messageOf } from "./emailRoutes.tsx";
-import { sendAgain } from "./sendAgain.ts";
-import { refusalText } from "./sendAgainRefusal.ts";
+import { aboveMessage, messageOf } from "./emailRoutes.tsx";
+import { refusalText, sendAgain } from "./sendAgain.ts";
 
 type Options = Pick<DashboardOptions, "deps">;
 
@@ -44,14 +43,6 @@ export async function reachable(options: Options, context: PageContext): Promise
   return view;
 }
 
-/** The breadcrumbs of a page for an action on a message. */
-export function aboveAction(view: EmailView) {
-  return [
-    { path: "/messages", title: "Messages" },
-    { path: `/messages/${view.id}`, title: view.content?.subject || "Message" },
-  ];
-}
-
 interface SendAgainAnswers {
   readonly to?: string;
   readonly nonce?: string;
@@ -72,7 +63,7 @@ async function askSendAgain(
   const page = confirmationPage(context, {
     title: "Send again",
     question: "Send this message again?",
-    above: aboveAction(view),
+    above: aboveMessage(view),
     verb: "Send again",
     text: (
       <>
@@ -130,7 +121,7 @@ function askCancel(context: PageContext, view: EmailView): Page {
   return confirmationPage(context, {
     title: "Cancel",
     question: "Cancel this message?",
-    above: aboveAction(view),
+    above: aboveMessage(view),
     verb: "Cancel the message",
     isDangerous: true,
     text: <p>It is not sent, and cannot be un-canceled; its content can be sent again as a new message.</p>,
@@ -152,7 +143,7 @@ function askErase(context: PageContext, view: EmailView): Page {
   return confirmationPage(context, {
     title: "Erase content",
     question: "Erase the content of this message?",
-    above: aboveAction(view),
+    above: aboveMessage(view),
     verb: "Erase for good",
     isDangerous: true,
     text: (

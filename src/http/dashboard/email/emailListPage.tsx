@@ -18,7 +18,7 @@ import { reasonText } from "./reasonText.ts";
 /** More new messages than this are shown as this many or more. */
 export const NEW_SHOWN_MAX = 100;
 
-export interface EmailListProps {
+interface EmailListProps {
   readonly context: PageContext;
   readonly now: EpochMs;
   readonly search: Search;
@@ -44,10 +44,7 @@ export const EmailList: FC<EmailListProps> = (props) => {
   return (
     <>
       <Heading title="Messages" beside={<LiveMark stream={props.stream} />}>
-        <LinkButton
-          href={`${context.to("/messages.csv")}${text === "" ? "" : `?${new URLSearchParams({ q: text })}`}`}
-          label="Download CSV"
-        />
+        <LinkButton href={context.to(withFilter("/messages.csv", { q: text }))} label="Download CSV" />
         {context.may("email:send") && rows.length > 0 ? (
           <LinkButton
             href={`${context.to("/messages/send-again")}?${new URLSearchParams({ q: text })}`}
@@ -72,6 +69,19 @@ export const EmailList: FC<EmailListProps> = (props) => {
 
 /** The statuses that people look for most. */
 const SHORTCUTS = ["scheduled", "deferred", "bounced", "complained", "failed", "suppressed"] as const;
+
+const ADDRESS_FIELDS = [
+  { name: "to", label: "Recipient", placeholder: "ana@example.com" },
+  { name: "from", label: "Sender", placeholder: "billing@example.com" },
+] as const;
+
+const OTHER_FIELDS = [
+  { name: "after", label: "Accepted on or after (UTC)", placeholder: "2026-11-01" },
+  { name: "before", label: "Accepted before (UTC)", placeholder: "2026-12-01" },
+  { name: "template", label: "Template id" },
+  { name: "tag", label: "Tag", placeholder: "welcome" },
+  { name: "key", label: "Idempotency-Key", maxLength: 200 },
+] as const;
 
 const SearchBox: FC<Pick<EmailListProps, "context" | "search" | "faults">> = ({
   context,
@@ -123,20 +133,9 @@ const SearchBox: FC<Pick<EmailListProps, "context" | "search" | "faults">> = ({
         <summary>Filters</summary>
         <form method="get" action={context.to("/messages")} class="filters">
           <input type="hidden" name="words" value="" />
-          <Field
-            name="to"
-            label="Recipient"
-            type="email"
-            value={words.to ?? ""}
-            placeholder="ana@example.com"
-          />
-          <Field
-            name="from"
-            label="Sender"
-            type="email"
-            value={words.from ?? ""}
-            placeholder="billing@example.com"
-          />
+          {ADDRESS_FIELDS.map((field) => (
+            <Field {...field} type="email" value={words[field.name] ?? ""} />
+          ))}
           <Select
             name="status"
             label="Status"
@@ -144,21 +143,9 @@ const SearchBox: FC<Pick<EmailListProps, "context" | "search" | "faults">> = ({
             none="Any"
             options={EMAIL_STATUSES.map((status) => ({ value: status, label: status }))}
           />
-          <Field
-            name="after"
-            label="Accepted on or after (UTC)"
-            value={words.after ?? ""}
-            placeholder="2026-11-01"
-          />
-          <Field
-            name="before"
-            label="Accepted before (UTC)"
-            value={words.before ?? ""}
-            placeholder="2026-12-01"
-          />
-          <Field name="template" label="Template id" value={words.template ?? ""} />
-          <Field name="tag" label="Tag" value={words.tag ?? ""} placeholder="welcome" />
-          <Field name="key" label="Idempotency-Key" value={words.key ?? ""} maxLength={200} />
+          {OTHER_FIELDS.map((field) => (
+            <Field {...field} value={words[field.name] ?? ""} />
+          ))}
           <p class="actions">
             <button type="submit">Apply</button>
           </p>

@@ -30,7 +30,7 @@ const PART_TITLES: Readonly<Record<Part, string>> = {
   files: "Attachments",
 };
 
-export interface EmailPageProps {
+interface EmailPageProps {
   readonly context: PageContext;
   readonly view: EmailView;
   readonly waiting: Waiting | null;
@@ -38,7 +38,6 @@ export interface EmailPageProps {
   readonly suppressedSince: string | null;
   readonly now: EpochMs;
   readonly part: Part;
-  readonly isPhoneWide: boolean;
   /** The content of the part. */
   readonly children: Child;
 }

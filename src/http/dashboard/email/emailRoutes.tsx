@@ -21,6 +21,8 @@ import { type TimelineEntry, timelineOf } from "./timelineEntries.ts";
 /** What a page of one message needs. */
 type Options = Pick<DashboardOptions, "deps" | "readModel" | "readWaitingReason" | "buildMime">;
 
+const MESSAGES = { path: "/messages", title: "Messages" };
+
 /** One message: its page and its files. */
 export function emailRoutes(options: Options): readonly DashboardRoute[] {
   return [
@@ -57,16 +59,20 @@ export async function messageOf({ deps }: Pick<Options, "deps">, context: PageCo
   throw new Problem("NOT_FOUND", { detail: `it is ${other} mail: choose “Show ${other} mail” first` });
 }
 
+/** The breadcrumbs of a page below that of a message. */
+export function aboveMessage({ id, content }: EmailView) {
+  return [MESSAGES, { path: `/messages/${id}`, title: content?.subject || "Message" }];
+}
+
 async function showMessage(options: Options, context: PageContext): Promise<Page> {
   const view = await messageOf(options, context);
   const waiting = await options.readWaitingReason(view);
   const suppression =
     waiting === null && endsBadly(view) ? await recipientSuppression(options.deps, context, view) : null;
-  const part = partOf(context.query.get("show"));
-  const isPhoneWide = context.query.get("width") === "phone";
+  const part = PARTS.find((name) => name === context.query.get("show")) ?? "timeline";
   return {
     title: view.content?.subject || "Message",
-    above: [{ path: "/messages", title: "Messages" }],
+    above: [MESSAGES],
     body: (
       <EmailPage
         context={context}
@@ -75,16 +81,11 @@ async function showMessage(options: Options, context: PageContext): Promise<Page
         suppressedSince={suppression?.createdAt ?? null}
         now={options.deps.clock.now()}
         part={part}
-        isPhoneWide={isPhoneWide}
       >
         {await partBody(options, context, view, part)}
       </EmailPage>
     ),
   };
-}
-
-function partOf(text: string | null): Part {
-  return PARTS.find((part) => part === text) ?? "timeline";
 }
 
 async function partBody(options: Options, context: PageContext, view: EmailView, part: Part) {
@@ -117,10 +118,7 @@ async function showTimeline(options: Options, context: PageContext): Promise<Pag
   const entries = await entriesOf(options, context, view);
   return {
     title: "Timeline",
-    above: [
-      { path: "/messages", title: "Messages" },
-      { path: `/messages/${view.id}`, title: view.content?.subject || "Message" },
-    ],
+    above: aboveMessage(view),
     body: timelinePart(context, view, entries),
   };
 }

@@ -10,7 +10,7 @@ import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
 
 /** What can be searched for, in the order of the form. */
 export const SEARCH_WORDS = ["to", "from", "status", "template", "tag", "after", "before", "key"] as const;
-export type SearchWord = (typeof SEARCH_WORDS)[number];
+type SearchWord = (typeof SEARCH_WORDS)[number];
 
 /** Longer than any useful search. */
 export const SEARCH_CHARACTERS_MAX = 1_000;

@@ -50,8 +50,7 @@ export const FilesPart: FC<{ readonly at: string; readonly view: EmailView }> = 
       <RowTable
         label="Attachments"
         rows={files}
-        idOf={null}
-        linkOf={attachmentsExpired ? null : ({ index }) => `${at}/files/${index}`}
+        linkOf={attachmentsExpired ? undefined : ({ index }) => `${at}/files/${index}`}
         columns={[
           { title: "Name", cell: ({ filename }) => filename },
           { title: "Type", cell: ({ contentType }) => contentType },

@@ -8,7 +8,8 @@ import { confirmationPage } from "../components/confirmationPage.tsx";
 import { Field } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
-import { aboveAction, reachable } from "./emailActionRoutes.tsx";
+import { reachable } from "./emailActionRoutes.tsx";
+import { aboveMessage } from "./emailRoutes.tsx";
 
 type Options = Pick<DashboardOptions, "deps">;
 
@@ -42,7 +43,7 @@ function askTime(context: PageContext, view: EmailView, { time, fault }: Typed):
   const page = confirmationPage(context, {
     title: "Reschedule",
     question: "Send this message at another time?",
-    above: aboveAction(view),
+    above: aboveMessage(view),
     verb: "Reschedule",
     text: (
       <Field

@@ -5,11 +5,12 @@ import { sendEmail } from "../../../commands/email/send/sendEmail.ts";
 import type { SendOutcome } from "../../../commands/email/send/sendOutcome.ts";
 import { definedMembers } from "../../../kernel/definedMembers.ts";
 import { type SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
+import { refusedFor } from "../../server/problem.ts";
 import { withRoomFor } from "../../server/requestContext.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 
 /** A request to send an earlier message's content again. */
-export interface SendAgain {
+interface SendAgain {
   readonly view: EmailView;
   /** Null: to the same recipient. */
   readonly to: string | null;
@@ -18,7 +19,7 @@ export interface SendAgain {
 }
 
 /** The outcome. `noContent`: the content, or one of its files, is gone. */
-export type SendAgainOutcome = SendOutcome | { readonly kind: "noContent" };
+type SendAgainOutcome = SendOutcome | { readonly kind: "noContent" };
 
 /**
  * Sends a message's content as a new message, whose Idempotency-Key names the old one. It passes every check of a
@@ -38,6 +39,18 @@ export function sendAgain(
     const idempotencyKey = `again:${view.id}:${nonce}`;
     return sendEmail(deps, { ...sendRequest(body), workspaceId, idempotencyKey, context: commandContext });
   });
+}
+
+/** Why a message was not sent again, in words. */
+export function refusalText(outcome: Exclude<SendAgainOutcome, { kind: "accepted" }>): string {
+  switch (outcome.kind) {
+    case "noContent":
+      return "Its content was erased, or one of its files is gone.";
+    case "conflict":
+      return "The form was used already, for another recipient: load the page again.";
+    case "refused":
+      return `${outcome.detail ?? refusedFor(outcome.code, outcome.faults).message}.`;
+  }
 }
 
 /** The total size of a message's files. */

@@ -5,8 +5,7 @@ import type { ListSource } from "../../lists/caughtUpReads.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { loadEmailRows } from "./loadEmailRows.ts";
-import { sendAgain } from "./sendAgain.ts";
-import { refusalText } from "./sendAgainRefusal.ts";
+import { refusalText, sendAgain } from "./sendAgain.ts";
 
 /** Messages that one form sends again, which must fit into the time of a request. */
 export const BATCH_MAX = 200;

@@ -1,3 +1,5 @@
+import { lazy } from "../../../kernel/lazy.ts";
+
 /** Where each file comes from: our own sources, or an installed package. */
 const SOURCES = {
   "dashboard.css": ["../browser/dashboard.css", "text/css; charset=utf-8"],
@@ -64,13 +66,9 @@ async function load(name: AssetName): Promise<Asset> {
   const plain = await Bun.file(Bun.resolveSync(source, import.meta.dir)).bytes();
   const hash = new Bun.CryptoHasher("sha256").update(plain).digest("hex").slice(0, HASH_CHARACTERS);
   const dot = name.lastIndexOf(".");
-  let compressed: Uint8Array<ArrayBuffer> | undefined;
   return {
     plain,
-    compressed() {
-      compressed ??= Bun.gzipSync(plain, { level: 9 });
-      return compressed;
-    },
+    compressed: lazy(() => Bun.gzipSync(plain, { level: 9 })),
     contentType,
     file: `${name.slice(0, dot)}.${hash}${name.slice(dot)}`,
   };

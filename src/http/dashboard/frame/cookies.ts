@@ -16,9 +16,5 @@ export function setCookie({ name, value, path, isSecure, maxAgeSeconds }: Cookie
 
 /** The value of a request's cookie; null without it. */
 export function cookieOf(request: Request, name: string): string | null {
-  for (const pair of (request.headers.get("cookie") ?? "").split(";")) {
-    const [key = "", ...value] = pair.trim().split("=");
-    if (key === name) return value.join("=");
-  }
-  return null;
+  return new Bun.CookieMap(request.headers.get("cookie") ?? "").get(name);
 }

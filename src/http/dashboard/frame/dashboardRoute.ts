@@ -2,7 +2,6 @@ import type { Child } from "hono/jsx";
 import type { Principal } from "../../../commands/apiKey/authenticate.ts";
 import type { Scope } from "../../../domain/apiKey/scopes.ts";
 import type { WorkspaceCommandContext } from "../../../kernel/event/commandContext.ts";
-import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import type { AssetName } from "./assets.ts";
 import type { ReadModelBuild } from "./dashboardOptions.ts";
 import type { Session } from "./sessions.ts";
@@ -98,31 +97,15 @@ export function post(path: string, scope: Scope | null, answer: DashboardRoute["
   return { method: "POST", path, scope, answer };
 }
 
-/** The longest form that a route accepts, in bytes. */
-export function formBytesMax(route: DashboardRoute): number {
-  return route.formBytesMax ?? SMALL_BODY_BYTES_MAX;
-}
-
 /** Finds routes by method and path. */
-export interface RouteTable {
-  /**
-   * The route of a path below {@link DASHBOARD_PATH}, or the methods that the path takes if this is not one of them.
-   */
-  find(
-    method: string,
-    path: string,
-  ):
-    | { readonly route: DashboardRoute; readonly params: Readonly<Record<string, string>> }
-    | { readonly methods: readonly string[] };
-}
-
-export function routeTable(routes: readonly DashboardRoute[]): RouteTable {
+export function routeTable(routes: readonly DashboardRoute[]) {
   const compiled = routes.map((route) => ({
     route,
     pattern: new RegExp(`^${route.path.replace(/:([a-zA-Z]+)/g, "(?<$1>[^/]+)")}$`),
   }));
   return {
-    find(method, path) {
+    /** The route of a path below {@link DASHBOARD_PATH}; the methods that the path takes if this is none of them. */
+    find(method: string, path: string) {
       const matching = compiled.flatMap(({ route, pattern }) => {
         const match = pattern.exec(path);
         return match === null ? [] : [{ route, params: decodedParams(match.groups ?? {}) }];
@@ -133,6 +116,6 @@ export function routeTable(routes: readonly DashboardRoute[]): RouteTable {
   };
 }
 
-function decodedParams(groups: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+function decodedParams(groups: Readonly<Record<string, string>>): PageContext["params"] {
   return Object.fromEntries(Object.entries(groups).map(([name, part]) => [name, decodeURIComponent(part)]));
 }

@@ -4,7 +4,7 @@ import { revokeKey } from "../../../commands/apiKey/revokeApiKey.ts";
 import { limitsOf } from "../../../domain/workspace/limits.ts";
 import { equalInConstantTime } from "../../../kernel/crypto/equalInConstantTime.ts";
 import { isClientIn } from "../../../kernel/network/clientIp.ts";
-import { healthStatus } from "../../health/healthController.ts";
+import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import { found, Problem, tooManyRequests, unavailable } from "../../server/problem.ts";
 import {
   beginRead,
@@ -24,7 +24,6 @@ import type { DashboardOptions } from "./dashboardOptions.ts";
 import {
   DASHBOARD_PATH,
   type DashboardRoute,
-  formBytesMax,
   type Page,
   type PageContext,
   post,
@@ -71,7 +70,7 @@ export async function makeDashboard(options: DashboardOptions): Promise<Dashboar
     home,
     notices: makeNotices(deps.keys, cookies),
     table: routeTable([...allDashboardRoutes(options, streams), ...frameRoutes(options, sessions)]),
-    logIn: makeLogIn({ ...options, sessions, assets }, healthStatus),
+    logIn: makeLogIn({ ...options, sessions, assets }),
   };
   const answer = async ({ request }: { request: Request }) => answerRequest(frame, request);
   const controller = new Elysia({ normalize: false })
@@ -108,7 +107,7 @@ async function answerRequest(frame: Frame, request: Request): Promise<Response> 
   requestContext.problemPage = (problem) => problemPage(frame, request, problem, null);
   const open = await answerOpen(frame, request, path);
   if (open !== null) return open;
-  if (await frame.isFrozen()) throw frozen();
+  if (await frame.isFrozen()) throw unavailable("the log is frozen: the service continues elsewhere");
   const found = frame.table.find(request.method, path);
   if ("route" in found) requestContext.route = DASHBOARD_PATH + found.route.path;
   const loggedIn = await frame.sessions.of(request);
@@ -150,10 +149,6 @@ function noSuchPage(request: Request, methods: readonly string[]): Problem {
   });
 }
 
-function frozen(): Problem {
-  return unavailable("the log is frozen: the service continues elsewhere");
-}
-
 function fromElsewhere(): Problem {
   return new Problem("FORBIDDEN", { detail: "the form was not sent from a page of this service" });
 }
@@ -174,8 +169,6 @@ function toLogIn(frame: Frame, request: Request, url: URL): Response {
   if (request.headers.get("sec-fetch-site") === "cross-site") {
     return htmlResponse(
       '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0"><title>Postledger</title>',
-      200,
-      {},
     );
   }
   const next = url.pathname + url.search;
@@ -250,7 +243,7 @@ async function provenForm(frame: Frame, context: PageContext, route: DashboardRo
   if (!isFromOwnPage(request, frame.url.host)) throw fromElsewhere();
   const form = route.takesFile
     ? new URLSearchParams()
-    : await readForm(request, bodyOf(request), formBytesMax(route));
+    : await readForm(request, bodyOf(request), route.formBytesMax ?? SMALL_BODY_BYTES_MAX);
   const token = (route.takesFile ? query : form).get(TOKEN_FIELD) ?? "";
   if (equalInConstantTime(token, formToken)) return { ...context, form };
   throw new Problem("FORBIDDEN", {

@@ -11,79 +11,58 @@ export interface NavigationItem {
   readonly icon: string;
 }
 
+function item(path: string, title: string, scope: Scope | null, icon: string): NavigationItem {
+  return { path, title, scope, icon };
+}
+
 /** The navigation in groups, in the order shown. */
 export const NAVIGATION: readonly (readonly NavigationItem[])[] = [
   [
-    {
-      path: "/",
-      title: "Overview",
-      scope: null,
-      icon: "M4 20V10m6 10V4m6 16v-7m-14 7h18",
-    },
-    {
-      path: "/messages",
-      title: "Messages",
-      scope: "email:read",
-      icon: "M3 6h18v12H3zM3 7l9 6 9-6",
-    },
-    {
-      path: "/inbox",
-      title: "Inbox",
-      scope: "email:read",
-      icon: "M3 13l3-8h12l3 8v6H3zm0 0h5l1.5 3h5L16 13h5",
-    },
+    item("/", "Overview", null, "M4 20V10m6 10V4m6 16v-7m-14 7h18"),
+    item("/messages", "Messages", "email:read", "M3 6h18v12H3zM3 7l9 6 9-6"),
+    item("/inbox", "Inbox", "email:read", "M3 13l3-8h12l3 8v6H3zm0 0h5l1.5 3h5L16 13h5"),
   ],
   [
-    {
-      path: "/templates",
-      title: "Templates",
-      scope: "template:manage",
-      icon: "M4 4h16v16H4zM4 9h16M10 9v11",
-    },
-    {
-      path: "/attachments",
-      title: "Attachments",
-      scope: "attachment:manage",
-      icon: "M19 11.5l-7.6 7.6a4.5 4.5 0 0 1-6.4-6.4L13 4.8a3 3 0 0 1 4.2 4.2l-7.8 7.9a1.5 1.5 0 0 1-2.1-2.1l7-7",
-    },
-    {
-      path: "/suppressions",
-      title: "Suppressions",
-      scope: "suppression:manage",
-      icon: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18ZM5.6 5.6l12.8 12.8",
-    },
-    {
-      path: "/webhooks",
-      title: "Webhooks",
-      scope: "webhook:manage",
-      icon: "M10 14l-1.5 1.5a3.5 3.5 0 0 1-5-5L7 7a3.5 3.5 0 0 1 5 0m2 3l1.5-1.5a3.5 3.5 0 0 1 5 5L17 17a3.5 3.5 0 0 1-5 0",
-    },
+    item("/templates", "Templates", "template:manage", "M4 4h16v16H4zM4 9h16M10 9v11"),
+    item(
+      "/attachments",
+      "Attachments",
+      "attachment:manage",
+      "M19 11.5l-7.6 7.6a4.5 4.5 0 0 1-6.4-6.4L13 4.8a3 3 0 0 1 4.2 4.2l-7.8 7.9a1.5 1.5 0 0 1-2.1-2.1l7-7",
+    ),
+    item(
+      "/suppressions",
+      "Suppressions",
+      "suppression:manage",
+      "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18ZM5.6 5.6l12.8 12.8",
+    ),
+    item(
+      "/webhooks",
+      "Webhooks",
+      "webhook:manage",
+      "M10 14l-1.5 1.5a3.5 3.5 0 0 1-5-5L7 7a3.5 3.5 0 0 1 5 0m2 3l1.5-1.5a3.5 3.5 0 0 1 5 5L17 17a3.5 3.5 0 0 1-5 0",
+    ),
   ],
   [
-    {
-      path: "/senders",
-      title: "Senders",
-      scope: "sender:manage",
-      icon: "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8Zm4 4v1.5a2.5 2.5 0 0 0 5 0V12a9 9 0 1 0-3.6 7.2",
-    },
-    {
-      path: "/api-keys",
-      title: "API keys",
-      scope: "workspace:manage",
-      icon: "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8Zm3 1 9-9m-3 3 3 3m-6 0 2 2",
-    },
-    {
-      path: "/audit",
-      title: "Audit",
-      scope: "workspace:manage",
-      icon: "M12 3l8 3v6c0 4.5-3.4 7.8-8 9-4.6-1.2-8-4.5-8-9V6zm-3.5 9 2.5 2.5 4.5-5",
-    },
-    {
-      path: "/workspace",
-      title: "Workspace",
-      scope: "workspace:manage",
-      icon: "M4 4h7v7H4zm9 0h7v7h-7zM4 13h7v7H4zm9 0h7v7h-7z",
-    },
+    item(
+      "/senders",
+      "Senders",
+      "sender:manage",
+      "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8Zm4 4v1.5a2.5 2.5 0 0 0 5 0V12a9 9 0 1 0-3.6 7.2",
+    ),
+    item(
+      "/api-keys",
+      "API keys",
+      "workspace:manage",
+      "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8Zm3 1 9-9m-3 3 3 3m-6 0 2 2",
+    ),
+    item(
+      "/audit",
+      "Audit",
+      "workspace:manage",
+      "M12 3l8 3v6c0 4.5-3.4 7.8-8 9-4.6-1.2-8-4.5-8-9V6zm-3.5 9 2.5 2.5 4.5-5",
+    ),
+    item("/workspace", "Workspace", "workspace:manage", "M4 4h7v7H4zm9 0h7v7h-7zM4 13h7v7H4zm9 0h7v7h-7z"),
   ],
 ];
 

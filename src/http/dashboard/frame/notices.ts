@@ -7,7 +7,7 @@ const NOTICE_SECONDS = 30;
 const NAME = "postledger_notice";
 
 /** Reports the result of a form on the next page. */
-export interface Notices {
+interface Notices {
   /** The Set-Cookie header that carries a sentence to the session's next page. */
   leave(session: Session, text: string): string;
   /** The sentence left for the session; null if there is none. */

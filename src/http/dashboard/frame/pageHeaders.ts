@@ -12,7 +12,7 @@ const POLICY = [
 ].join("; ");
 
 /** The headers of every dashboard page. */
-export const PAGE_HEADERS: Readonly<Record<string, string>> = {
+const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy": POLICY,
   "cache-control": "no-store",
@@ -28,8 +28,8 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
 /** Answers with a page or part of one; `html` is already escaped. */
 export function htmlResponse(
   html: string,
-  status: number,
-  headers: Readonly<Record<string, string>>,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
 ): Response {
   return new Response(html, { status, headers: { ...PAGE_HEADERS, ...headers } });
 }

@@ -11,7 +11,7 @@ export const FAILURES_MAX = 1_000;
 const ALL = "all";
 
 /** Counts log-ins, so nobody can try one secret after another. */
-export interface LogInAttempts {
+interface LogInAttempts {
   /** Counts an attempt before anything in it is read. Returns the seconds to wait if there were too many, else null. */
   begin(client: string | null): Promise<number | null>;
   /** Removes a successful attempt from the count. */

@@ -6,7 +6,7 @@ import { Mark } from "../components/icon.tsx";
 import { Document } from "../components/layout.tsx";
 import type { Assets } from "../frame/assets.ts";
 
-export interface LogInPageProps {
+interface LogInPageProps {
   readonly assets: Assets;
   readonly assetsAt: string;
   /** Where the form goes. */

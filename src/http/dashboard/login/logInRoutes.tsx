@@ -6,7 +6,7 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import { isClientIn } from "../../../kernel/network/clientIp.ts";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
-import type { healthStatus } from "../../health/healthController.ts";
+import { healthStatus } from "../../health/healthController.ts";
 import { bodyWithoutKey, clientOf, requestContextOf } from "../../server/requestContext.ts";
 import type { Assets } from "../frame/assets.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -24,7 +24,7 @@ interface LogInOptions extends Pick<DashboardOptions, "deps" | "basePath" | "ver
 }
 
 /** The log-in page and its form. */
-export interface LogIn {
+interface LogIn {
   show(request: Request): Promise<Response>;
   submit(request: Request): Promise<Response>;
 }
@@ -61,12 +61,12 @@ interface Admitted {
   readonly hasOwnKey: boolean;
 }
 
-export function makeLogIn(options: LogInOptions, health: typeof healthStatus): LogIn {
+export function makeLogIn(options: LogInOptions): LogIn {
   const { sessions, assets, basePath, version, readiness } = options;
   const attempts = makeLogInAttempts();
   const home = `${basePath}${DASHBOARD_PATH}`;
   const page = async (next: string, status: number, told: { fault?: string; notice?: string }) => {
-    const state = health(await readiness());
+    const state = healthStatus(await readiness());
     return htmlResponse(
       `<!doctype html>${(
         <LogInPage
@@ -82,7 +82,6 @@ export function makeLogIn(options: LogInOptions, health: typeof healthStatus): L
         />
       )}`,
       status,
-      {},
     );
   };
   return {

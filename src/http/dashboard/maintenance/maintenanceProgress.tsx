@@ -3,7 +3,7 @@ import type { Child, FC } from "hono/jsx";
 import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import { type EpochMs, SECOND_MS } from "../../../kernel/time.ts";
-import { PostForm } from "../components/form.tsx";
+import { ActionButton } from "../components/button.tsx";
 import { Ago, lengthOfTime } from "../components/time.tsx";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { ON_CHANGE } from "../live/liveIndicator.tsx";
@@ -70,10 +70,7 @@ export const TaskProgress: FC<ProgressProps> = ({ context, task, now, path }) =>
         </p>
       </div>
       {isOperator(context) ? (
-        <PostForm context={context} action="/audit/give-up">
-          <input type="hidden" name="path" value={path} />
-          <button type="submit">Give up</button>
-        </PostForm>
+        <ActionButton context={context} action="/audit/give-up" verb="Give up" fields={{ path }} />
       ) : null}
     </section>
   );

@@ -2,8 +2,7 @@ import type { LogVerification } from "../../../commands/audit/verify/verifyLog.t
 import type { EpochMs } from "../../../kernel/time.ts";
 
 /** Tasks on the whole installation while it runs. None of them changes the log. */
-export const MAINTENANCE_KINDS = ["verifyLog", "verifyReadModels", "rebuildReadModels"] as const;
-export type MaintenanceKind = (typeof MAINTENANCE_KINDS)[number];
+export type MaintenanceKind = "verifyLog" | "verifyReadModels" | "rebuildReadModels";
 
 export interface MaintenanceTask {
   readonly kind: MaintenanceKind;

@@ -4,7 +4,7 @@ import { POSTLEDGER } from "../../../kernel/text/cliInvocation.ts";
 import { counted, grouped } from "../../../kernel/text/readableNumbers.ts";
 import { type EpochMs, epochMs, SECOND_MS } from "../../../kernel/time.ts";
 import { AuditTabs } from "../audit/auditTabs.tsx";
-import { PostForm } from "../components/form.tsx";
+import { ActionButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
@@ -51,7 +51,6 @@ export const ReadModelPage: FC<ReadModelPageProps> = (props) => {
           label="Read models"
           rows={states}
           idOf={({ name }) => name}
-          linkOf={null}
           columns={[
             { title: "Name", cell: ({ name }) => <code>{name}</code> },
             { title: "State", cell: (model) => <ModelStatus model={model} now={now} /> },
@@ -89,16 +88,14 @@ interface StartProps {
 }
 
 const Start: FC<StartProps> = ({ context, verb, name, isPrimary, label }) => (
-  <PostForm context={context} action={`${PATH}/${verb}`}>
-    {name === undefined ? null : <input type="hidden" name="name" value={name} />}
-    <button
-      type="submit"
-      class={isPrimary ? "primary" : undefined}
-      aria-label={name === undefined ? undefined : `${label} ${name}`}
-    >
-      {label}
-    </button>
-  </PostForm>
+  <ActionButton
+    context={context}
+    action={`${PATH}/${verb}`}
+    verb={label}
+    about={name}
+    fields={name === undefined ? {} : { name }}
+    isPrimary={isPrimary === true}
+  />
 );
 
 const ModelStatus: FC<{ readonly model: ReadModelState; readonly now: EpochMs }> = ({ model, now }) => {

@@ -26,7 +26,7 @@ interface Span {
   readonly buckets: number;
 }
 
-export const SPANS: Readonly<Record<Range, Span>> = {
+const SPANS: Readonly<Record<Range, Span>> = {
   hour: { bucketMs: 5 * MINUTE_MS, buckets: 12 },
   day: { bucketMs: HOUR_MS, buckets: 24 },
   month: { bucketMs: DAY_MS, buckets: 30 },

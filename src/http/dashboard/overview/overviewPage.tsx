@@ -5,7 +5,7 @@ import { capitalized } from "../../../kernel/text/capitalized.ts";
 import type { Checks } from "../../health/healthController.ts";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Facts } from "../components/list.tsx";
-import { Status, type Tone } from "../components/status.tsx";
+import { Status } from "../components/status.tsx";
 import { Ago, lengthOfTime, Time } from "../components/time.tsx";
 import { listAddress } from "../email/emailListPage.tsx";
 import type { MessageRow } from "../email/loadEmailRows.ts";
@@ -110,16 +110,6 @@ const Ranges: FC<{ readonly context: PageContext; readonly range: Range }> = ({ 
   </nav>
 );
 
-const TONES: Readonly<Record<Counted, Tone>> = {
-  accepted: "busy",
-  sent: "good",
-  delivered: "good",
-  bounced: "bad",
-  complained: "bad",
-  failed: "bad",
-  suppressed: "quiet",
-};
-
 function sumOf(buckets: readonly Bucket[], name: Counted): number {
   return buckets.reduce((sum, bucket) => sum + bucket[name], 0);
 }
@@ -138,7 +128,7 @@ const Messages: FC<OverviewProps & { readonly messages: NonNullable<OverviewProp
         {COUNTED.map((name) => (
           <li>
             <a href={listAddress(context, `${name === "accepted" ? "" : `status:${name} `}after:${since}`)}>
-              <Status status={name} tone={TONES[name]} />
+              <Status status={name} />
               <strong>{sumOf(buckets, name).toLocaleString("en")}</strong>
               <span class="soft">{shareOf(buckets, name)}</span>
             </a>

@@ -3,6 +3,7 @@
 import type { FC } from "hono/jsx";
 import { NOTE_CHARACTERS_MAX } from "../../../commands/suppression/addOrRemoveSuppression.ts";
 import type { Suppression } from "../../../commands/suppression/readSuppression.ts";
+import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field, FilterForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
@@ -34,10 +35,11 @@ interface SuppressionListProps {
   readonly form: SuppressionForm;
 }
 
-function reasonLabel(reason: string): string {
-  if (reason === "complaint") return "complained";
-  return reason === "bounce" ? "bounced" : "added by hand";
-}
+const REASONS: Readonly<Record<string, string>> = {
+  bounce: "bounced",
+  complaint: "complained",
+  manual: "added by hand",
+};
 
 const Filter: FC<Pick<SuppressionListProps, "context" | "filter">> = ({ context, filter }) => (
   <FilterForm action={context.to("/suppressions")} label="Find suppressions">
@@ -59,11 +61,7 @@ const Filter: FC<Pick<SuppressionListProps, "context" | "filter">> = ({ context,
       label="Reason"
       value={filter.reason}
       none="Any"
-      options={[
-        { value: "bounce", label: "Bounced" },
-        { value: "complaint", label: "Complained" },
-        { value: "manual", label: "Added by hand" },
-      ]}
+      options={Object.entries(REASONS).map(([value, label]) => ({ value, label: capitalized(label) }))}
     />
   </FilterForm>
 );
@@ -115,7 +113,7 @@ const Rows: FC<SuppressionListProps> = ({ context, suppressions, nextCursor, fil
           <>
             <Status
               status={reason}
-              label={reasonLabel(reason)}
+              label={REASONS[reason] ?? reason}
               tone={reason === "manual" ? "quiet" : "bad"}
             />{" "}
             {emailId !== null && context.may("email:read") ? (

@@ -14,7 +14,7 @@ import { Problem, refusedFor } from "../../server/problem.ts";
 import { existingTemplate, existingVersion } from "../../template/templateHandlers.ts";
 import { EntryForm, Field } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
-import { refusalText } from "../email/sendAgainRefusal.ts";
+import { refusalText } from "../email/sendAgain.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import { type DashboardRoute, get, type Page, type PageContext, post } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";

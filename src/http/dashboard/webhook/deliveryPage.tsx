@@ -9,7 +9,7 @@ import type { deliveryWithAttempts } from "../../webhookDelivery/webhookDelivery
 import { ActionButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
-import { Status, type Tone } from "../components/status.tsx";
+import { Status } from "../components/status.tsx";
 import { Ago, Time } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
 import { WEBHOOKS } from "./endpointOfPath.ts";
@@ -22,27 +22,24 @@ const ATTEMPTS_SHOWN_MAX = 50;
 
 const EMAIL_STREAM = emailStream("");
 
-const STATES: Readonly<Record<WebhookDeliveryRow["status"], readonly [label: string, tone: Tone]>> = {
-  pending: ["waiting", "waiting"],
-  attempting: ["under way", "busy"],
-  delivered: ["delivered", "good"],
-  exhausted: ["given up", "bad"],
-  skipped: ["skipped", "quiet"],
+/** What the states are called. */
+export const DELIVERY_STATES: Readonly<Record<WebhookDeliveryRow["status"], string>> = {
+  pending: "waiting",
+  attempting: "under way",
+  delivered: "delivered",
+  exhausted: "given up",
+  skipped: "skipped",
 };
 
 /** The state of a delivery; one waiting after a failure differs from one never tried. */
 export const DeliveryState: FC<{ readonly delivery: Pick<WebhookDeliveryRow, "status" | "attempts"> }> = ({
   delivery: { status, attempts },
-}) => {
-  const [label, tone] = STATES[status];
-  return (
-    <Status
-      status={status}
-      label={status === "pending" && attempts > 0 ? "trying again" : label}
-      tone={tone}
-    />
-  );
-};
+}) => (
+  <Status
+    status={status}
+    label={status === "pending" && attempts > 0 ? "trying again" : DELIVERY_STATES[status]}
+  />
+);
 
 interface Shown {
   readonly endpoint: WebhookEndpointRow;
@@ -170,19 +167,13 @@ export function failureText({ reason, status_code: code }: Pick<Attempt, "reason
   return code === null ? why : `${why} (status ${code})`;
 }
 
-const OUTCOMES: Readonly<Record<string, Tone>> = {
-  running: "busy",
-  delivered: "good",
-  failed: "bad",
-};
-
 const AttemptCard: FC<{ readonly attempt: Attempt }> = ({ attempt }) => {
   const { outcome, reason, status_code: code, duration_ms: durationMs, excerpt } = attempt;
   return (
     <>
       <h3>Attempt {attempt.attempt}</h3>
       <p>
-        <Status status={outcome} tone={OUTCOMES[outcome] ?? "quiet"} />
+        <Status status={outcome} />
         {code === null ? null : <> with status {code}</>}
         {durationMs === null ? null : <> in {durationMs} ms</>}
       </p>

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 
 import type { FC } from "hono/jsx";
+import type { FailuresInARow } from "../../../../projections/webhookDeliveries/queries.ts";
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { counted } from "../../../kernel/text/readableNumbers.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";
@@ -35,15 +36,20 @@ export function disabledBecause({ disabledReason }: WebhookEndpointRow): string 
 /** Active, failing or disabled. */
 export const EndpointStatus: FC<{
   readonly endpoint: WebhookEndpointRow & Pick<EndpointHealth, "failing">;
-}> = ({ endpoint: { status, failing } }) =>
-  status === "active" && failing !== null ? (
-    <Status status="failing" tone="bad" />
-  ) : (
-    <Status status={status} />
-  );
+}> = ({ endpoint: { status, failing } }) => (
+  <Status status={status === "active" && failing !== null ? "failing" : status} />
+);
 
 const When: FC<{ readonly at: string | null; readonly now: EpochMs }> = ({ at, now }) =>
   at === null ? <span class="soft">not lately</span> : <Ago at={epochMs(at)} now={now} />;
+
+/** Failures since the last success. */
+export const InARow: FC<{ readonly failing: FailuresInARow; readonly now: EpochMs }> = ({ failing, now }) => (
+  <>
+    {counted(failing.failures, "attempt", "attempts in a row")}, the first{" "}
+    <Ago at={epochMs(failing.since)} now={now} />
+  </>
+);
 
 const Failed: FC<{ readonly row: ListedEndpoint; readonly now: EpochMs }> = ({ row, now }) =>
   row.failing === null ? (
@@ -55,13 +61,10 @@ const Failed: FC<{ readonly row: ListedEndpoint; readonly now: EpochMs }> = ({ r
       </>
     )
   ) : (
-    <>
-      {counted(row.failing.failures, "attempt", "attempts in a row")}, the first{" "}
-      <Ago at={epochMs(row.failing.since)} now={now} />
-    </>
+    <InARow failing={row.failing} now={now} />
   );
 
-export function eventsText(types: readonly string[] | null): string {
+function eventsText(types: readonly string[] | null): string {
   if (types === null) return "all";
   const [first = "", ...more] = types;
   return more.length === 0 ? first : `${first} and ${more.length} more`;

@@ -12,17 +12,15 @@ export const WEBHOOKS = { path: "/webhooks", title: "Webhooks" };
 /** The endpoint in the path. Throws WEBHOOK_NOT_FOUND if the workspace has none with this id. */
 export function endpointOf(
   { webhooks }: DashboardOptions,
-  context: PageContext,
+  { workspaceId, params }: PageContext,
+  find = existingEndpoint,
 ): Promise<WebhookEndpointRow> {
-  return existingEndpoint(webhooks, context.workspaceId, idOfPath(context.params.id, "WEBHOOK_NOT_FOUND"));
+  return find(webhooks, workspaceId, idOfPath(params.id, "WEBHOOK_NOT_FOUND"));
 }
 
 /** The same for an endpoint that must take deliveries. Throws WEBHOOK_DISABLED. */
-export function activeEndpointOf(
-  { webhooks }: DashboardOptions,
-  context: PageContext,
-): Promise<WebhookEndpointRow> {
-  return activeEndpoint(webhooks, context.workspaceId, idOfPath(context.params.id, "WEBHOOK_NOT_FOUND"));
+export function activeEndpointOf(options: DashboardOptions, context: PageContext) {
+  return endpointOf(options, context, activeEndpoint);
 }
 
 /** The delivery in the path, to an endpoint. Throws NOT_FOUND. */

@@ -3,7 +3,8 @@
 import type { FC } from "hono/jsx";
 import type { WebhookDeliveryRow } from "../../../../projections/webhookDeliveries/queries.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../../domain/webhookEventTypes.ts";
-import { type EpochMs, epochMs } from "../../../kernel/time.ts";
+import { capitalized } from "../../../kernel/text/capitalized.ts";
+import type { EpochMs } from "../../../kernel/time.ts";
 import type { Page as ListPage } from "../../lists/cursorPaging.ts";
 import { ActionButton, LinkButton } from "../components/button.tsx";
 import { FilterForm, Select } from "../components/form.tsx";
@@ -11,8 +12,8 @@ import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, RowList } from "../components/list.tsx";
 import { Ago, Time } from "../components/time.tsx";
 import type { Page, PageContext } from "../frame/dashboardRoute.ts";
-import { DeliveryState } from "./deliveryPage.tsx";
-import { disabledBecause, EndpointStatus, type ListedEndpoint } from "./endpointListPage.tsx";
+import { DELIVERY_STATES, DeliveryState } from "./deliveryPage.tsx";
+import { disabledBecause, EndpointStatus, InARow, type ListedEndpoint } from "./endpointListPage.tsx";
 import { WEBHOOKS } from "./endpointOfPath.ts";
 
 type DeliveryStatus = WebhookDeliveryRow["status"];
@@ -23,16 +24,8 @@ export interface DeliveryFilters {
   readonly eventType?: string;
 }
 
-const STATUSES = {
-  pending: "Waiting",
-  attempting: "Under way",
-  delivered: "Delivered",
-  exhausted: "Given up",
-  skipped: "Skipped",
-} as const satisfies Readonly<Record<DeliveryStatus, string>>;
-
 export function isDeliveryStatus(text: string): text is DeliveryStatus {
-  return Object.hasOwn(STATUSES, text);
+  return Object.hasOwn(DELIVERY_STATES, text);
 }
 
 interface LastFailure {
@@ -143,10 +136,7 @@ const EndpointFacts: FC<{ readonly endpoint: ListedEndpoint; readonly now: Epoch
               <Time at={gaveUpAt} />
             )
           ) : (
-            <>
-              {failing.failures} {failing.failures === 1 ? "attempt" : "attempts in a row"}, the first{" "}
-              <Ago at={epochMs(failing.since)} now={now} />
-            </>
+            <InARow failing={failing} now={now} />
           ),
         ],
         ["Added", <Time at={endpoint.createdAt} />],
@@ -208,7 +198,10 @@ const Filters: FC<{ readonly action: string; readonly filters: DeliveryFilters }
       label="State"
       value={filters.status ?? ""}
       none="Any"
-      options={Object.entries(STATUSES).map(([value, label]) => ({ value, label }))}
+      options={Object.entries(DELIVERY_STATES).map(([value, label]) => ({
+        value,
+        label: capitalized(label),
+      }))}
     />
     <Select
       name="event_type"

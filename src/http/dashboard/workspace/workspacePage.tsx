@@ -116,7 +116,6 @@ const Usage: FC<{ readonly days: readonly UsageRow[] }> = ({ days }) => (
         label="Messages by day in UTC, newest first"
         rows={days}
         idOf={({ start }) => utcDay(start)}
-        linkOf={null}
         columns={[
           { title: "Day (UTC)", cell: ({ start }) => utcDay(start) },
           ...COUNTS.map((name) => ({
@@ -141,7 +140,6 @@ const Tags: FC<{ readonly context: PageContext; readonly tags: readonly TagUsage
       label="Messages by tag, most messages first"
       rows={tags}
       idOf={({ tag }) => `tag-${encodeURIComponent(tag)}`}
-      linkOf={null}
       columns={[
         {
           title: "Tag",
