@@ -1,9 +1,14 @@
 import { apiKeyCodec } from "../src/domain/apiKey/events.ts";
 import { apiKeyUseCodec } from "../src/domain/apiKeyUse/events.ts";
-import type { ProjectedEvent, ReadDatabase, SqlValue } from "../src/ports/readDatabase.ts";
+import {
+  firstRow,
+  type ProjectedEvent,
+  type ReadDatabase,
+  type SqlValue,
+} from "../src/ports/readDatabase.ts";
 import { CURSOR_COLUMNS, newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
 import { atOf, type Projection } from "./projection.ts";
-import { firstRow, listIn, listText } from "./rows.ts";
+import { listIn, listText } from "./rows.ts";
 
 const INSERT = `INSERT INTO api_keys (id, workspace_id, name, scopes, expires_at, issuer_id, rotated_from, senders,
   client_ranges, is_test, revoked, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;

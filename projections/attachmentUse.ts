@@ -1,10 +1,9 @@
 import { EMAIL_ENDS, emailCodec } from "../src/domain/email/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
-import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
+import { allRows, type ProjectedEvent, type ReadDatabase } from "../src/ports/readDatabase.ts";
 import { WORK_COLUMNS, type WorkRow } from "./attachments.ts";
 import { CURSOR_COLUMNS, type KeysetCursor, newestRows, type PageQuery } from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
-import { allRows } from "./rows.ts";
 
 const INSERT = "INSERT INTO message_files (id, workspace_id, until, has_ended) VALUES (?, ?, ?, ?)";
 const ENDED = "UPDATE message_files SET has_ended = 1 WHERE id = ?";

@@ -1,6 +1,6 @@
 import { type AttachmentStatus, attachmentCodec } from "../src/domain/attachment/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
-import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
+import { allRows, type ProjectedEvent, type ReadDatabase } from "../src/ports/readDatabase.ts";
 import {
   CURSOR_COLUMNS,
   equals,
@@ -10,7 +10,6 @@ import {
   type RowPage,
 } from "./keysetPagination.ts";
 import type { Projection } from "./projection.ts";
-import { allRows } from "./rows.ts";
 
 const INSERT = `INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes)
   VALUES (?, ?, 'pending', ?, ?, 1)`;

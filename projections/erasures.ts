@@ -1,9 +1,8 @@
 import { erasureCodec, erasureId } from "../src/domain/erasure/events.ts";
-import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
+import { firstRow, type ProjectedEvent, type ReadDatabase } from "../src/ports/readDatabase.ts";
 import type { WorkRow } from "./attachments.ts";
 import { type KeysetCursor, newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
 import { atOf, type Projection } from "./projection.ts";
-import { firstRow } from "./rows.ts";
 
 const INSERT = "INSERT INTO erasures (id, workspace_id, status, created_at) VALUES (?, ?, 'requested', ?)";
 const MOVE = "UPDATE erasures SET status = ? WHERE id = ?";

@@ -1,5 +1,4 @@
-import type { ReadDatabase, SqlValue } from "../src/ports/readDatabase.ts";
-import { allRows, firstRow } from "./rows.ts";
+import { allRows, firstRow, type ReadDatabase, type SqlValue } from "../src/ports/readDatabase.ts";
 
 /**
  * The order of every list: newest first, and in reverse log order within the same time. Rows are inserted in log order

@@ -1,14 +1,4 @@
-import type { ReadDatabase, SqlValue } from "../src/ports/readDatabase.ts";
-
-/** The rows of a query. Its columns have the names and types of `Row`'s members: `AS` renames those that differ. */
-export function allRows<Row>(db: ReadDatabase, sql: string, ...values: readonly SqlValue[]): readonly Row[] {
-  return db.all(sql, ...values) as unknown as readonly Row[];
-}
-
-/** The first row of such a query; null when there is none. */
-export function firstRow<Row>(db: ReadDatabase, sql: string, ...values: readonly SqlValue[]): Row | null {
-  return (db.get(sql, ...values) ?? null) as unknown as Row | null;
-}
+import type { SqlValue } from "../src/ports/readDatabase.ts";
 
 /** SQL: these texts as the right side of IN. */
 export function sqlList(texts: readonly string[]): string {

@@ -1,10 +1,9 @@
 import { HOLD_EVENTS } from "../src/domain/instance/events.ts";
 import { senderCodec } from "../src/domain/sender/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
-import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
+import { allRows, type ProjectedEvent, type ReadDatabase } from "../src/ports/readDatabase.ts";
 import { type KeysetCursor, newestOfWorkspace, type WorkspacePageQuery } from "./keysetPagination.ts";
 import { atOf, type Projection } from "./projection.ts";
-import { allRows } from "./rows.ts";
 import { CLAIM_COLUMNS, type UnfinishedClaim } from "./unfinishedClaim.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";

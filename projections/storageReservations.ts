@@ -1,8 +1,7 @@
 import { storageCodec, workspaceOfStorage } from "../src/domain/storage/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
-import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
+import { allRows, type ProjectedEvent, type ReadDatabase } from "../src/ports/readDatabase.ts";
 import type { Projection } from "./projection.ts";
-import { allRows } from "./rows.ts";
 
 const RESERVED = `INSERT INTO storage_reservations (workspace_id, owner, bytes, until, revision) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (workspace_id, owner)

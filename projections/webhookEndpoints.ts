@@ -1,9 +1,14 @@
 import { type WebhookEvent, webhookCodec } from "../src/domain/webhook/events.ts";
 import { never } from "../src/kernel/assert.ts";
-import type { ProjectedEvent, ReadDatabase, SqlValue } from "../src/ports/readDatabase.ts";
+import {
+  firstRow,
+  type ProjectedEvent,
+  type ReadDatabase,
+  type SqlValue,
+} from "../src/ports/readDatabase.ts";
 import { CURSOR_COLUMNS, newestRows, type PageQuery } from "./keysetPagination.ts";
 import { atOf, type Projection } from "./projection.ts";
-import { firstRow, listIn, listText } from "./rows.ts";
+import { listIn, listText } from "./rows.ts";
 
 const INSERT = `INSERT INTO webhook_endpoints
   (id, workspace_id, url, description, event_types, status, disabled_reason, created_at, updated_at)

@@ -1,7 +1,6 @@
 import { mailOwnerOf } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../../src/kernel/time.ts";
-import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
-import { allRows, firstRow } from "../rows.ts";
+import { allRows, firstRow, type ReadDatabase, type SqlRow } from "../../src/ports/readDatabase.ts";
 import { CLAIM_COLUMNS, type UnfinishedClaim } from "../unfinishedClaim.ts";
 
 /**

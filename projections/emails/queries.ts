@@ -1,6 +1,6 @@
 import { mailOwnerIdsOf } from "../../src/kernel/mail/liveAndTestWorkspaceIds.ts";
 import { type EpochMs, epochMs } from "../../src/kernel/time.ts";
-import type { ReadDatabase } from "../../src/ports/readDatabase.ts";
+import { allRows, firstRow, type ReadDatabase } from "../../src/ports/readDatabase.ts";
 import {
   type Condition,
   type CreatedRange,
@@ -15,7 +15,6 @@ import {
   type PageQuery,
   type RowPage,
 } from "../keysetPagination.ts";
-import { allRows, firstRow } from "../rows.ts";
 import { fingerprintKey, IS_RARE, RARE_STATUSES, RECIPIENT_KEY, recipientKey } from "./tables.ts";
 
 /** How a message was accepted. */

@@ -1,6 +1,6 @@
 import type { DeliveryOrigin } from "../../src/domain/webhookDelivery/events.ts";
 import { type EpochMs, rfc3339 } from "../../src/kernel/time.ts";
-import type { ReadDatabase } from "../../src/ports/readDatabase.ts";
+import { allRows, firstRow, type ReadDatabase } from "../../src/ports/readDatabase.ts";
 import {
   type CreatedRange,
   createdIn,
@@ -12,7 +12,6 @@ import {
   type PageQuery,
   type RowPage,
 } from "../keysetPagination.ts";
-import { allRows, firstRow } from "../rows.ts";
 import { CLAIM_COLUMNS, type UnfinishedClaim } from "../unfinishedClaim.ts";
 import { FAILED_STATUSES, IS_FAILED } from "./tables.ts";
 

@@ -61,6 +61,16 @@ export function unlessUnavailable<Value>(query: () => Value): Value | null {
   }
 }
 
+/** The rows of a query. Its columns have the names and types of `Row`'s members: `AS` renames those that differ. */
+export function allRows<Row>(db: ReadDatabase, sql: string, ...values: readonly SqlValue[]): readonly Row[] {
+  return db.all(sql, ...values) as unknown as readonly Row[];
+}
+
+/** The first row of such a query; null when there is none. */
+export function firstRow<Row>(db: ReadDatabase, sql: string, ...values: readonly SqlValue[]): Row | null {
+  return (db.get(sql, ...values) ?? null) as unknown as Row | null;
+}
+
 /** A read model's database as its follower, rebuild or check sees it: one connection, used by nobody else. */
 export interface ReadDatabaseFile extends ProjectedRows, Disposable {
   /** The rows one by one, for results too large for memory. */

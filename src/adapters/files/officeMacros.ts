@@ -1,3 +1,4 @@
+import { XML_ENCODING } from "./textInspection.ts";
 import { unescapeXml, XmlReader, type XmlTag, type XmlVisitor } from "./xmlReader.ts";
 
 /** Fields that fetch data from another program: at once (DDEAUTO), or when the reader permits it (DDE, LINK). */
@@ -89,7 +90,6 @@ class OfficeVisitor implements XmlVisitor {
 }
 
 const NOT_UNICODE = "holds XML that is not Unicode";
-const DECLARED = /^<\?xml\s[^>]*?\bencoding\s*=\s*["']([^"']*)["']/;
 const DECLARATION_CHARS_MAX = 1_000;
 
 /** The encoding by the first bytes (XML 1.0 appendix F); null if it is not XML. */
@@ -114,7 +114,7 @@ export class OfficeMarkup {
     if (!this.decoder) return null;
     try {
       const text = this.decoder.decode(bytes, { stream: !isLast });
-      const encoding = isFirst ? DECLARED.exec(text.slice(0, DECLARATION_CHARS_MAX))?.[1] : undefined;
+      const encoding = isFirst ? XML_ENCODING.exec(text.slice(0, DECLARATION_CHARS_MAX))?.[1] : undefined;
       // In another encoding the same bytes could be different tags.
       if (encoding !== undefined && !/^(?:utf-8|utf-16|us-ascii)$/i.test(encoding)) return NOT_UNICODE;
       return this.reader.read(text) ?? this.visitor.fault;

@@ -62,7 +62,8 @@ function rootElement(text: string): string | null {
 }
 
 const ELEMENT_NAME_CHARS_MAX = 1_000;
-const XML_ENCODING = /^<\?xml\s[^>]*?\bencoding\s*=\s*["']([^"']*)["']/;
+/** The encoding that XML declares. */
+export const XML_ENCODING = /^<\?xml\s[^>]*?\bencoding\s*=\s*["']([^"']*)["']/;
 
 /**
  * Whether XML is well-formed is for the recipient to judge. We refuse a DOCTYPE, so there are no entities; a declared

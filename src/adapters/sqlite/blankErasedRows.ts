@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { writeTransaction } from "./writeTransaction.ts";
 
 /**
  * Blanks the events of a stream below `revision` in one transaction, but keeps their rows. If we deleted a row, SQLite
@@ -7,8 +8,7 @@ import type { DatabaseSync } from "node:sqlite";
  * moves nothing.
  */
 export function blankErasedRows(db: DatabaseSync, stream: string, revision: number): void {
-  db.exec("BEGIN IMMEDIATE");
-  try {
+  writeTransaction(db, () => {
     const row = db.prepare("SELECT id, revision, truncate_before FROM streams WHERE name = ?").get(stream);
     const before = row === undefined ? 0 : Math.min(revision, Number(row.revision) + 1);
     // A repeat writes nothing, to save a flush.
@@ -19,9 +19,5 @@ export function blankErasedRows(db: DatabaseSync, stream: string, revision: numb
         "UPDATE events SET id = '', type = '', metadata = '', data = '' WHERE stream = ? AND revision < ? AND type <> ''",
       ).run(id, before);
     }
-    db.exec("COMMIT");
-  } catch (error) {
-    if (db.isTransaction) db.exec("ROLLBACK");
-    throw error;
-  }
+  });
 }

@@ -3,6 +3,7 @@ import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
 import { DamagedLogError, locationOfFault, StoreError } from "../../ports/eventStore.ts";
 import { SCHEMA, SCHEMA_VERSION } from "./logSchema.ts";
 import { quickIntegrityCheck } from "./quickIntegrityCheck.ts";
+import { writeTransaction } from "./writeTransaction.ts";
 
 /**
  * How many pages the write-ahead log may hold before a commit checkpoints them itself: 128 MB. The follower of the log
@@ -58,16 +59,11 @@ function isDamage(error: unknown): boolean {
 }
 
 function makeOrCheck(db: DatabaseSync, path: string, evenIfFaulty: boolean): void {
-  db.exec("BEGIN IMMEDIATE");
-  try {
+  writeTransaction(db, () => {
     const isNew = db.prepare("SELECT 1 FROM sqlite_master").get() === undefined;
     if (isNew) db.exec(SCHEMA);
     else if (!evenIfFaulty) requireSound(db, path);
-    db.exec("COMMIT");
-  } catch (error) {
-    if (db.isTransaction) db.exec("ROLLBACK");
-    throw error;
-  }
+  });
 }
 
 function requireSound(db: DatabaseSync, path: string): void {

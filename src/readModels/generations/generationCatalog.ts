@@ -2,7 +2,12 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { invariant } from "../../kernel/assert.ts";
 import type { Position } from "../../ports/eventStore.ts";
-import { ReadDatabaseError, type ReadDatabaseFile, type ReadDatabases } from "../../ports/readDatabase.ts";
+import {
+  allRows,
+  ReadDatabaseError,
+  type ReadDatabaseFile,
+  type ReadDatabases,
+} from "../../ports/readDatabase.ts";
 
 const CATALOG_FILE = "catalog.db";
 
@@ -204,10 +209,7 @@ export function openOwnedCatalog(databases: ReadDatabases, directory: string): O
 function catalogOf(db: ReadDatabaseFile, databases: ReadDatabases, directory: string): Catalog {
   let seen = -1;
   return {
-    generations: () => {
-      const sql = `SELECT ${COLUMNS} FROM generations ORDER BY number DESC`;
-      return db.all(sql) as unknown as readonly GenerationEntry[];
-    },
+    generations: () => allRows(db, `SELECT ${COLUMNS} FROM generations ORDER BY number DESC`),
     current: (name) => currentOf(db, name),
     create: (name, version, prepare) =>
       inTransaction(db, () => {
@@ -226,10 +228,7 @@ function catalogOf(db: ReadDatabaseFile, databases: ReadDatabases, directory: st
     retire: (entry) => setStatus(db, entry.number, "retired"),
     setFailure: (entry, failure) =>
       db.run("UPDATE generations SET failure = ? WHERE number = ?", failure, entry.number),
-    verifications: () => {
-      const sql = `SELECT ${VERIFICATION_COLUMNS} FROM verifications ORDER BY name`;
-      return db.all(sql) as unknown as readonly Verification[];
-    },
+    verifications: () => allRows(db, `SELECT ${VERIFICATION_COLUMNS} FROM verifications ORDER BY name`),
     noteVerification: (of, verification) =>
       inTransaction(db, () => {
         if (currentOf(db, verification.name)?.number === of?.number) noteVerification(db, verification);

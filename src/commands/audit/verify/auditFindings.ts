@@ -1,5 +1,5 @@
 import { locationOfFault, type StoreFault } from "../../../ports/eventStore.ts";
-import type { ReadDatabase } from "../../../ports/readDatabase.ts";
+import { allRows, type ReadDatabase } from "../../../ports/readDatabase.ts";
 
 /** What may be wrong at one place in the log, and what that means, for people who do not know the design. */
 export const FINDING_MEANINGS = {
@@ -53,11 +53,9 @@ export function findingsIn(db: ReadDatabase): Findings {
     count: () => Number(db.get("SELECT count(*) AS found FROM findings")?.found),
     first(limit) {
       const sql = "SELECT kind, stream, revision, object, seal, detail FROM findings ORDER BY at LIMIT ? + 0";
-      return db.all(sql, limit).map((row) => ({ ...row }) as unknown as Finding);
+      return allRows(db, sql, limit);
     },
     byKind: () =>
-      db
-        .all("SELECT kind, count(*) AS count FROM findings GROUP BY kind ORDER BY count DESC, kind")
-        .map(({ kind, count }) => ({ kind: kind as FindingKind, count: Number(count) })),
+      allRows(db, "SELECT kind, count(*) AS count FROM findings GROUP BY kind ORDER BY count DESC, kind"),
   };
 }

@@ -1,4 +1,4 @@
-import type { ReadDatabaseFile } from "../../../ports/readDatabase.ts";
+import { firstRow, type ReadDatabaseFile } from "../../../ports/readDatabase.ts";
 
 /** The facts that decide whether a message may be erased. */
 export interface MessageEvidence {
@@ -55,8 +55,8 @@ export class ErasureEvidence {
 
   /** The workspace that a key was issued in; null if the key was never issued. */
   workspaceOfKey(stream: string): string | null {
-    const row = this.db.get("SELECT workspace FROM keys WHERE stream = ?", stream);
-    return row === undefined ? null : String(row.workspace);
+    const sql = "SELECT workspace FROM keys WHERE stream = ?";
+    return firstRow<{ workspace: string }>(this.db, sql, stream)?.workspace ?? null;
   }
 
   noteRequest(stream: string, { workspaceId, recipientHash }: PersonRequest): void {
@@ -64,10 +64,8 @@ export class ErasureEvidence {
   }
 
   request(stream: string): PersonRequest | null {
-    const row = this.db.get("SELECT workspace, recipient FROM requests WHERE stream = ?", stream);
-    return row === undefined
-      ? null
-      : { workspaceId: String(row.workspace), recipientHash: String(row.recipient) };
+    const sql = "SELECT workspace AS workspaceId, recipient AS recipientHash FROM requests WHERE stream = ?";
+    return firstRow(this.db, sql, stream);
   }
 
   noteSent(uploadId: string, recipientHash: string): void {
@@ -86,8 +84,7 @@ export class ErasureEvidence {
   /** The type of an event in a suppression's stream; null if it was not seen. */
   suppressionEvent(stream: string, revision: number): string | null {
     const sql = "SELECT type FROM suppressions WHERE stream = ? AND revision = ?";
-    const row = this.db.get(sql, stream, revision);
-    return row === undefined ? null : String(row.type);
+    return firstRow<{ type: string }>(this.db, sql, stream, revision)?.type ?? null;
   }
 
   private spill(): void {
