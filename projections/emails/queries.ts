@@ -59,10 +59,6 @@ export interface EmailRow {
   readonly reason: string | null;
 }
 
-function listOf(ownerId: string) {
-  return { table: "emails", of: "workspace_id", owner: ownerId };
-}
-
 /** Messages of one mail owner, newest first. */
 export function listEmails(db: ReadDatabase, query: EmailQuery): RowPage<EmailRow> {
   if (query.tag !== undefined) return listTagged(db, query, query.tag);
@@ -73,7 +69,7 @@ export function listEmails(db: ReadDatabase, query: EmailQuery): RowPage<EmailRo
     ...filtersOf(query),
   ];
   return findRows(db, query, {
-    ...listOf(ownerId),
+    ...{ table: "emails", of: "workspace_id", owner: ownerId },
     columns: COLUMNS,
     index,
     along: [...along, ...createdIn(query)],
