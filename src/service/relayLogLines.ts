@@ -19,7 +19,7 @@ const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: st
   login_refused: ["the relay refuses the login, or requires one", "check user and password in SMTP_URL"],
   tls_failed: [
     "no secure connection to the relay",
-    "smtps:// is for ports that begin with TLS (465), smtp:// for STARTTLS (587), and the certificate must be valid for the host in SMTP_URL",
+    "smtps:// is for ports that begin with TLS (465), smtp:// for STARTTLS (587), or ?tls=none for a relay without TLS in a private network; the certificate must be valid for the host in SMTP_URL, and NODE_EXTRA_CA_CERTS can name the file of a private authority",
   ],
   unreachable: [
     "the relay cannot be reached",

@@ -440,7 +440,7 @@ describe("keys and senders on the command line", () => {
       await run("sender", "add", "other.example", ...of, "--name", "Other");
       expect((await list())[2]).toMatchObject({ name: "other.example", display_name: "Other" });
       const unknown = await run("sender", "rename", "nobody@acme.example", ...of, "--name", "X");
-      expect(unknown).toMatchObject({ exitCode: 1, err: expect.stringContaining("there is no such sender") });
+      expect(unknown).toMatchObject({ exitCode: 1, err: expect.stringContaining("`sender add` adds one") });
       const control = await run("sender", "rename", billing, ...of, "--name", "a\nBcc: b");
       expect(control).toMatchObject({ exitCode: 2, err: expect.stringContaining("no control characters") });
     },

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import { resumeDeferred } from "../../src/cli/delivery/deliveryResume.ts";
+import { resumeDeferred, resumedLines } from "../../src/cli/delivery/deliveryResume.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { openCatalog } from "../../src/readModels/generations/generationCatalog.ts";
 import { openCurrentToRead } from "../../src/readModels/generations/openCurrentToRead.ts";
@@ -11,6 +11,12 @@ beforeEach(async () => {
   world = await deliveryWorld();
 });
 afterEach(() => world.close());
+
+test("one message is counted as one", () => {
+  expect(resumedLines({ resumed: 1, mayRepeat: 0, released: null })).toEqual([
+    "1 message resumed, 0 of them may have been sent before",
+  ]);
+});
 
 test("what a running service defers anew while mail is resumed is not resumed again", async () => {
   world.relay.answer = () => refused("rcpt", "450 4.2.0 busy");

@@ -6,6 +6,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { resumeEmail } from "../../commands/email/emailChanges.ts";
 import { resumeDelivery } from "../../commands/instance/freezeLogAndResumeDelivery.ts";
 import type { Restoration } from "../../domain/instance/state.ts";
+import { counted } from "../../kernel/text/readableNumbers.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
@@ -134,14 +135,15 @@ async function resumeAll(open: OpenForCommand): Promise<Resumed | "notYetKnown">
   }
 }
 
-function linesOf({ resumed, mayRepeat, released }: Resumed): readonly string[] {
+/** What was resumed, for people. */
+export function resumedLines({ resumed, mayRepeat, released }: Resumed): readonly string[] {
   const repeats = `${mayRepeat} of them may have been sent before`;
-  if (released === null) return [`${resumed} messages resumed, ${repeats}`];
+  if (released === null) return [`${counted(resumed, "message")} resumed, ${repeats}`];
   const { restored, emails, webhookDeliveries, verificationMails } = released;
   return [
-    `held since the log was restored: ${emails} messages, ${webhookDeliveries} webhook deliveries and ${verificationMails} verification mails go on now`,
+    `held since the log was restored, and resumed now: ${counted(emails, "message")}, ${counted(webhookDeliveries, "webhook delivery", "webhook deliveries")} and ${counted(verificationMails, "verification mail")}`,
     `${released.mayRepeat} of them may be repeats of what was delivered after ${rfc3339(restored.takenAt)}, when the copy was taken`,
-    `deferred besides: ${resumed} messages go on now, ${repeats}`,
+    `deferred besides, and resumed now: ${counted(resumed, "message")}, ${repeats}`,
   ];
 }
 
@@ -157,6 +159,6 @@ export const deliveryResume: Command = {
   async run(invocation) {
     const done = await withLog(invocation.config, resumeAll);
     if (done === "notYetKnown") refuse(NOT_YET_KNOWN);
-    invocation.print(done, linesOf(done));
+    invocation.print(done, resumedLines(done));
   },
 };

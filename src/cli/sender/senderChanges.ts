@@ -21,7 +21,8 @@ function changeSenderCommand(verb: string, summary: string, done: string, change
       const outcome = await inWorkspace(invocation, (deps, context) =>
         change(deps, senderIdOf(deps.keys, context.workspaceId, name), context),
       );
-      if (outcome === "notFound") notFound("there is no such sender; add it first");
+      if (outcome === "notFound")
+        notFound("there is no such sender: `sender list` shows those there are, `sender add` adds one");
       invocation.print({ outcome: done }, [done]);
     },
   };

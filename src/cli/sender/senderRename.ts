@@ -31,7 +31,8 @@ export const senderRename: Command = {
     const outcome = await inWorkspace(invocation, (deps, context) =>
       renameExistingSender(deps, senderIdOf(deps.keys, context.workspaceId, name), displayName, context),
     );
-    if (outcome === "notFound") notFound("there is no such sender; add it first");
+    if (outcome === "notFound")
+      notFound("there is no such sender: `sender list` shows those there are, `sender add` adds one");
     invocation.print({ outcome, display_name: displayName }, [outcome]);
   },
 };

@@ -3,10 +3,10 @@ import type { ContentStore } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { InstanceMismatchError } from "./instanceMismatchError.ts";
 
-function requireOwn(isOwn: boolean): void {
+function requireOwn(isOwn: boolean, hint = ""): void {
   if (isOwn) return;
   throw new InstanceMismatchError(
-    "the content store holds the content of another log: set CONTENT_URL to a place of this log's own",
+    `the content store holds the content of another log: set CONTENT_URL to a place of this log's own${hint}`,
   );
 }
 
@@ -16,7 +16,8 @@ function requireOwn(isOwn: boolean): void {
  */
 export async function requireUnboundContentStore(store: EventStore, content: ContentStore): Promise<void> {
   if ((await content.claimedBy()) === null) return;
-  requireOwn((await store.lastRevision(INSTANCE_STREAM)) !== null);
+  const hint = ". This log is empty: if it was lost, restore a backup, or set STORE_URL to where it is";
+  requireOwn((await store.lastRevision(INSTANCE_STREAM)) !== null, hint);
 }
 
 /**

@@ -3,7 +3,7 @@ import { NOTE_CHARACTERS_MAX } from "../../commands/suppression/addOrRemoveSuppr
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
 import { addressFaults, memberRules } from "../body/memberFaults.ts";
-import { withRules } from "../body/validation.ts";
+import { withAdvice, withRules } from "../body/validation.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersCreated, answersNoContent, answersOk, type Operations } from "../server/operation.ts";
 import { Suppression, SuppressionReason } from "./suppressionResource.ts";
@@ -13,15 +13,25 @@ const COMPARED =
   "Addresses are compared with the domain in lower-case ASCII (IDNA) and the local part in lower case: " +
   "an address suppressed in one spelling is suppressed in all.";
 
+/** Members of other services' requests that ours does not have. */
+const ADVICE = {
+  email: "did you mean address?",
+  EmailAddress: "did you mean address?",
+  reason: "it is always manual; your own words go into note",
+};
+
 const AddSuppressionBody = withRules(
-  Closed(
-    {
-      address: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "One bare address." }),
-      note: Type.Optional(
-        Nullable(Text({ maxLength: NOTE_CHARACTERS_MAX, description: "Why, in your own words." })),
-      ),
-    },
-    { examples: [{ address: "ana@example.com", note: "Asked for it by phone." }] },
+  withAdvice(
+    ADVICE,
+    Closed(
+      {
+        address: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "One bare address." }),
+        note: Type.Optional(
+          Nullable(Text({ maxLength: NOTE_CHARACTERS_MAX, description: "Why, in your own words." })),
+        ),
+      },
+      { examples: [{ address: "ana@example.com", note: "Asked for it by phone." }] },
+    ),
   ),
   memberRules(({ address }) => addressFaults("/address", address)),
 );

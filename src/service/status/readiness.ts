@@ -40,7 +40,7 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
     return {
       store: await storeCheck(deps),
       read_models: await readModels(),
-      disk: { ok: free >= config.diskFreeBytesMin, required: true, detail: `${bytesText(free)} free` },
+      disk: diskReadiness(free, config),
       ...(await instanceChecks(options)),
       relay: { ok: fault === null, required: false, detail: relay },
     };
@@ -53,6 +53,12 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
     });
     return underWay;
   };
+}
+
+function diskReadiness(free: number, { diskFreeBytesMin }: Pick<Config, "diskFreeBytesMin">): Check {
+  const ok = free >= diskFreeBytesMin;
+  const missing = ok ? "" : `, DISK_FREE_BYTES_MIN is ${bytesText(diskFreeBytesMin)}: sends get 503`;
+  return { ok, required: true, detail: `${bytesText(free)} free${missing}` };
 }
 
 function takingDetail(config: Config): string {

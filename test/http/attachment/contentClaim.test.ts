@@ -22,7 +22,9 @@ async function startOn(name: string, CONTENT_URL: string): Promise<string> {
 test("a content store is one log's alone, and a log that was refused can begin elsewhere", async () => {
   const [shared, other] = [`file:${join(base, "content")}`, `file:${join(base, "other")}`];
   expect(await startOn("first", shared)).toBe("");
-  expect(await startOn("second", shared)).toContain("set CONTENT_URL to a place of this log's own");
+  const refused = await startOn("second", shared);
+  expect(refused).toContain("set CONTENT_URL to a place of this log's own");
+  expect(refused).toContain("if it was lost, restore a backup");
   expect(await startOn("second", other)).toBe("");
   expect(await startOn("first", shared)).toBe("");
   expect(await startOn("second", shared)).toContain("CONTENT_URL");

@@ -227,6 +227,15 @@ const bodies: readonly Case[] = [
       "/note": "must be a string or null",
     },
   ],
+  [
+    "a suppression with another service's names",
+    ["POST", "/api/v1/suppressions", { email: "ana@example.com", reason: "bounce" }],
+    {
+      "/address": "is required",
+      "/email": "is not known here: did you mean address?",
+      "/reason": "is not known here: it is always manual; your own words go into note",
+    },
+  ],
   ["an erasure", ["POST", "/api/v1/erasures", {}], { "/address": "is required" }],
   [
     "a sender",

@@ -53,7 +53,11 @@ describe("health", () => {
       try {
         const ready = await full.call("GET", "/health/ready");
         expect(ready).toMatchObject({ status: 503, json: { status: "unavailable" } });
-        expect(ready.json.checks.disk).toMatchObject({ ok: false, required: true });
+        expect(ready.json.checks.disk).toEqual({
+          ok: false,
+          required: true,
+          detail: expect.stringMatching(/^\d.* free, DISK_FREE_BYTES_MIN is \d.*: sends get 503$/),
+        });
         expect(Number(ready.headers.get("retry-after"))).toBeGreaterThan(0);
         expect((await full.call("GET", "/health/live")).status).toBe(200);
 

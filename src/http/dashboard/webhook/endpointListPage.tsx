@@ -41,7 +41,7 @@ export const EndpointStatus: FC<{
 );
 
 const When: FC<{ readonly at: string | null; readonly now: EpochMs }> = ({ at, now }) =>
-  at === null ? <span class="soft">not lately</span> : <Ago at={epochMs(at)} now={now} />;
+  at === null ? <span class="soft">not recently</span> : <Ago at={epochMs(at)} now={now} />;
 
 /** Failures since the last success. */
 export const InARow: FC<{ readonly failing: FailuresInARow; readonly now: EpochMs }> = ({ failing, now }) => (

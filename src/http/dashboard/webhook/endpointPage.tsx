@@ -126,12 +126,12 @@ const EndpointFacts: FC<{ readonly endpoint: ListedEndpoint; readonly now: Epoch
         ["Description", description],
         ["Address", <Copyable text={url} label="the address" />],
         ["Events", eventTypes === null ? "all" : eventTypes.join(", ")],
-        ["Last delivered", deliveredAt === null ? "not lately" : <Time at={deliveredAt} />],
+        ["Last delivered", deliveredAt === null ? "not recently" : <Time at={deliveredAt} />],
         [
           failing === null ? "Last given up" : "Failing",
           failing === null ? (
             gaveUpAt === null ? (
-              "not lately"
+              "not recently"
             ) : (
               <Time at={gaveUpAt} />
             )
