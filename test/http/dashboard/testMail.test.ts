@@ -20,6 +20,15 @@ describe.each(await testStores())("test mail in the dashboard on $name", (store)
     return json.id;
   }
 
+  test("is sent with a test key, as the page says where there is none yet", async () => {
+    const tenant = await fixture.service.tenant();
+    const pageOf = async (key: string) =>
+      (await (await logIn(fixture.service.url, key)).get("/messages")).html;
+    const testTenant = await tenant.withKey({ isTest: true, scopes: TEST_SCOPES });
+    expect(await pageOf(testTenant.apiKey)).toContain("Send one with a test key");
+    expect(await pageOf(tenant.apiKey)).toContain("Send the first one");
+  });
+
   test("is shown in place of live mail where that is asked for, on every page and in the CSV", async () => {
     const testTenant = await fixture.tenant.withKey({ isTest: true, scopes: TEST_SCOPES });
     const ids = {

@@ -256,7 +256,14 @@ const NothingFound: FC<EmailListProps> = ({ context, search, firstCommand }) => 
   }
   return (
     <Empty title="No message has been sent yet">
-      <p>Send the first one. It appears here at once.</p>
+      {context.principal.isTest ? (
+        <p>
+          Send one with a test key, which begins with <code>pl_test_</code>: <strong>API keys</strong> creates
+          it. It appears here at once.
+        </p>
+      ) : (
+        <p>Send the first one. It appears here at once.</p>
+      )}
       <pre>{firstCommand}</pre>
       <p>
         <a href={context.outside("/docs")}>API reference</a>
