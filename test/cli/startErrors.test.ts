@@ -48,6 +48,14 @@ async function makeDataDirectory(parent: string, name: string, kind: (typeof KIN
   if (kind === "named pipe") expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0);
 }
 
+/** Looks for the log as somebody whom the rights of a directory bind, and prints the error. */
+const LOOK_AS_ORDINARY_USER = `
+  const { requireDataDirectory } = await import(${JSON.stringify(join(ROOT, "src/cli/program/dataDirectory.ts"))});
+  if (process.getuid() === 0) process.setuid(65534);
+  const dataDir = process.argv[1];
+  try { requireDataDirectory({ dataDir, storeUrl: "file:" + dataDir }); } catch ({ message }) { console.log(message); }
+`;
+
 /** Takes the lock as somebody whom the rights of a directory bind, and prints the error. */
 const LOCK_AS_ORDINARY_USER = `
   const { lockDirectory } = await import(${JSON.stringify(join(ROOT, "src/adapters/sqlite/directoryLock.ts"))});
@@ -224,6 +232,16 @@ describe("a service that cannot start", () => {
     const error = JSON.parse(await new Response(child.stdout).text());
     expect(directoryError("DATA_DIR", closed, error).message).toContain(
       `DATA_DIR ${closed} cannot be used: this user may not read or write there (EACCES)`,
+    );
+  });
+
+  test("and a command for a DATA_DIR that this user may not look into says so, not that there is no log", async () => {
+    const closed = join(directory, "private");
+    await mkdir(closed, { mode: 0 });
+    await chmod(directory, 0o755);
+    const child = Bun.spawn([process.execPath, "-e", LOOK_AS_ORDINARY_USER, closed], { stdout: "pipe" });
+    expect(await new Response(child.stdout).text()).toBe(
+      `${closed} cannot be used: this user may not read or write there (EACCES). Run this as the service's user\n`,
     );
   });
 

@@ -1,8 +1,10 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { POSTLEDGER } from "../../kernel/text/cliInvocation.ts";
+import { systemErrorText } from "../../kernel/text/systemErrorText.ts";
 import { isEmbedded, RESTORING } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
+import { ConfigError } from "../../service/config/configError.ts";
 import { CommandFailure } from "./command.ts";
 
 const HOW = `\`${POSTLEDGER} serve\` makes one. If yours is elsewhere, set DATA_DIR to it: DATA_DIR=/path/to/data ${POSTLEDGER} …`;
@@ -12,16 +14,27 @@ export function logPath({ storeUrl }: Pick<Config, "storeUrl">): string {
   return join(storeUrl.slice("file:".length), "events.db");
 }
 
+/** Whether the file exists. Throws if this user may not look into its directory: it could be there. */
+function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "EACCES") return false;
+    const fault = systemErrorText(error);
+    throw new ConfigError([`${dirname(path)} cannot be used: ${fault}. Run this as the service's user`]);
+  }
+}
+
 /** Throws {@link CommandFailure} if there is no data directory or log: a command must not create what it only reads. */
 export function requireDataDirectory(config: Config): void {
   const { dataDir } = config;
-  if (!existsSync(dataDir)) {
+  if (!isThere(dataDir)) {
     throw new CommandFailure("no_data", `there is no data directory at ${dataDir}`, HOW);
   }
   if (!isEmbedded(config)) return;
   const directory = dirname(logPath(config));
   // Opening the log reports an interrupted restore.
-  if (existsSync(logPath(config)) || existsSync(join(directory, RESTORING))) return;
+  if (isThere(logPath(config)) || existsSync(join(directory, RESTORING))) return;
   throw new CommandFailure("no_data", `there is no log in ${directory}`, HOW);
 }
 
