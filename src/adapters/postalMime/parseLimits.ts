@@ -1,10 +1,11 @@
-const BOUNDARY = "\n--";
+/** Begins each line that may begin a part. The parser takes a kilobyte for one. */
+export const BOUNDARY = "\n--";
 
-/** Whether more than `linesMax` lines may begin a part. Each one that does costs the parser a kilobyte. */
-export function hasMoreBoundaries(bytes: Buffer, linesMax: number): boolean {
+/** Whether `sequence` occurs more than `max` times. */
+export function hasMore(bytes: Buffer, sequence: string, max: number): boolean {
   let at = -1;
-  for (let lines = 0; lines <= linesMax; lines += 1) {
-    at = bytes.indexOf(BOUNDARY, at + 1);
+  for (let found = 0; found <= max; found += 1) {
+    at = bytes.indexOf(sequence, at + 1);
     if (at < 0) return false;
   }
   return true;

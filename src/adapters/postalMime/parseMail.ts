@@ -6,24 +6,33 @@ import PostalMime, {
   type Email,
   type Mailbox,
 } from "postal-mime";
+import { grouped } from "../../kernel/text/readableNumbers.ts";
 import type {
   MailParseResult,
   ParsedFile,
   ParsedMail,
   ParsedMailbox,
 } from "../../ports/submission/mailParser.ts";
-import { hasMoreBoundaries } from "./parseLimits.ts";
+import { BOUNDARY, hasMore } from "./parseLimits.ts";
 
 /** How deep multiparts may be nested. Mail written by programs has three levels at most. */
 const NESTING_MAX = 20;
 /** The limit for all parts together. */
 const HEADER_BYTES_MAX = 262_144;
 const BOUNDARY_LINES_MAX = 5_000;
+/** The parser takes some 200 bytes for each line. Ten megabytes of files in Base64 have 180,000 lines. */
+const LINES_MAX = 1_000_000;
 
 /** Reads a mail on the caller's thread. The mail's size and the limits above bound its work. */
 export async function parseMail(bytes: Uint8Array): Promise<MailParseResult> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (hasMoreBoundaries(buffer, BOUNDARY_LINES_MAX)) return { kind: "refused", reason: "has too many parts" };
+  if (hasMore(buffer, BOUNDARY, BOUNDARY_LINES_MAX)) return { kind: "refused", reason: "has too many parts" };
+  if (hasMore(buffer, "\n", LINES_MAX)) {
+    return {
+      kind: "refused",
+      reason: `has more than ${grouped(LINES_MAX)} lines: encode its files in Base64`,
+    };
+  }
   try {
     const email = await PostalMime.parse(bytes, {
       // A message within a message is an ordinary file, and not part of the text.

@@ -1,7 +1,7 @@
 import PostalMime, { type Email } from "postal-mime";
 import type { MailPart, ReturnedMailParts } from "../../kernel/mail/returnedMailParts.ts";
 import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
-import { hasMoreBoundaries } from "./parseLimits.ts";
+import { BOUNDARY, hasMore } from "./parseLimits.ts";
 
 /** Many times the size of a report with the headers of the returned message. */
 const PARSED_BYTES_MAX = 256 * 1_024;
@@ -13,7 +13,7 @@ const BOUNDARY_LINES_MAX = 1_000;
 export const returnedMailParser: ReturnedMailParser = {
   async parse(bytes) {
     const read = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, PARSED_BYTES_MAX));
-    if (hasMoreBoundaries(read, BOUNDARY_LINES_MAX)) return null;
+    if (hasMore(read, BOUNDARY, BOUNDARY_LINES_MAX)) return null;
     try {
       const email = await PostalMime.parse(read, {
         // Without it, the text of the returned message is appended to that of the report.

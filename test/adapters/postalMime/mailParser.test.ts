@@ -96,6 +96,11 @@ describe("a mail", () => {
     expect(mail.text.length).toBeGreaterThan(76_000);
   });
 
+  test("is refused when it has more lines than are read", async () => {
+    const mail = `From: a@example.com\r\n${"\r\n".repeat(1_000_000)}`;
+    expect(await refusal(mail)).toBe("has more than 1,000,000 lines: encode its files in Base64");
+  });
+
   test("is refused when it has too many parts", async () => {
     const head = lines("From: a@example.com", "Content-Type: multipart/mixed; boundary=b", "");
     expect(await refusal(head + "--b\r\n\r\n".repeat(5_001))).toBe("has too many parts");
