@@ -47,6 +47,18 @@ describe("a sender that ends a part after every byte", () => {
     kept(arrays() - before);
   }
 
+  /** A request whose parts are all there at once. */
+  function requestOf(content: AsyncGenerator<Uint8Array>) {
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const { done, value } = await content.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+    });
+    return new Request("http://localhost/", { method: "POST", body });
+  }
+
   test("does not multiply a mail in memory", async () => {
     let kept = BYTES;
     const content = bytes((count) => {
@@ -57,20 +69,24 @@ describe("a sender that ends a part after every byte", () => {
     expect(kept).toBeLessThan(BYTES / 10);
   });
 
+  test("does not keep others waiting until its body ends", async () => {
+    let turns = 0;
+    const turn = () => {
+      turns += 1;
+      next = setImmediate(turn);
+    };
+    let next = setImmediate(turn);
+    await readBytes(requestOf(bytes(() => {})), BODY, BYTES);
+    clearImmediate(next);
+    expect(turns).toBeGreaterThan(1);
+  });
+
   test("does not multiply a body in memory", async () => {
     let kept = BYTES;
     const content = bytes((count) => {
       kept = count;
     });
-    const body = new ReadableStream<Uint8Array>({
-      async pull(controller) {
-        const { done, value } = await content.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-    });
-    const request = new Request("http://localhost/", { method: "POST", body });
-    expect((await readBytes(request, BODY, BYTES)).byteLength).toBe(BYTES);
+    expect((await readBytes(requestOf(content), BODY, BYTES)).byteLength).toBe(BYTES);
     expect(kept).toBeLessThan(BYTES / 10);
   });
 });
