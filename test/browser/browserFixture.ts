@@ -1,21 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect } from "bun:test";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { afterEach, beforeAll, describe, expect } from "bun:test";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import type { BrowserContext, Page } from "playwright-core";
 import type { TestApp } from "../support/service.ts";
+import { hasChromium, START_MS_MAX, sharedChromium } from "./sharedChromium.ts";
 
-/** Where a Chromium is: CHROMIUM_PATH, Debian's, or one on the PATH; null where there is none. */
-function chromiumPath(): string | null {
-  const { CHROMIUM_PATH } = process.env;
-  if (CHROMIUM_PATH) return CHROMIUM_PATH;
-  if (existsSync("/usr/bin/chromium")) return "/usr/bin/chromium";
-  return Bun.which("chromium") ?? Bun.which("chromium-browser") ?? Bun.which("google-chrome");
-}
-
-const executablePath = chromiumPath();
-/** How long a page may take for what a test waits for, in ms. */
-const WAIT_MS_MAX = 30_000;
-const START_MS_MAX = 60_000;
 /** Each page compiles it anew, and this is half of what the package's own `source` is. */
 const axeSource = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
 
@@ -34,68 +23,9 @@ export interface WindowOptions {
   readonly javaScriptEnabled?: boolean;
 }
 
-/** A browser that tests share; each opens windows of its own, which know nothing of one another. */
+/** The browser that tests share; each opens windows of its own, which know nothing of one another. */
 export interface TestBrowser {
   open(options?: WindowOptions): Promise<Window>;
-}
-
-/** Where a window is, and whether its pages may have scripts. */
-interface Tab {
-  readonly context: BrowserContext;
-  readonly page: Page;
-  readonly javaScriptEnabled: boolean;
-}
-
-/**
- * Windows that tests have left, emptied for other tests: in a new one a log-in and a page take three times as much of a
- * processor, since it has a process of its own that knows none of the scripts.
- */
-class Tabs {
-  private readonly free: Tab[] = [];
-  private readonly taken: Tab[] = [];
-
-  async take(browser: Browser, javaScriptEnabled: boolean): Promise<Tab> {
-    const at = this.free.findIndex((tab) => tab.javaScriptEnabled === javaScriptEnabled);
-    const [tab = await openTab(browser, javaScriptEnabled)] = at < 0 ? [] : this.free.splice(at, 1);
-    this.taken.push(tab);
-    return tab;
-  }
-
-  /** Empties the windows that are open, for other tests. */
-  async release(): Promise<void> {
-    const left = this.taken.splice(0);
-    await Promise.all(left.map(emptyTab));
-    this.free.push(...left);
-  }
-}
-
-async function openTab(browser: Browser, javaScriptEnabled: boolean): Promise<Tab> {
-  const context = await browser.newContext({
-    javaScriptEnabled,
-    timezoneId: "Europe/Berlin",
-    locale: "en-GB",
-  });
-  context.setDefaultTimeout(WAIT_MS_MAX);
-  return { context, page: await context.newPage(), javaScriptEnabled };
-}
-
-/** Ends what its page does, and takes away cookies, rights, and what pages have stored. */
-async function emptyTab({ context, page }: Tab): Promise<void> {
-  page.removeAllListeners();
-  const others = context.pages().filter((other) => other !== page);
-  await Promise.all(others.map((other) => other.close()));
-  await page.mouse.move(0, 0);
-  if (page.url().startsWith("http")) {
-    // A page of the same site without scripts: for an empty one the browser would begin another process. Where the
-    // service has ended already, its error takes the place.
-    const isThere = await page.goto(new URL("/health/live", page.url()).href).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) await page.evaluate("localStorage.clear(); sessionStorage.clear()");
-  }
-  await context.clearCookies();
-  await context.clearPermissions();
 }
 
 /** What goes wrong in a page from now on. */
@@ -115,22 +45,15 @@ function errorsOf(page: Page): readonly string[] {
  * has the word "browser" in it, by which they are counted.
  */
 export function describeInBrowser(name: string, tests: (browser: TestBrowser) => void): void {
-  describe.skipIf(executablePath === null)(`in a browser: ${name}`, () => {
-    let browser: Browser;
-    const tabs = new Tabs();
+  describe.skipIf(!hasChromium)(`in a browser: ${name}`, () => {
+    let chromium: Awaited<ReturnType<typeof sharedChromium>>;
     beforeAll(async () => {
-      browser = await chromium.launch({
-        executablePath: executablePath ?? "",
-        // Tests run as whoever runs them, in containers as root: there Chromium has no sandbox to set up.
-        args: ["--no-sandbox", "--disable-dev-shm-usage"],
-        timeout: START_MS_MAX,
-      });
+      chromium = await sharedChromium();
     }, START_MS_MAX);
-    afterEach(() => tabs.release());
-    afterAll(() => browser?.close());
+    afterEach(() => chromium.release());
     tests({
       async open({ colorScheme = "light", width = 1280, height = 860, javaScriptEnabled = true } = {}) {
-        const { context, page } = await tabs.take(browser, javaScriptEnabled);
+        const { context, page } = await chromium.take(javaScriptEnabled);
         await page.emulateMedia({ colorScheme });
         await page.setViewportSize({ width, height });
         return { page, context, errors: errorsOf(page) };

@@ -19,6 +19,8 @@ describeInBrowser("the frame of the dashboard", (browser) => {
 
   test("the link logs in once, and leaves nothing of itself in the address or the history", async () => {
     const { page, errors } = await browser.open();
+    // What is before it may be a page of a service that has ended.
+    await page.goto("about:blank");
     const answer = await app.app.dashboardLink(null);
     if (answer.kind !== "link") throw new Error(answer.kind);
     await openLogInLink(page, answer.url);

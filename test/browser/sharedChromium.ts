@@ -1,0 +1,137 @@
+import { existsSync } from "node:fs";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { atEndOfTests } from "../support/endOfTests.ts";
+
+/** How long a page may take for what a test waits for, in ms. */
+const WAIT_MS_MAX = 30_000;
+/** How long the browser may take to start, in ms. */
+export const START_MS_MAX = 60_000;
+
+/** Where a Chromium is: CHROMIUM_PATH, Debian's, or one on the PATH; null where there is none. */
+function chromiumPath(): string | null {
+  const { CHROMIUM_PATH } = process.env;
+  if (CHROMIUM_PATH) return CHROMIUM_PATH;
+  if (existsSync("/usr/bin/chromium")) return "/usr/bin/chromium";
+  return Bun.which("chromium") ?? Bun.which("chromium-browser") ?? Bun.which("google-chrome");
+}
+
+const executablePath = chromiumPath();
+/** Whether there is a browser for tests. */
+export const hasChromium = executablePath !== null;
+
+/** What Playwright turns off. Chromium goes by the last list on its command line, which is ours. */
+const OFF_IN_PLAYWRIGHT = [
+  "AimEnabled",
+  "AvoidCorsURLLoaderRestartOnRedirect",
+  "AvoidUnnecessaryBeforeUnloadCheckSync",
+  "DestroyProfileOnBrowserClose",
+  "HttpsFirstBalancedModeAutoEnable",
+  "HttpsUpgrades",
+  "LensOverlay",
+  "MediaRouter",
+  "NetworkTimeServiceQuerying",
+  "OptimizationHints",
+  "PaintHolding",
+  "PreconnectToSearch",
+  "TcpPortRandomizationWin",
+  "ThirdPartyStoragePartitioning",
+] as const;
+/**
+ * Processes that nobody sees here: each window would have one for the list below its address bar, and one in case a
+ * page needs it. Without them a window takes half the processor time.
+ */
+const OFF = ["SpareRendererForSitePerProcess", "WebUIOmniboxAimPopup", "WebUIOmniboxPopup"] as const;
+
+/** Where a window is, and whether its pages may have scripts. */
+export interface Tab {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  readonly javaScriptEnabled: boolean;
+}
+
+/**
+ * The one browser of a process, which all its test files share. Windows that tests have left are emptied for other
+ * tests: in a new one a log-in and a page take three times as much of a processor, since it has a process of its own
+ * that knows none of the scripts.
+ */
+class SharedChromium {
+  private readonly free: Tab[] = [];
+  private readonly taken: Tab[] = [];
+
+  constructor(private readonly browser: Browser) {}
+
+  get isConnected(): boolean {
+    return this.browser.isConnected();
+  }
+
+  async take(javaScriptEnabled: boolean): Promise<Tab> {
+    const at = this.free.findIndex((tab) => tab.javaScriptEnabled === javaScriptEnabled);
+    const [tab = await openTab(this.browser, javaScriptEnabled)] = at < 0 ? [] : this.free.splice(at, 1);
+    this.taken.push(tab);
+    return tab;
+  }
+
+  /** Empties the windows that are open, for other tests. */
+  async release(): Promise<void> {
+    const left = this.taken.splice(0);
+    await Promise.all(left.map(emptyTab));
+    this.free.push(...left);
+  }
+
+  close(): Promise<void> {
+    return this.browser.close();
+  }
+}
+
+async function launch(): Promise<SharedChromium> {
+  const browser = await chromium.launch({
+    executablePath: executablePath ?? "",
+    args: [
+      // Tests run as whoever runs them, in containers as root: there Chromium has no sandbox to set up.
+      "--no-sandbox",
+      "--disable-dev-shm-usage",
+      `--disable-features=${[...OFF_IN_PLAYWRIGHT, ...OFF].join()}`,
+    ],
+    timeout: START_MS_MAX,
+  });
+  const shared = new SharedChromium(browser);
+  atEndOfTests(() => shared.close());
+  return shared;
+}
+
+let current: SharedChromium | null = null;
+
+/** The browser of this process: begun when it is first asked for, and again where it has crashed. */
+export async function sharedChromium(): Promise<SharedChromium> {
+  if (current?.isConnected !== true) current = await launch();
+  return current;
+}
+
+async function openTab(browser: Browser, javaScriptEnabled: boolean): Promise<Tab> {
+  const context = await browser.newContext({
+    javaScriptEnabled,
+    timezoneId: "Europe/Berlin",
+    locale: "en-GB",
+  });
+  context.setDefaultTimeout(WAIT_MS_MAX);
+  return { context, page: await context.newPage(), javaScriptEnabled };
+}
+
+/** Ends what its page does, and takes away cookies, rights, and what pages have stored. */
+async function emptyTab({ context, page }: Tab): Promise<void> {
+  page.removeAllListeners();
+  const others = context.pages().filter((other) => other !== page);
+  await Promise.all(others.map((other) => other.close()));
+  await page.mouse.move(0, 0);
+  if (page.url().startsWith("http")) {
+    // A page of the same site without scripts: for an empty one the browser would begin another process. Where the
+    // service has ended already, its error takes the place.
+    const isThere = await page.goto(new URL("/health/live", page.url()).href).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) await page.evaluate("localStorage.clear(); sessionStorage.clear()");
+  }
+  await context.clearCookies();
+  await context.clearPermissions();
+}
