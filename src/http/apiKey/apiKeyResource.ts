@@ -5,7 +5,7 @@ import { SCOPES } from "../../domain/apiKey/scopes.ts";
 import { keyStatus } from "../../domain/apiKey/state.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { answerJson } from "../body/answerJson.ts";
-import { Closed, DateTime, Nullable, OneOf, Time } from "../body/commonSchemas.ts";
+import { Closed, DateTime, FreeText, Nullable, OneOf, Time } from "../body/commonSchemas.ts";
 
 export const Scope = OneOf(SCOPES);
 export const ApiKeyId = Type.String({ pattern: "^[0-9A-Za-z]{12}$", examples: ["4fQ9sXb2LmZk"] });
@@ -23,9 +23,9 @@ const fields = {
       "The beginning of the hour in which it was last accepted; null: never. Uses on other instances show within a minute.",
     ),
   ),
-  issued_by: Nullable(Type.String({ description: "The id of the key that issued it; null: the operator." })),
+  issued_by: Nullable(FreeText("The id of the key that issued it; null: the operator.")),
   test: Type.Boolean({ description: "Whether it is a test key, whose mail is only simulated." }),
-  rotated_from: Nullable(Type.String({ description: "The id of the key that it replaced." })),
+  rotated_from: Nullable(FreeText("The id of the key that it replaced.")),
   senders: Nullable(Type.Array(Type.String(), { description: "What it may send from; null: all." })),
   client_ranges: Nullable(
     Type.Array(Type.String(), { description: "Where it is accepted from; null: everywhere." }),

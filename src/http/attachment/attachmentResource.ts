@@ -4,7 +4,7 @@ import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import type { Attachment as AttachmentState } from "../../domain/attachment/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { answerJson } from "../body/answerJson.ts";
-import { Closed, DateTime, Nullable, OneOf, Time, Uuid } from "../body/commonSchemas.ts";
+import { Closed, DateTime, FreeText, Nullable, OneOf, Time, Uuid } from "../body/commonSchemas.ts";
 
 export const AttachmentStatus = OneOf(ATTACHMENT_STATUSES);
 
@@ -14,7 +14,7 @@ export const Attachment = Closed(
     id: Uuid,
     object: Type.Literal("attachment"),
     status: AttachmentStatus,
-    filename: Nullable(Type.String({ description: "Null once it was erased." })),
+    filename: Nullable(FreeText("Null once it was erased.")),
     content_type: Type.String(),
     size_bytes: Type.Integer({ minimum: 1, maximum: FILE_BYTES_MAX }),
     sha256: Nullable(

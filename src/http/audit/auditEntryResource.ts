@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { AUDIT_ACTORS } from "../../../projections/auditLog/actors.ts";
 import { AUDIT_TARGETS } from "../../../projections/auditLog/auditActions.ts";
 import { answerJson } from "../body/answerJson.ts";
-import { AnyName, Closed, DateTime, Nullable, OneOf } from "../body/commonSchemas.ts";
+import { AnyName, Closed, DateTime, FreeText, Nullable, OneOf } from "../body/commonSchemas.ts";
 
 export const AuditTarget = OneOf(AUDIT_TARGETS);
 
@@ -10,29 +10,27 @@ export const AuditEntry = Closed(
   {
     id: Type.String(),
     object: Type.Literal("audit_entry"),
-    action: Type.String({
-      description:
-        "What was done, such as `api_key.issued`, `sender.disabled`, `template.version_published`, `webhook_endpoint.secret_rotated`, `limits.changed`, `sending.paused`, `suppression.added`, `erasure.requested`. New ones may join.",
-    }),
+    action: FreeText(
+      "What was done, such as `api_key.issued`, `sender.disabled`, `template.version_published`, `webhook_endpoint.secret_rotated`, `limits.changed`, `sending.paused`, `suppression.added`, `erasure.requested`. New ones may join.",
+    ),
     actor: Closed({
       type: OneOf(["api_key", ...AUDIT_ACTORS], {
         description:
           "`command_line`: an operator; `verification_link`: whoever opened the link in a verification mail; `system`: the service by itself.",
       }),
-      id: Nullable(Type.String({ description: "Of the API key." })),
-      name: Nullable(Type.String({ description: "Of the API key." })),
+      id: Nullable(FreeText("Of the API key.")),
+      name: Nullable(FreeText("Of the API key.")),
     }),
     target: Closed({
       type: AuditTarget,
       id: Nullable(Type.String()),
       label: Nullable(
-        Type.String({
-          description:
-            "What people call it: a name, a sender's address or domain, the host of an endpoint. Null where it has none, and for what can be erased.",
-        }),
+        FreeText(
+          "What people call it: a name, a sender's address or domain, the host of an endpoint. Null where it has none, and for what can be erased.",
+        ),
       ),
     }),
-    request_id: Type.String({ description: "The X-Request-Id of the request that did it." }),
+    request_id: FreeText("The X-Request-Id of the request that did it."),
     details: Type.Record(AnyName, Type.Unknown(), { description: "What else there is to say, by action." }),
     created_at: DateTime,
   },

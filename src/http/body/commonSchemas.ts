@@ -36,6 +36,11 @@ export function Text(options: TextOptions): TUnsafe<string> {
   return Type.Unsafe<string>({ [Kind]: "Text", type: "string", ...options } as unknown as TSchema);
 }
 
+/** A string of any length. */
+export function FreeText(description: string) {
+  return Type.String({ description });
+}
+
 /** The rule of `displayNameFaults`, for the document. */
 export const SHOWN_NAME_RULE = "No control characters, and none that cannot be seen.";
 

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { TAG_CHARACTERS_MAX } from "../../domain/email/contentLimits.ts";
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/schedule.ts";
 import { DAY_MS } from "../../kernel/time.ts";
-import { Closed, Text, Time, TimeText } from "../body/commonSchemas.ts";
+import { Closed, FreeText, Text, Time, TimeText } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersAccepted, answersOk, type Operations } from "../server/operation.ts";
 import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
@@ -20,13 +20,11 @@ const GetEmailQuery = Closed({
 
 const filters = {
   idempotency_key: Type.Optional(
-    Type.String({
-      description: "The one message accepted under this key, where the other filters want it too.",
-    }),
+    FreeText("The one message accepted under this key, where the other filters want it too."),
   ),
   status: Type.Optional(EmailStatus),
-  from: Type.Optional(Type.String({ description: "Messages from this address." })),
-  to: Type.Optional(Type.String({ description: "Messages to this address." })),
+  from: Type.Optional(FreeText("Messages from this address.")),
+  to: Type.Optional(FreeText("Messages to this address.")),
   tag: Type.Optional(
     Text({ minLength: 1, maxLength: TAG_CHARACTERS_MAX, description: "Messages with this tag." }),
   ),

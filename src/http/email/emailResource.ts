@@ -11,6 +11,7 @@ import {
   Closed,
   Count,
   DateTime,
+  FreeText,
   Nullable,
   OneOf,
   type ResponseOf,
@@ -79,7 +80,7 @@ const Waiting = Closed(
         "`in_queue`: it is due. `being_delivered`: a worker is delivering it. `scheduled`: its time has not come yet. `retry_scheduled`: the last attempt was deferred. `relay_unavailable`: the relay takes no mail, and no attempt is counted. `sending_paused`, `sender_unavailable`: until the workspace or the sender sends again. `delivery_unknown`: the relay may have it. `held_after_restore`: until the operator resumes. `delivery_off`, `disk_full`: on the instance that answers.",
     }),
     until: Nullable(DateTime),
-    detail: Type.String({ description: "For people." }),
+    detail: FreeText("For people."),
   },
   {
     $id: "Waiting",
@@ -98,7 +99,7 @@ const Metadata = Type.Record(AnyName, Type.Union([Type.String(), Type.Number(), 
 export const Email = Closed(
   {
     ...summaryFields,
-    from_name: Nullable(Type.String({ description: "As in From: the send's own, or else the sender's." })),
+    from_name: Nullable(FreeText("As in From: the send's own, or else the sender's.")),
     to_name: NullableText,
     reply_to: NullableText,
     reply_to_name: NullableText,
@@ -111,7 +112,7 @@ export const Email = Closed(
         filename: Type.String(),
         content_type: Type.String(),
         size_bytes: Type.Integer({ minimum: 1 }),
-        content_id: Type.Optional(Type.String({ description: "Its id in the html." })),
+        content_id: Type.Optional(FreeText("Its id in the html.")),
         expired: Type.Boolean({
           description: "Whether the bytes are gone; a message keeps them until it ends.",
         }),

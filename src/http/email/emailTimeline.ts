@@ -3,32 +3,26 @@ import type { HistoryEvent } from "../../commands/email/emailHistory.ts";
 import type { EmailEvent } from "../../domain/email/events.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { answerJson } from "../body/answerJson.ts";
-import { Closed, Count, DateTime, Uuid } from "../body/commonSchemas.ts";
+import { Closed, Count, DateTime, FreeText, Uuid } from "../body/commonSchemas.ts";
 
 /** Who reported what became of a message. */
-export const FeedbackSource = Type.String({
-  description:
-    "Who reported it: `return_path` (a mail to the envelope's address), `complaint_address`, `ses`, `postmark`, `api` or `simulator`.",
-});
+export const FeedbackSource = FreeText(
+  "Who reported it: `return_path` (a mail to the envelope's address), `complaint_address`, `ses`, `postmark`, `api` or `simulator`.",
+);
 
 /** Who reported a bounce. */
-export const BounceSource = Type.String({
-  description:
-    "`relay` when it refused the message at once; else who reported it later, as of `email.delivered`.",
-});
+export const BounceSource = FreeText(
+  "`relay` when it refused the message at once; else who reported it later, as of `email.delivered`.",
+);
 
 /** What kind of complaint it was. */
-export const FeedbackType = Type.String({
-  description: "As providers name it (RFC 5965): `abuse`, `fraud`, `virus`, `opt-out` or `other`.",
-});
+export const FeedbackType = FreeText(
+  "As providers name it (RFC 5965): `abuse`, `fraud`, `virus`, `opt-out` or `other`.",
+);
 
 export const ReplyCode = Type.Integer({ description: "The relay's reply code (RFC 5321)." });
-export const EnhancedCode = Type.String({
-  description: "The relay's enhanced status code (RFC 3463), such as `5.1.1`.",
-});
-export const RelayId = Type.String({
-  description: "The relay's own id of the message, if its answer has one.",
-});
+export const EnhancedCode = FreeText("The relay's enhanced status code (RFC 3463), such as `5.1.1`.");
+export const RelayId = FreeText("The relay's own id of the message, if its answer has one.");
 
 /** One kind of timeline entry: an event of the log, under its public name. */
 function entry<Name extends string, Facts extends TProperties>(type: Name, facts: Facts) {
@@ -40,26 +34,21 @@ const attempt = Type.Integer({ minimum: 1 });
 
 const reason = Type.String();
 
-const relay = Type.Optional(
-  Type.String({ description: "Host and port of the relay, where SMTP_URL names several." }),
-);
+const relay = Type.Optional(FreeText("Host and port of the relay, where SMTP_URL names several."));
 
 const relayAnswer = {
   relay,
   code: Type.Optional(ReplyCode),
   enhanced_code: Type.Optional(EnhancedCode),
   reply: Type.Optional(
-    Type.String({
-      description:
-        "What the relay said, `<recipient>` and `<sender>` in place of the addresses. Absent once the content is erased.",
-    }),
+    FreeText(
+      "What the relay said, `<recipient>` and `<sender>` in place of the addresses. Absent once the content is erased.",
+    ),
   ),
 };
 
 const erasure = {
-  reason: Type.String({
-    description: "`requested`, `retention`, or `person` with the request's `erasure_id`.",
-  }),
+  reason: FreeText("`requested`, `retention`, or `person` with the request's `erasure_id`."),
   erasure_id: Type.Optional(Uuid),
 };
 
@@ -79,7 +68,7 @@ const ENTRIES = {
     attempt,
     transport: Type.String(),
     relay,
-    reply: Type.String({ description: "What the relay said; only its codes once the content is erased." }),
+    reply: FreeText("What the relay said; only its codes once the content is erased."),
     relay_id: Type.Optional(RelayId),
   }),
   EmailDeferred: entry("deferred", {

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
-import { AnyName, Closed, Id, OneOf, Text, Uuid } from "../body/commonSchemas.ts";
+import { AnyName, Closed, FreeText, Id, OneOf, Text, Uuid } from "../body/commonSchemas.ts";
 import { addressFaults, fault, memberRules } from "../body/memberFaults.ts";
 import { withErrorText, withRules } from "../body/validation.ts";
 import { answersNoContent, answersOk, type Operations } from "../server/operation.ts";
@@ -85,9 +85,9 @@ export const TellFeedbackBody = withRules(
 /** What Postmark sends, as far as we read it. */
 const PostmarkCall = Type.Object(
   {
-    RecordType: Type.String({ description: "`Bounce`, `Delivery`, `SpamComplaint`; others change nothing." }),
-    Type: Type.Optional(Type.String({ description: "Of a bounce: `HardBounce` and so on." })),
-    Details: Type.Optional(Type.String({ description: "What the recipient's server said." })),
+    RecordType: FreeText("`Bounce`, `Delivery`, `SpamComplaint`; others change nothing."),
+    Type: Type.Optional(FreeText("Of a bounce: `HardBounce` and so on.")),
+    Details: Type.Optional(FreeText("What the recipient's server said.")),
     Metadata: Type.Optional(Type.Record(AnyName, Type.Unknown())),
   },
   {

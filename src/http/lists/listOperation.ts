@@ -1,5 +1,5 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
-import { Closed, Nullable, TimeText, WholeNumberText } from "../body/commonSchemas.ts";
+import { Closed, FreeText, Nullable, TimeText, WholeNumberText } from "../body/commonSchemas.ts";
 import { withAdvice, withErrorText } from "../body/validation.ts";
 import type { ProblemCode } from "../server/problemCodes.ts";
 import { PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX } from "./cursorPaging.ts";
@@ -13,7 +13,7 @@ const Limit = withErrorText(
     description: `1 to ${PAGE_ITEMS_MAX}.`,
   }),
 );
-const Cursor = Type.String({ description: "`next_cursor` of the page before." });
+const Cursor = FreeText("`next_cursor` of the page before.");
 
 /** The time filter of most lists. */
 export const CREATED_RANGE = {

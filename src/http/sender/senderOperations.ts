@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Closed, OneOf } from "../body/commonSchemas.ts";
+import { Closed, FreeText, OneOf } from "../body/commonSchemas.ts";
 import { answersPage } from "../lists/listOperation.ts";
 import { answersCreated, answersOk, type Operations } from "../server/operation.ts";
 import { AddSenderBody } from "./addSenderRequest.ts";
@@ -16,7 +16,7 @@ const VerifySenderBody = Closed(
   { examples: [{ method: "email" }] },
 );
 
-const Page = Type.String({ description: "A page for people." });
+const Page = FreeText("A page for people.");
 
 const LINK_REFUSALS = [
   { status: 404, schema: Page, contentType: "text/html", description: "There is no such link." },

@@ -5,7 +5,7 @@ import { domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
 import { type Sender as SenderState, senderStatus } from "../../domain/sender/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { answerJson } from "../body/answerJson.ts";
-import { Closed, DateTime, Nullable, OneOf, type ResponseOf, Time } from "../body/commonSchemas.ts";
+import { Closed, DateTime, FreeText, Nullable, OneOf, type ResponseOf, Time } from "../body/commonSchemas.ts";
 import { withErrorText } from "../body/validation.ts";
 
 export const SenderId = withErrorText(
@@ -19,8 +19,8 @@ export const SenderId = withErrorText(
 
 const DnsRecord = Closed({
   type: Type.Literal("TXT"),
-  name: Type.String({ description: "_postledger. and the domain." }),
-  value: Type.String({ description: "Bound to the workspace: another workspace's record does not count." }),
+  name: FreeText("_postledger. and the domain."),
+  value: FreeText("Bound to the workspace: another workspace's record does not count."),
 });
 
 const Verification = Closed(
@@ -41,8 +41,8 @@ export const Sender = Closed(
     id: SenderId,
     object: Type.Literal("sender"),
     kind: OneOf(["address", "domain"]),
-    address: Nullable(Type.String({ description: "Null of a domain." })),
-    domain: Nullable(Type.String({ description: "Null of an address." })),
+    address: Nullable(FreeText("Null of a domain.")),
+    domain: Nullable(FreeText("Null of an address.")),
     display_name: Nullable(Type.String()),
     status: OneOf(["unverified", "verified", "disabled"]),
     verified_by: Nullable(OneOf(["operator", "bootstrap", "email", "dns"])),

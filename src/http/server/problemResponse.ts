@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Closed } from "../body/commonSchemas.ts";
+import { Closed, FreeText } from "../body/commonSchemas.ts";
 import type { Problem } from "./problem.ts";
 import { problemFacts } from "./problemCodes.ts";
 
@@ -23,16 +23,15 @@ export const ProblemBody = Closed(
     type: Type.String({ pattern: "^urn:postledger:problem:[a-z-]+$" }),
     title: Type.String(),
     status: Type.Integer({ minimum: 400, maximum: 599 }),
-    detail: Type.String({ description: "What is wrong with this request, for people." }),
+    detail: FreeText("What is wrong with this request, for people."),
     code: Type.String({ pattern: "^[A-Z_]+$", description: "What is wrong, for programs." }),
-    request_id: Type.String({ description: "Names this request in the service's log." }),
+    request_id: FreeText("Names this request in the service's log."),
     retryable: Type.Boolean({ description: "Whether the same request may be sent again as it is." }),
     errors: Type.Array(
       Closed({
-        pointer: Type.String({
-          description:
-            "A JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter or a header.",
-        }),
+        pointer: FreeText(
+          "A JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter or a header.",
+        ),
         message: Type.String(),
       }),
       {

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { SUPPRESSION_REASONS } from "../../domain/suppression/events.ts";
 import { answerJson } from "../body/answerJson.ts";
-import { Closed, DateTime, Id, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+import { Closed, DateTime, FreeText, Id, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
 
 /** Why an address is suppressed. */
 export const SuppressionReason = OneOf(SUPPRESSION_REASONS, {
@@ -13,13 +13,9 @@ export const Suppression = Closed(
   {
     id: Uuid,
     object: Type.Literal("suppression"),
-    address: Nullable(
-      Type.String({
-        description: "As it was given, the domain in lower-case ASCII; null once it was erased.",
-      }),
-    ),
+    address: Nullable(FreeText("As it was given, the domain in lower-case ASCII; null once it was erased.")),
     reason: SuppressionReason,
-    note: Nullable(Type.String({ description: "What was written when it was added by hand." })),
+    note: Nullable(FreeText("What was written when it was added by hand.")),
     email_id: Nullable(Id("The message whose bounce or complaint led to it.")),
     created_at: DateTime,
   },

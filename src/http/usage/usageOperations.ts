@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { TAG_CHARACTERS_MAX } from "../../domain/email/contentLimits.ts";
-import { OneOf, Text, Uuid } from "../body/commonSchemas.ts";
+import { FreeText, OneOf, Text, Uuid } from "../body/commonSchemas.ts";
 import { answersPage } from "../lists/listOperation.ts";
 import { SenderId } from "../sender/senderResource.ts";
 import type { Operations } from "../server/operation.ts";
@@ -14,18 +14,16 @@ const DOMAIN_CHARACTERS_MAX = 255;
 
 const range = {
   from: Type.Optional(
-    Type.String({
-      description:
-        `RFC 3339; buckets that begin before it are left out. By default ${RANGE_DAYS_DEFAULT.day} days before ` +
+    FreeText(
+      `RFC 3339; buckets that begin before it are left out. By default ${RANGE_DAYS_DEFAULT.day} days before ` +
         `\`to\`, with hours ${RANGE_DAYS_DEFAULT.hour}.`,
-    }),
+    ),
   ),
   to: Type.Optional(
-    Type.String({
-      description:
-        "RFC 3339; buckets that begin then or later are left out. By default the present. At most " +
+    FreeText(
+      "RFC 3339; buckets that begin then or later are left out. By default the present. At most " +
         `${RANGE_DAYS_MAX.day} days after \`from\`, with hours ${RANGE_DAYS_MAX.hour}.`,
-    }),
+    ),
   ),
   by: Type.Optional(
     OneOf(["hour", "day"], {

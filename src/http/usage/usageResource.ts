@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { BouncesRow, UsageRow } from "../../../projections/usage/queries.ts";
-import { Closed, Count, DateTime, Id, Nullable, type ResponseOf } from "../body/commonSchemas.ts";
+import { Closed, Count, DateTime, FreeText, Id, Nullable, type ResponseOf } from "../body/commonSchemas.ts";
 import { SenderId } from "../sender/senderResource.ts";
 
 const Start = Type.Intersect([DateTime], { description: "When the hour or day begins." });
@@ -12,11 +12,7 @@ export const Usage = Closed(
     sender_id: Type.Optional(Type.Intersect([SenderId], { description: "With `group_by=sender`." })),
     template_id: Type.Optional(Nullable(Id("With `group_by=template`; null: of no template."))),
     tag: Type.Optional(
-      Nullable(
-        Type.String({
-          description: "With `group_by=tag`; null once the content of its newest message is erased.",
-        }),
-      ),
+      Nullable(FreeText("With `group_by=tag`; null once the content of its newest message is erased.")),
     ),
     accepted: Count("Messages accepted, suppressed ones as well."),
     sent: Count("Messages that the relay took."),
@@ -49,9 +45,7 @@ export const Bounces = Closed(
   {
     object: Type.Literal("bounces"),
     start: Start,
-    domain: Nullable(
-      Type.String({ description: "In lower-case ASCII; null where the log does not keep which it was." }),
-    ),
+    domain: Nullable(FreeText("In lower-case ASCII; null where the log does not keep which it was.")),
     bounced: Count("Messages that bounced there."),
   },
   { $id: "Bounces" },

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ENDPOINTS_MAX, OVERLAP_SECONDS_MAX } from "../../domain/webhook/decisions.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
-import { Closed, Nullable, SHOWN_NAME_RULE, Text, WholeNumberText } from "../body/commonSchemas.ts";
+import { Closed, FreeText, Nullable, SHOWN_NAME_RULE, Text, WholeNumberText } from "../body/commonSchemas.ts";
 import { displayNameFaults, memberRules, NO_FAULTS } from "../body/memberFaults.ts";
 import { withAdvice, withErrorText, withRules } from "../body/validation.ts";
 import { listQuery } from "../lists/listOperation.ts";
@@ -28,7 +28,7 @@ const endpointRules = memberRules(({ description, event_types: types }) => [
   ...eventTypeFaults(types),
 ]);
 
-const Destination = Type.String({ description: "A public HTTPS URL on port 443." });
+const Destination = FreeText("A public HTTPS URL on port 443.");
 const Description = Nullable(Text({ maxLength: DESCRIPTION_CHARACTERS_MAX, description: SHOWN_NAME_RULE }));
 const EventTypes = Nullable(Type.Array(Type.String(), { minItems: 1, uniqueItems: true }), {
   description: `Null or absent: all. Else some of ${WEBHOOK_EVENT_TYPES.join(", ")}.`,

@@ -1,7 +1,7 @@
 import { type TProperties, Type } from "@sinclair/typebox";
 import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from "../../domain/webhookEventTypes.ts";
 import { capitalized } from "../../kernel/text/capitalized.ts";
-import { AnyName, Closed, DateTime, Id, Nullable, Time, Uuid } from "../body/commonSchemas.ts";
+import { AnyName, Closed, DateTime, FreeText, Id, Nullable, Time, Uuid } from "../body/commonSchemas.ts";
 import { EmailStatus } from "../email/emailResource.ts";
 import {
   BounceSource,
@@ -44,7 +44,7 @@ const email = {
 
 const refusal = {
   attempt,
-  reason: Type.String({ description: "Why, in one word of the timeline." }),
+  reason: FreeText("Why, in one word of the timeline."),
   code: Nullable(ReplyCode),
   enhanced_code: Nullable(EnhancedCode),
   reply: Nullable(
@@ -59,14 +59,14 @@ const refusal = {
 const suppression = {
   id: Id("The suppression's."),
   object: Type.Literal("suppression"),
-  address: Nullable(Type.String({ description: "The recipient; null once it was erased." })),
+  address: Nullable(FreeText("The recipient; null once it was erased.")),
   sequence: sequence("the same address"),
 };
 
 const endpoint = {
   id: Id("The endpoint's."),
   object: Type.Literal("webhook_endpoint"),
-  url: Nullable(Type.String({ description: "Null once the endpoint was deleted." })),
+  url: Nullable(FreeText("Null once the endpoint was deleted.")),
   sequence: sequence("the workspace's endpoints"),
 };
 
@@ -81,9 +81,7 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
     data: {
       ...email,
       attempt,
-      transport: Type.String({
-        description: "`smtp`, `outbox` where mail is only written to files, or `simulator`.",
-      }),
+      transport: FreeText("`smtp`, `outbox` where mail is only written to files, or `simulator`."),
       reply: Type.String({
         maxLength: 500,
         description: "What the relay said; only its codes once the content is erased.",
@@ -115,10 +113,9 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
     summary: "The message is not delivered, because its recipient is suppressed",
     data: {
       ...email,
-      reason: Type.String({
-        description:
-          "`recipient_suppressed` when it was so at acceptance, `suppressed_since` when only later.",
-      }),
+      reason: FreeText(
+        "`recipient_suppressed` when it was so at acceptance, `suppressed_since` when only later.",
+      ),
     },
   },
   "email.canceled": { summary: "The message was canceled before its delivery", data: email },
