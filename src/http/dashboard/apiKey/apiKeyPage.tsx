@@ -4,6 +4,7 @@ import type { FC } from "hono/jsx";
 import type { Scope } from "../../../domain/apiKey/scopes.ts";
 import type { NewKey } from "../../apiKey/apiKeyHandlers.ts";
 import type { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
+import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Refusal } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
@@ -32,11 +33,7 @@ export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
 export const API_KEYS = [{ path: "/api-keys", title: "API keys" }];
 
 /** The keys of a workspace, newest first. */
-export function apiKeyListPage(
-  context: PageContext,
-  keys: readonly ApiKeyJson[],
-  nextCursor: string | null,
-): Page {
+export function apiKeyListPage(context: PageContext, page: RowPage<ApiKeyJson>): Page {
   return {
     title: "API keys",
     body: (
@@ -48,8 +45,7 @@ export function apiKeyListPage(
           context={context}
           path="/api-keys"
           label="API keys, newest first"
-          rows={keys}
-          nextCursor={nextCursor}
+          page={page}
           empty={null}
           columns={[
             { title: "Name", cell: ({ name, test }) => (test ? `${name} (test)` : name) },

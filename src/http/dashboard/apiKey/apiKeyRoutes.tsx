@@ -58,7 +58,7 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
       const request = pageAsked(context, { isId: isApiKeyId });
       const { shown, nextCursor } = await pageOfApiKeys(options, context.workspaceId, request);
       const keys = shown.map((row) => apiKeyJson(options.deps, row));
-      return apiKeyListPage(context, keys, nextCursor);
+      return apiKeyListPage(context, { shown: keys, nextCursor });
     }),
     get(`${PATH}/new`, SCOPE, (context) => newPage(context)),
     post(PATH, SCOPE, async (context) => {

@@ -5,6 +5,7 @@ import { FILE_BYTES_MAX } from "../../../domain/attachment/limits.ts";
 import { bytesText, grouped } from "../../../kernel/text/readableNumbers.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import type { attachmentJson } from "../../attachment/attachmentResource.ts";
+import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Bytes } from "../components/bytes.tsx";
 import { FilterForm, Select, UploadForm } from "../components/form.tsx";
@@ -36,17 +37,16 @@ const AttachmentStatus: FC<Pick<AttachmentJson, "status">> = ({ status }) => (
 
 interface AttachmentListProps {
   readonly context: PageContext;
-  readonly attachments: readonly AttachmentJson[];
+  readonly page: RowPage<AttachmentJson>;
   /** The requested state; "" for all. */
   readonly status: string;
-  readonly nextCursor: string | null;
   /** A command that uploads a first file. */
   readonly firstCommand: string;
 }
 
 /** Uploads, newest first. */
 export const AttachmentList: FC<AttachmentListProps> = (props) => {
-  const { context, attachments, status, nextCursor } = props;
+  const { context, page, status } = props;
   return (
     <>
       <Heading title="Attachments">
@@ -65,8 +65,7 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
         context={context}
         path={ATTACHMENTS_PATH}
         label="Uploads, newest first"
-        rows={attachments}
-        nextCursor={nextCursor}
+        page={page}
         filter={{ status }}
         empty={<NothingFound {...props} />}
         columns={[

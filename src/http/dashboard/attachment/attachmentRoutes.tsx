@@ -102,15 +102,14 @@ async function listPage(options: Options, context: PageContext): Promise<Page> {
     ...(status === undefined ? {} : { status }),
     ...pageAsked(context),
   };
-  const { shown, nextCursor } = await pageOfUploads(options, wanted);
+  const page = await pageOfUploads(options, wanted);
   return {
     title: "Attachments",
     body: (
       <AttachmentList
         context={context}
-        attachments={shown}
+        page={page}
         status={status ?? ""}
-        nextCursor={nextCursor}
         firstCommand={uploadCommand(options.url)}
       />
     ),

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child, FC } from "hono/jsx";
+import type { Page } from "../../lists/cursorPaging.ts";
 import type { PageContext } from "../frame/dashboardRoute.ts";
 import { cursorForLink } from "../frame/listCursor.ts";
 
@@ -111,8 +112,9 @@ export const Pager: FC<PagerProps> = ({ context, path, nextCursor, filter = {} }
 };
 
 interface RowListProps<Row extends { readonly id: string }>
-  extends PagerProps,
-    Pick<RowTableProps<Row>, "label" | "columns" | "rows"> {
+  extends Omit<PagerProps, "nextCursor">,
+    Pick<RowTableProps<Row>, "label" | "columns"> {
+  readonly page: Page<Row>;
   readonly context: PagerProps["context"] & Pick<PageContext, "readModelBuild">;
   /** Shown instead of an empty list. */
   readonly empty: Child;
@@ -122,7 +124,8 @@ interface RowListProps<Row extends { readonly id: string }>
 
 /** One page of a list of things with ids: its rows and the way to more, or why there are none. */
 export function RowList<Row extends { readonly id: string }>(props: RowListProps<Row>) {
-  const { context, label, columns, rows, empty, path, nextCursor, filter = {}, rowsBelow = path } = props;
+  const { context, label, columns, page, empty, path, filter = {}, rowsBelow = path } = props;
+  const { shown: rows, nextCursor } = page;
   return (
     <>
       {rows.length > 0 ? (

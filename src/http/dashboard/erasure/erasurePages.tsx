@@ -5,6 +5,7 @@ import { capitalized } from "../../../kernel/text/capitalized.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
 import { grouped } from "../../../kernel/text/readableNumbers.ts";
 import type { erasureJson } from "../../erasure/erasureResource.ts";
+import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { AuditTabs } from "../audit/auditTabs.tsx";
 import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field } from "../components/form.tsx";
@@ -32,12 +33,11 @@ const ErasureStatus: FC<Pick<ErasureJson, "status">> = ({ status }) => (
 
 interface ErasureListProps {
   readonly context: PageContext;
-  readonly erasures: readonly ErasureJson[];
-  readonly nextCursor: string | null;
+  readonly page: RowPage<ErasureJson>;
 }
 
 /** Requests to erase people, newest first. */
-export const ErasureList: FC<ErasureListProps> = ({ context, erasures, nextCursor }) => (
+export const ErasureList: FC<ErasureListProps> = ({ context, page }) => (
   <>
     <Heading title="Erasures">
       <LinkButton href={context.to(`${ERASURES_PATH}/new`)} label="Erase a person…" kind="danger" />
@@ -47,8 +47,7 @@ export const ErasureList: FC<ErasureListProps> = ({ context, erasures, nextCurso
       context={context}
       path={ERASURES_PATH}
       label="Requests to erase a person, newest first"
-      rows={erasures}
-      nextCursor={nextCursor}
+      page={page}
       empty={
         <Empty title="Nobody was erased">
           <p>

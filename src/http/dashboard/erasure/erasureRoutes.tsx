@@ -41,11 +41,8 @@ export function erasureRoutes(options: Options): readonly DashboardRoute[] {
 
 async function listPage(options: Options, context: PageContext): Promise<Page> {
   const { shown, nextCursor } = await pageOfErasures(options, context.workspaceId, pageAsked(context));
-  const erasures = shown.map(erasureJson);
-  return {
-    title: "Erasures",
-    body: <ErasureList context={context} erasures={erasures} nextCursor={nextCursor} />,
-  };
+  const page = { shown: shown.map(erasureJson), nextCursor };
+  return { title: "Erasures", body: <ErasureList context={context} page={page} /> };
 }
 
 function newPage(context: PageContext, address: string, faults: FormFaults | null): Page {

@@ -3,6 +3,7 @@
 import type { FC } from "hono/jsx";
 import { SHOWN_NAME_CHARACTERS_MAX } from "../../../kernel/text/displayNameFault.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
+import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import type { senderJson } from "../../sender/senderResource.ts";
 import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field } from "../components/form.tsx";
@@ -25,8 +26,7 @@ export interface AddSenderForm {
 
 interface SenderListProps {
   readonly context: PageContext;
-  readonly senders: readonly SenderJson[];
-  readonly nextCursor: string | null;
+  readonly page: RowPage<SenderJson>;
   readonly form: AddSenderForm;
 }
 
@@ -46,7 +46,7 @@ export const SenderStatus: FC<{ readonly sender: SenderJson }> = ({ sender }) =>
 };
 
 /** The list of senders, and the form that adds one. */
-export const SenderList: FC<SenderListProps> = ({ context, senders, nextCursor, form }) => (
+export const SenderList: FC<SenderListProps> = ({ context, page, form }) => (
   <>
     <Heading title="Senders">
       <LinkButton href="#add" label="Add a sender" />
@@ -55,8 +55,7 @@ export const SenderList: FC<SenderListProps> = ({ context, senders, nextCursor, 
       context={context}
       path="/senders"
       label="Senders, newest first"
-      rows={senders}
-      nextCursor={nextCursor}
+      page={page}
       empty={
         <Empty title="There is no sender yet">
           <p>

@@ -83,17 +83,8 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
 async function listPage(options: DashboardOptions, context: PageContext, form: AddSenderForm): Promise<Page> {
   const request = pageAsked(context, { isId: isSenderId });
   const { shown, nextCursor } = await pageOfSenders(options, context.workspaceId, request);
-  return {
-    title: "Senders",
-    body: (
-      <SenderList
-        context={context}
-        senders={shown.map((view) => senderJson(options.deps, view))}
-        nextCursor={nextCursor}
-        form={form}
-      />
-    ),
-  };
+  const page = { shown: shown.map((view) => senderJson(options.deps, view)), nextCursor };
+  return { title: "Senders", body: <SenderList context={context} page={page} form={form} /> };
 }
 
 function senderOf({ deps }: DashboardOptions, { workspaceId, params }: PageContext): Promise<SenderView> {

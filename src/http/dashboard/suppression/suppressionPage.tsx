@@ -4,6 +4,7 @@ import type { FC } from "hono/jsx";
 import { NOTE_CHARACTERS_MAX } from "../../../commands/suppression/addOrRemoveSuppression.ts";
 import type { Suppression } from "../../../commands/suppression/readSuppression.ts";
 import { capitalized } from "../../../kernel/text/capitalized.ts";
+import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
 import { EntryForm, Field, FilterForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
@@ -23,7 +24,7 @@ export const EMPTY_FORM: SuppressionForm = { address: "", note: "", faults: {} }
 
 interface SuppressionListProps {
   readonly context: PageContext;
-  readonly suppressions: readonly Suppression[];
+  readonly page: RowPage<Suppression>;
   readonly filter: {
     readonly reason: string;
     /** The address to look up; "" for none. */
@@ -31,7 +32,6 @@ interface SuppressionListProps {
     /** Its fault, as the end of a sentence; null without one. */
     readonly fault: string | null;
   };
-  readonly nextCursor: string | null;
   readonly form: SuppressionForm;
 }
 
@@ -92,14 +92,13 @@ const Add: FC<Pick<SuppressionListProps, "context" | "form">> = ({ context, form
   </section>
 );
 
-const Rows: FC<SuppressionListProps> = ({ context, suppressions, nextCursor, filter }) => (
+const Rows: FC<SuppressionListProps> = ({ context, page, filter }) => (
   <RowList
     context={context}
     path="/suppressions"
     rowsBelow={null}
     label="Suppressed addresses, newest first"
-    rows={suppressions}
-    nextCursor={nextCursor}
+    page={page}
     filter={{ reason: filter.reason }}
     empty={nothingFound(filter)}
     columns={[

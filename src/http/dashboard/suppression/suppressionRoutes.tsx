@@ -36,22 +36,14 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
   const suppressions = options.readModel("suppressions");
 
   async function listPage(context: PageContext, form: SuppressionForm): Promise<Page> {
-    const { shown, nextCursor } = await findSuppressions(options, context);
+    const page = await findSuppressions(options, context);
     const address = context.query.get("address")?.trim() ?? "";
     const parsed = address === "" ? null : parseAddress(address);
     const fault = parsed !== null && "invalid" in parsed ? parsed.invalid : null;
     const reason = context.query.get("reason") ?? "";
     return {
       title: "Suppressions",
-      body: (
-        <SuppressionList
-          context={context}
-          suppressions={shown}
-          filter={{ reason, address, fault }}
-          nextCursor={nextCursor}
-          form={form}
-        />
-      ),
+      body: <SuppressionList context={context} page={page} filter={{ reason, address, fault }} form={form} />,
     };
   }
 

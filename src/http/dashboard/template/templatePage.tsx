@@ -20,7 +20,7 @@ interface TemplateListProps {
 }
 
 /** The templates of a workspace. */
-export const TemplateList: FC<TemplateListProps> = ({ context, page: { shown, nextCursor } }) => (
+export const TemplateList: FC<TemplateListProps> = ({ context, page }) => (
   <>
     <Heading title="Templates">
       <LinkButton href={context.to("/templates/new")} label="New template" kind="primary" />
@@ -29,8 +29,7 @@ export const TemplateList: FC<TemplateListProps> = ({ context, page: { shown, ne
       context={context}
       path="/templates"
       label="Templates"
-      rows={shown}
-      nextCursor={nextCursor}
+      page={page}
       empty={
         <Empty title="No templates yet">
           <p>

@@ -5,6 +5,7 @@ import type { FailuresInARow } from "../../../../projections/webhookDeliveries/q
 import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { counted } from "../../../kernel/text/readableNumbers.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";
+import type { Page as RowPage } from "../../lists/cursorPaging.ts";
 import { LinkButton } from "../components/button.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, RowList } from "../components/list.tsx";
@@ -15,12 +16,6 @@ import type { EndpointHealth } from "./endpointHealth.ts";
 
 /** An endpoint with its health. */
 export type ListedEndpoint = WebhookEndpointRow & EndpointHealth;
-
-interface Listed {
-  readonly rows: readonly ListedEndpoint[];
-  readonly nextCursor: string | null;
-  readonly now: EpochMs;
-}
 
 const REASONS = {
   manual: "on request",
@@ -70,7 +65,7 @@ function eventsText(types: readonly string[] | null): string {
   return more.length === 0 ? first : `${first} and ${more.length} more`;
 }
 
-export function listPage(context: PageContext, { rows, nextCursor, now }: Listed): Page {
+export function listPage(context: PageContext, page: RowPage<ListedEndpoint>, now: EpochMs): Page {
   return {
     title: "Webhooks",
     isWide: true,
@@ -83,8 +78,7 @@ export function listPage(context: PageContext, { rows, nextCursor, now }: Listed
           context={context}
           path="/webhooks"
           label="Webhook endpoints, newest first"
-          rows={rows}
-          nextCursor={nextCursor}
+          page={page}
           empty={
             <Empty title="No endpoints yet">
               <p>

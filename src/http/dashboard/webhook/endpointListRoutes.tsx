@@ -33,12 +33,8 @@ export function endpointListRoutes(options: DashboardOptions): readonly Dashboar
       const asked = pageAsked(context, { limit: PAGE_ITEMS_DEFAULT });
       const db = await options.webhooks.caughtUpEndpoints(context.workspaceId);
       const page = pageOf(asked, (request) => listWebhookEndpoints(db, context.workspaceId, request));
-      const rows = await withHealth(options, page.shown);
-      return listPage(context, {
-        rows,
-        nextCursor: page.nextCursor,
-        now: options.deps.clock.now(),
-      });
+      const shown = await withHealth(options, page.shown);
+      return listPage(context, { ...page, shown }, options.deps.clock.now());
     }),
     get("/webhooks/new", "webhook:manage", async (context) => newPage(context, NOTHING, {})),
     post("/webhooks/new", "webhook:manage", async (context) => {
